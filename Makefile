@@ -1,0 +1,31 @@
+# The commands of the README. Each prints its first line at once.
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+export INPUT
+
+.PHONY: help demo test setup bench clean
+
+help:
+	@echo 'make demo    build unisono and show what it does; INPUT=path uses a file of yours'
+	@echo 'make test    everything that must hold, with one closing line'
+	@echo 'make setup   check that this machine has what the build needs'
+	@echo 'make bench   measure how many events a second the simulator does'
+	@echo 'make clean   remove what was built'
+
+demo: setup
+	@echo 'demo: building; the first time takes a few minutes'
+	@cargo build --quiet --release --package cli
+	@"$(TARGET)/release/unisono" demo $(if $(INPUT),--input "$$INPUT")
+
+test: setup
+	@cargo x check
+	@cargo x test
+
+setup:
+	@scripts/setup
+
+bench: setup
+	@cargo run --quiet --release --package world-simulated --example engine_speed
+
+clean:
+	@cargo clean

@@ -1,0 +1,243 @@
+//! What can be said on the command line.
+
+use crate::words::{count, size};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 failed, 2 usage, 3 no instance or server unreachable, 4 data check failed,
+5 collective not completed by all clients, 6 out of space, 130 interrupted.
+Sizes: 4096, 8KiB, 1MiB, 2GiB. Patterns: ra rn rb rc rnb rbb rbc rcn rcb rcc and the w forms.";
+
+/// A parallel file system whose servers direct collective transfers, and its simulated twin.
+#[derive(Parser, Debug)]
+#[command(name = "unisono", version, after_help = AFTER_HELP, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Start the servers of an instance on this machine.
+    Start(Start),
+    /// Stop the servers of an instance; everything is written back first.
+    Stop(InstanceOnly),
+    /// Show the servers of an instance.
+    Status(InstanceOnly),
+    /// Copy a local file into an instance.
+    Put(Put),
+    /// Copy a file out of an instance.
+    Get(Get),
+    /// List the files of an instance.
+    Ls(InstanceOnly),
+    /// Show what is known of a file.
+    Stat(Named),
+    /// Remove a file.
+    Rm(Named),
+    /// Measure real transfers; every byte is checked.
+    Bench(Bench),
+    /// Simulate transfers on a machine made of models.
+    Sim(Sim),
+    /// Write and read a real file by every strategy, here and on the simulated 1994 machine.
+    Demo(Demo),
+    /// A server process; started by `start`.
+    #[command(hide = true)]
+    Serve(Serve),
+    /// A client process of a bench; started by `bench`.
+    #[command(hide = true)]
+    BenchClient,
+}
+
+/// Which instance, and how to show results.
+#[derive(Args, Debug)]
+pub(crate) struct InstanceOnly {
+    /// Directory of the instance.
+    #[arg(long, value_name = "DIR", env = "UNISONO_INSTANCE")]
+    pub(crate) instance: Option<PathBuf>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Start {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    /// Number of servers.
+    #[arg(long, default_value = "4", value_parser = count)]
+    pub(crate) servers: u32,
+    /// Directory that stands for one disk; repeat it for more (default: inside the instance).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Block cache of each server.
+    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
+    pub(crate) cache: u64,
+    /// Listen by TCP on this host instead of on Unix sockets; clients need the instance's key.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) tcp: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Put {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    /// The local file.
+    pub(crate) local: PathBuf,
+    /// Its name in the instance (default: the local file's name).
+    pub(crate) name: Option<String>,
+    /// Bytes of a block.
+    #[arg(long, default_value = launch::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: u64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    /// The file's name in the instance.
+    pub(crate) name: String,
+    /// The local file, or - for standard output (default: the name's last part, here).
+    pub(crate) local: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    /// The file's name.
+    pub(crate) name: String,
+}
+
+/// What to transfer; shared by `bench` and `sim`. Lists are crossed.
+#[derive(Args, Debug)]
+pub(crate) struct Cases {
+    /// Patterns as the papers name them, separated by commas.
+    #[arg(long, default_value = "wbc,rbc", value_delimiter = ',', conflicts_with = "distribution")]
+    pub(crate) pattern: Vec<String>,
+    /// A distribution instead of a pattern: one word for each dimension out of none, block, cyclic
+    /// and cyclic(k), or all.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) distribution: Option<String>,
+    /// With --distribution: write instead of read.
+    #[arg(long, requires = "distribution")]
+    pub(crate) write: bool,
+    /// Record sizes, separated by commas.
+    #[arg(long, value_name = "SIZE", default_value = "8KiB")]
+    #[arg(value_parser = size, value_delimiter = ',')]
+    pub(crate) record: Vec<u64>,
+    /// Strategies, separated by commas: caching, two-phase, disk-directed, or all.
+    #[arg(long, default_value = "all", value_delimiter = ',')]
+    pub(crate) strategy: Vec<String>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Bench {
+    #[command(flatten)]
+    pub(crate) cases: Cases,
+    /// Number of client processes.
+    #[arg(long, default_value = "8", value_parser = count)]
+    pub(crate) clients: u32,
+    /// Number of servers to start for the bench.
+    #[arg(long, default_value = "4", value_parser = count, conflicts_with = "instance")]
+    pub(crate) servers: u32,
+    /// Measure a running instance instead of starting servers.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) instance: Option<PathBuf>,
+    /// Directory that stands for one disk of the servers to start; repeat it for more.
+    #[arg(long, value_name = "DIR", conflicts_with = "instance")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Where the servers to start keep everything else, and their data if no --data is given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Bytes of the file.
+    #[arg(long, default_value = "256MiB", value_parser = size)]
+    pub(crate) size: u64,
+    /// Bytes of a block.
+    #[arg(long, default_value = launch::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: u64,
+    /// Number of transfers of each case.
+    #[arg(long, default_value = "3", value_parser = count)]
+    pub(crate) repeat: u32,
+    /// End writes only when the data is on stable storage.
+    #[arg(long)]
+    pub(crate) sync: bool,
+    /// First measure what a memory copy and one plain file reach, to compare with.
+    #[arg(long)]
+    pub(crate) limits: bool,
+    /// Requests that one client has under way at one disk (caching and two-phase).
+    #[arg(long, default_value = "4", value_parser = count)]
+    pub(crate) outstanding: u32,
+    /// Block cache of each server to start.
+    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
+    pub(crate) cache: u64,
+    /// Let the servers to start listen by TCP on this host.
+    #[arg(long, value_name = "HOST", conflicts_with = "instance")]
+    pub(crate) tcp: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Sim {
+    #[command(flatten)]
+    pub(crate) cases: Cases,
+    /// The machine to simulate: tr94 or ideal-disks.
+    #[arg(long, default_value = "tr94")]
+    pub(crate) machine: String,
+    /// How blocks lie on its disks: contiguous, random-blocks or random-tracks.
+    #[arg(long, default_value = "contiguous")]
+    pub(crate) layout: String,
+    /// Number of clients.
+    #[arg(long, default_value = "16", value_parser = count)]
+    pub(crate) clients: u32,
+    /// Number of servers.
+    #[arg(long, default_value = "16", value_parser = count)]
+    pub(crate) servers: u32,
+    /// Disks of each server, on one bus.
+    #[arg(long, default_value = "1", value_parser = count)]
+    pub(crate) disks: u32,
+    /// Bytes of the file.
+    #[arg(long, default_value = "10MiB", value_parser = size)]
+    pub(crate) size: u64,
+    /// Bytes of a block.
+    #[arg(long, default_value = "8KiB", value_parser = size, value_name = "SIZE")]
+    pub(crate) block: u64,
+    /// Number of trials, each with a seed of its own.
+    #[arg(long, default_value = "5", value_parser = count)]
+    pub(crate) trials: u32,
+    /// Seed of the first trial.
+    #[arg(long, default_value = "1")]
+    pub(crate) seed: u64,
+    /// End writes only when the data is on the medium.
+    #[arg(long)]
+    pub(crate) sync: bool,
+    /// What moves: phantom (lengths only) or traced (proves that every byte is in its place).
+    #[arg(long, default_value = "phantom")]
+    pub(crate) payload: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Demo {
+    /// A file to write and read (default: a large one that is on this machine).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+    /// Where the servers keep their data while the demo runs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    #[arg(long)]
+    pub(crate) id: u32,
+    #[arg(long)]
+    pub(crate) instance: PathBuf,
+    /// End when standard input ends.
+    #[arg(long)]
+    pub(crate) attached: bool,
+}

@@ -1,0 +1,116 @@
+//! `start`, `stop`, `status`, and the server process itself.
+
+use crate::arguments::{InstanceOnly, Serve, Start};
+use crate::present;
+use crate::words::show_size;
+use launch::{
+    DataDirectories, Instance, LaunchError, Program, ServerOptions, ServerState, Session,
+};
+use serde_json::json;
+
+/// The instance that a command is about.
+pub(crate) fn instance(which: &InstanceOnly) -> Instance {
+    let directory = which.instance.clone();
+    Instance::at(directory.unwrap_or_else(launch::default_instance_directory))
+}
+
+pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
+    let instance = instance(&arguments.which);
+    let parent = instance.directory().join("data");
+    let data = DataDirectories::share(&arguments.data, arguments.servers, &parent)?;
+    let options = ServerOptions { cache_bytes: arguments.cache, tcp_host: arguments.tcp.clone() };
+    let file = instance.start(&Program::current()?, &data, &options)?;
+    if arguments.which.json {
+        return present::json(&json!({
+            "schema": "unisono.start/1",
+            "instance": instance.directory(),
+            "servers": file.servers,
+        }));
+    }
+    let directory = instance.directory().display();
+    present::line(&format!(
+        "{} servers are running; the instance is {directory}",
+        file.servers.len()
+    ))?;
+    for server in &file.servers {
+        let data: Vec<String> = server.data.iter().map(|path| path.display().to_string()).collect();
+        let (id, pid) = (server.id, server.pid);
+        present::line(&format!("  server {id}  process {pid}  data {}", data.join(" ")))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), LaunchError> {
+    let instance = instance(arguments);
+    let stopped = instance.stop()?;
+    if arguments.json {
+        return present::json(&json!({ "schema": "unisono.stop/1", "stopped": stopped }));
+    }
+    present::line(&format!("{stopped} servers stopped; their data remains"))
+}
+
+pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
+    let instance = instance(arguments);
+    let states = Session::new(instance.clone()).status()?;
+    if arguments.json {
+        let servers: Vec<_> = states.iter().map(state_json).collect();
+        let directory = instance.directory();
+        present::json(&json!({
+            "schema": "unisono.status/1", "instance": directory, "servers": servers
+        }))?;
+    } else {
+        present::line(&format!("instance {}", instance.directory().display()))?;
+        states.iter().try_for_each(|state| present::line(&state_line(state)))?;
+    }
+    match states.iter().find(|state| state.status.is_err()) {
+        None => Ok(()),
+        Some(state) => Err(LaunchError::new(
+            launch::ExitCode::NoServer,
+            format!("server {} does not answer", state.entry.id),
+            state.status.clone().err().unwrap_or_default(),
+            "look at its log in the instance directory; stop and start the instance again",
+        )),
+    }
+}
+
+pub(crate) fn serve(arguments: &Serve) -> Result<(), LaunchError> {
+    launch::serve_process(&Instance::at(&arguments.instance), arguments.id, arguments.attached)
+}
+
+fn state_line(state: &ServerState) -> String {
+    let ServerState { entry, status } = state;
+    match status {
+        Ok(status) => {
+            let free: u64 = status.disks.iter().map(|(_, free)| free).sum();
+            format!(
+                "  server {}  running  {} clients  {} requests  {} moved  {} cached  {} free",
+                entry.id,
+                status.clients.saturating_sub(1),
+                status.requests,
+                show_size(status.bytes_moved),
+                show_size(status.cache_bytes),
+                show_size(free),
+            )
+        }
+        Err(cause) => format!("  server {}  does not answer: {cause}", entry.id),
+    }
+}
+
+fn state_json(state: &ServerState) -> serde_json::Value {
+    let ServerState { entry, status } = state;
+    match status {
+        Ok(status) => json!({
+            "id": entry.id, "pid": entry.pid, "address": entry.address, "running": true,
+            "clients": status.clients.saturating_sub(1), "requests": status.requests,
+            "bytes_moved": status.bytes_moved, "cache_bytes": status.cache_bytes,
+            "collective_bytes": status.collective_bytes,
+            "disks": status.disks.iter().map(|(capacity, free)| json!({
+                "capacity_bytes": capacity, "free_bytes": free
+            })).collect::<Vec<_>>(),
+        }),
+        Err(cause) => json!({
+            "id": entry.id, "pid": entry.pid, "address": entry.address, "running": false,
+            "cause": cause,
+        }),
+    }
+}

@@ -1,0 +1,67 @@
+//! The `unisono` command: parses, calls `launch`, presents.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes are those of
+//! [`launch::ExitCode`], and 130 after an interruption.
+
+mod arguments;
+mod bench;
+mod demo;
+mod files;
+mod instances;
+mod present;
+mod simulate;
+mod words;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use launch::{ExitCode, LaunchError};
+
+fn main() -> std::process::ExitCode {
+    let ended = match Arguments::try_parse() {
+        Ok(arguments) => run(arguments),
+        Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
+        Err(help_or_version) => {
+            // Nobody may be reading.
+            let _ = help_or_version.print();
+            Ok(())
+        }
+    };
+    match ended {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            present::note(&error.to_string());
+            std::process::ExitCode::from(error.code as u8)
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), LaunchError> {
+    match arguments.command {
+        Command::Start(start) => instances::start(&start),
+        Command::Stop(stop) => instances::stop(&stop),
+        Command::Status(status) => instances::status(&status),
+        Command::Put(put) => files::put(&put),
+        Command::Get(get) => files::get(&get),
+        Command::Ls(ls) => files::list(&ls),
+        Command::Stat(stat) => files::stat(&stat),
+        Command::Rm(remove) => files::remove(&remove),
+        Command::Bench(bench) => bench::run(&bench),
+        Command::Sim(sim) => simulate::run(&sim),
+        Command::Demo(demo) => demo::run(&demo),
+        Command::Serve(serve) => instances::serve(&serve),
+        Command::BenchClient => launch::bench_client(),
+    }
+}
+
+/// A failure to write to standard output. A reader that has gone away is no failure.
+fn output_failed(error: &std::io::Error) -> Result<(), LaunchError> {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return Ok(());
+    }
+    Err(LaunchError::new(
+        ExitCode::Failed,
+        "cannot write the result",
+        error.to_string(),
+        "check where standard output goes",
+    ))
+}

@@ -1,0 +1,89 @@
+//! How results and errors look.
+
+use crate::output_failed;
+use crate::words::show_size;
+use clap::error::ErrorKind;
+use launch::{LaunchError, Report, Row};
+use serde::Serialize;
+use std::io::Write;
+
+/// Prints one JSON object on a line of its own.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), LaunchError> {
+    let text = serde_json::to_string(value).unwrap_or_else(|error| {
+        unreachable!("results have no keys that JSON cannot hold: {error}")
+    });
+    line(&text)
+}
+
+/// Prints a line of the result.
+pub(crate) fn line(text: &str) -> Result<(), LaunchError> {
+    let mut output = std::io::stdout().lock();
+    match writeln!(output, "{text}") {
+        Ok(()) => Ok(()),
+        Err(error) => output_failed(&error),
+    }
+}
+
+/// Says something that is no result.
+pub(crate) fn note(text: &str) {
+    // Nobody may be reading.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Prints a report as JSON or as a table.
+pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), LaunchError> {
+    if as_json {
+        return json(report);
+    }
+    line(&table_header())?;
+    report.results.iter().try_for_each(|row| line(&table_row(row)))
+}
+
+pub(crate) fn table_header() -> String {
+    format!(
+        "{:<8} {:>9} {:>10}  {:<14} {:>10} {:>10} {:>6}  {}",
+        "pattern", "record", "file", "strategy", "MiB/s", "seconds", "cv", "checked"
+    )
+}
+
+pub(crate) fn table_row(row: &Row) -> String {
+    format!(
+        "{:<8} {:>9} {:>10}  {:<14} {:>10.1} {:>10.4} {:>6.3}  {}",
+        row.pattern,
+        show_size(row.record_bytes),
+        show_size(row.file_bytes),
+        row.strategy,
+        row.mib_s,
+        row.seconds,
+        row.coefficient_of_variation,
+        if row.verified { "every byte" } else { "-" },
+    )
+}
+
+/// A mistake on the command line, in three parts.
+pub(crate) fn usage_error(error: &clap::Error) -> LaunchError {
+    let help = "unisono --help, or --help after a command, shows what can be said";
+    let (what, cause) = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            ("no command was given".to_owned(), "unisono does nothing by itself".to_owned())
+        }
+        _ => what_and_cause(error),
+    };
+    LaunchError::usage(what, cause, help)
+}
+
+fn what_and_cause(error: &clap::Error) -> (String, String) {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("the command line makes no sense");
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    let detail = lines.find(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    match (first.split_once("': "), detail) {
+        (Some((what, cause)), _) => (format!("{what}'"), cause.to_owned()),
+        (None, Some(detail)) => (first.trim_end_matches(':').to_owned(), detail.to_owned()),
+        (None, None) if error.kind() == ErrorKind::ArgumentConflict => {
+            (first.to_owned(), "each excludes the other".to_owned())
+        }
+        (None, None) => (first.to_owned(), "it is not among what can be said here".to_owned()),
+    }
+}

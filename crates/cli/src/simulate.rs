@@ -1,0 +1,58 @@
+//! `sim`: simulates transfers.
+
+use crate::arguments::Sim;
+use crate::present;
+use crate::words;
+use launch::{LaunchError, Report, Scenario};
+
+pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
+    let mut results = Vec::new();
+    for scenario in scenarios(arguments)? {
+        results.extend(launch::simulate(&scenario)?.results);
+    }
+    let report = Report { schema: launch::SIM_SCHEMA.to_owned(), limits: None, results };
+    present::report(&report, arguments.cases.json)
+}
+
+fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
+    let cases = &arguments.cases;
+    let patterns = words::patterns(&cases.pattern, cases.distribution.as_deref(), cases.write)?;
+    let mut scenarios = Vec::new();
+    for pattern in &patterns {
+        for &record_bytes in &cases.record {
+            for strategy in words::strategies(&cases.strategy) {
+                scenarios.push(Scenario {
+                    machine: word(&arguments.machine)?,
+                    layout: word(&arguments.layout)?,
+                    pattern: word(pattern)?,
+                    record_bytes,
+                    file_bytes: arguments.size,
+                    clients: arguments.clients,
+                    servers: arguments.servers,
+                    disks_per_server: arguments.disks,
+                    block_bytes: arguments.block,
+                    strategy: word(&strategy)?,
+                    trials: arguments.trials,
+                    seed: arguments.seed,
+                    sync: arguments.sync,
+                    payload: word(&arguments.payload)?,
+                });
+            }
+        }
+    }
+    Ok(scenarios)
+}
+
+/// A word that names something, or why it does not.
+fn word<T>(word: &str) -> Result<T, LaunchError>
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+{
+    word.parse().map_err(|error: T::Err| {
+        LaunchError::usage(
+            format!("{word:?} cannot be simulated"),
+            error.to_string(),
+            "see: unisono sim --help",
+        )
+    })
+}

@@ -1,0 +1,205 @@
+//! Proves: whatever dies, vanishes or talks nonsense in the middle of a real transfer, those who
+//! are left are told who it was, in bounded time, and the rest goes on.
+
+mod support;
+
+use rustix::process::Signal;
+use support::{
+    COLLECTIVE, Case, INTERRUPTED, NO_SERVER, Place, Running, children_of, gone, group,
+    processes_naming, signal, unisono, until,
+};
+
+/// Transfers that never end by themselves within a test, in each way to make them.
+const ENDLESS: [Case; 6] = [
+    endless("caching", "wbc", 8192),
+    endless("caching", "rbc", 8192),
+    endless("two-phase", "wbc", 8),
+    endless("two-phase", "rbc", 8),
+    endless("disk-directed", "wbc", 8),
+    endless("disk-directed", "rbc", 8),
+];
+
+const fn endless(strategy: &'static str, pattern: &'static str, record_bytes: u64) -> Case {
+    Case { strategy, pattern, record_bytes, file_bytes: 8 << 20, repeat: 1_000_000 }
+}
+
+/// The words of a bench of a running instance that never ends by itself.
+const ENDLESS_BENCH: [&str; 15] = [
+    "bench",
+    "--clients",
+    "4",
+    "--pattern",
+    "wbc",
+    "--record",
+    "8",
+    "--size",
+    "16MiB",
+    "--repeat",
+    "1000000",
+    "--strategy",
+    "disk-directed",
+    "--block",
+    "256KiB",
+];
+
+/// Waits until more bytes have moved than a first transfer moves, so that transfers are under way.
+fn until_moving(place: &Place, more_than: u64) {
+    let moved = || place.status().iter().filter_map(|one| one["bytes_moved"].as_u64()).sum::<u64>();
+    let before = moved();
+    until("bytes move", || (moved() > before + more_than).then_some(()));
+}
+
+#[test]
+fn clients_learn_which_of_them_was_killed() {
+    // Proves: in every strategy and direction, when client 2 of 4 is killed in mid-collective, the
+    // others fail with its number and the code 5, and the servers hold nothing any more.
+    let place = Place::with_servers(2);
+    for (number, case) in ENDLESS.iter().enumerate() {
+        let mut clients = group(&place, 4);
+        let file = format!("killed-{number}");
+        clients.iter_mut().for_each(|client| client.order(case, &file));
+        until_moving(&place, 2 * case.file_bytes);
+        clients[2].kill();
+        for rank in [0, 1, 3] {
+            let refusal = clients[rank].answer().expect_err("the collective cannot be completed");
+            assert_eq!(refusal.code, i64::from(COLLECTIVE), "{case:?}: {refusal:?}");
+            assert!(refusal.cause.contains("client 2 left"), "{case:?}: {refusal:?}");
+        }
+        drop(clients);
+        place.assert_nothing_held();
+    }
+    assert_eq!(place.files(), [""; 0], "client 0 removes the file of a failed case");
+}
+
+#[test]
+fn clients_learn_which_server_was_killed() {
+    // Proves: in every strategy and direction, when server 1 is killed in mid-transfer, every
+    // client fails with its number and the code 3; after a restart the instance works.
+    for case in &ENDLESS {
+        let place = Place::with_servers(3);
+        let mut clients = group(&place, 4);
+        clients.iter_mut().for_each(|client| client.order(case, "killed"));
+        until_moving(&place, 2 * case.file_bytes);
+        signal(place.server_pids()[1], Signal::KILL);
+        for client in &clients {
+            let refusal = client.answer().expect_err("the transfer cannot be completed");
+            assert_eq!(refusal.code, i64::from(NO_SERVER), "{case:?}: {refusal:?}");
+            assert!(refusal.cause.contains("server 1 has left"), "{case:?}: {refusal:?}");
+        }
+        drop(clients);
+        place.run(&["stop"]).done();
+        place.start(&["--servers", "3"]);
+        let words = ["bench", "--size", "1MiB", "--repeat", "1", "--clients", "2", "--json"];
+        assert_eq!(place.run(&words).done().json()["results"][0]["verified"], true);
+    }
+}
+
+#[test]
+fn a_bench_whose_client_is_killed_ends_and_names_it() {
+    // Proves: a bench ends with code 5 and the number of the client that was killed, first or
+    // last, leaves no process and no file, and the next bench of the instance succeeds.
+    for rank in [0, 3] {
+        let place = Place::with_servers(2);
+        let bench = Running::start(place.command(&ENDLESS_BENCH));
+        until_moving(&place, 32 << 20);
+        let clients = children_of(bench.pid(), "bench-client");
+        assert_eq!(clients.len(), 4);
+        signal(clients[rank], Signal::KILL);
+        let ended = bench.end();
+        ended.failed(COLLECTIVE, &[&format!("client {rank} ")]);
+        clients.into_iter().for_each(gone);
+        place.assert_nothing_held();
+        assert_eq!(place.files(), [""; 0]);
+        let words = ["bench", "--size", "1MiB", "--repeat", "1", "--clients", "4", "--json"];
+        assert_eq!(place.run(&words).done().json()["results"][0]["verified"], true);
+    }
+}
+
+#[test]
+fn a_bench_whose_server_is_killed_ends_and_names_it() {
+    // Proves: a bench ends with code 3 and the number of the server that was killed, and leaves no
+    // process.
+    let place = Place::with_servers(2);
+    let bench = Running::start(place.command(&ENDLESS_BENCH));
+    until_moving(&place, 32 << 20);
+    let clients = children_of(bench.pid(), "bench-client");
+    signal(place.server_pids()[1], Signal::KILL);
+    bench.end().failed(NO_SERVER, &["server 1"]);
+    clients.into_iter().for_each(gone);
+}
+
+#[test]
+fn clients_do_not_outlive_a_killed_bench() {
+    // Proves: when the bench itself is killed, its clients end, and the servers hold nothing.
+    let place = Place::with_servers(2);
+    let bench = Running::start(place.command(&ENDLESS_BENCH));
+    until_moving(&place, 32 << 20);
+    let clients = children_of(bench.pid(), "bench-client");
+    assert_eq!(clients.len(), 4);
+    signal(bench.pid(), Signal::KILL);
+    clients.into_iter().for_each(gone);
+    place.assert_nothing_held();
+}
+
+#[test]
+fn an_interrupted_bench_leaves_nothing() {
+    // Proves: Ctrl-C to the process group of a bench that started its own servers, like SIGTERM to
+    // the bench alone, ends it with code 130, all its processes, and removes its files.
+    use std::os::unix::process::CommandExt;
+    for to_the_group in [true, false] {
+        let place = Place::new();
+        let mut command = unisono(&ENDLESS_BENCH);
+        command.args(["--servers", "2", "--directory"]).arg(place.path(""));
+        command.process_group(0);
+        let bench = Running::start(command);
+        let family = until("all clients and servers run", || {
+            let mut family = children_of(bench.pid(), "bench-client");
+            family.extend(children_of(bench.pid(), "serve"));
+            (family.len() == 6).then_some(family)
+        });
+        if to_the_group {
+            let group = rustix::process::Pid::from_raw(bench.pid() as i32).expect("a process");
+            rustix::process::kill_process_group(group, Signal::INT).expect("the group is there");
+        } else {
+            signal(bench.pid(), Signal::TERM);
+        }
+        let ended = bench.end().code(INTERRUPTED);
+        assert!(ended.error.contains("interrupted"), "{}", ended.error);
+        family.into_iter().for_each(gone);
+        assert_eq!(processes_naming(&place.path("")), [0; 0]);
+        let left = std::fs::read_dir(place.path("")).expect("the directory is there").count();
+        assert_eq!(left, 0, "temporary files must go");
+    }
+}
+
+#[test]
+fn a_server_told_to_end_ends_well() {
+    // Proves: on SIGTERM in mid-transfer a server ends with code 0 and removes its socket; what
+    // was there before is there after a restart.
+    let place = Place::with_servers(2);
+    let content = support::bytes(5 << 20);
+    let local = place.file("local", &content);
+    place.run(&["put".as_ref(), local.as_os_str(), "kept".as_ref()]).done();
+    let first = place.server_pids()[1];
+    signal(first, Signal::TERM);
+    gone(first);
+    // In its place one whose end can be seen.
+    let mut command = unisono(&["serve", "--id", "1", "--instance"]);
+    command.arg(place.instance());
+    let server = Running::start(command);
+    until("the server answers", || place.status()[1]["running"].as_bool().filter(|is| *is));
+    let mut clients = group(&place, 2);
+    clients.iter_mut().for_each(|client| client.order(&ENDLESS[0], "endless"));
+    until_moving(&place, 16 << 20);
+    signal(server.pid(), Signal::TERM);
+    let ended = server.end().done();
+    assert_eq!(ended.error, "");
+    assert!(!place.instance().join("server-1.sock").exists());
+    for client in &clients {
+        assert!(client.answer().is_err());
+    }
+    drop(clients);
+    place.run(&["stop"]).done();
+    place.start(&["--servers", "2"]);
+    assert_eq!(place.run(&["get", "kept", "-"]).done().output, content);
+}

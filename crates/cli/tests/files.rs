@@ -1,0 +1,341 @@
+//! Proves: real files of awkward sizes come out as they went in, and nothing that goes wrong with
+//! one destroys another, here or in the instance.
+
+mod support;
+
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
+use std::process::Stdio;
+use support::{Ended, FAILED, INTERRUPTED, Place, Running, USAGE, bytes, signal, until};
+
+const BLOCK: usize = 64 << 10;
+
+fn put(place: &Place, local: &Path, name: &str) -> Ended {
+    let words: [OsString; 5] =
+        ["put".into(), "--block".into(), BLOCK.to_string().into(), local.into(), name.into()];
+    place.run(&words)
+}
+
+fn get(place: &Place, name: &str, local: &Path) -> Ended {
+    place.run(&["get".as_ref(), name.as_ref(), local.as_os_str()])
+}
+
+/// The names in a directory, sorted.
+fn entries(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("the directory is there").flatten();
+    let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn files_come_out_as_they_went_in() {
+    // Proves: put, stat, ls, get to a file and to standard output, and rm, for sizes around the
+    // edges of blocks and of rounds of all disks.
+    let place = Place::new();
+    let data = ["a", "b", "c", "d"].map(|disk| place.path(disk).to_str().unwrap().to_owned());
+    let mut words = vec!["--servers", "2"];
+    data.iter().for_each(|directory| words.extend(["--data", directory]));
+    place.start(&words);
+    let sizes = [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 4 * BLOCK, 4 * BLOCK + 1, (10 << 20) + 3];
+    for size in sizes {
+        let content = bytes(size);
+        let (local, out) = (place.file("local", &content), place.path("out"));
+        let name = format!("dir/of {size} ü");
+        put(&place, &local, &name).done();
+        let record = place.run(&["stat", "--json", &name]).done().json();
+        let known = (&record["schema"], &record["name"], &record["bytes"], &record["block_bytes"]);
+        let (size_json, block) = (size.into(), BLOCK.into());
+        assert_eq!(known, (&"unisono.stat/1".into(), &(&*name).into(), &size_json, &block));
+        assert_eq!((&record["servers"], &record["disks_per_server"]), (&2.into(), &2.into()));
+        get(&place, &name, &out).done();
+        assert!(std::fs::read(&out).unwrap() == content, "{size} bytes to a file");
+        let output = place.run(&["get", &name, "-"]).done().output;
+        assert!(output == content, "{size} bytes to standard output");
+    }
+    let listed = place.run(&["ls", "--json"]).done().json();
+    assert_eq!(listed["schema"], "unisono.ls/1");
+    assert_eq!(listed["files"].as_array().unwrap().len(), sizes.len());
+    assert_eq!(place.run(&["ls"]).done().text().lines().count(), sizes.len());
+    for name in place.files() {
+        let removed = place.run(&["rm", "--json", &name]).done().json();
+        assert_eq!(
+            (&removed["schema"], &removed["removed"]),
+            (&"unisono.rm/1".into(), &name.into())
+        );
+    }
+    assert_eq!(place.files(), [""; 0]);
+    for disk in data {
+        assert_eq!(entries(&Path::new(&disk).join("objects")), [""; 0], "blocks must go too");
+    }
+}
+
+#[test]
+fn names_default_to_the_last_part() {
+    // Proves: put names a file by the last part of the local path, get a local file by the last
+    // part of the name.
+    let place = Place::with_servers(1);
+    let local = place.file("some name", b"x");
+    place.run(&["put".as_ref(), local.as_os_str()]).done();
+    assert_eq!(place.files(), ["some name"]);
+    put(&place, &local, "a/b/c").done();
+    place.run(&["get", "a/b/c"]).done();
+    assert_eq!(std::fs::read(place.path("c")).unwrap(), b"x");
+    put(&place, &local, "a/").done();
+    place.run(&["get", "a/"]).refused(USAGE, &["\"a/\"", "last part is empty"]);
+    place.run(&["get", "a/", "named"]).done();
+    assert_eq!(std::fs::read(place.path("named")).unwrap(), b"x");
+}
+
+#[test]
+fn a_name_is_given_once() {
+    // Proves: a second put of a name is refused with code 1 and leaves the first file as it was;
+    // after rm the name is free.
+    let place = Place::with_servers(2);
+    let (first, second) = (bytes(100_000), bytes(50));
+    let (one, two) = (place.file("one", &first), place.file("two", &second));
+    put(&place, &one, "name").done();
+    put(&place, &two, "name").refused(FAILED, &["\"name\"", "already"]);
+    assert!(place.run(&["get", "name", "-"]).done().output == first);
+    place.run(&["rm", "name"]).done();
+    put(&place, &two, "name").done();
+    assert!(place.run(&["get", "name", "-"]).done().output == second);
+}
+
+#[test]
+fn unknown_files_are_named() {
+    // Proves: stat, get and rm of a file that does not exist fail with code 1 in three parts that
+    // name it; get makes no local file and destroys none.
+    let place = Place::with_servers(1);
+    let kept = place.file("kept", b"precious");
+    for words in [&["stat", "nobody"][..], &["stat", "--json", "nobody"], &["rm", "nobody"]] {
+        place.run(words).refused(FAILED, &["\"nobody\"", "there is no file"]);
+    }
+    place.run(&["get", "nobody", "-"]).refused(FAILED, &["\"nobody\""]);
+    let before = entries(&place.path(""));
+    place.run(&["get", "nobody"]).refused(FAILED, &["\"nobody\""]);
+    get(&place, "nobody", &kept).refused(FAILED, &["\"nobody\""]);
+    assert_eq!(entries(&place.path("")), before);
+    assert_eq!(std::fs::read(&kept).unwrap(), b"precious");
+}
+
+#[test]
+fn bad_names_and_blocks_are_refused() {
+    // Proves: names that are empty, too long or hold control characters, and blocks that are
+    // empty or huge, are refused with code 2 and leave no file; unusual good names are not.
+    let place = Place::with_servers(1);
+    let local = place.file("local", b"x");
+    let long = "n".repeat(1025);
+    for name in ["", "line\nbreak", "bell\u{7}", &long] {
+        put(&place, &local, name).refused(USAGE, &["cannot name a file"]);
+    }
+    let local_text = local.to_str().unwrap();
+    for block in ["0", "2GiB", "4611686018427387904"] {
+        place.run(&["put", "--block", block, local_text]).refused(USAGE, &["a block of"]);
+    }
+    place.run(&["put", "--block", "many", local_text]).refused(USAGE, &["many"]);
+    place.run(&["put", "--block", "16EiB", local_text]).refused(USAGE, &["16EiB", "largest"]);
+    assert_eq!(place.files(), [""; 0]);
+    let longest = "n".repeat(1024);
+    for name in ["..", "/", "a\\b", " ", "ü/😀", "-x", &longest] {
+        let mut command = support::unisono(&["put", "--instance"]);
+        command.arg(place.instance()).args(["--", local_text, name]);
+        support::run(command).done();
+        let mut command = support::unisono(&["get", "--instance"]);
+        command.arg(place.instance()).args(["--", name, "-"]);
+        assert_eq!(support::run(command).done().output, b"x", "{name}");
+    }
+}
+
+#[test]
+fn local_files_that_cannot_be_read_are_named() {
+    // Proves: a local file that is missing, a directory or a pipe is refused with code 1 in three
+    // parts that name it, at once, and no file is made in the instance.
+    let place = Place::with_servers(1);
+    let directory = place.path("directory");
+    std::fs::create_dir(&directory).unwrap();
+    let missing = place.path("missing");
+    for local in [&missing, &directory, Path::new("/dev/null")] {
+        let named = local.to_str().unwrap();
+        put(&place, local, "name").refused(FAILED, &[named]);
+    }
+    assert_eq!(place.files(), [""; 0]);
+}
+
+#[test]
+fn local_files_that_cannot_be_written_are_named() {
+    // Proves: get into a directory that does not exist, onto a directory, or into one that may not
+    // be written fails with code 1 in three parts and leaves nothing behind.
+    let place = Place::with_servers(1);
+    let local = place.file("local", b"x");
+    put(&place, &local, "name").done();
+    let (directory, sealed) = (place.path("directory"), place.path("sealed"));
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::create_dir(&sealed).unwrap();
+    std::fs::set_permissions(&sealed, PermissionsExt::from_mode(0o500)).unwrap();
+    let before = entries(&place.path(""));
+    let mut targets = vec![place.path("missing/file"), directory.clone(), local.join("below")];
+    if !rustix::process::geteuid().is_root() {
+        targets.push(sealed.join("file"));
+    }
+    for target in targets {
+        get(&place, "name", &target).refused(FAILED, &[target.to_str().unwrap()]);
+    }
+    assert_eq!(entries(&place.path("")), before);
+    assert_eq!(entries(&directory), [""; 0]);
+}
+
+#[test]
+fn a_failed_get_destroys_nothing() {
+    // Proves: when a get fails in the middle, because a server's data is gone, the local file that
+    // it was to replace is as it was, and nothing is left beside it; a get that succeeds replaces
+    // it, and where it is a link, what the link leads to.
+    let place = Place::with_servers(2);
+    let content = bytes(3 << 20);
+    let local = place.file("local", &content);
+    put(&place, &local, "name").done();
+    let kept = place.file("kept", b"precious");
+    let link = place.path("link");
+    std::os::unix::fs::symlink(&kept, &link).unwrap();
+    let before = entries(&place.path(""));
+    let disk = place.instance().join("data/server-1");
+    std::fs::rename(&disk, place.path("instance/away")).unwrap();
+    for target in [&kept, &link] {
+        get(&place, "name", target).refused(FAILED, &["name", "server 1"]);
+        assert_eq!(std::fs::read(&kept).unwrap(), b"precious");
+        assert_eq!(entries(&place.path("")), before);
+    }
+    std::fs::rename(place.path("instance/away"), &disk).unwrap();
+    get(&place, "name", &link).done();
+    assert!(std::fs::read(&kept).unwrap() == content);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+#[test]
+fn an_interrupted_put_leaves_no_file() {
+    // Proves: SIGTERM or SIGINT in the middle of a put ends it with code 130, the file and its
+    // blocks go; others stay.
+    let place = Place::with_servers(2);
+    let (kept, large) = (place.file("kept", b"precious"), place.path("large"));
+    put(&place, &kept, "kept").done();
+    File::create(&large).unwrap().set_len(64 << 30).unwrap();
+    let moved = || place.status().iter().filter_map(|one| one["bytes_moved"].as_u64()).sum::<u64>();
+    for by in [Signal::TERM, Signal::INT] {
+        let before = moved();
+        let putting = Running::start(place.command(&["put", "large"]));
+        until("bytes move", || (moved() > before + (32 << 20)).then_some(()));
+        signal(putting.pid(), by);
+        let ended = putting.end().code(INTERRUPTED);
+        assert_eq!(ended.error.lines().count(), 1, "{}", ended.error);
+        assert_eq!(place.files(), ["kept"]);
+        place.assert_nothing_held();
+    }
+    place.run(&["get", "kept", "-"]).done();
+    for name in place.files() {
+        place.run(&["rm", &name]).done();
+    }
+    for server in 0..2 {
+        let objects = place.instance().join(format!("data/server-{server}/objects"));
+        assert_eq!(entries(&objects), [""; 0]);
+    }
+}
+
+#[test]
+fn an_interrupted_get_leaves_no_file() {
+    // Proves: SIGTERM in the middle of a get ends it with code 130; the local file that it was to
+    // replace is as it was, and nothing is left beside it.
+    let place = Place::with_servers(2);
+    let large = place.path("large");
+    File::create(&large).unwrap().set_len(1 << 30).unwrap();
+    place.run(&["put", "large"]).done();
+    std::fs::write(&large, b"precious").unwrap();
+    let before = entries(&place.path(""));
+    let getting = Running::start(place.command(&["get", "large"]));
+    let is_part = |name: &String| name.starts_with(".unisono-part-");
+    until("a part is there", || entries(&place.path("")).iter().any(is_part).then_some(()));
+    signal(getting.pid(), Signal::TERM);
+    getting.end().code(INTERRUPTED);
+    assert_eq!(entries(&place.path("")), before);
+    assert_eq!(std::fs::read(&large).unwrap(), b"precious");
+}
+
+#[test]
+fn a_device_is_written_not_replaced() {
+    // Proves: get to a pipe with a name writes into it; the pipe stays.
+    let place = Place::with_servers(1);
+    let content = bytes(300_000);
+    let local = place.file("local", &content);
+    put(&place, &local, "name").done();
+    let pipe = place.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let writing = Running::start(place.command(&["get", "name", "pipe"]));
+    assert!(std::fs::read(&pipe).unwrap() == content);
+    writing.end().done();
+    assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn a_put_that_fails_leaves_no_file() {
+    // Proves: a local file that ends before the size it has, as those of /sys do, fails the put
+    // with code 1 and leaves no file and no block; one of /proc, of size 0, is taken at its word.
+    let place = Place::with_servers(2);
+    put(&place, Path::new("/proc/self/status"), "empty").done();
+    assert_eq!(place.run(&["get", "empty", "-"]).done().output, b"");
+    place.run(&["rm", "empty"]).done();
+    let shorter = Path::new("/sys/devices/system/cpu/online");
+    let Ok(metadata) = shorter.metadata() else {
+        println!("skipped in part: this system has no /sys");
+        return;
+    };
+    assert!(metadata.len() > std::fs::read(shorter).unwrap().len() as u64);
+    put(&place, shorter, "name").refused(FAILED, &["name", shorter.to_str().unwrap()]);
+    assert_eq!(place.files(), [""; 0]);
+    for server in 0..2 {
+        let objects = place.instance().join(format!("data/server-{server}/objects"));
+        assert_eq!(entries(&objects), [""; 0]);
+    }
+}
+
+#[test]
+fn nobody_reading_is_no_panic() {
+    // Proves: with a standard output or standard error that nobody reads any more, each command
+    // ends with a code of the table, never with a panic.
+    let place = Place::with_servers(1);
+    let content = bytes(10 << 20);
+    let local = place.file("local", &content);
+    put(&place, &local, "name").done();
+    let sim = ["sim", "--trials", "1", "--size", "64KiB", "--clients", "2", "--servers", "2"];
+    let commands: [(&[&str], i32); 6] = [
+        (&["ls"], 0),
+        (&["status", "--json"], 0),
+        (&["get", "name", "-"], FAILED),
+        (&["get", "nobody", "-"], FAILED),
+        (&["bench", "--size", "1MiB", "--clients", "2", "--repeat", "1", "--json"], 0),
+        (&["bench", "--size", "1", "--clients", "0"], USAGE),
+    ];
+    let closed = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Stdio::from(writer)
+    };
+    for (words, code) in commands {
+        let mut command = place.command(words);
+        command.stdin(Stdio::null()).stdout(closed()).stderr(Stdio::piped());
+        let ended = Running::start_as_is(command).end().code(code);
+        assert!(!ended.error.contains("panicked"), "{words:?}: {}", ended.error);
+        let mut command = place.command(words);
+        command.stdin(Stdio::null()).stdout(closed()).stderr(closed());
+        Running::start_as_is(command).end().code(code);
+    }
+    for words in [&sim[..], &["--help"], &["frobnicate"], &["--version"]] {
+        let mut command = support::unisono(words);
+        command.stdin(Stdio::null()).stdout(closed()).stderr(closed());
+        let code = if words[0] == "frobnicate" { USAGE } else { 0 };
+        Running::start_as_is(command).end().code(code);
+    }
+}

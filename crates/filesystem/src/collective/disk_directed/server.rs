@@ -1,0 +1,347 @@
+//! The server's side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
+
+use crate::collective::{check_access, gathering_cost, may_overlap, transfer_fault};
+use crate::server::requests::Answer;
+use crate::server::{Server, Underway, disk_fault};
+use futures_util::future::{Either, join_all, select, try_join_all};
+use policy::{Direction, disk_order};
+use std::cell::{Cell, RefCell};
+use std::collections::btree_map::Entry;
+use std::rc::Rc;
+use units::{ByteRange, ClientId, DiskId, Duration, FileId, PeerId, PieceRun};
+use wire::{CollectiveRequest, Fault, FileRecord, Message, PARTICIPANTS_MAX, Reply};
+use world::{Disk, Memory, Payload, TransferError, World};
+
+/// Processor time of a server for each block: threads woken, disk started, interrupt taken.
+/// Derived from TR94-232, Table 2: at most 187 us for a block of 8 KB, two interruptions charged
+/// 50 us each and one memput of 46 us included.
+const BLOCK_COST: Duration = Duration::from_us(40);
+
+/// One collective transfer, as this server carries it out.
+struct Collective<'a, W: World> {
+    server: &'a Server<W>,
+    running: &'a Running<'a, W>,
+    request: &'a CollectiveRequest,
+    file: &'a FileRecord,
+    /// Each participant's connection, by rank.
+    peers: Vec<PeerId>,
+    /// Bytes moved so far.
+    moved: Cell<u64>,
+}
+
+/// Serves the one request of a collective. When a participant leaves before the end, the transfer
+/// is dropped with all its buffers, and the other participants are told who left.
+pub(crate) async fn serve<W: World>(
+    server: &Rc<Server<W>>,
+    from: PeerId,
+    request: CollectiveRequest,
+) -> Result<Answer<W::Payload>, Fault> {
+    let file = server.files.get(request.file)?;
+    check(&request, &file)?;
+    let running = Running::new(server, (from, request.collective), request.file)?;
+    let collective = Collective {
+        server,
+        running: &running,
+        request: &request,
+        file: &file,
+        peers: find_participants(server, &request)?,
+        moved: Cell::new(0),
+    };
+    let outcome = {
+        let transfer = std::pin::pin!(collective.run());
+        let departure = std::pin::pin!(server.departures.until(|| collective.why_ended()));
+        match select(departure, transfer).await {
+            Either::Left((fault, _)) => Err(fault),
+            Either::Right((moved, _)) => moved,
+        }
+    };
+    // A transfer that failed because a client left is told as that.
+    let outcome = outcome.map_err(|fault| collective.why_ended().unwrap_or(fault));
+    let (peers, bytes) = (collective.peers, collective.moved.get());
+    drop(running);
+    server.count_moved(bytes);
+    if let Err(fault) = &outcome {
+        tell_participants(server, &peers, request.collective, fault).await;
+    }
+    outcome.map(|()| Reply::Moved { bytes }.into())
+}
+
+async fn tell_participants<W: World>(
+    server: &Server<W>,
+    peers: &[PeerId],
+    collective: u64,
+    fault: &Fault,
+) {
+    let header: world::Header =
+        wire::encode(&Message::CollectiveFailed { collective, fault: fault.clone() });
+    let here = peers.iter().filter(|peer| server.is_here(**peer));
+    // All at once: one that is slow must not keep the news from the others. One that leaves now
+    // need not be told.
+    join_all(here.map(|peer| server.world.send(*peer, world::Message::new(header.clone())))).await;
+}
+
+fn check(request: &CollectiveRequest, file: &FileRecord) -> Result<(), Fault> {
+    check_access(request.direction, &request.access, file)?;
+    let participants = request.participants.len();
+    if participants > PARTICIPANTS_MAX || participants != request.access.clients() as usize {
+        let cause = format!(
+            "{participants} participants are named for an access of {} clients",
+            request.access.clients()
+        );
+        return Err(Fault::BadRequest { cause });
+    }
+    Ok(())
+}
+
+fn find_participants<W: World>(
+    server: &Server<W>,
+    request: &CollectiveRequest,
+) -> Result<Vec<PeerId>, Fault> {
+    let find = |(rank, participant): (usize, &wire::Participant)| {
+        let cause = "it is not connected to this server".to_owned();
+        let client = ClientId(rank as u32);
+        server.peer_of(participant.key).ok_or(Fault::ClientLeft { client, cause })
+    };
+    request.participants.iter().enumerate().map(find).collect()
+}
+
+impl<W: World> Collective<'_, W> {
+    /// Transfers the blocks of every disk, all disks at the same time.
+    async fn run(&self) -> Result<(), Fault> {
+        let disks = 0..self.file.stripe.disks_per_server;
+        try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
+        if self.request.sync && self.request.direction == Direction::Write {
+            for disk in self.server.world.disks() {
+                disk.sync(self.file.file).await.map_err(|error| self.disk_fault(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Transfers the blocks of one disk in the order in which they lie, with a few buffers that
+    /// take turns.
+    async fn transfer_disk(&self, number: DiskId) -> Result<(), Fault> {
+        let stripe = self.file.stripe;
+        let id = self.server.config.id;
+        let disk = &self.server.world.disks()[number.0 as usize];
+        let blocks = stripe.blocks_in(self.request.access.file_extent());
+        let here = stripe.blocks_on(id, number, blocks.clone());
+        let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
+        let object = self.file.file;
+        let address = {
+            let disk = disk.clone();
+            move |block| disk.address(object, stripe.locate(block).slot * stripe.block_bytes)
+        };
+        let share = (id.0, stripe.servers);
+        let order = disk_order(self.request.order, here, total, share, address);
+        let order = RefCell::new(order);
+        let buffer = || async {
+            loop {
+                let next = order.borrow_mut().next();
+                let Some(block) = next else { return Ok(()) };
+                self.transfer_block(disk, block).await?;
+            }
+        };
+        let buffers = self.server.config.buffers_per_disk.max(1);
+        try_join_all((0..buffers).map(|_| buffer())).await.map(|_| ())
+    }
+
+    async fn transfer_block(&self, disk: &W::Disk, block: u64) -> Result<(), Fault> {
+        let range = self.file.stripe.block_range(block, self.file.bytes);
+        let shares = self.shares_of(range);
+        if shares.is_empty() {
+            return Ok(());
+        }
+        let _held = Held::new(self.server, range.length());
+        self.server.world.compute(BLOCK_COST).await;
+        match self.request.direction {
+            Direction::Read => self.read_block(disk, block, range, shares).await,
+            Direction::Write => self.write_block(disk, block, range, shares).await,
+        }
+    }
+
+    /// Reads a block, cuts it into pieces, and puts each client's pieces as one transfer.
+    async fn read_block(
+        &self,
+        disk: &W::Disk,
+        block: u64,
+        range: ByteRange,
+        shares: Vec<Share>,
+    ) -> Result<(), Fault> {
+        let data = self.load(disk, block, range).await?;
+        let puts = shares.into_iter().map(|share| {
+            let data = &data;
+            async move {
+                self.server.world.compute(share.cost()).await;
+                let (peer, region) = self.place_of(share.client);
+                let put = self.server.world.put(peer, region, &share.pieces, data).await;
+                self.count(put, &share)
+            }
+        });
+        try_join_all(puts).await.map(|_| ())
+    }
+
+    /// Gets each client's pieces as one transfer, puts the block together, and writes it.
+    async fn write_block(
+        &self,
+        disk: &W::Disk,
+        block: u64,
+        range: ByteRange,
+        shares: Vec<Share>,
+    ) -> Result<(), Fault> {
+        let _lock = self.server.locks.lock((self.file.file, block)).await;
+        self.server.cache.surrender(self.file.file, block).await?;
+        let memory = if self.covers(&shares, range) {
+            self.server.world.memory(range.length())
+        } else {
+            // Bytes that nobody writes must stay what they are.
+            self.server.world.thaw(self.load(disk, block, range).await?)
+        };
+        let gets = shares.into_iter().map(|share| {
+            let memory = &memory;
+            async move {
+                self.server.world.compute(share.cost()).await;
+                let (peer, region) = self.place_of(share.client);
+                let got = self.server.world.get(peer, region, &share.pieces, memory).await;
+                self.count(got, &share)
+            }
+        });
+        try_join_all(gets).await?;
+        let payload = memory.freeze();
+        assert!(payload.length() == range.length(), "a block is written as a whole");
+        let written = disk.write(self.file.file, self.disk_offset(block), payload).await;
+        written.map_err(|error| self.disk_fault(&error))
+    }
+
+    /// Whether the clients write every byte of a block.
+    fn covers(&self, shares: &[Share], range: ByteRange) -> bool {
+        let bytes: u64 = shares.iter().map(Share::bytes).sum();
+        let overlapping = shares.len() > 1 && may_overlap(&self.request.access);
+        bytes == range.length() && !overlapping
+    }
+
+    /// A block from the cache, which may know better, or from the disk.
+    async fn load(
+        &self,
+        disk: &W::Disk,
+        block: u64,
+        range: ByteRange,
+    ) -> Result<W::Payload, Fault> {
+        if let Some(held) = self.server.cache.held_block(self.file, block).await? {
+            return Ok(held);
+        }
+        let read = disk.read(self.file.file, self.disk_offset(block), range.length()).await;
+        read.map_err(|error| self.disk_fault(&error))
+    }
+
+    /// Which pieces of a block are whose, with offsets from the block's start.
+    fn shares_of(&self, range: ByteRange) -> Vec<Share> {
+        let access = &self.request.access;
+        let shares = access.clients_in(range).map(|client| {
+            let relative =
+                |piece: PieceRun| PieceRun { offset: piece.offset - range.start, ..piece };
+            Share { client, pieces: access.pieces(client, range).map(relative).collect() }
+        });
+        shares.filter(|share| !share.pieces.is_empty()).collect()
+    }
+
+    fn place_of(&self, client: ClientId) -> (PeerId, units::RegionId) {
+        let rank = client.0 as usize;
+        (self.peers[rank], self.request.participants[rank].region)
+    }
+
+    fn disk_offset(&self, block: u64) -> u64 {
+        self.file.stripe.locate(block).slot * self.file.stripe.block_bytes
+    }
+
+    fn count(&self, moved: Result<(), TransferError>, share: &Share) -> Result<(), Fault> {
+        moved.map_err(|error| transfer_fault(share.client, error))?;
+        self.moved.set(self.moved.get() + share.bytes());
+        Ok(())
+    }
+
+    fn disk_fault(&self, error: &world::DiskError) -> Fault {
+        disk_fault(self.server.config.id, error)
+    }
+
+    /// Why the collective must end: it was told to, or a participant is no longer connected.
+    fn why_ended(&self) -> Option<Fault> {
+        if let Some(verdict) = self.running.verdict() {
+            return Some(verdict);
+        }
+        let gone = |peer: &&PeerId| !self.server.is_here(**peer);
+        let rank = self.peers.iter().position(|peer| gone(&peer))?;
+        let cause = "its connection to a server ended".to_owned();
+        Some(Fault::ClientLeft { client: ClientId(rank as u32), cause })
+    }
+}
+
+/// One client's pieces of one block.
+struct Share {
+    client: ClientId,
+    pieces: Vec<PieceRun>,
+}
+
+impl Share {
+    fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.bytes()).sum()
+    }
+
+    /// Processor time to cut or put together all pieces but the first.
+    fn cost(&self) -> Duration {
+        gathering_cost(&self.pieces)
+    }
+}
+
+/// A collective's entry among those under way, as long as it is.
+struct Running<'a, W: World> {
+    server: &'a Server<W>,
+    key: (PeerId, u64),
+}
+
+impl<'a, W: World> Running<'a, W> {
+    fn new(server: &'a Server<W>, key: (PeerId, u64), file: FileId) -> Result<Self, Fault> {
+        match server.collectives.borrow_mut().entry(key) {
+            Entry::Occupied(_) => {
+                let cause = format!("collective {} is already under way", key.1);
+                Err(Fault::BadRequest { cause })
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(Underway { file, verdict: None });
+                Ok(Self { server, key })
+            }
+        }
+    }
+
+    fn verdict(&self) -> Option<Fault> {
+        self.server.collectives.borrow().get(&self.key)?.verdict.clone()
+    }
+}
+
+impl<W: World> Drop for Running<'_, W> {
+    fn drop(&mut self) {
+        self.server.collectives.borrow_mut().remove(&self.key);
+        self.server.departures.notify();
+    }
+}
+
+/// Counts the bytes of a buffer as long as it is held.
+struct Held<'a, W: World> {
+    server: &'a Server<W>,
+    bytes: u64,
+}
+
+impl<'a, W: World> Held<'a, W> {
+    fn new(server: &'a Server<W>, bytes: u64) -> Self {
+        let held = &server.counters.collective_bytes;
+        held.set(held.get() + bytes);
+        Self { server, bytes }
+    }
+}
+
+impl<W: World> Drop for Held<'_, W> {
+    fn drop(&mut self) {
+        let held = &self.server.counters.collective_bytes;
+        held.set(held.get() - self.bytes);
+    }
+}

@@ -1,0 +1,180 @@
+//! The client's side of two-phase I/O: CollectiveReadCP of Figure 2b (TOCS 1997).
+
+use super::super::{Transfer, caching, gathering_cost, may_overlap, transfer_fault};
+use crate::client::{Group, SharedMemory};
+use caching::client::Chunks;
+use futures_util::future::try_join_all;
+use policy::{Chunk, Direction, conforming_segment};
+use units::{ByteRange, ClientId, PieceRun, Run};
+use wire::Fault;
+use world::{Memory, World};
+
+/// Bytes of the segment that are permuted at a time, so that a gathered transfer stays small.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// The whole collective in two phases.
+pub(crate) async fn transfer<W: World>(
+    group: &Group<W>,
+    transfer: &Transfer,
+    memory: &SharedMemory<W>,
+) -> Result<(), Fault> {
+    let file = &transfer.file;
+    let segment = conforming_segment(group.rank(), group.size(), file.bytes, &file.stripe);
+    let phases = Phases { group, transfer, memory, segment };
+    match transfer.direction {
+        Direction::Read => phases.read().await,
+        Direction::Write => phases.write().await,
+    }
+}
+
+/// One client's part.
+struct Phases<'a, W: World> {
+    group: &'a Group<W>,
+    transfer: &'a Transfer,
+    memory: &'a SharedMemory<W>,
+    /// The part of the file that this client reads or writes.
+    segment: ByteRange,
+}
+
+impl<W: World> Phases<'_, W> {
+    async fn read(&self) -> Result<(), Fault> {
+        let conforming = self.world().memory(self.segment.length());
+        let read = self.request(Direction::Read, &conforming).await;
+        caching::client::finish(self.group, self.transfer, read).await?;
+        self.keep_own(&conforming).await;
+        let permuted = self.permute_out(conforming.freeze()).await;
+        self.group.agree(permuted).await
+    }
+
+    async fn write(&self) -> Result<(), Fault> {
+        let conforming = self.world().memory(self.segment.length());
+        self.fill_gaps(&conforming).await?;
+        let permuted = self.permute_in(&conforming).await;
+        self.group.agree(permuted).await?;
+        let written = self.request(Direction::Write, &conforming).await;
+        caching::client::finish(self.group, self.transfer, written).await
+    }
+
+    fn world(&self) -> &W {
+        self.group.client().world()
+    }
+
+    /// Reads or writes the segment as one large contiguous request.
+    async fn request(&self, direction: Direction, conforming: &W::Memory) -> Result<(), Fault> {
+        if self.segment.is_empty() {
+            return Ok(());
+        }
+        let client = self.group.client();
+        let region = client.expose_to_servers(conforming).await?;
+        let chunks = Chunks {
+            client,
+            direction,
+            file: &self.transfer.file,
+            memory: conforming,
+            region,
+            outstanding_per_disk: self.transfer.outstanding_per_disk,
+        };
+        let (file_offset, length) = (self.segment.start, self.segment.length());
+        let moved = chunks.transfer(Chunk { file_offset, memory_offset: 0, length }).await;
+        self.world().withdraw(region).await;
+        moved
+    }
+
+    /// Before a write that leaves bytes of the segment out: they must stay what they are. All
+    /// members agree here, because one's reading must precede another's writing of the same file.
+    async fn fill_gaps(&self, conforming: &W::Memory) -> Result<(), Fault> {
+        let access = &self.transfer.access;
+        let owners = access.clients_in(self.segment);
+        let covered: u64 = owners.map(|client| access.count_bytes(client, self.segment)).sum();
+        let filled = match covered == self.segment.length() && !may_overlap(access) {
+            true => Ok(()),
+            false => self.request(Direction::Read, conforming).await,
+        };
+        self.group.agree(filled).await
+    }
+
+    /// Copies the pieces of the segment that are this client's own to their places.
+    async fn keep_own(&self, conforming: &W::Memory) {
+        let rank = self.group.rank();
+        for window in self.segment.windows(WINDOW_BYTES) {
+            let pieces = self.pieces(rank, window);
+            self.world().compute(gathering_cost(&pieces)).await;
+            copy(conforming, Side::File, &self.memory.memory, &pieces);
+        }
+    }
+
+    /// Puts the pieces of the segment into the memories of their other owners.
+    async fn permute_out(&self, conforming: W::Payload) -> Result<(), Fault> {
+        for window in self.segment.windows(WINDOW_BYTES) {
+            let others = self.owners(window).filter(|owner| *owner != self.group.rank());
+            let puts = others.map(|owner| {
+                let conforming = &conforming;
+                async move {
+                    let pieces = self.pieces(owner, window);
+                    self.world().compute(gathering_cost(&pieces)).await;
+                    let (peer, region) = self.place_of(owner);
+                    let put = self.world().put(peer, region, &pieces, conforming).await;
+                    put.map_err(|error| transfer_fault(owner, error))
+                }
+            });
+            try_join_all(puts).await?;
+        }
+        Ok(())
+    }
+
+    /// Gets the pieces of the segment from their owners' memories.
+    async fn permute_in(&self, conforming: &W::Memory) -> Result<(), Fault> {
+        for window in self.segment.windows(WINDOW_BYTES) {
+            let gets = self.owners(window).map(|owner| async move {
+                let pieces = self.pieces(owner, window);
+                self.world().compute(gathering_cost(&pieces)).await;
+                if owner == self.group.rank() {
+                    copy(&self.memory.memory, Side::Memory, conforming, &pieces);
+                    return Ok(());
+                }
+                let (peer, region) = self.place_of(owner);
+                let got = self.world().get(peer, region, &pieces, conforming).await;
+                got.map_err(|error| transfer_fault(owner, error))
+            });
+            try_join_all(gets).await?;
+        }
+        Ok(())
+    }
+
+    /// The owners of bytes in `window`, the next in rank first, so that not all members turn to
+    /// the same one at the same time.
+    fn owners(&self, window: ByteRange) -> impl Iterator<Item = ClientId> {
+        let owners: Vec<ClientId> = self.transfer.access.clients_in(window).collect();
+        let first = owners.partition_point(|owner| *owner <= self.group.rank());
+        let (before, after) = owners.split_at(first);
+        let rotated: Vec<ClientId> = after.iter().chain(before).copied().collect();
+        rotated.into_iter()
+    }
+
+    /// The pieces of one owner in `window`, with offsets from the segment's start.
+    fn pieces(&self, owner: ClientId, window: ByteRange) -> Vec<PieceRun> {
+        let start = self.segment.start;
+        let relative = |piece: PieceRun| PieceRun { offset: piece.offset - start, ..piece };
+        self.transfer.access.pieces(owner, window).map(relative).collect()
+    }
+
+    fn place_of(&self, owner: ClientId) -> (units::PeerId, units::RegionId) {
+        (self.group.peer(owner), self.memory.regions[owner.0 as usize])
+    }
+}
+
+/// Which side of the pieces the source of a local copy is.
+enum Side {
+    File,
+    Memory,
+}
+
+fn copy<M: Memory>(source: &M, side: Side, target: &M, pieces: &[PieceRun]) {
+    let file: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
+    let memory: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
+    let (from, to) = match side {
+        Side::File => (file, memory),
+        Side::Memory => (memory, file),
+    };
+    target.scatter(&to, &source.gather(&from));
+}

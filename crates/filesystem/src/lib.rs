@@ -1,0 +1,13 @@
+//! The parallel file system: servers, clients, and the strategies by which data moves between them.
+//!
+//! Everything here is generic over [`world::World`] and runs unchanged on real machines and on
+//! simulated ones. Policy decides, this crate acts, the world waits and measures.
+
+mod client;
+pub mod collective;
+mod server;
+mod signal;
+
+pub use client::{Client, Group, SharedMemory};
+pub use server::{ServerConfig, serve};
+pub use wire::Fault;

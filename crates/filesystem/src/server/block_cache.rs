@@ -1,0 +1,318 @@
+//! The block cache of a server: least recently used blocks leave, blocks that were written full
+//! are written behind, one block is read ahead on the same disk (TOCS 1997, section 4).
+//!
+//! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; a block
+//! is read from or written to its disk by one task at a time; bytes that were never filled are
+//! never given out; dirty bytes leave the cache only through the disk, or with an error that the
+//! next flush of the file reports.
+
+mod entry;
+
+use crate::server::block_locks::{BlockKey, BlockLocks};
+use crate::server::disk_fault;
+use crate::signal::Signal;
+use entry::{Entry, User};
+use policy::{Lru, next_on_disk};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::{ByteRange, FileId, ServerId};
+use wire::{Fault, FileRecord};
+use world::{Disk, Payload, Scope, World};
+
+/// The block cache of one server.
+pub(crate) struct BlockCache<W: World> {
+    world: W,
+    server: ServerId,
+    capacity: u64,
+    held: Cell<u64>,
+    entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
+    order: RefCell<Lru<BlockKey>>,
+    /// Rung when an entry may have become free to leave.
+    room: Rc<Signal>,
+    /// Blocks that collectives are writing; none of them is taken in.
+    locks: Rc<BlockLocks>,
+    /// What went wrong behind the back of whoever wrote, by file, until a flush reports it.
+    failures: RefCell<BTreeMap<FileId, Fault>>,
+    background: Scope<W, Infallible>,
+}
+
+impl<W: World> BlockCache<W> {
+    pub(crate) fn new(
+        world: W,
+        server: ServerId,
+        capacity: u64,
+        locks: Rc<BlockLocks>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            background: Scope::new(world.clone()),
+            world,
+            server,
+            capacity,
+            held: Cell::new(0),
+            entries: RefCell::default(),
+            order: RefCell::new(Lru::new()),
+            room: Rc::default(),
+            locks,
+            failures: RefCell::default(),
+        })
+    }
+
+    /// Bytes of blocks in the cache.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.held.get()
+    }
+
+    /// The bytes `range` (relative to the block) of a block, from the disk if need be.
+    pub(crate) async fn read(
+        &self,
+        file: &FileRecord,
+        block: u64,
+        range: ByteRange,
+    ) -> Result<W::Payload, Fault> {
+        let user = self.enter(file, block).await?;
+        loop {
+            if let Some(payload) = user.cut(range) {
+                return Ok(payload);
+            }
+            if user.wait_while_busy().await {
+                continue;
+            }
+            self.load(&user).await?;
+        }
+    }
+
+    /// Reads a block of the disk after `block` into the cache, if there is one and room for it.
+    pub(crate) fn prefetch_after(self: &Rc<Self>, file: &Rc<FileRecord>, block: u64) {
+        let Some(next) = next_on_disk(&file.stripe, block, file.bytes) else { return };
+        let key = (file.file, next);
+        if self.entries.borrow().contains_key(&key) || self.locks.is_held(key) {
+            return;
+        }
+        let Some(user) = self.try_enter(file, next) else { return };
+        let cache = Rc::clone(self);
+        self.background.spawn(async move {
+            // Nobody asked for it: a failure will be met by whoever does.
+            let _ = cache.load(&user).await;
+            Ok(())
+        });
+    }
+
+    /// Puts `payload` at `offset` of a block. A block that is now written in full is written
+    /// behind.
+    pub(crate) async fn write(
+        self: &Rc<Self>,
+        file: &FileRecord,
+        block: u64,
+        offset: u64,
+        payload: W::Payload,
+    ) -> Result<(), Fault> {
+        let user = self.enter(file, block).await?;
+        user.put(&self.world, offset, &payload);
+        if user.is_written_full() {
+            let cache = Rc::clone(self);
+            self.background.spawn(async move {
+                cache.flush_entry(&user).await;
+                Ok(())
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits for what is under way for a file and writes back what is dirty. Reports what went
+    /// wrong since the last flush.
+    pub(crate) async fn flush(&self, file: FileId) -> Result<(), Fault> {
+        loop {
+            let unsettled = {
+                let entries = self.entries.borrow();
+                let of_file = entries.range((file, 0)..=(file, u64::MAX));
+                of_file.map(|(_, entry)| entry).find(|entry| entry.is_unsettled()).map(Entry::user)
+            };
+            match unsettled {
+                Some(user) => self.flush_entry(&user).await,
+                None => break,
+            }
+        }
+        match self.failures.borrow_mut().remove(&file) {
+            Some(fault) => Err(fault),
+            None => Ok(()),
+        }
+    }
+
+    /// Flushes every file.
+    pub(crate) async fn write_back_all(&self) -> Result<(), Fault> {
+        let mut files: Vec<FileId> = self.entries.borrow().keys().map(|(file, _)| *file).collect();
+        files.dedup();
+        let mut outcome = Ok(());
+        for file in files {
+            outcome = outcome.and(self.flush(file).await);
+        }
+        outcome
+    }
+
+    /// Forgets all blocks of a file, dirty or not.
+    pub(crate) async fn discard(&self, file: FileId) {
+        loop {
+            let next = {
+                let entries = self.entries.borrow();
+                let of_file = entries.range((file, 0)..=(file, u64::MAX)).next();
+                of_file.map(|(_, entry)| Entry::user(entry))
+            };
+            let Some(user) = next else { break };
+            while user.wait_while_busy().await {}
+            user.forget_dirty();
+            self.remove(user.key());
+        }
+        self.failures.borrow_mut().remove(&file);
+    }
+
+    /// A block for a collective read, if it is held: dirty bytes must not be missed.
+    pub(crate) async fn held_block(
+        &self,
+        file: &FileRecord,
+        block: u64,
+    ) -> Result<Option<W::Payload>, Fault> {
+        if !self.entries.borrow().contains_key(&(file.file, block)) {
+            return Ok(None);
+        }
+        let whole = ByteRange::at(0, file.stripe.block_range(block, file.bytes).length());
+        self.read(file, block, whole).await.map(Some)
+    }
+
+    /// Makes room for a collective write of a block: what the cache holds of it goes to the disk
+    /// and leaves the cache.
+    pub(crate) async fn surrender(&self, file: FileId, block: u64) -> Result<(), Fault> {
+        let held = self.entries.borrow().get(&(file, block)).map(Entry::user);
+        let Some(user) = held else { return Ok(()) };
+        while user.is_unsettled() {
+            self.flush_entry(&user).await;
+        }
+        self.remove(user.key());
+        match self.failures.borrow_mut().remove(&file) {
+            Some(fault) => Err(fault),
+            None => Ok(()),
+        }
+    }
+
+    /// The entry of a block, made if there is none, waiting for room. While the returned user
+    /// lives, the entry stays.
+    async fn enter(&self, file: &FileRecord, block: u64) -> Result<User<W>, Fault> {
+        loop {
+            self.locks.until_free((file.file, block)).await;
+            if let Some(user) = self.try_enter(file, block) {
+                return Ok(user);
+            }
+            match self.dirty_victim() {
+                Some(user) => self.flush_entry(&user).await,
+                None => {
+                    let key = (file.file, block);
+                    let free = || self.can_enter(key).then_some(());
+                    self.room.until(free).await;
+                }
+            }
+        }
+    }
+
+    fn can_enter(&self, key: BlockKey) -> bool {
+        let entries = self.entries.borrow();
+        entries.contains_key(&key) || entries.values().any(|entry| entry.is_idle())
+    }
+
+    /// As [`BlockCache::enter`], but gives up where that would wait.
+    fn try_enter(&self, file: &FileRecord, block: u64) -> Option<User<W>> {
+        let key = (file.file, block);
+        if let Some(entry) = self.entries.borrow().get(&key) {
+            self.order.borrow_mut().touch(key);
+            return Some(Entry::user(entry));
+        }
+        let length = file.stripe.block_range(block, file.bytes).length();
+        while self.held.get() > 0 && self.held.get() + length > self.capacity {
+            let victim = self.clean_victim()?;
+            self.remove(victim);
+        }
+        let entry = Rc::new(Entry::new(key, file.stripe, length, Rc::clone(&self.room)));
+        let user = Entry::user(&entry);
+        self.entries.borrow_mut().insert(key, entry);
+        self.order.borrow_mut().insert(key);
+        self.held.set(self.held.get() + length);
+        Some(user)
+    }
+
+    /// The block that was used least recently among those that can leave as they are.
+    fn clean_victim(&self) -> Option<BlockKey> {
+        let entries = self.entries.borrow();
+        let order = self.order.borrow();
+        order.iter().find(|key| {
+            entries.get(key).is_some_and(|entry| entry.is_idle() && !entry.is_unsettled())
+        })
+    }
+
+    /// The block that was used least recently among those that nobody uses but the disk must have.
+    fn dirty_victim(&self) -> Option<User<W>> {
+        let entries = self.entries.borrow();
+        let order = self.order.borrow();
+        let idle = |key: BlockKey| entries.get(&key).filter(|entry| entry.is_idle());
+        order.iter().find_map(idle).map(Entry::user)
+    }
+
+    fn remove(&self, key: BlockKey) {
+        if let Some(entry) = self.entries.borrow_mut().remove(&key) {
+            self.held.set(self.held.get() - entry.length());
+            self.order.borrow_mut().remove(key);
+        }
+        self.room.notify();
+    }
+
+    /// Reads what is missing of a block from its disk.
+    async fn load(&self, user: &User<W>) -> Result<(), Fault> {
+        let Some(_busy) = user.begin_work() else { return Ok(()) };
+        let disk = self.disk_of(user)?;
+        let loaded = disk.read(user.key().0, user.disk_offset(), user.length()).await;
+        let payload = loaded.map_err(|error| disk_fault(self.server, &error))?;
+        user.fill(&self.world, payload);
+        self.room.notify();
+        Ok(())
+    }
+
+    /// Writes what is dirty of a block to its disk, after whatever is under way for it.
+    async fn flush_entry(&self, user: &User<W>) {
+        if user.wait_while_busy().await {
+            return;
+        }
+        if user.is_fragmented() {
+            // Many small writes cost more than reading the rest and writing once.
+            if let Err(fault) = self.load(user).await {
+                user.forget_dirty();
+                self.failures.borrow_mut().entry(user.key().0).or_insert(fault);
+                return;
+            }
+        }
+        let Some(_busy) = user.begin_work() else { return };
+        if let Err(fault) = self.write_back(user).await {
+            self.failures.borrow_mut().entry(user.key().0).or_insert(fault);
+        }
+        self.room.notify();
+    }
+
+    async fn write_back(&self, user: &User<W>) -> Result<(), Fault> {
+        let disk = self.disk_of(user)?;
+        let mut unwritten = user.take_dirty();
+        while let Some((offset, payload)) = unwritten.first() {
+            debug_assert!(payload.length() > 0, "a dirty range must not be empty");
+            let written = disk.write(user.key().0, user.disk_offset() + offset, payload).await;
+            if let Err(error) = written {
+                unwritten.lose();
+                return Err(disk_fault(self.server, &error));
+            }
+            unwritten.first_is_written();
+        }
+        Ok(())
+    }
+
+    fn disk_of(&self, user: &User<W>) -> Result<&W::Disk, Fault> {
+        let disk = user.location().disk;
+        let gone = || Fault::BadRequest { cause: format!("there is no {disk} here") };
+        self.world.disks().get(disk.0 as usize).ok_or_else(gone)
+    }
+}

@@ -1,0 +1,280 @@
+//! One block in the cache.
+
+use crate::server::block_locks::BlockKey;
+use crate::signal::Signal;
+use policy::{Location, RangeSet, Stripe};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::rc::Rc;
+use units::{ByteRange, Run};
+use world::{Memory, Payload, World};
+
+/// A block in the cache, or on its way there.
+pub(crate) struct Entry<W: World> {
+    key: BlockKey,
+    stripe: Stripe,
+    length: u64,
+    users: Cell<u32>,
+    /// Whether a task reads it from or writes it to the disk.
+    busy: Cell<bool>,
+    rested: Signal,
+    /// Rung when nobody uses the entry any more.
+    room: Rc<Signal>,
+    state: RefCell<State<W>>,
+}
+
+struct State<W: World> {
+    content: Content<W>,
+    /// Bytes that are known.
+    filled: RangeSet,
+    /// Bytes that the disk does not have yet.
+    dirty: RangeSet,
+}
+
+/// The bytes of a block. Frozen ones are shared with the disk or the network at no cost; writing
+/// to them copies them only if they are still shared then.
+enum Content<W: World> {
+    Empty,
+    Assembling(W::Memory),
+    Frozen(W::Payload),
+}
+
+/// Fragments of a dirty block above which it is completed from the disk and written as a whole.
+const DIRTY_FRAGMENTS_MAX: usize = 4;
+
+/// Someone who uses an entry; the entry stays in the cache as long.
+pub(crate) struct User<W: World>(Rc<Entry<W>>);
+
+/// Exclusive work between an entry and its disk; over when dropped.
+pub(crate) struct Busy<'a, W: World>(&'a Entry<W>);
+
+impl<W: World> Deref for User<W> {
+    type Target = Entry<W>;
+    fn deref(&self) -> &Entry<W> {
+        &self.0
+    }
+}
+
+impl<W: World> Drop for User<W> {
+    fn drop(&mut self) {
+        self.0.users.set(self.0.users.get() - 1);
+        if self.0.users.get() == 0 {
+            self.0.room.notify();
+        }
+    }
+}
+
+impl<W: World> Drop for Busy<'_, W> {
+    fn drop(&mut self) {
+        self.0.busy.set(false);
+        self.0.rested.notify();
+    }
+}
+
+impl<W: World> Entry<W> {
+    pub(crate) fn new(key: BlockKey, stripe: Stripe, length: u64, room: Rc<Signal>) -> Self {
+        let state =
+            State { content: Content::Empty, filled: RangeSet::new(), dirty: RangeSet::new() };
+        Self {
+            key,
+            stripe,
+            length,
+            users: Cell::new(0),
+            busy: Cell::new(false),
+            rested: Signal::default(),
+            room,
+            state: RefCell::new(state),
+        }
+    }
+
+    pub(crate) fn user(entry: &Rc<Self>) -> User<W> {
+        entry.users.set(entry.users.get() + 1);
+        User(Rc::clone(entry))
+    }
+
+    pub(crate) fn key(&self) -> BlockKey {
+        self.key
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) fn location(&self) -> Location {
+        self.stripe.locate(self.key.1)
+    }
+
+    /// Where the block begins in its object, in bytes.
+    pub(crate) fn disk_offset(&self) -> u64 {
+        self.location().slot * self.stripe.block_bytes
+    }
+
+    /// True when nobody uses it and nothing is under way for it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.users.get() == 0 && !self.busy.get()
+    }
+
+    /// True when something is under way for it, or the disk does not have all of it.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.busy.get() || !self.state.borrow().dirty.is_empty()
+    }
+
+    /// True when every byte has been written since the disk last had it.
+    pub(crate) fn is_written_full(&self) -> bool {
+        self.state.borrow().dirty.is_full(self.length)
+    }
+
+    pub(crate) fn is_fragmented(&self) -> bool {
+        let state = self.state.borrow();
+        state.dirty.iter().nth(DIRTY_FRAGMENTS_MAX).is_some() && !state.filled.is_full(self.length)
+    }
+
+    /// Waits while something is under way; false when nothing was.
+    pub(crate) async fn wait_while_busy(&self) -> bool {
+        let was_busy = self.busy.get();
+        self.rested.until(|| (!self.busy.get()).then_some(())).await;
+        was_busy
+    }
+
+    /// Begins exclusive work, unless another has.
+    pub(crate) fn begin_work(&self) -> Option<Busy<'_, W>> {
+        (!self.busy.replace(true)).then_some(Busy(self))
+    }
+
+    /// The bytes `range`, if all of them are known.
+    pub(crate) fn cut(&self, range: ByteRange) -> Option<W::Payload> {
+        let state = self.state.borrow();
+        if !state.filled.contains(range) {
+            return None;
+        }
+        match &state.content {
+            Content::Empty => None,
+            Content::Assembling(memory) => {
+                Some(memory.gather(&[Run::contiguous(range.start, range.length())]))
+            }
+            Content::Frozen(payload) => Some(payload.slice(range.start, range.length())),
+        }
+    }
+
+    /// Overwrites bytes.
+    pub(crate) fn put(&self, world: &W, offset: u64, payload: &W::Payload) {
+        let state = &mut *self.state.borrow_mut();
+        let run = Run::contiguous(offset, payload.length());
+        state.memory(world, self.length).scatter(&[run], payload);
+        let range = ByteRange::at(offset, payload.length());
+        state.filled.insert(range);
+        state.dirty.insert(range);
+    }
+
+    /// Takes what the disk had, where nothing newer is known.
+    pub(crate) fn fill(&self, world: &W, payload: W::Payload) {
+        let state = &mut *self.state.borrow_mut();
+        let whole = ByteRange::at(0, self.length);
+        if state.filled.is_empty() {
+            state.content = Content::Frozen(payload);
+        } else {
+            let missing: Vec<ByteRange> = state.filled.missing_in(whole).collect();
+            let memory = state.memory(world, self.length);
+            for gap in missing {
+                let run = Run::contiguous(gap.start, gap.length());
+                memory.scatter(&[run], &payload.slice(gap.start, gap.length()));
+            }
+        }
+        state.filled.insert(whole);
+    }
+
+    /// What the disk does not have yet. It is dirty again if its writing is given up.
+    pub(crate) fn take_dirty(&self) -> Unwritten<'_, W> {
+        Unwritten { entry: self, parts: self.cut_dirty().into() }
+    }
+
+    /// What is dirty, as offsets and bytes; from now on it is not.
+    fn cut_dirty(&self) -> Vec<(u64, W::Payload)> {
+        let state = &mut *self.state.borrow_mut();
+        let ranges: Vec<ByteRange> = if state.filled.is_full(self.length) && !state.dirty.is_empty()
+        {
+            vec![ByteRange::at(0, self.length)]
+        } else {
+            state.dirty.iter().collect()
+        };
+        state.dirty.clear();
+        if ranges.len() == 1 && ranges[0].length() == self.length {
+            return state.freeze().into_iter().map(|payload| (0, payload)).collect();
+        }
+        let cut = |range: &ByteRange| {
+            let run = Run::contiguous(range.start, range.length());
+            match &state.content {
+                Content::Empty => None,
+                Content::Assembling(memory) => Some((range.start, memory.gather(&[run]))),
+                Content::Frozen(all) => Some((range.start, all.slice(run.offset, run.length))),
+            }
+        };
+        ranges.iter().filter_map(cut).collect()
+    }
+
+    /// Gives up what the disk does not have.
+    pub(crate) fn forget_dirty(&self) {
+        self.state.borrow_mut().dirty.clear();
+    }
+}
+
+/// Dirty parts of a block on their way to the disk. Whoever writes them back may vanish in the
+/// middle, with a client that was not theirs; so what was not written is dirty again then.
+pub(crate) struct Unwritten<'a, W: World> {
+    entry: &'a Entry<W>,
+    parts: VecDeque<(u64, W::Payload)>,
+}
+
+impl<W: World> Unwritten<'_, W> {
+    /// The next part to write, as its offset in the block and its bytes.
+    pub(crate) fn first(&self) -> Option<(u64, W::Payload)> {
+        self.parts.front().cloned()
+    }
+
+    /// The next part is on the disk.
+    pub(crate) fn first_is_written(&mut self) {
+        self.parts.pop_front();
+    }
+
+    /// The disk cannot have them: the loss is reported elsewhere.
+    pub(crate) fn lose(mut self) {
+        self.parts.clear();
+    }
+}
+
+impl<W: World> Drop for Unwritten<'_, W> {
+    fn drop(&mut self) {
+        let dirty = &mut self.entry.state.borrow_mut().dirty;
+        for (offset, payload) in &self.parts {
+            dirty.insert(ByteRange::at(*offset, payload.length()));
+        }
+    }
+}
+
+impl<W: World> State<W> {
+    /// The bytes as memory that can be written to.
+    fn memory(&mut self, world: &W, length: u64) -> &W::Memory {
+        self.content = match std::mem::replace(&mut self.content, Content::Empty) {
+            Content::Empty => Content::Assembling(world.memory(length)),
+            Content::Frozen(payload) => Content::Assembling(world.thaw(payload)),
+            assembling => assembling,
+        };
+        match &self.content {
+            Content::Assembling(memory) => memory,
+            Content::Empty | Content::Frozen(_) => unreachable!("it was made memory just now"),
+        }
+    }
+
+    /// The bytes as a payload to share.
+    fn freeze(&mut self) -> Option<W::Payload> {
+        self.content = match std::mem::replace(&mut self.content, Content::Empty) {
+            Content::Assembling(memory) => Content::Frozen(memory.freeze()),
+            other => other,
+        };
+        match &self.content {
+            Content::Frozen(payload) => Some(payload.clone()),
+            Content::Empty | Content::Assembling(_) => None,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The files that clients have open at a server.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use units::FileId;
+use wire::{Fault, FileRecord};
+
+/// The files one client has open.
+#[derive(Default)]
+pub(crate) struct OpenFiles(pub(crate) RefCell<BTreeSet<FileId>>);
+
+/// All files open at a server.
+#[derive(Default)]
+pub(crate) struct Files {
+    /// Each open file, with the number of clients that use it.
+    open: RefCell<BTreeMap<FileId, (Rc<FileRecord>, u32)>>,
+    /// Files whose data was dropped here. Numbers are never given again, so a client that heard of
+    /// one before must not bring it back. Eight bytes for each removal since the start.
+    dropped: RefCell<BTreeSet<FileId>>,
+}
+
+/// The most files one client may have open at a time.
+const OPEN_FILES_MAX: usize = 1 << 16;
+
+impl Files {
+    /// Opens a file for a client; again is no difference. Whoever opens it first must not deceive
+    /// the others about it, so all must know the same of it.
+    pub(crate) fn open(&self, by: &OpenFiles, record: FileRecord) -> Result<(), Fault> {
+        let mut own = by.0.borrow_mut();
+        if own.len() >= OPEN_FILES_MAX {
+            let cause = format!("a client may have {OPEN_FILES_MAX} files open");
+            return Err(Fault::BadRequest { cause });
+        }
+        let mut files = self.open.borrow_mut();
+        let file = record.file;
+        if self.dropped.borrow().contains(&file) {
+            return Err(Fault::NoSuchFile { name: record.name });
+        }
+        if files.get(&file).is_some_and(|(known, _)| **known != record) {
+            let cause = format!("{file} is open with another name, size or stripe");
+            return Err(Fault::BadRequest { cause });
+        }
+        if own.insert(file) {
+            files.entry(file).or_insert_with(|| (Rc::new(record), 0)).1 += 1;
+        }
+        Ok(())
+    }
+
+    /// The record of an open file.
+    pub(crate) fn get(&self, file: FileId) -> Result<Rc<FileRecord>, Fault> {
+        let files = self.open.borrow();
+        let record = files.get(&file).map(|(record, _)| Rc::clone(record));
+        record.ok_or_else(|| Fault::BadRequest { cause: format!("{file} is not open here") })
+    }
+
+    /// Closes a file for all clients; returns what was known of it.
+    pub(crate) fn forget(&self, file: FileId) -> Option<Rc<FileRecord>> {
+        self.dropped.borrow_mut().insert(file);
+        self.open.borrow_mut().remove(&file).map(|(record, _)| record)
+    }
+
+    /// Closes all that a client has open.
+    pub(crate) fn close_all(&self, by: &OpenFiles) {
+        let mut files = self.open.borrow_mut();
+        for file in std::mem::take(&mut *by.0.borrow_mut()) {
+            if let Some((_, users)) = files.get_mut(&file) {
+                *users -= 1;
+                if *users == 0 {
+                    files.remove(&file);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A server: one process that owns disks, answers requests, and directs collectives.
+//!
+//! Invariants: whatever a client holds here (open files, running requests, buffers) is freed at
+//! once when it leaves; a request is answered exactly once or its client has left; nothing a
+//! client sends makes the server panic.
+
+pub(crate) mod block_cache;
+pub(crate) mod block_locks;
+mod catalogue;
+mod files;
+pub(crate) mod requests;
+mod session;
+
+use crate::server::block_cache::BlockCache;
+use crate::server::block_locks::BlockLocks;
+use crate::server::catalogue::Catalogue;
+use crate::server::files::Files;
+use crate::server::session::Session;
+use crate::signal::Signal;
+use futures_util::future::select;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::{FileId, PeerId, ServerId};
+use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION, Request, RequestId};
+use world::{DiskError, Incoming, Scope, World};
+
+/// What a server is told at its start.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerConfig {
+    /// Its number; server 0 keeps the catalogue.
+    pub id: ServerId,
+    /// Number of servers of the instance.
+    pub servers: u32,
+    /// Room of its block cache, in bytes; at least one block is always held.
+    pub cache_bytes: u64,
+    /// Blocks that a collective holds for each disk: two, while one is at the disk the other is on
+    /// the network (TOCS 1997, section 4).
+    pub buffers_per_disk: u32,
+}
+
+/// The most requests of one client that a server works on at the same time.
+pub(crate) const REQUESTS_PER_CLIENT_MAX: usize = 4096;
+
+/// The state of a server.
+pub(crate) struct Server<W: World> {
+    pub(crate) world: W,
+    pub(crate) config: ServerConfig,
+    pub(crate) cache: Rc<BlockCache<W>>,
+    pub(crate) locks: Rc<BlockLocks>,
+    pub(crate) files: Files,
+    pub(crate) catalogue: Option<Catalogue<W>>,
+    pub(crate) sessions: RefCell<BTreeMap<PeerId, Session<W>>>,
+    /// The connection of each client, by its name.
+    peers: RefCell<BTreeMap<ClientKey, PeerId>>,
+    /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
+    pub(crate) changes: Scope<W, Infallible>,
+    pub(crate) counters: Counters,
+    /// Collectives under way, by who asked for them and their number.
+    pub(crate) collectives: RefCell<BTreeMap<(PeerId, u64), Underway>>,
+    /// Rung when a client has left, or a collective has ended or must.
+    pub(crate) departures: Signal,
+    pub(crate) stopping: Cell<bool>,
+    pub(crate) stop: Signal,
+}
+
+/// A collective under way.
+pub(crate) struct Underway {
+    pub(crate) file: FileId,
+    /// Why it must end, once it must.
+    pub(crate) verdict: Option<Fault>,
+}
+
+/// What a server counts.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) requests: Cell<u64>,
+    pub(crate) bytes_moved: Cell<u64>,
+    /// Bytes of buffers that collectives hold at the moment.
+    pub(crate) collective_bytes: Cell<u64>,
+}
+
+/// Serves until a client asks to stop or `told_to_stop` ends. Everything is written back when it
+/// returns.
+pub async fn serve<W: World>(
+    world: W,
+    config: ServerConfig,
+    told_to_stop: impl Future<Output = ()>,
+) -> Result<(), Fault> {
+    let catalogue = match config.id {
+        ServerId(0) => Some(Catalogue::load(world.clone()).await?),
+        _ => None,
+    };
+    let locks = Rc::new(BlockLocks::default());
+    let cache = BlockCache::new(world.clone(), config.id, config.cache_bytes, Rc::clone(&locks));
+    let server = Rc::new(Server {
+        cache,
+        changes: Scope::new(world.clone()),
+        world,
+        config,
+        locks,
+        files: Files::default(),
+        catalogue,
+        sessions: RefCell::default(),
+        peers: RefCell::default(),
+        counters: Counters::default(),
+        collectives: RefCell::default(),
+        departures: Signal::default(),
+        stopping: Cell::new(false),
+        stop: Signal::default(),
+    });
+    let listening = std::pin::pin!(listen(&server));
+    let stopped = std::pin::pin!(server.stop.until(|| server.stopping.get().then_some(())));
+    let told_to_stop = std::pin::pin!(told_to_stop);
+    select(listening, select(stopped, told_to_stop)).await;
+    // Dropping the sessions ends what they still had under way.
+    let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
+    for peer in sessions.keys() {
+        server.world.disconnect(*peer);
+    }
+    drop(sessions);
+    let Ok(()) = server.changes.finished().await;
+    server.cache.write_back_all().await
+}
+
+async fn listen<W: World>(server: &Rc<Server<W>>) {
+    loop {
+        match server.world.receive().await {
+            Incoming::Message { from, header, body } => server.accept(from, &header, body),
+            Incoming::Departed { peer, .. } => server.forget(peer),
+        }
+    }
+}
+
+impl<W: World> Server<W> {
+    /// Takes in one message. Whoever sends something that is none is disconnected.
+    fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
+        let accepted = match wire::decode(header) {
+            Ok(Message::Hello { version, key }) => self.greet(from, version, key),
+            Ok(Message::Request { id, request }) => self.begin(from, id, request, body),
+            Ok(_) | Err(_) => false,
+        };
+        if !accepted {
+            self.world.disconnect(from);
+            self.forget(from);
+        }
+    }
+
+    /// A client introduces itself. One of another version gets the fault with its first answer.
+    fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
+        let mut sessions = self.sessions.borrow_mut();
+        let mut peers = self.peers.borrow_mut();
+        if peers.contains_key(&key) || sessions.contains_key(&from) {
+            return false;
+        }
+        peers.insert(key, from);
+        let same_version = version == PROTOCOL_VERSION;
+        sessions.insert(from, Session::new(self.world.clone(), key, same_version, version));
+        true
+    }
+
+    /// Starts to work on a request, in the scope of its client.
+    fn begin(
+        self: &Rc<Self>,
+        from: PeerId,
+        id: RequestId,
+        request: Request,
+        body: Option<W::Payload>,
+    ) -> bool {
+        let sessions = self.sessions.borrow();
+        let Some(session) = sessions.get(&from) else { return false };
+        if session.scope.running() >= REQUESTS_PER_CLIENT_MAX {
+            return false;
+        }
+        self.counters.requests.set(self.counters.requests.get() + 1);
+        let server = Rc::clone(self);
+        session.scope.spawn(async move {
+            server.answer(from, id, request, body).await;
+            Ok(())
+        });
+        true
+    }
+
+    /// A client has left: its requests end, its buffers are freed, its collectives fail.
+    fn forget(&self, peer: PeerId) {
+        let session = self.sessions.borrow_mut().remove(&peer);
+        if let Some(session) = session {
+            self.peers.borrow_mut().remove(&session.key);
+            self.files.close_all(&session.open);
+        }
+        self.departures.notify();
+    }
+
+    /// The connection of the client of this name.
+    pub(crate) fn peer_of(&self, key: ClientKey) -> Option<PeerId> {
+        self.peers.borrow().get(&key).copied()
+    }
+
+    pub(crate) fn is_here(&self, peer: PeerId) -> bool {
+        self.sessions.borrow().contains_key(&peer)
+    }
+}
+
+/// The fault of a disk of server `server`.
+pub(crate) fn disk_fault(server: ServerId, error: &DiskError) -> Fault {
+    let cause = error.to_string();
+    match error {
+        DiskError::NoSpace { .. } => Fault::NoSpace { server, cause },
+        DiskError::Vanished { .. } | DiskError::Failed { .. } => {
+            Fault::DiskFailed { server, cause }
+        }
+    }
+}

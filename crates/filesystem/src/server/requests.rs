@@ -1,0 +1,196 @@
+//! What a server does with each kind of request.
+
+use crate::collective::{caching, disk_directed};
+use crate::server::{Server, catalogue, disk_fault};
+use crate::signal::Signal;
+use std::cell::RefCell;
+use std::rc::Rc;
+use units::{FileId, PeerId};
+use wire::{Fault, FileRecord, Message, Reply, Request, RequestId, ServerStatus};
+use world::{Disk, NetworkError, World};
+
+/// An answer and, for a read, the data that goes with it.
+pub(crate) struct Answer<P> {
+    pub(crate) reply: Reply,
+    pub(crate) data: Option<(P, world::Place)>,
+}
+
+impl<P> From<Reply> for Answer<P> {
+    fn from(reply: Reply) -> Self {
+        Self { reply, data: None }
+    }
+}
+
+/// What came of a change, for whoever still waits for it.
+#[derive(Default)]
+struct Answered {
+    outcome: RefCell<Option<Result<Reply, Fault>>>,
+    is_there: Signal,
+}
+
+impl<W: World> Server<W> {
+    /// Does what is asked and tells the client what came of it.
+    pub(crate) async fn answer(
+        self: Rc<Self>,
+        from: PeerId,
+        id: RequestId,
+        request: Request,
+        body: Option<W::Payload>,
+    ) {
+        let asks_to_stop = matches!(request, Request::Stop);
+        let outcome = match self.check_version(from) {
+            Ok(()) => self.serve_request(from, request, body).await,
+            Err(fault) => Err(fault),
+        };
+        let stops = asks_to_stop && outcome.is_ok();
+        let (result, data) = match outcome {
+            Ok(Answer { reply, data }) => (Ok(reply), data),
+            Err(fault) => (Err(fault), None),
+        };
+        let header = wire::encode(&Message::Reply { id, result });
+        let message = match data {
+            Some((payload, place)) => world::Message::placed(header, payload, place),
+            None => world::Message::new(header),
+        };
+        let sent = self.world.send(from, message).await;
+        if let Err(error @ NetworkError::TooLarge { .. }) = sent {
+            let cause = format!("the answer does not fit a message: {error}");
+            let result = Err(Fault::BadRequest { cause });
+            let header = wire::encode(&Message::Reply { id, result });
+            // A client that has left needs no answer.
+            let _ = self.world.send(from, world::Message::new(header)).await;
+        }
+        if stops {
+            self.stopping.set(true);
+            self.stop.notify();
+        }
+    }
+
+    fn check_version(&self, from: PeerId) -> Result<(), Fault> {
+        let sessions = self.sessions.borrow();
+        match sessions.get(&from) {
+            Some(session) if session.same_version => Ok(()),
+            session => Err(Fault::WrongVersion {
+                client: session.map_or(0, |session| session.version),
+                server: wire::PROTOCOL_VERSION,
+            }),
+        }
+    }
+
+    async fn serve_request(
+        self: &Rc<Self>,
+        from: PeerId,
+        request: Request,
+        body: Option<W::Payload>,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        match request {
+            Request::Read(request) => caching::server::read(self, request).await,
+            Request::Write(request) => caching::server::write(self, request, body).await,
+            Request::Flush(request) => caching::server::flush(self, request).await,
+            Request::Collective(request) => disk_directed::server::serve(self, from, request).await,
+            Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
+            Request::Open(record) => self.open(from, record),
+            Request::Drop { file } => self.drop_file(file).await,
+            Request::Status => self.status().await,
+            Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
+            catalogue => {
+                if let Request::Create(record) = &catalogue {
+                    self.check_record(record)?;
+                }
+                self.change_catalogue(catalogue).await.map(Answer::from)
+            }
+        }
+    }
+
+    /// Asks the catalogue. What it has begun goes on to its end even when the client leaves:
+    /// otherwise its records and its memory could come to differ.
+    async fn change_catalogue(self: &Rc<Self>, request: Request) -> Result<Reply, Fault> {
+        if self.catalogue.is_none() {
+            let cause = "server 0 keeps the catalogue".to_owned();
+            return Err(Fault::BadRequest { cause });
+        }
+        let (server, answer) = (Rc::clone(self), Rc::new(Answered::default()));
+        let shared = Rc::clone(&answer);
+        self.changes.spawn(async move {
+            if let Some(catalogue) = &server.catalogue {
+                let outcome = catalogue.serve(request).await;
+                *shared.outcome.borrow_mut() = Some(outcome);
+                shared.is_there.notify();
+            }
+            Ok(())
+        });
+        answer.is_there.until(|| answer.outcome.borrow_mut().take()).await
+    }
+
+    fn open(&self, from: PeerId, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
+        self.check_record(&record)?;
+        let sessions = self.sessions.borrow();
+        let session = sessions.get(&from);
+        let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
+        self.files.open(&session.ok_or_else(gone)?.open, record)?;
+        Ok(Reply::Done.into())
+    }
+
+    fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {
+        catalogue::check_record(record)?;
+        let stripe = &record.stripe;
+        let disks = self.world.disks().len();
+        if stripe.servers > self.config.servers || stripe.disks_per_server as usize > disks {
+            let cause = format!(
+                "the file lies on {} servers with {} disks each, the instance has {} with {disks}",
+                stripe.servers, stripe.disks_per_server, self.config.servers,
+            );
+            return Err(Fault::BadRequest { cause });
+        }
+        Ok(())
+    }
+
+    /// Ends a collective of this client, if it is still under way.
+    fn cancel(&self, from: PeerId, collective: u64) -> Reply {
+        if let Some(underway) = self.collectives.borrow_mut().get_mut(&(from, collective)) {
+            underway.verdict = Some(Fault::Cancelled);
+        }
+        self.departures.notify();
+        Reply::Done
+    }
+
+    /// Frees what is held of a file, also of one in use: requests for it fail from now on, and
+    /// collectives on it end first.
+    async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+        if let Some(record) = self.files.forget(file) {
+            let removed = Fault::NoSuchFile { name: record.name.clone() };
+            for underway in self.collectives.borrow_mut().values_mut() {
+                if underway.file == file {
+                    underway.verdict = Some(removed.clone());
+                }
+            }
+            self.departures.notify();
+        }
+        let all_ended = || self.collectives.borrow().values().all(|underway| underway.file != file);
+        self.departures.until(|| all_ended().then_some(())).await;
+        self.cache.discard(file).await;
+        for disk in self.world.disks() {
+            let removed = disk.remove(file).await;
+            removed.map_err(|error| disk_fault(self.config.id, &error))?;
+        }
+        Ok(Reply::Done.into())
+    }
+
+    async fn status(&self) -> Result<Answer<W::Payload>, Fault> {
+        let mut disks = Vec::new();
+        for disk in self.world.disks() {
+            let space = disk.space().await;
+            let space = space.map_err(|error| disk_fault(self.config.id, &error))?;
+            disks.push((space.capacity_bytes, space.free_bytes));
+        }
+        let status = ServerStatus {
+            clients: self.sessions.borrow().len() as u32,
+            requests: self.counters.requests.get(),
+            bytes_moved: self.counters.bytes_moved.get(),
+            cache_bytes: self.cache.bytes(),
+            collective_bytes: self.counters.collective_bytes.get(),
+            disks,
+        };
+        Ok(Reply::Status(status).into())
+    }
+}

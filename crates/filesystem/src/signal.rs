@@ -1,0 +1,94 @@
+//! Waiting for a condition that another task of the same node brings about.
+//!
+//! Invariant: who no longer waits leaves nothing behind, so a signal that is never rung does not
+//! grow.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+
+/// Tasks that wait until something has changed.
+#[derive(Default)]
+pub(crate) struct Signal {
+    next: Cell<u64>,
+    /// Who waits, in the order in which they began to.
+    waiting: RefCell<BTreeMap<u64, Waker>>,
+}
+
+impl Signal {
+    /// Waits until `condition` gives a value; asks now and after each [`Signal::notify`].
+    pub(crate) async fn until<T>(&self, mut condition: impl FnMut() -> Option<T>) -> T {
+        let place = Place { signal: self, number: self.next.get() };
+        self.next.set(place.number + 1);
+        poll_fn(|context| {
+            if let Some(value) = condition() {
+                return Poll::Ready(value);
+            }
+            let waker = context.waker().clone();
+            let replaced = self.waiting.borrow_mut().insert(place.number, waker);
+            // Outside the borrow: the last waker of a task may take the task along.
+            drop(replaced);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Lets every waiting task ask again, the one that has waited longest first.
+    pub(crate) fn notify(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        for waker in waiting.into_values() {
+            waker.wake();
+        }
+    }
+}
+
+/// A place among those who wait, given up when dropped.
+struct Place<'a> {
+    signal: &'a Signal,
+    number: u64,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let removed = self.signal.waiting.borrow_mut().remove(&self.number);
+        drop(removed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: every waiting task is woken, and one that gives up leaves nothing behind.
+    use super::*;
+    use futures_util::task::noop_waker;
+    use std::future::Future;
+    use std::task::Context;
+
+    #[test]
+    fn who_gives_up_leaves_nothing() {
+        let signal = Signal::default();
+        let waker = noop_waker();
+        for _ in 0..3 {
+            let mut wait = Box::pin(signal.until(|| None::<()>));
+            assert!(wait.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert_eq!(signal.waiting.borrow().len(), 1);
+        }
+        assert!(signal.waiting.borrow().is_empty());
+    }
+
+    #[test]
+    fn everyone_is_told() {
+        let (signal, set, waker) = (Signal::default(), Cell::new(false), noop_waker());
+        let mut context = Context::from_waker(&waker);
+        let wait = || Box::pin(signal.until(|| set.get().then_some(())));
+        let (mut first, mut second) = (wait(), wait());
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert_eq!(signal.waiting.borrow().len(), 2);
+        set.set(true);
+        signal.notify();
+        assert!(signal.waiting.borrow().is_empty());
+        assert!(first.as_mut().poll(&mut context).is_ready());
+        assert!(second.as_mut().poll(&mut context).is_ready());
+    }
+}

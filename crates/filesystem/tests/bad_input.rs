@@ -1,0 +1,433 @@
+//! Proves: whatever reaches a server, it answers with a fault or hangs up, and serves all others
+//! as before; files that do not exist, exist already, or vanish give an error that says so.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use filesystem::Fault;
+use filesystem::collective::Strategy;
+use policy::{
+    Access, BYTES_MAX, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested,
+    Stripe,
+};
+use support::{
+    Cluster, Numbers, Shape, Start, create, expect_equal, for_each_seed, image, memory_of,
+    read_back, share, transfer, write_image,
+};
+use units::{ClientId, Duration, FileId, PeerId, RegionId};
+use wire::{
+    ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Message,
+    PROTOCOL_VERSION, Participant, ReadRequest, Reply, Request, RequestId, WriteRequest,
+};
+use world::payload::Bytes;
+use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
+
+const KEY: ClientKey = ClientKey(77);
+
+/// What a server does about something.
+#[derive(Debug)]
+enum Reaction {
+    Answers(Result<Reply, Fault>),
+    HangsUp,
+    IsSilent,
+}
+
+/// A node that speaks to server 0 without the client library.
+struct Raw {
+    start: Start,
+    server: PeerId,
+}
+
+impl Raw {
+    async fn connect(start: &Start) -> Self {
+        let server = start.world.connect(&start.servers[0]).await.unwrap();
+        Self { start: start.clone(), server }
+    }
+
+    async fn greeted(start: &Start) -> Self {
+        let raw = Self::connect(start).await;
+        raw.tell(&Message::Hello { version: PROTOCOL_VERSION, key: KEY }).await;
+        raw
+    }
+
+    async fn tell(&self, message: &Message) {
+        self.send(wire::encode(message), None).await;
+    }
+
+    async fn send(&self, header: Header, body: Option<Bytes>) {
+        let message = world::Message { header, body, place: None };
+        self.start.world.send(self.server, message).await.unwrap();
+    }
+
+    async fn ask(&self, request: Request, body: Option<Bytes>) -> Reaction {
+        let request = Message::Request { id: RequestId(5), request };
+        self.send(wire::encode(&request), body).await;
+        self.reaction().await
+    }
+
+    async fn reaction(&self) -> Reaction {
+        let world = &self.start.world;
+        let heard = std::pin::pin!(world.receive());
+        let patience = std::pin::pin!(world.sleep(Duration::from_ms(1_000)));
+        match futures_util::future::select(heard, patience).await {
+            futures_util::future::Either::Left((Incoming::Message { header, .. }, _)) => {
+                match wire::decode(&header) {
+                    Ok(Message::Reply { id: RequestId(5), result }) => Reaction::Answers(result),
+                    other => panic!("a server must answer what it was asked, not {other:?}"),
+                }
+            }
+            futures_util::future::Either::Left((Incoming::Departed { .. }, _)) => Reaction::HangsUp,
+            futures_util::future::Either::Right(_) => Reaction::IsSilent,
+        }
+    }
+}
+
+const FILE_BYTES: u64 = 1000;
+
+/// Clients 0 and 1 write a file; client 2 does `attack`; then clients 0 and 1 use the file again
+/// by every strategy and find it as it was.
+fn unharmed_by<R: 'static, F: Future<Output = R> + 'static>(attack: impl Fn(Start) -> F) -> R {
+    let cluster = Cluster::new(Shape { clients: 3, ..Shape::default() });
+    let access: Access = "rc".parse::<policy::Pattern>().unwrap().access(2, 8, FILE_BYTES).unwrap();
+    let contents = image(1, FILE_BYTES);
+    let use_file = |group_number: u64, direction: Direction| {
+        let (access, contents) = (access.clone(), contents.clone());
+        cluster.run(0..2, move |start| {
+            let (access, contents) = (access.clone(), contents.clone());
+            async move {
+                let group = start.join(group_number).await.unwrap();
+                let file = match direction {
+                    Direction::Write => {
+                        create(&group, "f", FILE_BYTES, start.shape.stripe()).await.unwrap()
+                    }
+                    Direction::Read => group.client().open("f").await.unwrap(),
+                };
+                for strategy in Strategy::ALL {
+                    let transfer = transfer(direction, &file, &access, strategy);
+                    match direction {
+                        Direction::Write => {
+                            write_image(&group, &transfer, &contents).await.unwrap();
+                        }
+                        Direction::Read => {
+                            let got = read_back(&group, &transfer).await.unwrap();
+                            let wanted = memory_of(&access, group.rank(), &contents);
+                            expect_equal(&got, &wanted, "a file after an attack");
+                        }
+                    }
+                }
+                group.leave().await;
+            }
+        })
+    };
+    use_file(0, Direction::Write);
+    let result = cluster.run_alone(2, attack);
+    use_file(1, Direction::Read);
+    result
+}
+
+#[test]
+fn bytes_that_are_no_message_end_the_connection() {
+    for_each_seed("bad_input", "bytes_that_are_no_message", 40, |seed| {
+        unharmed_by(|start| async move {
+            let mut numbers = Numbers::new(seed);
+            let raw = match seed % 2 {
+                0 => Raw::connect(&start).await,
+                _ => Raw::greeted(&start).await,
+            };
+            let length = numbers.below(200) as usize;
+            let garbage: Vec<u8> = (0..length).map(|_| numbers.below(256) as u8).collect();
+            raw.send(Header::from_slice(&garbage), None).await;
+            // Random bytes may be a message by chance; what counts is that all others are served.
+            raw.reaction().await;
+        });
+    });
+    let reaction = unharmed_by(|start| async move {
+        let raw = Raw::greeted(&start).await;
+        raw.send(Header::from_elem(0xff, world::HEADER_BYTES_MAX), None).await;
+        raw.reaction().await
+    });
+    assert!(matches!(reaction, Reaction::HangsUp), "{reaction:?}");
+}
+
+#[test]
+fn messages_out_of_place_end_the_connection() {
+    let request = Message::Request { id: RequestId(5), request: Request::Status };
+    let hello = Message::Hello { version: PROTOCOL_VERSION, key: KEY };
+    let strange = [
+        vec![request],
+        vec![hello.clone(), hello.clone()],
+        vec![hello.clone(), Message::Group(GroupMessage::Leave)],
+        vec![hello.clone(), Message::Reply { id: RequestId(5), result: Ok(Reply::Done) }],
+        vec![hello, Message::CollectiveFailed { collective: 0, fault: Fault::Cancelled }],
+    ];
+    for messages in strange {
+        let reaction = unharmed_by(|start| {
+            let messages = messages.clone();
+            async move {
+                let raw = Raw::connect(&start).await;
+                for message in &messages {
+                    raw.tell(message).await;
+                }
+                raw.reaction().await
+            }
+        });
+        assert!(matches!(reaction, Reaction::HangsUp), "{reaction:?} to {messages:?}");
+    }
+}
+
+#[test]
+fn another_version_is_told_so() {
+    let reaction = unharmed_by(|start| async move {
+        let raw = Raw::connect(&start).await;
+        raw.tell(&Message::Hello { version: PROTOCOL_VERSION + 1, key: KEY }).await;
+        raw.ask(Request::Status, None).await
+    });
+    let told = matches!(reaction, Reaction::Answers(Err(Fault::WrongVersion { .. })));
+    assert!(told, "{reaction:?}");
+}
+
+fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
+    FileRecord { file: FileId(file), name: "f".to_owned(), bytes, stripe }
+}
+
+/// Requests that make no sense; the file of the test is number 1, with 64 bytes in a block.
+fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
+    let read = |file, block, offset, length| {
+        let region = RegionId(0);
+        let file = FileId(file);
+        Request::Read(ReadRequest { file, block, offset, length, region, region_offset: 0 })
+    };
+    let write =
+        |file, block, offset| Request::Write(WriteRequest { file: FileId(file), block, offset });
+    let good = Stripe { block_bytes: 64, servers: 2, disks_per_server: 1 };
+    let open = |bytes, stripe| Request::Open(record(1, bytes, stripe));
+    let some = Some(vec![1; 10]);
+    vec![
+        (read(99, 0, 0, 8), None),
+        (read(1, 1, 0, 8), None),  // a block of the other server
+        (read(1, 16, 0, 8), None), // beyond the end
+        (read(1, u64::MAX, 0, 8), None),
+        (read(1, 0, 60, 8), None),
+        (read(1, 0, u64::MAX, 8), None),
+        (read(1, 0, 8, u64::MAX), None),
+        (read(1, 0, 0, 0), None),
+        (write(99, 0, 0), some.clone()),
+        (write(1, 0, 0), None),
+        (write(1, 0, 60), some.clone()),
+        (write(1, 1, 0), some.clone()),
+        (write(1, 0, 0), Some(Vec::new())),
+        (Request::Flush(FlushRequest { file: FileId(99), sync: true }), None),
+        (open(FILE_BYTES, Stripe { block_bytes: 0, ..good }), None),
+        (open(FILE_BYTES, Stripe { servers: 0, ..good }), None),
+        (open(FILE_BYTES, Stripe { servers: 3, ..good }), None),
+        (open(FILE_BYTES, Stripe { disks_per_server: u32::MAX, ..good }), None),
+        (Request::Open(record(5, u64::MAX, good)), None),
+        (Request::Create(record(0, u64::MAX, good)), None),
+        (Request::Create(record(0, BYTES_MAX + 1, good)), None),
+        (Request::Stat { name: "x".repeat(1 << 20) }, None),
+        (Request::Remove { name: String::new() }, None),
+    ]
+}
+
+#[test]
+fn senseless_requests_are_refused() {
+    for (request, body) in senseless() {
+        let reaction = unharmed_by(|start| {
+            let (request, body) = (request.clone(), body.clone());
+            async move {
+                let raw = Raw::greeted(&start).await;
+                if !matches!(request, Request::Open(_)) {
+                    let open = record(1, FILE_BYTES, start.shape.stripe());
+                    let opened = raw.ask(Request::Open(open), None).await;
+                    assert!(matches!(opened, Reaction::Answers(Ok(Reply::Done))), "{opened:?}");
+                }
+                raw.ask(request, body.map(Bytes::from)).await
+            }
+        });
+        assert!(matches!(reaction, Reaction::Answers(Err(_))), "{reaction:?} to {request:?}");
+    }
+}
+
+#[test]
+fn nobody_is_deceived_about_an_open_file() {
+    let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
+    let (first, second) = cluster.run_alone(0, |start| async move {
+        let raw = Raw::greeted(&start).await;
+        let lie = Stripe { block_bytes: 8, ..start.shape.stripe() };
+        let lie = raw.ask(Request::Open(record(1, FILE_BYTES, lie)), None).await;
+        let truth = record(1, FILE_BYTES, start.shape.stripe());
+        (lie, raw.ask(Request::Open(truth), None).await)
+    });
+    assert!(matches!(first, Reaction::Answers(Ok(_))), "{first:?}");
+    assert!(matches!(second, Reaction::Answers(Err(Fault::BadRequest { .. }))), "{second:?}");
+}
+
+/// Accesses that a collective of one client must not be made with.
+fn hostile() -> Vec<Access> {
+    let entry =
+        |file_offset, memory_offset, length| ListEntry { file_offset, memory_offset, length };
+    let level = |count, file_stride, memory_stride| Level { count, file_stride, memory_stride };
+    let nested = |length, levels| Nested { file_offset: 0, memory_offset: 0, length, levels };
+    let distribution = |shape: Vec<u64>, grid: Vec<u32>, clients| {
+        let dimensions = vec![Dimension::Cyclic(1); shape.len()];
+        Access::Distribution(Distribution { shape, record_bytes: 8, dimensions, grid, clients })
+    };
+    vec![
+        Access::All { bytes: u64::MAX, clients: 1 },
+        Access::All { bytes: FILE_BYTES, clients: 2 },
+        Access::All { bytes: FILE_BYTES, clients: 0 },
+        Access::All { bytes: FILE_BYTES, clients: u32::MAX },
+        Access::List(vec![vec![entry(0, 0, 10), entry(5, 10, 10)]]),
+        Access::List(vec![vec![entry(0, 0, 10), entry(10, 5, 10)]]),
+        Access::List(vec![vec![entry(u64::MAX, 0, 10)]]),
+        Access::List(vec![vec![entry(0, u64::MAX, 10)]]),
+        Access::List(vec![vec![entry(0, 0, 0)]]),
+        Access::List(vec![vec![entry(0, 1 << 40, 10)]]), // in the file, but outside the memory
+        Access::List(vec![]),
+        Access::Nested(vec![nested(8, vec![level(u64::MAX, 8, 8)])]),
+        Access::Nested(vec![nested(8, vec![level(u64::MAX, u64::MAX, u64::MAX); 16])]),
+        Access::Nested(vec![nested(8, vec![level(2, 8, 8); 60])]),
+        Access::Nested(vec![nested(8, vec![level(10, 0, 0)])]),
+        distribution(vec![u64::MAX, u64::MAX], vec![1, 1], 1),
+        distribution(vec![125], vec![u32::MAX], u32::MAX),
+        distribution(vec![125], vec![0], 1),
+        distribution(vec![], vec![], 1),
+        distribution(vec![125], vec![1, 1], 1),
+        distribution(vec![1; 40], vec![1; 40], 1),
+    ]
+}
+
+#[test]
+fn hostile_collectives_are_refused() {
+    for access in hostile() {
+        for direction in [Direction::Read, Direction::Write] {
+            let reaction = unharmed_by(|start| {
+                let access = access.clone();
+                async move {
+                    let raw = Raw::greeted(&start).await;
+                    let open = record(1, FILE_BYTES, start.shape.stripe());
+                    raw.ask(Request::Open(open), None).await;
+                    let memory = start.world.memory(FILE_BYTES);
+                    let region = start.world.expose(&memory, &[raw.server]).await.unwrap();
+                    let request = CollectiveRequest {
+                        collective: 1,
+                        direction,
+                        file: FileId(1),
+                        access,
+                        participants: vec![Participant { key: KEY, region }],
+                        order: DiskOrder::Sorted,
+                        sync: false,
+                    };
+                    let request = Message::Request {
+                        id: RequestId(5),
+                        request: Request::Collective(request),
+                    };
+                    raw.tell(&request).await;
+                    // A collective that began is told to its participant first.
+                    match start.world.receive().await {
+                        Incoming::Message { header, .. } => match wire::decode(&header) {
+                            Ok(Message::CollectiveFailed { .. }) => raw.reaction().await,
+                            Ok(Message::Reply { result, .. }) => Reaction::Answers(result),
+                            other => panic!("not an answer: {other:?}"),
+                        },
+                        Incoming::Departed { .. } => Reaction::HangsUp,
+                    }
+                }
+            });
+            assert!(matches!(reaction, Reaction::Answers(Err(_))), "{reaction:?} to {access:?}");
+        }
+    }
+}
+
+#[test]
+fn files_that_are_not_there_or_already_are() {
+    let cluster = Cluster::<Bytes>::new(Shape::default());
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let stripe = start.shape.stripe();
+        let missing = |fault| matches!(fault, Fault::NoSuchFile { name } if name == "f");
+        assert!(missing(client.open("f").await.unwrap_err()));
+        assert!(missing(client.stat("f").await.unwrap_err()));
+        assert!(missing(client.remove("f").await.unwrap_err()));
+        assert!(client.list().await.unwrap().is_empty());
+        let made = client.create("f", 100, stripe).await.unwrap();
+        let again = client.create("f", 100, stripe).await.unwrap_err();
+        assert!(matches!(again, Fault::FileExists { name } if name == "f"));
+        assert_eq!(client.stat("f").await.unwrap(), made);
+        client.create("e", 0, stripe).await.unwrap();
+        let names: Vec<String> =
+            client.list().await.unwrap().into_iter().map(|file| file.name).collect();
+        assert_eq!(names, ["e", "f"]);
+        client.remove("f").await.unwrap();
+        assert!(missing(client.open("f").await.unwrap_err()));
+        let other = client.create("f", 100, stripe).await.unwrap();
+        assert_ne!(other.file, made.file, "a number must never be used again");
+        for name in ["", "a\nb", "\0", &"x".repeat(1025)] {
+            let fault = client.create(name, 100, stripe).await.unwrap_err();
+            assert!(matches!(fault, Fault::BadName { .. }), "{name:?}: {fault}");
+        }
+        client.create(&"ä".repeat(512), 100, stripe).await.unwrap();
+        let nowhere = Stripe { servers: 9, ..stripe };
+        assert!(matches!(client.create("g", 1, nowhere).await, Err(Fault::BadRequest { .. })));
+        assert!(matches!(client.stat("g").await, Err(Fault::NoSuchFile { .. })));
+    });
+}
+
+#[test]
+fn a_file_removed_in_use_fails_its_users() {
+    for_each_seed("bad_input", "a_file_removed_in_use", 60, |seed| {
+        let cluster = Cluster::<Bytes>::new(Shape::default());
+        let strategy = Strategy::ALL[(seed % 3) as usize];
+        let access = "wc".parse::<policy::Pattern>().unwrap().access(4, 8, 2000).unwrap();
+        let direction = match seed / 3 % 2 {
+            0 => Direction::Write,
+            _ => Direction::Read,
+        };
+        let faults = cluster.run(0..4, |start| {
+            let access = access.clone();
+            async move {
+                let group = start.join(0).await.unwrap();
+                let file = create(&group, "f", 2000, start.shape.stripe()).await.unwrap();
+                let bytes = access.memory_bytes(group.rank()) as usize;
+                let memory = share(&group, vec![1; bytes]).await.unwrap();
+                let transfer = transfer(direction, &file, &access, strategy);
+                let remove = async {
+                    if group.rank() == ClientId(3) {
+                        start.world.sleep(Duration::from_us(seed * 100)).await;
+                        group.client().remove("f").await.unwrap();
+                    }
+                };
+                let work = async {
+                    loop {
+                        if let Err(fault) = group.transfer(&transfer, &memory).await {
+                            return fault;
+                        }
+                    }
+                };
+                futures_util::future::join(work, remove).await.0
+            }
+        });
+        for fault in faults {
+            let told = matches!(fault, Fault::NoSuchFile { .. } | Fault::BadRequest { .. });
+            assert!(told, "{strategy}: {fault}");
+        }
+    });
+}
+
+#[test]
+fn what_does_not_fit_a_message_is_told() {
+    let cluster = Cluster::<Bytes>::new(Shape { clients: 1, ..Shape::default() });
+    cluster.run_alone(0, |start| async move {
+        let group = start.join(0).await.unwrap();
+        let bytes = 1 << 40;
+        let file = create(&group, "f", bytes, start.shape.stripe()).await.unwrap();
+        let entry = |at: u64| ListEntry { file_offset: at << 20, memory_offset: 0, length: 1 };
+        let far = |at: u64| ListEntry { memory_offset: at, ..entry(at) };
+        let access = Access::List(vec![(0..1 << 20).map(far).collect()]);
+        let memory = share(&group, vec![0; 1 << 20]).await.unwrap();
+        let transfer = transfer(Direction::Read, &file, &access, Strategy::DiskDirected);
+        let fault = group.transfer(&transfer, &memory).await.unwrap_err();
+        assert!(matches!(fault, Fault::BadRequest { .. }), "{fault}");
+    });
+}

@@ -1,0 +1,208 @@
+//! Proves: the cache and collectives see one file; transfers of several files and groups at the
+//! same time do not disturb one another; a member that cannot take part fails the others at once.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use filesystem::collective::Strategy;
+use filesystem::{Client, Fault, Group};
+use policy::{Access, Direction, ListEntry, Pattern};
+use std::cell::Cell;
+use std::rc::Rc;
+use support::{
+    Cluster, Numbers, PATIENCE, Shape, Start, create, expect_equal, for_each_seed, image,
+    memory_of, overlay, read_back, share, transfer, write_image,
+};
+use units::{ClientId, Duration};
+use world::Clock;
+use world::payload::Bytes;
+
+fn pattern(name: &str, clients: u32, bytes: u64) -> Access {
+    name.parse::<Pattern>().unwrap().access(clients, 1, bytes).unwrap()
+}
+
+/// Every order of two writes by two strategies, then a read by a third.
+#[test]
+fn each_strategy_sees_what_the_others_wrote() {
+    const BYTES: u64 = 700;
+    for cache_blocks in [0, 1, 3, 100] {
+        for (first, second, third) in triples() {
+            let cluster = Cluster::new(Shape { cache_blocks, ..Shape::default() });
+            let (one, two) = (image(1, BYTES), image(2, BYTES));
+            // The second write leaves most bytes alone.
+            let entry = |at: u64| ListEntry { file_offset: at, memory_offset: at, length: 33 };
+            let lists =
+                (0..4).map(|client| vec![entry(client * 170 + 5), entry(client * 170 + 60)]);
+            let part = Access::List(lists.collect());
+            let (whole, all) = (pattern("wb", 4, BYTES), pattern("ra", 4, BYTES));
+            let expected = overlay(&part, &one, &two);
+            let got = cluster.run(0..4, |start| {
+                let (one, two) = (one.clone(), two.clone());
+                let (part, whole, all) = (part.clone(), whole.clone(), all.clone());
+                async move {
+                    let group = start.join(0).await.unwrap();
+                    let file = create(&group, "f", BYTES, start.shape.stripe()).await.unwrap();
+                    let write = transfer(Direction::Write, &file, &whole, first);
+                    write_image(&group, &write, &one).await.unwrap();
+                    // Fills the cache with the old contents.
+                    let read = transfer(Direction::Read, &file, &all, Strategy::Caching);
+                    read_back(&group, &read).await.unwrap();
+                    let write = transfer(Direction::Write, &file, &part, second);
+                    write_image(&group, &write, &two).await.unwrap();
+                    let read = transfer(Direction::Read, &file, &all, third);
+                    read_back(&group, &read).await.unwrap()
+                }
+            });
+            for bytes in got {
+                expect_equal(&bytes, &expected, &format!("{first}, {second}, {third}"));
+            }
+        }
+    }
+}
+
+fn triples() -> impl Iterator<Item = (Strategy, Strategy, Strategy)> {
+    let all = Strategy::ALL;
+    (0..27).map(move |number| (all[number / 9], all[number / 3 % 3], all[number % 3]))
+}
+
+/// A reader whose requests go through the cache while others write the same file collectively:
+/// what it sees meanwhile is open, what it sees afterwards is not.
+#[test]
+fn the_cache_keeps_nothing_that_a_collective_overwrote() {
+    const BYTES: u64 = 1500;
+    for_each_seed("coherence", "the_cache_keeps_nothing", 60, |seed| {
+        let shape = Shape { clients: 3, cache_blocks: 1 + seed % 40, seed, ..Shape::default() };
+        let cluster = Cluster::new(shape);
+        let make = cluster.run_alone(2, |start| async move {
+            let client = start.connect().await.unwrap();
+            client.create("f", BYTES, start.shape.stripe()).await.unwrap()
+        });
+        let (write, all) = (pattern("wc", 2, BYTES), pattern("ra", 1, BYTES));
+        let new = image(seed, BYTES);
+        let writing = Rc::new(Cell::new(2));
+        let mut programs = cluster.programs(&[0, 1], |start| {
+            let (write, new, writing) = (write.clone(), new.clone(), Rc::clone(&writing));
+            async move {
+                let group = start.join(0).await.unwrap();
+                let file = group.client().open("f").await.unwrap();
+                let write = transfer(Direction::Write, &file, &write, Strategy::DiskDirected);
+                write_image(&group, &write, &new).await.unwrap();
+                writing.set(writing.get() - 1);
+            }
+        });
+        programs.extend(cluster.programs(&[2], |start| {
+            let (file, writing) = (make.clone(), Rc::clone(&writing));
+            async move {
+                let group = start.join(1).await.unwrap();
+                group.client().open("f").await.unwrap();
+                // One block again and again: whenever the writers drive it out, it comes back.
+                let at = seed % (BYTES / 64) * 64;
+                let block = ListEntry { file_offset: at, memory_offset: 0, length: 64 };
+                let block = Access::List(vec![vec![block]]);
+                let read = transfer(Direction::Read, &file, &block, Strategy::Caching);
+                while writing.get() > 0 {
+                    read_back(&group, &read).await.unwrap();
+                }
+            }
+        }));
+        cluster.run_on(programs, None);
+        let got = cluster.run_alone(2, |start| {
+            let all = all.clone();
+            async move {
+                let group = start.join(2).await.unwrap();
+                let file = group.client().open("f").await.unwrap();
+                let read = transfer(Direction::Read, &file, &all, Strategy::Caching);
+                read_back(&group, &read).await.unwrap()
+            }
+        });
+        expect_equal(&got, &new, "what the cache shows after a collective write");
+    });
+}
+
+/// Two groups, each with a file of its own, writing and reading at once, on the smallest cache.
+#[test]
+fn groups_and_files_do_not_mix() {
+    for_each_seed("coherence", "groups_and_files_do_not_mix", 60, |seed| {
+        let mut numbers = Numbers::new(seed);
+        let cache_blocks = numbers.below(4);
+        let shape =
+            Shape { clients: 6, cache_blocks, disks_per_server: 2, seed, ..Shape::default() };
+        let cluster = Cluster::new(shape);
+        let member = |start: Start, number: u64, strategies: [Strategy; 3]| async move {
+            let bytes = 600 + number * 77;
+            let name = format!("file {number}");
+            let contents = image(number, bytes);
+            let clients = start.members.len() as u32;
+            let group = start.join(number).await.unwrap();
+            let file = create(&group, &name, bytes, start.shape.stripe()).await.unwrap();
+            for (round, strategy) in strategies.into_iter().enumerate() {
+                let write = pattern(["wc", "wb", "wn"][round], clients, bytes);
+                let write = transfer(Direction::Write, &file, &write, strategy);
+                write_image(&group, &write, &contents).await.unwrap();
+                let read = pattern(["rb", "rc", "ra"][round], clients, bytes);
+                let read = transfer(Direction::Read, &file, &read, strategies[2 - round]);
+                let got = read_back(&group, &read).await.unwrap();
+                let wanted = memory_of(&read.access, group.rank(), &contents);
+                expect_equal(&got, &wanted, &format!("{name} with seed {seed}"));
+            }
+            group.leave().await;
+        };
+        let mut programs = Vec::new();
+        for (number, clients) in [(1, vec![0, 1, 2]), (2, vec![3, 4]), (3, vec![5])] {
+            let strategies = [0; 3].map(|_| numbers.pick(&Strategy::ALL));
+            programs.extend(cluster.programs(&clients, |start| member(start, number, strategies)));
+        }
+        cluster.run_on(programs, None);
+    });
+}
+
+/// One client with memory too small: everyone gets the error, and the group goes on.
+#[test]
+fn a_member_that_does_not_fit_fails_all_and_ends_nothing() {
+    for strategy in Strategy::ALL {
+        let cluster = Cluster::new(Shape::default());
+        let ended = cluster.run(0..4, |start| async move {
+            let group = start.join(0).await.unwrap();
+            let file = create(&group, "f", 400, start.shape.stripe()).await.unwrap();
+            let access = pattern("wb", 4, 400);
+            let small = if group.rank() == ClientId(2) { 99 } else { 100 };
+            let memory = share(&group, vec![1; small]).await.unwrap();
+            let write = transfer(Direction::Write, &file, &access, strategy);
+            let refused = group.transfer(&write, &memory).await;
+            group.unshare(memory).await;
+            write_image(&group, &write, &image(1, 400)).await.unwrap();
+            refused
+        });
+        for refused in ended {
+            assert!(matches!(refused, Err(Fault::BadAccess { .. })), "{strategy}: {refused:?}");
+        }
+    }
+}
+
+/// The same clients join one group after another, in other ranks; some come before others know.
+#[test]
+fn a_client_can_join_one_group_after_another() {
+    let cluster = Cluster::<Bytes>::new(Shape::default());
+    cluster.run(0..4, |start| async move {
+        let client = start.connect().await.unwrap();
+        for round in 0..4 {
+            let rank = ClientId((start.rank.0 + round) % 4);
+            let mut members = start.members.clone();
+            members.rotate_right(round as usize);
+            // The first member is late: the others are there before it has thought of the group.
+            if rank == ClientId(0) {
+                start.world.sleep(Duration::from_ms(20)).await;
+            }
+            let joined: Client<_> = client.clone();
+            let group =
+                Group::join(joined, u64::from(round), rank, &members, PATIENCE).await.unwrap();
+            let ranks = group.gather(u64::from(rank.0)).await.unwrap();
+            assert_eq!(ranks, [0, 1, 2, 3]);
+            // Some say that they go, others just go.
+            if round % 2 == 0 {
+                group.leave().await;
+            }
+        }
+    });
+}

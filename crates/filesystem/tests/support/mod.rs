@@ -1,0 +1,485 @@
+//! A simulated machine with servers and clients, for tests: builds it, runs a program for each
+//! client, kills nodes at chosen times, and never waits longer than a bound of simulated time.
+
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code)]
+
+use filesystem::collective::{Strategy, Transfer};
+use filesystem::{Client, Fault, Group, ServerConfig, SharedMemory, serve};
+use policy::{Access, Direction, DiskOrder, Stripe};
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use units::{ClientId, Duration, Instant, ServerId};
+use wire::{FileRecord, ServerStatus};
+use world::payload::{Bytes, Kind};
+use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
+use world_simulated::{
+    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NodeConfig,
+    SimulatedWorld, TaskHandle,
+};
+
+/// What a machine is made of. Nodes are numbered: servers first, then clients.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) servers: u32,
+    pub(crate) disks_per_server: u32,
+    pub(crate) clients: u32,
+    pub(crate) block_bytes: u64,
+    /// Room of each server's cache, in blocks.
+    pub(crate) cache_blocks: u64,
+    pub(crate) mechanism: Mechanism,
+    pub(crate) layout: LayoutKind,
+    pub(crate) seed: u64,
+    /// Programs that run longer than this, in simulated time, hang.
+    pub(crate) bound: Duration,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            servers: 2,
+            disks_per_server: 1,
+            clients: 4,
+            block_bytes: 64,
+            cache_blocks: 16,
+            mechanism: FAST,
+            layout: LayoutKind::Contiguous,
+            seed: 1,
+            bound: Duration::from_ms(600_000),
+        }
+    }
+}
+
+impl Shape {
+    pub(crate) fn stripe(&self) -> Stripe {
+        Stripe {
+            block_bytes: self.block_bytes,
+            servers: self.servers,
+            disks_per_server: self.disks_per_server,
+        }
+    }
+
+    /// The number of the node of client `client`.
+    pub(crate) fn node_of(&self, client: u32) -> u32 {
+        self.servers + client
+    }
+}
+
+/// A disk that takes some time, so that things overlap, but not much.
+pub(crate) const FAST: Mechanism =
+    Mechanism::Ideal { latency: Duration::from_us(200), bytes_per_second: 100 << 20 };
+
+/// How long members wait for one another.
+pub(crate) const PATIENCE: Duration = Duration::from_ms(1_000);
+
+/// A machine with running servers.
+pub(crate) struct Cluster<P: Kind = Bytes> {
+    pub(crate) shape: Shape,
+    pub(crate) engine: Engine,
+    pub(crate) machine: Rc<Machine<P>>,
+    _servers: Vec<TaskHandle>,
+}
+
+impl<P: Kind> Drop for Cluster<P> {
+    fn drop(&mut self) {
+        self.engine.shut_down();
+    }
+}
+
+/// The program of a client, as the cluster runs it.
+pub(crate) type Program<R> = std::pin::Pin<Box<dyn Future<Output = R>>>;
+
+impl<P: Kind> Cluster<P> {
+    pub(crate) fn new(shape: Shape) -> Self {
+        let engine = Engine::new();
+        let machine = Machine::new(engine.clone(), &machine_config(&shape)).unwrap();
+        let server = |id: u32| {
+            let world = machine.world(id);
+            let config = ServerConfig {
+                id: ServerId(id),
+                servers: shape.servers,
+                cache_bytes: shape.cache_blocks * shape.block_bytes,
+                buffers_per_disk: 2,
+            };
+            world.clone().spawn(async move {
+                serve(world, config, std::future::pending()).await.unwrap();
+            })
+        };
+        let servers = (0..shape.servers).map(server).collect();
+        Self { shape, engine, machine, _servers: servers }
+    }
+
+    pub(crate) fn servers(&self) -> Vec<Address> {
+        (0..self.shape.servers).map(address).collect()
+    }
+
+    pub(crate) fn world(&self, client: u32) -> SimulatedWorld<P> {
+        self.machine.world(self.shape.node_of(client))
+    }
+
+    /// Runs a program on each of these nodes until all have ended whose node lives, and kills a
+    /// node when its time has come. Panics when they wait for one another forever or for longer
+    /// than the bound.
+    pub(crate) fn run_on<R: 'static>(
+        &self,
+        programs: Vec<(u32, Program<R>)>,
+        kill: Option<Kill>,
+    ) -> Vec<Option<R>> {
+        let victim = kill.as_ref().map(|kill| kill.node);
+        let nodes: Vec<u32> = programs.iter().map(|(node, _)| *node).collect();
+        let progress = Rc::new(Progress::new(nodes.len()));
+        let _tasks: Vec<TaskHandle> = programs
+            .into_iter()
+            .enumerate()
+            .map(|(index, (node, program))| {
+                let progress = Rc::clone(&progress);
+                self.machine.world(node).spawn(async move {
+                    let result = program.await;
+                    progress.ended(index, result);
+                })
+            })
+            .collect();
+        let _killer = kill.map(|kill| {
+            let (engine, machine) = (self.engine.clone(), Rc::clone(&self.machine));
+            let progress = Rc::clone(&progress);
+            self.engine.spawn(u32::MAX, async move {
+                while kill.ready.get() < kill.ready_min {
+                    engine.sleep(Duration::from_us(10)).await;
+                }
+                engine.sleep(kill.after).await;
+                kill.at.set(engine.now());
+                machine.kill(kill.node);
+                progress.killed();
+            })
+        });
+        let (engine, watched) = (self.engine.clone(), Rc::clone(&progress));
+        let bound = self.shape.bound;
+        let all = async move {
+            let waits = |index: usize| victim == Some(nodes[index]);
+            let ended = std::pin::pin!(watched.all(waits, victim.is_some()));
+            let bound = std::pin::pin!(engine.sleep(bound));
+            let ended = futures_util::future::select(ended, bound).await;
+            matches!(ended, futures_util::future::Either::Left(_))
+        };
+        let in_time = self.engine.run(all).unwrap_or_else(|deadlock| panic!("{deadlock}"));
+        assert!(in_time, "the programs must end within {bound} of simulated time");
+        progress.results.take()
+    }
+
+    /// Runs a program for each of `clients`, as a group; returns what came of it, by rank.
+    pub(crate) fn run<R: 'static, F: Future<Output = R> + 'static>(
+        &self,
+        clients: std::ops::Range<u32>,
+        program: impl Fn(Start<P>) -> F,
+    ) -> Vec<R> {
+        let programs = self.programs(&clients.collect::<Vec<_>>(), program);
+        self.run_on(programs, None).into_iter().map(|result| result.unwrap()).collect()
+    }
+
+    pub(crate) fn programs<R: 'static, F: Future<Output = R> + 'static>(
+        &self,
+        clients: &[u32],
+        program: impl Fn(Start<P>) -> F,
+    ) -> Vec<(u32, Program<R>)> {
+        let nodes: Vec<u32> = clients.iter().map(|client| self.shape.node_of(*client)).collect();
+        let members: Vec<Address> = nodes.iter().map(|node| address(*node)).collect();
+        let start = |rank: usize| Start {
+            world: self.machine.world(nodes[rank]),
+            shape: self.shape.clone(),
+            servers: self.servers(),
+            members: members.clone(),
+            rank: ClientId(rank as u32),
+        };
+        let boxed = |rank: usize| (nodes[rank], Box::pin(program(start(rank))) as Program<R>);
+        (0..nodes.len()).map(boxed).collect()
+    }
+
+    /// Runs one program on one client.
+    pub(crate) fn run_alone<R: 'static, F: Future<Output = R> + 'static>(
+        &self,
+        client: u32,
+        program: impl Fn(Start<P>) -> F,
+    ) -> R {
+        self.run(client..client + 1, program).remove(0)
+    }
+
+    /// What every server is and does, asked by client `client`.
+    pub(crate) fn status(&self, client: u32) -> Vec<Result<ServerStatus, Fault>> {
+        self.run_alone(client, |start| async move {
+            let client = start.connect().await.unwrap();
+            client.status().await
+        })
+    }
+}
+
+pub(crate) fn address(node: u32) -> Address {
+    Address(format!("node:{node}"))
+}
+
+/// The end of a node.
+pub(crate) struct Kill {
+    pub(crate) node: u32,
+    /// So long after …
+    pub(crate) after: Duration,
+    /// … this number …
+    pub(crate) ready: Rc<Cell<u32>>,
+    /// … has reached this.
+    pub(crate) ready_min: u32,
+    /// When it happened.
+    pub(crate) at: Rc<Cell<Instant>>,
+}
+
+/// Runs `check` for each of `count` seeds, or for the one that `UNISONO_SEED` names. One that fails
+/// is told with the command that repeats it.
+#[allow(clippy::disallowed_methods, reason = "the command line of a test is its environment")]
+pub(crate) fn for_each_seed(file: &str, test: &str, count: u64, check: impl Fn(u64)) {
+    let only = std::env::var("UNISONO_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seeds = only.map_or(0..count, |seed: u64| seed..seed + 1);
+    for seed in seeds {
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(seed)));
+        if let Err(panic) = checked {
+            eprintln!(
+                "repeat it with: UNISONO_SEED={seed} cargo test -p filesystem --test {file} {test}"
+            );
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+fn machine_config(shape: &Shape) -> MachineConfig {
+    let us = Duration::from_us;
+    let server = NodeConfig { disks: shape.disks_per_server, speed: 1, reference_speed: 1 };
+    let servers = std::iter::repeat_n(server, shape.servers as usize);
+    let clients = std::iter::repeat_n(NodeConfig { disks: 0, ..server }, shape.clients as usize);
+    MachineConfig {
+        nodes: servers.chain(clients).collect(),
+        messages: MessageCosts {
+            send: us(5),
+            receive: us(5),
+            one_sided: us(5),
+            put_per_50_words: us(1),
+            get_per_50_words: us(2),
+        },
+        disk: DeviceConfig {
+            mechanism: shape.mechanism,
+            layout: shape.layout,
+            slot_bytes: shape.block_bytes,
+            random_angle: false,
+        },
+        seed: shape.seed,
+    }
+}
+
+/// Which programs have ended, with what.
+struct Progress<R> {
+    results: RefCell<Vec<Option<R>>>,
+    kill_done: RefCell<bool>,
+    waiting: RefCell<Option<Waker>>,
+}
+
+impl<R> Progress<R> {
+    fn new(programs: usize) -> Self {
+        let results = RefCell::new((0..programs).map(|_| None).collect());
+        Self { results, kill_done: RefCell::new(false), waiting: RefCell::default() }
+    }
+
+    fn ended(&self, index: usize, result: R) {
+        self.results.borrow_mut()[index] = Some(result);
+        self.wake();
+    }
+
+    fn killed(&self) {
+        *self.kill_done.borrow_mut() = true;
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waiting.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    async fn all(&self, is_victim: impl Fn(usize) -> bool, kills: bool) {
+        poll_fn(|context| {
+            let results = self.results.borrow();
+            let mut numbered = results.iter().enumerate();
+            let ended = numbered.all(|(index, result)| result.is_some() || is_victim(index));
+            if ended && (!kills || *self.kill_done.borrow()) {
+                return Poll::Ready(());
+            }
+            *self.waiting.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// What a client's program begins with.
+#[derive(Clone)]
+pub(crate) struct Start<P: Kind = Bytes> {
+    pub(crate) world: SimulatedWorld<P>,
+    pub(crate) shape: Shape,
+    pub(crate) servers: Vec<Address>,
+    pub(crate) members: Vec<Address>,
+    pub(crate) rank: ClientId,
+}
+
+impl<P: Kind> Start<P> {
+    pub(crate) async fn connect(&self) -> Result<Client<SimulatedWorld<P>>, Fault> {
+        Client::connect(self.world.clone(), &self.servers).await
+    }
+
+    /// Connects, and joins group number `group`.
+    pub(crate) async fn join(&self, group: u64) -> Result<Group<SimulatedWorld<P>>, Fault> {
+        let client = self.connect().await?;
+        Group::join(client, group, self.rank, &self.members, PATIENCE).await
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.world.now()
+    }
+}
+
+/// A file that rank 0 makes and all members open.
+pub(crate) async fn create<P: Kind>(
+    group: &Group<SimulatedWorld<P>>,
+    name: &str,
+    bytes: u64,
+    stripe: Stripe,
+) -> Result<FileRecord, Fault> {
+    let made = match group.rank() {
+        ClientId(0) => group.client().create(name, bytes, stripe).await.map(|_| ()),
+        _ => Ok(()),
+    };
+    group.agree(made).await?;
+    group.client().open(name).await
+}
+
+/// A transfer with the usual choices.
+pub(crate) fn transfer(
+    direction: Direction,
+    file: &FileRecord,
+    access: &Access,
+    how: Strategy,
+) -> Transfer {
+    Transfer {
+        direction,
+        file: file.clone(),
+        access: access.clone(),
+        strategy: how,
+        order: DiskOrder::Sorted,
+        outstanding_per_disk: 1,
+        sync: false,
+    }
+}
+
+/// Shares a memory that starts as `bytes`.
+pub(crate) async fn share(
+    group: &Group<SimulatedWorld<Bytes>>,
+    bytes: Vec<u8>,
+) -> Result<SharedMemory<SimulatedWorld<Bytes>>, Fault> {
+    let memory = group.client().world().thaw(bytes.into());
+    group.share(memory).await
+}
+
+/// Writes a client's part of `image`, a picture of the whole file.
+pub(crate) async fn write_image(
+    group: &Group<SimulatedWorld<Bytes>>,
+    transfer: &Transfer,
+    image: &[u8],
+) -> Result<(), Fault> {
+    let memory = share(group, memory_of(&transfer.access, group.rank(), image)).await?;
+    let moved = group.transfer(transfer, &memory).await;
+    group.unshare(memory).await;
+    moved
+}
+
+/// Reads a client's part of the file; bytes of memory that are not part of it are 0xee.
+pub(crate) async fn read_back(
+    group: &Group<SimulatedWorld<Bytes>>,
+    transfer: &Transfer,
+) -> Result<Vec<u8>, Fault> {
+    let length = transfer.access.memory_bytes(group.rank());
+    let memory = share(group, vec![0xee; length as usize]).await?;
+    let moved = group.transfer(transfer, &memory).await;
+    let bytes = group.unshare(memory).await.freeze().to_vec();
+    moved.map(|()| bytes)
+}
+
+/// The memory of a client whose file looks like `image`: what a read must give it.
+pub(crate) fn memory_of(access: &Access, client: ClientId, image: &[u8]) -> Vec<u8> {
+    let mut memory = vec![0xee; access.memory_bytes(client) as usize];
+    for chunk in access.chunks(client) {
+        let (from, to) = (chunk.file_offset as usize, chunk.memory_offset as usize);
+        let length = chunk.length as usize;
+        memory[to..to + length].copy_from_slice(&image[from..from + length]);
+    }
+    memory
+}
+
+/// What a file that looked like `image` looks like after every client wrote its part of `written`.
+pub(crate) fn overlay(access: &Access, image: &[u8], written: &[u8]) -> Vec<u8> {
+    let mut file = image.to_vec();
+    for client in (0..access.clients()).map(ClientId) {
+        for chunk in access.chunks(client) {
+            let bytes = chunk.file_offset as usize..(chunk.file_offset + chunk.length) as usize;
+            file[bytes.clone()].copy_from_slice(&written[bytes]);
+        }
+    }
+    file
+}
+
+/// Bytes that differ between seeds and between places, none of them 0 or 0xee.
+pub(crate) fn image(seed: u64, bytes: u64) -> Vec<u8> {
+    let mut numbers = Numbers::new(seed);
+    (0..bytes).map(|_| 1 + (numbers.below(237)) as u8).collect()
+}
+
+/// A reproducible sequence of numbers (splitmix64: Steele, Lea, Flood, OOPSLA 2014).
+pub(crate) struct Numbers(u64);
+
+impl Numbers {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    pub(crate) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize].clone()
+    }
+}
+
+/// Panics unless two pieces of data are equal, with the place of the first difference.
+pub(crate) fn expect_equal(got: &[u8], expected: &[u8], what: &str) {
+    assert_eq!(got.len(), expected.len(), "length of {what}");
+    if let Some(at) = (0..got.len()).find(|&at| got[at] != expected[at]) {
+        panic!("byte {at} of {what} must be {:#x}, not {:#x}", expected[at], got[at]);
+    }
+}
+
+impl Start<Bytes> {
+    /// Writes to one block by a bare request, which no flush follows.
+    pub(crate) async fn write_raw(&self, file: &FileRecord, block: u64, offset: u64, bytes: &[u8]) {
+        let peer = self.world.connect(&self.servers[0]).await.unwrap();
+        let key = wire::ClientKey(self.world.random());
+        let hello = wire::Message::Hello { version: wire::PROTOCOL_VERSION, key };
+        self.world.send(peer, world::Message::new(wire::encode(&hello))).await.unwrap();
+        let open = wire::Request::Open(file.clone());
+        let write = wire::WriteRequest { file: file.file, block, offset };
+        let requests = [(open, None), (wire::Request::Write(write), Some(bytes.to_vec().into()))];
+        for (id, (request, body)) in (0..).zip(requests) {
+            let request = wire::Message::Request { id: wire::RequestId(id), request };
+            let message = world::Message { header: wire::encode(&request), body, place: None };
+            self.world.send(peer, message).await.unwrap();
+        }
+        self.world.sleep(Duration::from_ms(10)).await;
+    }
+}

@@ -1,0 +1,306 @@
+//! One client process of a bench: takes orders on standard input, one a line, and answers each on
+//! standard output.
+
+use crate::bench::spec::{CaseOrder, CaseResult, ClientSpec};
+use crate::bench::{CaseSpec, FileLife, Source, peak_bytes};
+use crate::error::{ExitCode, LaunchError};
+use crate::real::Instance;
+use filesystem::collective::{Strategy, Transfer};
+use filesystem::{Fault, Group, SharedMemory};
+use policy::{Access, Direction, DiskOrder, Stripe};
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{Notify, mpsc};
+use units::{ClientId, Duration};
+use wire::FileRecord;
+use world::Payloads;
+use world_real::{NodeConfig, RealWorld, run};
+
+/// How long clients wait for one another at the start.
+const PATIENCE: Duration = Duration::from_ms(30_000);
+
+/// What a reader finds in its memory before a read, so that bytes that never came are noticed.
+const UNREAD: u8 = 0xa5;
+
+/// The most orders that wait to be carried out; a parent gives one at a time.
+const ORDERS_MAX: usize = 16;
+
+/// Runs one client of a bench until standard input ends. When that is in the middle of an order,
+/// its parent was killed, and nobody waits for the result.
+///
+/// # Errors
+/// When it cannot join the others, or its orders cannot be read.
+pub fn bench_client() -> Result<(), LaunchError> {
+    let (mut orders, parent_left) = listen();
+    run(async move {
+        let spec: ClientSpec = match orders.recv().await {
+            Some(line) => parse(line)?,
+            None => return Ok(()),
+        };
+        let joined = join(&spec).await;
+        let mut output = std::io::stdout();
+        while let Some(line) = orders.recv().await {
+            let order: CaseOrder = parse(line)?;
+            let measured = match &joined {
+                Ok(group) => tokio::select! {
+                    measured = measure(group, &spec, &order) => measured,
+                    () = parent_left.notified() => return Ok(()),
+                },
+                Err(error) => Err(error.clone()),
+            };
+            let result = match measured {
+                Ok(result) => result,
+                Err(LaunchError { error, cause, help, code }) => {
+                    CaseResult::Failed { error, cause, help, code: code as u8 }
+                }
+            };
+            let line = serde_json::to_string(&result).unwrap_or_default();
+            let told = writeln!(output, "{line}").and_then(|()| output.flush());
+            told.map_err(|error| lost_parent(&error.to_string()))?;
+        }
+        if let Ok(group) = joined {
+            group.leave().await;
+        }
+        Ok(())
+    })
+}
+
+/// Reads standard input on a thread of its own: its lines, and word of its end.
+fn listen() -> (mpsc::Receiver<std::io::Result<String>>, Arc<Notify>) {
+    let (orders, received) = mpsc::channel(ORDERS_MAX);
+    let parent_left = Arc::new(Notify::new());
+    let ended = Arc::clone(&parent_left);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines() {
+            if orders.blocking_send(line).is_err() {
+                return;
+            }
+        }
+        ended.notify_one();
+    });
+    (received, parent_left)
+}
+
+fn parse<T: serde::de::DeserializeOwned>(line: std::io::Result<String>) -> Result<T, LaunchError> {
+    let line = line.map_err(|error| lost_parent(&error.to_string()))?;
+    serde_json::from_str(&line).map_err(|error| lost_parent(&error.to_string()))
+}
+
+fn lost_parent(cause: &str) -> LaunchError {
+    LaunchError::new(
+        ExitCode::Failed,
+        "a client of a bench cannot understand its orders",
+        cause,
+        "clients are started by: unisono bench",
+    )
+}
+
+async fn join(spec: &ClientSpec) -> Result<Group<RealWorld>, LaunchError> {
+    let instance = Instance::at(&spec.instance);
+    let file = instance.read()?;
+    let addresses: Vec<_> =
+        (0..spec.clients).map(|rank| instance.client_address(spec.group, rank)).collect();
+    let node = NodeConfig {
+        listen: Some(addresses[spec.rank as usize].clone()),
+        key: Some(instance.key()?),
+        ..NodeConfig::default()
+    };
+    let joined = async {
+        let client = crate::real::connect(&file.servers, node).await?;
+        Group::join(client, spec.group, ClientId(spec.rank), &addresses, PATIENCE).await
+    };
+    joined.await.map_err(|fault| LaunchError::of_fault("a client could not join", &fault))
+}
+
+/// One case, as this client sees it.
+struct Case<'a> {
+    group: &'a Group<RealWorld>,
+    case: &'a CaseSpec,
+    source: Source,
+    access: Access,
+    direction: Direction,
+    strategy: Strategy,
+    file: FileRecord,
+}
+
+async fn measure(
+    group: &Group<RealWorld>,
+    spec: &ClientSpec,
+    order: &CaseOrder,
+) -> Result<CaseResult, LaunchError> {
+    let (strategy, pattern) = order.case.parse()?;
+    let access = order.case.access(spec.clients)?;
+    let source = Source::open(&order.source).map_err(|error| {
+        LaunchError::usage("cannot open the input", error.to_string(), "name a file to read")
+    })?;
+    let failed = |fault: Fault| {
+        let CaseSpec { pattern, file_bytes, .. } = &order.case;
+        let what = format!("{pattern} of {file_bytes} bytes by {strategy} failed");
+        LaunchError::of_fault(&what, &fault)
+    };
+    let file = open(group, spec, order).await.map_err(failed)?;
+    let direction = pattern.direction;
+    let mut case = Case { group, case: &order.case, source, access, direction, strategy, file };
+    if direction == Direction::Read && order.life != FileLife::Existing {
+        case.write_for_reading(spec.clients).await?;
+    }
+    let measured = case.run(spec.clients, order).await;
+    if order.life != FileLife::Kept {
+        let removed = match group.rank() {
+            ClientId(0) => group.client().remove(&order.file).await,
+            _ => Ok(()),
+        };
+        group.agree(removed).await.map_err(failed)?;
+    }
+    measured
+}
+
+/// The file of the order, made by client 0 if it is to be new, and open at all clients.
+async fn open(
+    group: &Group<RealWorld>,
+    spec: &ClientSpec,
+    order: &CaseOrder,
+) -> Result<FileRecord, Fault> {
+    let client = group.client();
+    let made = match group.rank() {
+        ClientId(0) if order.life != FileLife::Existing => {
+            let instance = Instance::at(&spec.instance).read();
+            let disks_per_server = instance.map_or(1, |file| file.disks_per_server);
+            let (block_bytes, servers) = (spec.block_bytes, client.servers());
+            let stripe = Stripe { block_bytes, servers, disks_per_server };
+            client.create(&order.file, order.case.file_bytes, stripe).await.map(|_| ())
+        }
+        _ => Ok(()),
+    };
+    group.agree(made).await?;
+    let record = client.open(&order.file).await;
+    group.agree(record.as_ref().map(|_| ()).map_err(Clone::clone)).await?;
+    record
+}
+
+impl Case<'_> {
+    fn failed(&self, fault: &Fault) -> LaunchError {
+        let what = format!("{} by {} failed", self.case.pattern, self.strategy);
+        LaunchError::of_fault(&what, fault)
+    }
+
+    fn transfer(&self, access: Access, direction: Direction, strategy: Strategy) -> Transfer {
+        Transfer {
+            direction,
+            file: self.file.clone(),
+            access,
+            strategy,
+            order: DiskOrder::Sorted,
+            outstanding_per_disk: self.case.outstanding_per_disk,
+            sync: self.case.sync,
+        }
+    }
+
+    /// A memory for what this client owns under `access`, shared with all.
+    async fn share(&self, access: &Access) -> Result<SharedMemory<RealWorld>, LaunchError> {
+        let bytes = access.memory_bytes(self.group.rank());
+        let memory = self.group.client().world().memory(bytes);
+        memory.with_bytes_mut(|all| all.fill(UNREAD));
+        self.group.share(memory).await.map_err(|fault| self.failed(&fault))
+    }
+
+    fn fill(&self, access: &Access, shared: &SharedMemory<RealWorld>) -> Result<(), LaunchError> {
+        let rank = self.group.rank();
+        let filled = shared
+            .memory()
+            .with_bytes_mut(|all| self.source.fill(access, rank, self.case.file_bytes, all));
+        filled.map_err(|error| input_failed(&error))
+    }
+
+    /// What is wrong with the memory after a read, if anything.
+    fn compare(
+        &self,
+        access: &Access,
+        shared: &SharedMemory<RealWorld>,
+    ) -> Result<Option<String>, LaunchError> {
+        let (rank, file_bytes) = (self.group.rank(), self.case.file_bytes);
+        let bytes = shared.memory().bytes();
+        let difference = self.source.first_difference(access, rank, file_bytes, &bytes);
+        let difference = difference.map_err(|error| input_failed(&error))?;
+        Ok(difference.map(|at| format!("byte {at} of the memory of {rank} is wrong")))
+    }
+
+    /// Writes the file by servers' direction in a contiguous distribution, untimed.
+    async fn write_for_reading(&self, clients: u32) -> Result<(), LaunchError> {
+        let access = contiguous(clients, self.case.file_bytes)?;
+        let shared = self.share(&access).await?;
+        self.fill(&access, &shared)?;
+        let transfer = self.transfer(access, Direction::Write, Strategy::DiskDirected);
+        let written = self.group.transfer(&transfer, &shared).await;
+        written.map_err(|fault| self.failed(&fault))?;
+        self.group.unshare(shared).await;
+        Ok(())
+    }
+
+    /// Times the transfer as often as is asked. Each write has bytes of its own, and is read back.
+    async fn run(&mut self, clients: u32, order: &CaseOrder) -> Result<CaseResult, LaunchError> {
+        let shared = self.share(&self.access).await?;
+        let transfer = self.transfer(self.access.clone(), self.direction, self.strategy);
+        let mut seconds = Vec::new();
+        let mut wrong = None;
+        for repetition in 0..self.case.repeat {
+            match self.direction {
+                Direction::Write => {
+                    self.source.vary(repetition);
+                    self.fill(&self.access, &shared)?;
+                }
+                Direction::Read => shared.memory().with_bytes_mut(|all| all.fill(UNREAD)),
+            }
+            self.group.barrier().await.map_err(|fault| self.failed(&fault))?;
+            let start = Instant::now();
+            let moved = self.group.transfer(&transfer, &shared).await;
+            seconds.push(start.elapsed().as_secs_f64());
+            moved.map_err(|fault| self.failed(&fault))?;
+            let found = match self.direction {
+                Direction::Read => self.compare(&self.access, &shared)?,
+                Direction::Write => self.read_back(clients).await?,
+            };
+            wrong = wrong.or(found);
+        }
+        if let (Some(path), Direction::Read) = (&order.dump, self.direction) {
+            let dumped = std::fs::write(path, &*shared.memory().bytes());
+            dumped.map_err(|error| input_failed(&error))?;
+        }
+        self.group.unshare(shared).await;
+        let moved_bytes = self.access.memory_bytes(self.group.rank());
+        Ok(CaseResult::Measured {
+            seconds,
+            moved_bytes,
+            wrong,
+            peak_bytes: peak_bytes(std::process::id()),
+        })
+    }
+
+    /// Reads a written file in another distribution, untimed, and compares.
+    async fn read_back(&self, clients: u32) -> Result<Option<String>, LaunchError> {
+        let access = contiguous(clients, self.case.file_bytes)?;
+        let shared = self.share(&access).await?;
+        let transfer = self.transfer(access.clone(), Direction::Read, Strategy::DiskDirected);
+        let read = self.group.transfer(&transfer, &shared).await;
+        read.map_err(|fault| self.failed(&fault))?;
+        let wrong = self.compare(&access, &shared)?;
+        self.group.unshare(shared).await;
+        Ok(wrong)
+    }
+}
+
+/// Every client one contiguous part of the file.
+fn contiguous(clients: u32, file_bytes: u64) -> Result<Access, LaunchError> {
+    let pattern = crate::bench::spec::parse_pattern("rb")?;
+    crate::scenario::access_of(&pattern, clients, 1, file_bytes)
+}
+
+fn input_failed(error: &std::io::Error) -> LaunchError {
+    LaunchError::new(
+        ExitCode::Failed,
+        "a client could not read its input or leave its result",
+        error.to_string(),
+        "check the input file and the space in the instance directory",
+    )
+}

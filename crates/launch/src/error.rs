@@ -1,0 +1,78 @@
+//! Errors as a user sees them: what happened, why, and what to do.
+
+use std::fmt;
+use wire::Fault;
+
+/// An error in three parts, with the exit code of a command that ends with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaunchError {
+    /// What happened.
+    pub error: String,
+    /// Why.
+    pub cause: String,
+    /// What to do.
+    pub help: String,
+    /// How a command that meets it ends.
+    pub code: ExitCode,
+}
+
+/// How a command ends. The numbers are part of the interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// It did what was asked.
+    Done = 0,
+    /// It failed in a way that no other code names.
+    Failed = 1,
+    /// It was asked for something that makes no sense.
+    Usage = 2,
+    /// There is no instance, or a server cannot be reached.
+    NoServer = 3,
+    /// Data is not what it should be.
+    DataCheck = 4,
+    /// A collective could not be completed by all its clients.
+    Collective = 5,
+    /// There is no space left.
+    NoSpace = 6,
+}
+
+impl LaunchError {
+    /// An error that the user made.
+    pub fn usage(
+        error: impl Into<String>,
+        cause: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self::new(ExitCode::Usage, error, cause, help)
+    }
+
+    /// An error of any kind.
+    pub fn new(
+        code: ExitCode,
+        error: impl Into<String>,
+        cause: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self { error: error.into(), cause: cause.into(), help: help.into(), code }
+    }
+
+    /// A fault of the file system, met while doing `what`.
+    pub fn of_fault(what: &str, fault: &Fault) -> Self {
+        let code = match fault {
+            Fault::NoSpace { .. } => ExitCode::NoSpace,
+            Fault::ServerLeft { .. } => ExitCode::NoServer,
+            Fault::ClientLeft { .. } | Fault::Cancelled => ExitCode::Collective,
+            Fault::BadAccess { .. } | Fault::BadName { .. } => ExitCode::Usage,
+            _ => ExitCode::Failed,
+        };
+        Self::new(code, what, fault.to_string(), fault.help())
+    }
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "error: {}\ncause: {}\nhelp:  {}", self.error, self.cause, self.help)
+    }
+}
+
+impl std::error::Error for LaunchError {}

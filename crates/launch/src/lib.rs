@@ -1,0 +1,36 @@
+//! Where programs meet worlds: plain functions without type parameters.
+//!
+//! [`simulate`] runs the file system on a machine made of models and measures it;
+//! [`Instance`] starts, finds and stops servers on this machine; [`bench`] measures them. This is
+//! the only crate that puts a world into the generic code.
+
+mod bench;
+mod demo;
+mod error;
+mod real;
+mod row;
+mod scenario;
+mod simulated;
+
+pub use bench::{BenchPlan, CaseSpec, Limits, bench, bench_client};
+pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
+pub use error::{ExitCode, LaunchError};
+pub use filesystem::collective::Strategy;
+pub use policy::{BYTES_MAX, Pattern};
+pub use real::{
+    DataDirectories, Instance, InstanceFile, PartFile, Program, ServerEntry, ServerOptions,
+    ServerState, Session, TemporaryInstance, clean_up_on_signals, default_instance_directory,
+    serve_process,
+};
+pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
+pub use scenario::{LayoutName, MachineName, PayloadName, Scenario};
+pub use simulated::simulate;
+pub use wire::FileRecord;
+
+/// Bytes of a block of a real file, as a size is written.
+pub const DEFAULT_BLOCK: &str = "1MiB";
+
+/// The name of every strategy.
+pub fn strategy_names() -> Vec<String> {
+    Strategy::ALL.iter().map(Strategy::to_string).collect()
+}

@@ -1,0 +1,199 @@
+//! Which directories stand for which disks, and the guard against mixing them up.
+//!
+//! Invariant: the directories of one instance carry labels with one identity, which no others
+//! carry, and each its own place among them.
+
+use crate::error::{ExitCode, LaunchError};
+use crate::real::absolute;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The data directories of an instance: one is one disk.
+#[derive(Clone, Debug)]
+pub struct DataDirectories {
+    /// For each server, its directories, all servers the same number.
+    pub by_server: Vec<Vec<PathBuf>>,
+}
+
+/// What a data directory says about itself, so that it is never taken for another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Label {
+    /// 128 random bits in hexadecimal, the same on all directories that belong together.
+    set: String,
+    #[serde(flatten)]
+    place: Place,
+}
+
+/// Which disk a data directory is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Place {
+    server: u32,
+    servers: u32,
+    disk: u32,
+    disks_per_server: u32,
+}
+
+const LABEL_FILE: &str = "unisono-disk.json";
+
+impl DataDirectories {
+    /// Shares `directories` among `servers`: number i goes to server i modulo servers. Without
+    /// any, each server gets one below `default_parent`.
+    ///
+    /// # Errors
+    /// When the servers cannot have the same number each, or a directory is named twice.
+    pub fn share(
+        directories: &[PathBuf],
+        servers: u32,
+        default_parent: &Path,
+    ) -> Result<Self, LaunchError> {
+        if servers == 0 || servers > 4096 {
+            return Err(LaunchError::usage(
+                "cannot start these servers",
+                format!("the number of servers is {servers}"),
+                "give --servers a number from 1 to 4096",
+            ));
+        }
+        if directories.is_empty() {
+            let own = |server| vec![default_parent.join(format!("server-{server}"))];
+            return Ok(Self { by_server: (0..servers).map(own).collect() });
+        }
+        if !directories.len().is_multiple_of(servers as usize) {
+            return Err(LaunchError::usage(
+                "cannot share the data directories among the servers",
+                format!("{} directories for {servers} servers", directories.len()),
+                "give every server the same number: repeat --data once or more for each server",
+            ));
+        }
+        let directories: Vec<PathBuf> = directories.iter().map(|path| absolute(path)).collect();
+        let twice = directories.iter().enumerate().find(|(i, one)| directories[..*i].contains(one));
+        if let Some((_, directory)) = twice {
+            return Err(LaunchError::usage(
+                "a data directory can be only one disk",
+                format!("{} is named twice", directory.display()),
+                "name each directory once",
+            ));
+        }
+        let of = |server| directories.iter().skip(server).step_by(servers as usize).cloned();
+        Ok(Self { by_server: (0..servers as usize).map(|server| of(server).collect()).collect() })
+    }
+
+    /// Number of disks of each server.
+    pub fn disks_per_server(&self) -> u32 {
+        self.by_server.first().map_or(0, Vec::len) as u32
+    }
+
+    /// Makes the directories that do not exist. Labels them when none is labelled; otherwise all
+    /// must be, as this set and in these places: one that is not holds another disk's blocks.
+    ///
+    /// # Errors
+    /// When they do not belong together so, or cannot be used. Then no label was written, unless
+    /// writing one failed.
+    pub fn prepare(&self) -> Result<(), LaunchError> {
+        let (mut labelled, mut unlabelled) = (Vec::new(), Vec::new());
+        for (directory, place) in self.places() {
+            match read_label(directory, place)? {
+                Some(label) => labelled.push((directory, label.set)),
+                None => unlabelled.push((directory, place)),
+            }
+        }
+        let Some((first, set)) = labelled.first() else {
+            return label_all(&unlabelled);
+        };
+        if let Some((other, _)) = labelled.iter().find(|(_, other)| other != set) {
+            return Err(LaunchError::usage(
+                format!("{} belongs to another instance's data", other.display()),
+                format!("its label {LABEL_FILE} has another identity than {}'s", first.display()),
+                "name only the data directories that were named together the first time",
+            ));
+        }
+        if let Some((missing, _)) = unlabelled.first() {
+            return Err(LaunchError::usage(
+                format!("{} does not belong to the other data", missing.display()),
+                format!("it has no label {LABEL_FILE}, but {} has one", first.display()),
+                "name the directories of the first time, or only new ones; if that first start was \
+                 cut short, remove its labels",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Each directory and its place.
+    fn places(&self) -> impl Iterator<Item = (&Path, Place)> {
+        let (servers, disks_per_server) = (self.by_server.len() as u32, self.disks_per_server());
+        (0..).zip(&self.by_server).flat_map(move |(server, directories)| {
+            let place = move |disk| Place { server, servers, disk, disks_per_server };
+            (0..).zip(directories).map(move |(disk, directory)| (directory.as_path(), place(disk)))
+        })
+    }
+}
+
+/// The label of a directory, if it has one; it must be one of this place.
+fn read_label(directory: &Path, place: Place) -> Result<Option<Label>, LaunchError> {
+    let text = match fs::read(directory.join(LABEL_FILE)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unusable(directory, &error)),
+    };
+    let what = format!("{} cannot be {place}", directory.display());
+    match serde_json::from_slice::<Label>(&text) {
+        Ok(label) if label.place == place => Ok(Some(label)),
+        Ok(label) => Err(LaunchError::usage(
+            what,
+            format!("it holds {}", label.place),
+            "start with the same --servers and --data, in the same order, as the first time",
+        )),
+        Err(error) => Err(LaunchError::usage(
+            what,
+            format!("its label {LABEL_FILE} cannot be read: {error}"),
+            "restore the label from a copy, or name another directory; without it nobody knows \
+             which disk this is",
+        )),
+    }
+}
+
+/// Gives directories that carry no label those of a new set.
+fn label_all(directories: &[(&Path, Place)]) -> Result<(), LaunchError> {
+    let mut identity = [0; 16];
+    getrandom::fill(&mut identity).map_err(|error| {
+        LaunchError::new(
+            ExitCode::Failed,
+            "cannot give the data directories an identity",
+            error.to_string(),
+            "the system must have random numbers: check that /dev/urandom is there",
+        )
+    })?;
+    let set = format!("{:032x}", u128::from_le_bytes(identity));
+    for &(directory, place) in directories {
+        let written = write_label(directory, &Label { set: set.clone(), place });
+        written.map_err(|error| unusable(directory, &error))?;
+    }
+    Ok(())
+}
+
+/// Writes a label in one step that outlives a crash of the machine: nobody ever finds half of it.
+fn write_label(directory: &Path, label: &Label) -> std::io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(&serde_json::to_vec(label)?)?;
+    file.as_file().sync_all()?;
+    file.persist(directory.join(LABEL_FILE))?;
+    File::open(directory)?.sync_all()
+}
+
+fn unusable(directory: &Path, error: &std::io::Error) -> LaunchError {
+    LaunchError::usage(
+        format!("cannot use the data directory {}", directory.display()),
+        error.to_string(),
+        "name a directory that you may write to, on a disk with space",
+    )
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, servers, disk, disks_per_server } = self;
+        write!(out, "disk {disk} of {disks_per_server} of server {server} of {servers}")
+    }
+}

@@ -1,0 +1,388 @@
+//! An instance: servers that belong together, found through one private directory.
+//!
+//! ```text
+//! DIRECTORY/            0700
+//!   instance.json       which servers there are and where
+//!   key                 0600, the secret of connections beyond this machine
+//!   server-0.sock …     where they listen
+//!   server-0.log …      what they say
+//!   clients/            sockets of clients that work in groups
+//!   data/server-0/ …    blocks, unless other directories were named
+//! ```
+
+use crate::error::{ExitCode, LaunchError};
+use crate::real::process::{Child, ProcessEnd, Program, cannot_start};
+use crate::real::session::stop_server;
+use crate::real::{DataDirectories, private};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use wire::Fault;
+use world::Address;
+use world_real::NodeConfig;
+
+const SCHEMA: &str = "unisono.instance/1";
+
+/// How long a server may take to end after it was asked to.
+const STOP_PATIENCE: Duration = Duration::from_secs(60);
+
+/// An instance by its directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instance {
+    directory: PathBuf,
+}
+
+/// What `instance.json` says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InstanceFile {
+    /// `unisono.instance/1`.
+    pub schema: String,
+    /// The servers, by number.
+    pub servers: Vec<ServerEntry>,
+    /// Disks of each server.
+    pub disks_per_server: u32,
+    /// Room of each server's block cache, in bytes.
+    pub cache_bytes: u64,
+}
+
+/// One server of an instance.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServerEntry {
+    /// Its number.
+    pub id: u32,
+    /// Where it listens.
+    pub address: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its data directories.
+    pub data: Vec<PathBuf>,
+}
+
+/// How the servers of an instance are to work.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Room of each server's block cache, in bytes.
+    pub cache_bytes: u64,
+    /// The host, by name or number, on which servers listen by TCP, each on a port of its own;
+    /// `None` for Unix sockets in the instance directory.
+    pub tcp_host: Option<String>,
+}
+
+/// The directory of the instance that commands use when none is named: `UNISONO_INSTANCE`, or one
+/// of this user below `XDG_RUNTIME_DIR` or the system's temporary directory.
+pub fn default_instance_directory() -> PathBuf {
+    if let Some(named) = std::env::var_os("UNISONO_INSTANCE") {
+        return named.into();
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let parent = runtime.filter(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
+    parent.join(format!("unisono-{}", rustix::process::getuid().as_raw()))
+}
+
+impl Instance {
+    /// The instance of this directory, which need not exist yet. Its servers run wherever they
+    /// like, so the path is made absolute.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: absolute(&directory.into()) }
+    }
+
+    /// Its directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where client `rank` of group `group` listens.
+    pub(crate) fn client_address(&self, group: u64, rank: u32) -> Address {
+        let socket = self.directory.join(private::CLIENTS).join(format!("{group:x}-{rank}.sock"));
+        Address(format!("unix:{}", socket.display()))
+    }
+
+    /// What a client of `servers` that only connects needs. Unix sockets need no key.
+    ///
+    /// # Errors
+    /// When a server listens by TCP and the key cannot be used.
+    pub(crate) fn client_node(&self, servers: &[ServerEntry]) -> Result<NodeConfig, LaunchError> {
+        let needs_key = servers.iter().any(|server| server.address.starts_with("tcp:"));
+        let key = needs_key.then(|| self.key()).transpose()?;
+        Ok(NodeConfig { key, ..NodeConfig::default() })
+    }
+
+    /// The secret of this instance.
+    pub(crate) fn key(&self) -> Result<[u8; 32], LaunchError> {
+        let path = self.directory.join("key");
+        let unreadable = |cause: String| {
+            LaunchError::new(
+                ExitCode::NoServer,
+                format!("cannot use the key {}", path.display()),
+                cause,
+                "the key must be a file of 32 bytes that only you may read (mode 0600)",
+            )
+        };
+        let mode = fs::metadata(&path).map_err(|error| unreadable(error.to_string()))?.mode();
+        if mode & 0o077 != 0 {
+            return Err(unreadable(format!("others may use it: its mode is {:o}", mode & 0o777)));
+        }
+        let bytes = fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
+        let length = bytes.len();
+        bytes.try_into().map_err(|_| unreadable(format!("it has {length} bytes")))
+    }
+
+    /// What its file says.
+    ///
+    /// # Errors
+    /// When nothing was started there.
+    pub fn read(&self) -> Result<InstanceFile, LaunchError> {
+        let path = self.directory.join("instance.json");
+        let none = |cause: String| {
+            LaunchError::new(
+                ExitCode::NoServer,
+                format!("there is no instance at {}", self.directory.display()),
+                cause,
+                "start one with: unisono start --servers 4   (or name it with --instance)",
+            )
+        };
+        let text = fs::read(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => none(format!("{} does not exist", path.display())),
+            _ => none(format!("{}: {error}", path.display())),
+        })?;
+        serde_json::from_slice(&text).map_err(|error| none(format!("{}: {error}", path.display())))
+    }
+
+    /// Starts servers that go on when this process ends.
+    pub fn start(
+        &self,
+        program: &Program,
+        data: &DataDirectories,
+        options: &ServerOptions,
+    ) -> Result<InstanceFile, LaunchError> {
+        let mut file = self.prepare(data, options)?;
+        let mut started = Vec::new();
+        for id in 0..file.servers.len() as u32 {
+            match self.start_detached(program, id) {
+                Ok((pid, address)) => {
+                    started.push(pid);
+                    file.servers[id as usize].pid = pid;
+                    file.servers[id as usize].address = address;
+                }
+                Err(error) => {
+                    for pid in started {
+                        signal(pid, rustix::process::Signal::TERM);
+                    }
+                    let _ = fs::remove_file(self.directory.join("instance.json"));
+                    return Err(error);
+                }
+            }
+        }
+        self.write(&file)?;
+        Ok(file)
+    }
+
+    /// Starts servers that end with this process.
+    pub(crate) fn start_attached(
+        &self,
+        program: &Program,
+        data: &DataDirectories,
+        options: &ServerOptions,
+    ) -> Result<Vec<Child>, LaunchError> {
+        let mut file = self.prepare(data, options)?;
+        let mut children = Vec::new();
+        for id in 0..file.servers.len() as u32 {
+            let command = program.command(&self.role(id, true));
+            let mut child = Child::start(command, self.log(id)?)?;
+            let said = child.hear().ok().flatten();
+            file.servers[id as usize].address = self.check_ready(id, said)?;
+            file.servers[id as usize].pid = child.id();
+            children.push(child);
+        }
+        self.write(&file)?;
+        Ok(children)
+    }
+
+    /// Asks every server that runs to end and waits until all have. Returns how many there were.
+    ///
+    /// # Errors
+    /// When a server cannot write everything back, which therefore goes on, or does not end.
+    pub fn stop(&self) -> Result<usize, LaunchError> {
+        let file = self.read()?;
+        let node = self.client_node(&file.servers)?;
+        let (mut ending, mut first_error) = (Vec::new(), None);
+        for server in &file.servers {
+            let Some(end) = ProcessEnd::of(server.pid).filter(|_| self.is_running(server)) else {
+                continue;
+            };
+            match stop_server(server, node.clone()) {
+                // One that has left is about to end by itself.
+                Ok(()) | Err(Fault::ServerLeft { .. }) => ending.push((server, end)),
+                Err(fault) => {
+                    let what = format!("cannot stop server {}", server.id);
+                    first_error.get_or_insert(LaunchError::of_fault(&what, &fault));
+                }
+            }
+        }
+        let deadline = Instant::now() + STOP_PATIENCE;
+        for (server, end) in &ending {
+            if !end.wait_until(deadline) {
+                return Err(LaunchError::new(
+                    ExitCode::Failed,
+                    format!("server {} does not end", server.id),
+                    format!("process {} is still there after a minute", server.pid),
+                    format!("look at {}", self.log_path(server.id).display()),
+                ));
+            }
+        }
+        if let Some(error) = first_error {
+            return Err(error);
+        }
+        let _ = fs::remove_file(self.directory.join("instance.json"));
+        Ok(ending.len())
+    }
+
+    /// Whether the process of this server is there and is a server of this instance.
+    pub fn is_running(&self, server: &ServerEntry) -> bool {
+        let command = fs::read(format!("/proc/{}/cmdline", server.pid)).unwrap_or_default();
+        let directory = self.directory.as_os_str().as_encoded_bytes();
+        let mut words = command.split(|byte| *byte == 0);
+        words.any(|word| word == directory)
+    }
+
+    fn prepare(
+        &self,
+        data: &DataDirectories,
+        options: &ServerOptions,
+    ) -> Result<InstanceFile, LaunchError> {
+        if let Ok(file) = self.read()
+            && let Some(server) = file.servers.iter().find(|server| self.is_running(server))
+        {
+            return Err(LaunchError::usage(
+                format!("an instance is running at {}", self.directory.display()),
+                format!("server {} is process {}", server.id, server.pid),
+                "stop it with: unisono stop   (or name another with --instance)",
+            ));
+        }
+        private::make_instance_directory(&self.directory)?;
+        private::make_directory(&self.directory.join(private::CLIENTS))?;
+        self.make_key()?;
+        data.prepare()?;
+        let servers = data.by_server.iter().enumerate().map(|(id, directories)| ServerEntry {
+            id: id as u32,
+            address: match &options.tcp_host {
+                Some(host) => format!("tcp:{host}:0"),
+                None => format!("unix:{}/server-{id}.sock", self.directory.display()),
+            },
+            pid: 0,
+            data: directories.clone(),
+        });
+        let file = InstanceFile {
+            schema: SCHEMA.to_owned(),
+            servers: servers.collect(),
+            disks_per_server: data.disks_per_server(),
+            cache_bytes: options.cache_bytes,
+        };
+        self.write(&file)?;
+        Ok(file)
+    }
+
+    fn make_key(&self) -> Result<(), LaunchError> {
+        let path = self.directory.join("key");
+        if path.exists() {
+            return self.key().map(|_| ());
+        }
+        let mut key = [0; 32];
+        let made = getrandom::fill(&mut key).map_err(std::io::Error::from).and_then(|()| {
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            file.write_all(&key)
+        });
+        made.map_err(|error| self.cannot_write(&path, &error))
+    }
+
+    /// Replaces `instance.json` in one step, so that nobody reads half of it.
+    fn write(&self, file: &InstanceFile) -> Result<(), LaunchError> {
+        let (path, new) =
+            (self.directory.join("instance.json"), self.directory.join("instance.new"));
+        let text = serde_json::to_vec_pretty(file).unwrap_or_default();
+        let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
+        written.map_err(|error| self.cannot_write(&path, &error))
+    }
+
+    fn cannot_write(&self, path: &Path, error: &std::io::Error) -> LaunchError {
+        LaunchError::usage(
+            format!("cannot write {}", path.display()),
+            error.to_string(),
+            "name another instance directory with --instance",
+        )
+    }
+
+    fn role(&self, id: u32, attached: bool) -> Vec<String> {
+        let mut words = vec![
+            "serve".to_owned(),
+            "--id".to_owned(),
+            id.to_string(),
+            "--instance".to_owned(),
+            self.directory.display().to_string(),
+        ];
+        if attached {
+            words.push("--attached".to_owned());
+        }
+        words
+    }
+
+    fn log_path(&self, id: u32) -> PathBuf {
+        self.directory.join(format!("server-{id}.log"))
+    }
+
+    fn log(&self, id: u32) -> Result<Stdio, LaunchError> {
+        let path = self.log_path(id);
+        let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+        opened.map(Stdio::from).map_err(|error| self.cannot_write(&path, &error))
+    }
+
+    fn start_detached(&self, program: &Program, id: u32) -> Result<(u32, String), LaunchError> {
+        let mut command = program.command(&self.role(id, false));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.log(id)?).process_group(0);
+        let mut child = command.spawn().map_err(|error| cannot_start(&command, &error))?;
+        let mut said = String::new();
+        if let Some(output) = child.stdout.take() {
+            // The server says one line when it listens, or ends without.
+            let _ = BufReader::new(output).read_line(&mut said);
+        }
+        let said = (!said.is_empty()).then(|| said.trim_end().to_owned());
+        let address = self.check_ready(id, said)?;
+        Ok((child.id(), address))
+    }
+
+    /// Where a server listens that said so, or why it did not.
+    fn check_ready(&self, id: u32, said: Option<String>) -> Result<String, LaunchError> {
+        let address = said.as_deref().and_then(|said| said.strip_prefix(super::server::READY));
+        if let Some(address) = address {
+            return Ok(address.to_owned());
+        }
+        let log = fs::read_to_string(self.log_path(id)).unwrap_or_default();
+        let tail: Vec<&str> = log.lines().rev().take(3).collect();
+        let tail: Vec<&str> = tail.into_iter().rev().collect();
+        Err(LaunchError::new(
+            ExitCode::NoServer,
+            format!("server {id} did not start"),
+            if tail.is_empty() { "it said nothing".to_owned() } else { tail.join("; ") },
+            format!("look at {}", self.log_path(id).display()),
+        ))
+    }
+}
+
+/// The same path from the root, without a slash at its end, which would lead through a link; as it
+/// is when it is empty.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components().collect()
+}
+
+fn signal(pid: u32, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}

@@ -1,0 +1,23 @@
+//! Real instances: a set of servers on this machine, and what clients do with them.
+
+mod data;
+mod instance;
+mod part;
+mod private;
+mod process;
+mod server;
+mod session;
+mod temporary;
+
+pub use data::DataDirectories;
+pub(crate) use instance::absolute;
+pub use instance::{
+    Instance, InstanceFile, ServerEntry, ServerOptions, default_instance_directory,
+};
+pub use part::PartFile;
+pub(crate) use process::{Child, Cleanup, Undo, on_stdin_closed};
+pub use process::{Program, clean_up_on_signals};
+pub use server::serve_process;
+pub(crate) use session::connect;
+pub use session::{ServerState, Session};
+pub use temporary::TemporaryInstance;

@@ -1,0 +1,79 @@
+//! A server process.
+
+use crate::error::{ExitCode, LaunchError};
+use crate::real::Instance;
+use crate::real::on_stdin_closed;
+use filesystem::{ServerConfig, serve};
+use std::io::Write;
+use tokio::signal::unix::{SignalKind, signal};
+use units::ServerId;
+use world::{Address, Network};
+use world_real::{NodeConfig, RealWorld, run};
+
+/// What a server says on standard output when it listens, before the address.
+pub(crate) const READY: &str = "ready at ";
+
+/// Blocks that a collective holds for each disk: two are enough to overlap disk and memory (TOCS
+/// 1997, section 4).
+const BUFFERS_PER_DISK: u32 = 2;
+
+/// Serves as server number `id` of an instance until asked to stop, by a client or by SIGTERM, or,
+/// when `attached`, until the parent process ends.
+///
+/// # Errors
+/// When it cannot begin, or cannot write everything back at its end.
+pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(), LaunchError> {
+    let file = instance.read()?;
+    let entry = file.servers.get(id as usize).ok_or_else(|| {
+        LaunchError::usage(
+            format!("there is no server {id}"),
+            format!("the instance has {} servers", file.servers.len()),
+            "servers are started by: unisono start",
+        )
+    })?;
+    let records_directory = match (id, entry.data.first()) {
+        (0, Some(first)) => Some(first.join("catalogue")),
+        _ => None,
+    };
+    if let Some(directory) = &records_directory {
+        std::fs::create_dir_all(directory).map_err(|error| cannot_begin(id, &error.to_string()))?;
+    }
+    let config = NodeConfig {
+        listen: Some(Address(entry.address.clone())),
+        data_directories: entry.data.clone(),
+        records_directory,
+        key: Some(instance.key()?),
+    };
+    let server = ServerConfig {
+        id: ServerId(id),
+        servers: file.servers.len() as u32,
+        cache_bytes: file.cache_bytes,
+        buffers_per_disk: BUFFERS_PER_DISK,
+    };
+    if attached {
+        on_stdin_closed(|| std::process::exit(0));
+    }
+    run(async move {
+        let world =
+            RealWorld::open(config).map_err(|error| cannot_begin(id, &error.to_string()))?;
+        let mut terminate = signal(SignalKind::terminate())
+            .map_err(|error| cannot_begin(id, &error.to_string()))?;
+        let mut output = std::io::stdout();
+        // Nobody may be listening any more.
+        let _ = writeln!(output, "{READY}{}", world.address()).and_then(|()| output.flush());
+        let told_to_stop = async move {
+            terminate.recv().await;
+        };
+        let served = serve(world, server, told_to_stop).await;
+        served.map_err(|fault| LaunchError::of_fault(&format!("server {id} failed"), &fault))
+    })
+}
+
+fn cannot_begin(id: u32, cause: &str) -> LaunchError {
+    LaunchError::new(
+        ExitCode::NoServer,
+        format!("server {id} cannot begin"),
+        cause,
+        "check the data directories and the instance directory",
+    )
+}

@@ -1,0 +1,190 @@
+//! What to simulate.
+
+use crate::error::LaunchError;
+use filesystem::collective::Strategy;
+use policy::{Access, Pattern};
+use std::fmt;
+use std::str::FromStr;
+use units::MIB;
+
+/// One case to simulate, as often as there are trials.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The hardware.
+    pub machine: MachineName,
+    /// How blocks lie on the disks.
+    pub layout: LayoutName,
+    /// Which access.
+    pub pattern: Pattern,
+    /// Bytes of a record.
+    pub record_bytes: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Number of clients.
+    pub clients: u32,
+    /// Number of servers.
+    pub servers: u32,
+    /// Disks of each server, on one bus.
+    pub disks_per_server: u32,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// How the transfer is carried out.
+    pub strategy: Strategy,
+    /// Number of trials, each with a seed of its own.
+    pub trials: u32,
+    /// Seed of the first trial.
+    pub seed: u64,
+    /// Whether a write ends only when the data is on the medium.
+    pub sync: bool,
+    /// What kind of data moves.
+    pub payload: PayloadName,
+}
+
+impl Default for Scenario {
+    /// The main case of the papers: 16 clients, 16 servers with a disk each, a file of 10 MB in
+    /// blocks of 8 KB (TOCS 1997, Table I and section 5).
+    fn default() -> Self {
+        Self {
+            machine: MachineName::Tr94,
+            layout: LayoutName::Contiguous,
+            pattern: Pattern::from_str("rb").expect("the papers' pattern rb must be known"),
+            record_bytes: 8192,
+            file_bytes: 10 * MIB,
+            clients: 16,
+            servers: 16,
+            disks_per_server: 1,
+            block_bytes: 8192,
+            strategy: Strategy::DiskDirected,
+            trials: 5,
+            seed: 1,
+            sync: false,
+            payload: PayloadName::Phantom,
+        }
+    }
+}
+
+macro_rules! name {
+    (
+        $(#[$doc:meta])* $name:ident, $what:literal {
+            $($(#[$word_doc:meta])* $word:ident = $text:literal),+ $(,)?
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name { $($(#[$word_doc])* $word),+ }
+
+        impl $name {
+            /// Every word that can be said.
+            pub const WORDS: &[&str] = &[$($text),+];
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.pad(match self { $(Self::$word => $text),+ })
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+            fn from_str(word: &str) -> Result<Self, String> {
+                match word {
+                    $($text => Ok(Self::$word),)+
+                    _ => Err(format!(
+                        concat!("{:?} is no ", $what, "; there are {}"),
+                        word,
+                        Self::WORDS.join(", "),
+                    )),
+                }
+            }
+        }
+    };
+}
+
+name! {
+    /// A machine that can be simulated.
+    MachineName, "machine" {
+        /// The machine of TR94-226, Table 1: 50 MHz processors, HP 97560 disks, a torus; the file
+        /// system as of 1994 except that small transfers are batched as in TOCS 1997.
+        Tr94 = "tr94",
+        /// The same with disks that know only a latency and a rate: shows what the mechanics do.
+        Ideal = "ideal-disks",
+    }
+}
+
+name! {
+    /// How blocks lie on a simulated disk.
+    LayoutName, "layout" {
+        /// One after the other.
+        Contiguous = "contiguous",
+        /// Each anywhere.
+        RandomBlocks = "random-blocks",
+        /// Consecutive within a track, the tracks anywhere.
+        RandomTracks = "random-tracks",
+    }
+}
+
+name! {
+    /// What kind of data moves in a simulation.
+    PayloadName, "kind of payload" {
+        /// Lengths only: costs no memory, proves nothing about places.
+        Phantom = "phantom",
+        /// Where each byte came from: proves that every byte lands once, in its place.
+        Traced = "traced",
+    }
+}
+
+/// The most of anything countable in a scenario: nodes of the network.
+const NODES_MAX: u64 = 1 << 20;
+
+impl Scenario {
+    /// The access of all clients, after checking everything that can be checked.
+    pub(crate) fn access(&self) -> Result<Access, LaunchError> {
+        let refuse = |cause: String, help: &str| {
+            Err(LaunchError::usage("this scenario cannot be simulated", cause, help))
+        };
+        let counts = [
+            ("clients", self.clients),
+            ("servers", self.servers),
+            ("disks per server", self.disks_per_server),
+            ("trials", self.trials),
+        ];
+        for (what, count) in counts {
+            if count == 0 || u64::from(count) > NODES_MAX {
+                let cause = format!("the number of {what} is {count}");
+                return refuse(cause, "give a number from 1 to 1048576");
+            }
+        }
+        if u64::from(self.clients) + u64::from(self.servers) > NODES_MAX {
+            let cause = format!("{} clients and {} servers", self.clients, self.servers);
+            return refuse(cause, "together there may be 1048576 nodes");
+        }
+        if let Err(error) = self.stripe().validate() {
+            return refuse(error.to_string(), "choose a block size such as 8KiB or 1MiB");
+        }
+        access_of(&self.pattern, self.clients, self.record_bytes, self.file_bytes)
+    }
+
+    pub(crate) fn stripe(&self) -> policy::Stripe {
+        policy::Stripe {
+            block_bytes: self.block_bytes,
+            servers: self.servers,
+            disks_per_server: self.disks_per_server,
+        }
+    }
+}
+
+/// The access of a pattern, or why there is none.
+pub(crate) fn access_of(
+    pattern: &Pattern,
+    clients: u32,
+    record_bytes: u64,
+    file_bytes: u64,
+) -> Result<Access, LaunchError> {
+    pattern.access(clients, record_bytes, file_bytes).map_err(|error| {
+        LaunchError::usage(
+            format!("pattern {pattern} does not fit"),
+            error.to_string(),
+            "choose a size that is a multiple of the record, and at least one client",
+        )
+    })
+}

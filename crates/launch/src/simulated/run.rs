@@ -1,0 +1,193 @@
+//! One trial: start servers and clients on a fresh machine, transfer once, look at the clock.
+
+use super::machines;
+use super::verify::{Verify, verify};
+use crate::error::{ExitCode, LaunchError};
+use crate::scenario::Scenario;
+use filesystem::collective::Transfer;
+use filesystem::{Client, Fault, Group, serve};
+use policy::{Access, DiskOrder};
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use units::{ClientId, Duration, Instant};
+use world::{Address, Clock, Tasks};
+use world_simulated::{Engine, Machine, SimulatedWorld, TaskHandle};
+
+/// What came of one trial.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    /// Simulated time of the transfer.
+    pub(crate) seconds: f64,
+    /// Events of the engine, from start to end.
+    pub(crate) events: u64,
+    /// Of the whole simulation.
+    pub(crate) digest: u64,
+    /// Whether every byte was traced to its place.
+    pub(crate) verified: bool,
+}
+
+/// What the clients have done so far.
+struct Progress<P: Verify> {
+    first_start: Cell<Option<Instant>>,
+    last_end: Cell<Option<Instant>>,
+    memories: RefCell<Vec<Option<P::Memory>>>,
+    fault: RefCell<Option<Fault>>,
+    running: Cell<u32>,
+    waiting: RefCell<Option<Waker>>,
+}
+
+/// The name of the one file of a trial.
+const FILE: &str = "matrix";
+
+/// How long members wait for one another; they start together, so any time will do.
+const PATIENCE: Duration = Duration::from_ms(60_000);
+
+/// Runs one trial to its end.
+pub(crate) fn run_trial<P: Verify>(
+    scenario: &Scenario,
+    access: &Access,
+    seed: u64,
+) -> Result<Outcome, LaunchError> {
+    let engine = Engine::new();
+    let machine = Machine::<P>::new(engine.clone(), &machines::machine(scenario, seed));
+    let machine = machine.map_err(|error| {
+        LaunchError::usage(
+            "there is no such machine",
+            error.to_string(),
+            "choose a block size that the disks of the machine can hold",
+        )
+    })?;
+    let ended = run_on(scenario, access, &engine, &machine);
+    engine.shut_down();
+    ended
+}
+
+fn run_on<P: Verify>(
+    scenario: &Scenario,
+    access: &Access,
+    engine: &Engine,
+    machine: &Rc<Machine<P>>,
+) -> Result<Outcome, LaunchError> {
+    let _servers: Vec<TaskHandle> = (0..scenario.servers)
+        .map(|id| {
+            let world = machine.world(id);
+            let config = machines::server(scenario, id);
+            world.clone().spawn(async move {
+                let ended = serve(world, config, std::future::pending()).await;
+                debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");
+            })
+        })
+        .collect();
+    let progress = Rc::new(Progress::<P> {
+        first_start: Cell::default(),
+        last_end: Cell::default(),
+        memories: RefCell::new(vec![None; scenario.clients as usize]),
+        fault: RefCell::default(),
+        running: Cell::new(scenario.clients),
+        waiting: RefCell::default(),
+    });
+    let _clients: Vec<TaskHandle> = (0..scenario.clients)
+        .map(|rank| {
+            let world = machine.world(scenario.servers + rank);
+            let (scenario, access) = (scenario.clone(), access.clone());
+            let progress = Rc::clone(&progress);
+            world.clone().spawn(async move {
+                let ended = client(world, scenario, access, ClientId(rank), &progress).await;
+                progress.client_ended(ended);
+            })
+        })
+        .collect();
+    let watched = Rc::clone(&progress);
+    let ended = engine.run(async move { watched.all_ended().await });
+    ended.map_err(|deadlock| defect(scenario, &deadlock.to_string()))?;
+    if let Some(fault) = progress.fault.borrow().as_ref() {
+        return Err(LaunchError::of_fault("the simulated transfer failed", fault));
+    }
+    let (events, digest) = (engine.events(), engine.digest());
+    let times = progress.first_start.get().zip(progress.last_end.get());
+    let (start, end) = times.ok_or_else(|| defect(scenario, "no client was timed"))?;
+    let memories: Vec<P::Memory> = progress.memories.borrow_mut().drain(..).flatten().collect();
+    let verified = verify::<P>(scenario, access, engine, machine, memories)?;
+    Ok(Outcome { seconds: end.since(start).as_seconds(), events, digest, verified })
+}
+
+fn defect(scenario: &Scenario, cause: &str) -> LaunchError {
+    LaunchError::new(
+        ExitCode::Failed,
+        format!("the simulation of {} by {} got stuck", scenario.pattern, scenario.strategy),
+        cause,
+        "this is a defect of unisono; please report it with the command line",
+    )
+}
+
+/// One client: joins the group, opens the file, shares its memory, and transfers once.
+async fn client<P: Verify>(
+    world: SimulatedWorld<P>,
+    scenario: Scenario,
+    access: Access,
+    rank: ClientId,
+    progress: &Progress<P>,
+) -> Result<(), Fault> {
+    let node = |number: u32| Address(format!("node:{number}"));
+    let servers: Vec<Address> = (0..scenario.servers).map(node).collect();
+    let members = scenario.servers..scenario.servers + scenario.clients;
+    let members: Vec<Address> = members.map(node).collect();
+    let client = Client::connect(world.clone(), &servers).await?;
+    let group = Group::join(client.clone(), 0, rank, &members, PATIENCE).await?;
+    let file = match rank {
+        ClientId(0) => client.create(FILE, scenario.file_bytes, scenario.stripe()).await.map(Some),
+        _ => Ok(None),
+    };
+    group.agree(file.as_ref().map(|_| ()).map_err(Clone::clone)).await?;
+    let file = match file? {
+        Some(created) => created,
+        None => client.open(FILE).await?,
+    };
+    let memory = P::client_memory(rank, access.memory_bytes(rank));
+    let shared = group.share(memory).await?;
+    let transfer = Transfer {
+        direction: scenario.pattern.direction,
+        file,
+        access,
+        strategy: scenario.strategy,
+        order: DiskOrder::Sorted,
+        outstanding_per_disk: machines::OUTSTANDING_PER_DISK,
+        sync: scenario.sync,
+    };
+    group.barrier().await?;
+    progress.client_starts(world.now());
+    group.transfer(&transfer, &shared).await?;
+    progress.last_end.set(Some(world.now()));
+    progress.memories.borrow_mut()[rank.0 as usize] = Some(shared.memory().clone());
+    Ok(())
+}
+
+impl<P: Verify> Progress<P> {
+    fn client_starts(&self, now: Instant) {
+        let first = self.first_start.get().map_or(now, |first| first.min(now));
+        self.first_start.set(Some(first));
+    }
+
+    fn client_ended(&self, ended: Result<(), Fault>) {
+        if let Err(fault) = ended {
+            self.fault.borrow_mut().get_or_insert(fault);
+        }
+        self.running.set(self.running.get() - 1);
+        if let Some(waker) = self.waiting.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    async fn all_ended(&self) {
+        poll_fn(|context| {
+            if self.running.get() == 0 {
+                return Poll::Ready(());
+            }
+            *self.waiting.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}

@@ -1,0 +1,47 @@
+//! Where, which, in what order, how much: every decision of the file system, as pure functions and
+//! small state machines.
+//!
+//! Invariants: no clock, no input or output, no async, no randomness, no order that depends on a
+//! hash. A value that passed its `validate` makes no function of this crate panic, overflow or run
+//! for longer than its answer is long; a value that did not may.
+//!
+//! | question | answer |
+//! |---|---|
+//! | Which server and disk holds a block of a file? | [`Stripe`] |
+//! | Which bytes of the file go where in which client's memory? | [`Access`] |
+//! | Which access do the papers mean by "rbc"? | [`Pattern`] |
+//! | In which order does a disk take its blocks? | [`disk_order`] |
+//! | Which bytes of a block have arrived? | [`RangeSet`] |
+//! | Which block leaves a full cache? | [`Lru`] |
+//! | Which block is worth reading ahead? | [`next_on_disk`] |
+//! | What does each client read itself in two-phase I/O? | [`conforming_segment`] |
+
+mod access;
+mod chunks;
+mod coalesce;
+mod conforming;
+mod coordinates;
+mod distribution;
+mod factor;
+mod footprint;
+mod list;
+mod lru;
+mod nested;
+mod order;
+mod pattern;
+mod prefetch;
+mod ranges;
+mod stripe;
+
+pub use access::{Access, AccessError, BYTES_MAX, CLIENTS_MAX};
+pub use chunks::Chunk;
+pub use conforming::conforming_segment;
+pub use distribution::{DIMENSIONS_MAX, Dimension, Distribution};
+pub use list::{LIST_ENTRIES_MAX, ListEntry};
+pub use lru::Lru;
+pub use nested::{LEVELS_MAX, Level, Nested};
+pub use order::{DiskOrder, SORT_WINDOW_BLOCKS, disk_order};
+pub use pattern::{Direction, Pattern, PatternError, PatternKind, SHAPE_RECORDS_MAX};
+pub use prefetch::next_on_disk;
+pub use ranges::RangeSet;
+pub use stripe::{BLOCK_BYTES_MAX, Location, Stripe, StripeError};

@@ -1,0 +1,91 @@
+//! A set of bytes kept as sorted ranges: which bytes of a block or a transfer are there.
+//!
+//! Invariant: the ranges are not empty, ascend, and neither overlap nor touch.
+
+use std::collections::BTreeMap;
+use units::ByteRange;
+
+/// A set of bytes. Each call takes time logarithmic in the number of separate ranges, however they
+/// come: clients that write the same block at different speeds leave thousands of gaps for a while.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct RangeSet {
+    /// The end of each range by its start.
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl RangeSet {
+    /// No bytes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `range`, and says how many of its bytes were not in the set before.
+    pub fn insert(&mut self, range: ByteRange) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        let (mut start, mut end, mut known) = (range.start, range.end, 0);
+        // Those that overlap or touch `range` become one with it.
+        while let Some((&other, &other_end)) = self.ranges.range(..=end).next_back() {
+            if other_end < start {
+                break;
+            }
+            self.ranges.remove(&other);
+            known += other_end - other;
+            start = start.min(other);
+            end = end.max(other_end);
+        }
+        self.ranges.insert(start, end);
+        end - start - known
+    }
+
+    /// True when every byte of `range` is in the set.
+    pub fn contains(&self, range: ByteRange) -> bool {
+        range.is_empty() || self.from(range.start).next().is_some_and(|r| r.contains(range))
+    }
+
+    /// The bytes of `range` that are not in the set, ascending, as few ranges.
+    pub fn missing_in(&self, range: ByteRange) -> impl Iterator<Item = ByteRange> + '_ {
+        let known = self.from(range.start).take_while(move |known| known.start < range.end);
+        let behind = ByteRange::new(range.end, range.end);
+        let mut position = range.start;
+        known.chain([behind]).filter_map(move |known| {
+            let gap = ByteRange::new(position, known.start.max(position));
+            position = known.end.max(position);
+            (!gap.is_empty()).then_some(gap)
+        })
+    }
+
+    /// Number of bytes in the set.
+    pub fn bytes(&self) -> u64 {
+        self.iter().map(ByteRange::length).sum()
+    }
+
+    /// True when the set holds the bytes `0 .. length`.
+    pub fn is_full(&self, length: u64) -> bool {
+        self.contains(ByteRange::new(0, length))
+    }
+
+    /// True when there is no byte in the set.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The ranges, ascending; they neither overlap nor touch.
+    pub fn iter(&self) -> impl Iterator<Item = ByteRange> + '_ {
+        self.ranges.iter().map(|(&start, &end)| ByteRange::new(start, end))
+    }
+
+    /// Removes every byte.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// The ranges that end behind `position`.
+    fn from(&self, position: u64) -> impl Iterator<Item = ByteRange> + '_ {
+        let before = self.ranges.range(..=position).next_back();
+        let around = before.filter(|(_, end)| **end > position).map(|(&start, _)| start);
+        let first = around.unwrap_or(position);
+        self.ranges.range(first..).map(|(&start, &end)| ByteRange::new(start, end))
+    }
+}

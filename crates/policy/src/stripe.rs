@@ -1,0 +1,171 @@
+//! Round-robin striping: which server, disk and slot hold a block of a file, and back.
+//!
+//! Invariant: `locate` and `block_of` are inverse to one another, and the blocks of one disk, in
+//! file order, fill its slots 0, 1, 2, … without a hole.
+//!
+//! Two servers with two disks each; a cell is a block:
+//!
+//! ```text
+//!           server 0          server 1
+//!        disk 0  disk 1    disk 0  disk 1
+//! slot 0    0       2         1       3
+//! slot 1    4       6         5       7
+//! ```
+
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use thiserror::Error;
+use units::{ByteRange, DiskId, ServerId};
+
+/// The largest block a file may have, in bytes (1 GiB): servers hold whole blocks in memory.
+pub const BLOCK_BYTES_MAX: u64 = 1 << 30;
+
+/// How the blocks of a file are dealt to disks: consecutive blocks to consecutive servers first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Stripe {
+    /// Bytes in a block; 1 to [`BLOCK_BYTES_MAX`].
+    pub block_bytes: u64,
+    /// Number of servers; at least 1.
+    pub servers: u32,
+    /// Number of disks of each server; at least 1.
+    pub disks_per_server: u32,
+}
+
+/// Where a block of a file lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// The server that owns the disk.
+    pub server: ServerId,
+    /// The disk, among those of the server.
+    pub disk: DiskId,
+    /// The place on the disk, counted in blocks of this file.
+    pub slot: u64,
+}
+
+/// Why a stripe is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum StripeError {
+    /// The block is empty or larger than [`BLOCK_BYTES_MAX`].
+    #[error("a block of {block_bytes} bytes is not possible: use 1 to {BLOCK_BYTES_MAX} bytes")]
+    BlockBytes {
+        /// The size that was asked for.
+        block_bytes: u64,
+    },
+    /// There is no disk to put a block on.
+    #[error("{servers} servers with {disks_per_server} disks each have no disk: use at least 1")]
+    NoDisk {
+        /// The number of servers that was asked for.
+        servers: u32,
+        /// The number of disks of each that was asked for.
+        disks_per_server: u32,
+    },
+}
+
+impl Stripe {
+    /// Refuses a stripe without bytes or disks. Every other method needs a valid stripe.
+    pub fn validate(&self) -> Result<(), StripeError> {
+        let Self { block_bytes, servers, disks_per_server } = *self;
+        if block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX {
+            return Err(StripeError::BlockBytes { block_bytes });
+        }
+        if servers == 0 || disks_per_server == 0 {
+            return Err(StripeError::NoDisk { servers, disks_per_server });
+        }
+        Ok(())
+    }
+
+    /// Number of disks of all servers together.
+    pub fn disks(&self) -> u64 {
+        u64::from(self.servers) * u64::from(self.disks_per_server)
+    }
+
+    /// Where block `block` lies.
+    pub fn locate(&self, block: u64) -> Location {
+        let turn = block % self.disks();
+        let servers = u64::from(self.servers);
+        Location {
+            server: ServerId((turn % servers) as u32),
+            disk: DiskId((turn / servers) as u32),
+            slot: block / self.disks(),
+        }
+    }
+
+    /// The block that lies at `at`; undoes [`Stripe::locate`].
+    ///
+    /// Panics when `at` names no disk of this stripe, or a block beyond 2^64.
+    pub fn block_of(&self, at: Location) -> u64 {
+        let turn =
+            self.turn(at.server, at.disk).expect("a location must name a disk of its stripe");
+        let row = at.slot.checked_mul(self.disks());
+        let block = row.and_then(|row| row.checked_add(turn));
+        block.expect("the block at a location must have a number below 2^64")
+    }
+
+    /// The bytes of the file in block `block`: fewer than a block at the file's end, none beyond.
+    pub fn block_range(&self, block: u64, file_bytes: u64) -> ByteRange {
+        let start = block.saturating_mul(self.block_bytes).min(file_bytes);
+        ByteRange::new(start, start.saturating_add(self.block_bytes).min(file_bytes))
+    }
+
+    /// The blocks that hold a byte of `range`, in file order.
+    pub fn blocks_in(&self, range: ByteRange) -> Range<u64> {
+        let first = range.start / self.block_bytes;
+        if range.is_empty() { first..first } else { first..range.end.div_ceil(self.block_bytes) }
+    }
+
+    /// Those of `blocks` that lie on `disk` of `server`, ascending; none if there is no such disk.
+    /// Costs the same to start anywhere, and to skip ahead.
+    pub fn blocks_on(
+        &self,
+        server: ServerId,
+        disk: DiskId,
+        blocks: Range<u64>,
+    ) -> impl Iterator<Item = u64> + Clone + use<> {
+        let disks = self.disks();
+        let first = self.turn(server, disk).and_then(|turn| {
+            let ahead = (turn + disks - blocks.start % disks) % disks;
+            blocks.start.checked_add(ahead)
+        });
+        let first = first.unwrap_or(blocks.end);
+        BlocksOn { next: first, end: blocks.end, step: disks }
+    }
+
+    /// The place of a disk in the round of all disks: its blocks are those that leave this rest.
+    fn turn(&self, server: ServerId, disk: DiskId) -> Option<u64> {
+        let known = server.0 < self.servers && disk.0 < self.disks_per_server;
+        known.then(|| u64::from(disk.0) * u64::from(self.servers) + u64::from(server.0))
+    }
+}
+
+/// Every `step`-th block. Not a `StepBy` of the standard library, which walks where it could jump:
+/// starting in the middle of a long list would take time for what lies before.
+#[derive(Clone, Debug)]
+struct BlocksOn {
+    next: u64,
+    end: u64,
+    step: u64,
+}
+
+impl Iterator for BlocksOn {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.nth(0)
+    }
+
+    fn nth(&mut self, skipped: usize) -> Option<u64> {
+        let ahead = self.step.saturating_mul(u64::try_from(skipped).unwrap_or(u64::MAX));
+        let block = self.next.saturating_add(ahead);
+        if block >= self.end {
+            self.next = self.end;
+            return None;
+        }
+        self.next = block.saturating_add(self.step);
+        Some(block)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.end.saturating_sub(self.next).div_ceil(self.step)).ok();
+        (left.unwrap_or(usize::MAX), left)
+    }
+}

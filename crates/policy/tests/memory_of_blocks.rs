@@ -1,0 +1,87 @@
+//! Range sets and the least-recently-used order, against plain models of them.
+
+use policy::{Lru, RangeSet};
+use proptest::prelude::*;
+use units::ByteRange;
+
+const LENGTH: u64 = 24;
+
+/// Compares every answer of `set` with the flags of its bytes.
+fn check_set(set: &RangeSet, model: &[bool]) {
+    let held: Vec<ByteRange> = set.iter().collect();
+    assert!(held.iter().all(|range| !range.is_empty()));
+    assert!(held.windows(2).all(|pair| pair[0].end < pair[1].start), "{held:?}");
+    let bytes = model.iter().filter(|held| **held).count() as u64;
+    assert_eq!((set.bytes(), set.is_empty()), (bytes, bytes == 0));
+    for start in 0..=LENGTH {
+        for end in start..=LENGTH {
+            let part = &model[start as usize..end as usize];
+            let range = ByteRange::new(start, end);
+            assert_eq!(set.contains(range), part.iter().all(|held| *held));
+            let missing: Vec<ByteRange> = set.missing_in(range).collect();
+            assert!(missing.windows(2).all(|pair| pair[0].end < pair[1].start));
+            assert!(missing.iter().all(|gap| !gap.is_empty() && range.contains(*gap)));
+            let bytes = missing.iter().flat_map(|gap| gap.start..gap.end);
+            assert!(bytes.eq((start..end).filter(|byte| !model[*byte as usize])));
+        }
+        let all = model[..start as usize].iter().all(|held| *held);
+        assert_eq!(set.is_full(start), all);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_set_is_its_bytes(inserts in prop::collection::vec((0..LENGTH, 0..8_u64), 0..12)) {
+        // Proves: after any inserts a set answers as an array of flags does.
+        let (mut set, mut model) = (RangeSet::new(), vec![false; LENGTH as usize]);
+        for (start, length) in inserts {
+            let range = ByteRange::new(start, (start + length).min(LENGTH));
+            let flags = &mut model[range.start as usize..range.end as usize];
+            let added = flags.iter().filter(|held| !**held).count() as u64;
+            flags.fill(true);
+            prop_assert_eq!(set.insert(range), added);
+            check_set(&set, &model);
+        }
+        set.clear();
+        check_set(&set, &vec![false; LENGTH as usize]);
+    }
+
+    #[test]
+    fn lru_is_a_list(uses in prop::collection::vec((0..4_u8, 0..6_u8), 0..60)) {
+        // Proves: after any uses the order is that of a list whose used keys move to the end.
+        let (mut lru, mut model) = (Lru::new(), Vec::<u8>::new());
+        for (action, key) in uses {
+            let known = model.contains(&key);
+            prop_assert_eq!(lru.contains(key), known);
+            if action != 0 || known {
+                model.retain(|other| *other != key);
+            }
+            match action {
+                0 => {
+                    prop_assert_eq!(lru.touch(key), known);
+                    model.extend(known.then_some(key));
+                }
+                1 | 2 => {
+                    prop_assert_eq!(lru.insert(key), !known);
+                    model.push(key);
+                }
+                _ => prop_assert_eq!(lru.remove(key), known),
+            }
+            prop_assert_eq!(lru.oldest(), model.first().copied());
+            prop_assert_eq!((lru.len(), lru.is_empty()), (model.len(), model.is_empty()));
+            prop_assert!(lru.iter().eq(model.iter().copied()));
+        }
+    }
+}
+
+#[test]
+fn ranges_in_order_stay_one() {
+    // Proves: the fast path, appending at the end, keeps a single range to the end of 64 bits.
+    let mut set = RangeSet::new();
+    for start in (0..1_000_000).step_by(8) {
+        assert_eq!(set.insert(ByteRange::at(start, 8)), 8);
+    }
+    assert_eq!(set.iter().count(), 1);
+    assert_eq!(set.insert(ByteRange::new(500, u64::MAX)), u64::MAX - 1_000_000);
+    assert!(set.is_full(u64::MAX));
+}

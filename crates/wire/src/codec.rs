@@ -1,0 +1,102 @@
+//! Bytes from messages and messages from bytes.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// The bytes are not a message of this version.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum DecodeError {
+    /// They do not have the form of a message.
+    #[error("{bytes} bytes are not a message: {cause}")]
+    Malformed {
+        /// How many bytes there were.
+        bytes: usize,
+        /// What the decoder said.
+        cause: String,
+    },
+    /// A message was followed by bytes that belong to nothing.
+    #[error("a message of {message} bytes is followed by {extra} stray bytes")]
+    Trailing {
+        /// Length of the message.
+        message: usize,
+        /// Length of what follows.
+        extra: usize,
+    },
+}
+
+/// The bytes of `message`: a [`crate::Message`], or a record that is kept.
+pub fn encode<T: Serialize, B: Extend<u8> + Default>(message: &T) -> B {
+    let encoded = postcard::to_extend(message, B::default());
+    encoded.expect("a message must encode: its types have no fallible serialisation")
+}
+
+/// The message that `bytes` are, all of them.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let malformed = |error: postcard::Error| DecodeError::Malformed {
+        bytes: bytes.len(),
+        cause: error.to_string(),
+    };
+    let (message, rest) = postcard::take_from_bytes(bytes).map_err(malformed)?;
+    match rest.len() {
+        0 => Ok(message),
+        extra => Err(DecodeError::Trailing { message: bytes.len() - extra, extra }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: decoding undoes encoding, and no bytes whatever make the decoder panic.
+    use super::*;
+    use crate::{Message, ReadRequest, Request, RequestId};
+    use proptest::prelude::*;
+    use units::{FileId, RegionId};
+
+    fn read_request() -> Message {
+        Message::Request {
+            id: RequestId(7),
+            request: Request::Read(ReadRequest {
+                file: FileId(3),
+                block: 1 << 40,
+                offset: 8,
+                length: 8,
+                region: RegionId(5),
+                region_offset: 64,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_message_comes_back() {
+        let bytes: Vec<u8> = encode(&read_request());
+        assert_eq!(decode(&bytes), Ok(read_request()));
+    }
+
+    #[test]
+    fn an_eight_byte_request_is_small() {
+        let bytes: Vec<u8> = encode(&read_request());
+        assert!(bytes.len() <= 32, "{} bytes", bytes.len());
+    }
+
+    #[test]
+    fn stray_bytes_are_told() {
+        let mut bytes: Vec<u8> = encode(&read_request());
+        bytes.push(0);
+        assert!(matches!(decode::<Message>(&bytes), Err(DecodeError::Trailing { extra: 1, .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_or_fail(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode::<Message>(&bytes);
+        }
+
+        #[test]
+        fn a_damaged_message_decodes_or_fails(at in 0usize..24, value in any::<u8>()) {
+            let mut bytes: Vec<u8> = encode(&read_request());
+            let at = at % bytes.len();
+            bytes[at] = value;
+            let _ = decode::<Message>(&bytes);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The one table of errors: what can go wrong between a client and the servers.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use units::{ClientId, ServerId};
+
+/// An error as it travels. Its text says what happened; [`Fault::help`] says what to do.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Error, Serialize, Deserialize)]
+pub enum Fault {
+    /// There is no file of this name.
+    #[error("there is no file {name:?}")]
+    NoSuchFile {
+        /// The name.
+        name: String,
+    },
+    /// There is already a file of this name.
+    #[error("there is already a file {name:?}")]
+    FileExists {
+        /// The name.
+        name: String,
+    },
+    /// The name cannot be one of a file.
+    #[error("{name:?} cannot name a file: {cause}")]
+    BadName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The access does not fit the file.
+    #[error("the access does not fit the file: {cause}")]
+    BadAccess {
+        /// What does not fit.
+        cause: String,
+    },
+    /// The request makes no sense to the server.
+    #[error("the server refused the request: {cause}")]
+    BadRequest {
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The two sides speak different versions.
+    #[error("the client speaks version {client} of the protocol, the server {server}")]
+    WrongVersion {
+        /// The client's.
+        client: u16,
+        /// The server's.
+        server: u16,
+    },
+    /// A disk is full.
+    #[error("{server} has no space left: {cause}")]
+    NoSpace {
+        /// Whose disk.
+        server: ServerId,
+        /// Which disk, and what was written.
+        cause: String,
+    },
+    /// A disk failed or vanished.
+    #[error("a disk of {server} failed: {cause}")]
+    DiskFailed {
+        /// Whose disk.
+        server: ServerId,
+        /// Which disk, what was attempted, and what the system said.
+        cause: String,
+    },
+    /// A member of the collective has left before its end.
+    #[error("{client} left in the middle of a collective: {cause}")]
+    ClientLeft {
+        /// Who.
+        client: ClientId,
+        /// What is known of why.
+        cause: String,
+    },
+    /// A server has left.
+    #[error("{server} has left: {cause}")]
+    ServerLeft {
+        /// Who.
+        server: ServerId,
+        /// What is known of why.
+        cause: String,
+    },
+    /// The catalogue could not be read or changed.
+    #[error("the catalogue failed: {cause}")]
+    CatalogueFailed {
+        /// What the store said.
+        cause: String,
+    },
+    /// The connection or the memory of a client failed in an unforeseen way.
+    #[error("a transfer failed: {cause}")]
+    TransferFailed {
+        /// What the transport said.
+        cause: String,
+    },
+    /// The client that asked for a collective gave it up.
+    #[error("the collective was cancelled by the client that asked for it")]
+    Cancelled,
+}
+
+impl Fault {
+    /// What the user can do about it, in one sentence.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::NoSuchFile { .. } => "`unisono ls` shows the files there are",
+            Self::FileExists { .. } => "choose another name, or remove the file first",
+            Self::BadName { .. } => "use 1 to 1024 bytes of UTF-8 without control characters",
+            Self::BadAccess { .. } => "state a pattern, record and size that cover the file",
+            Self::BadRequest { .. } => "client and servers may be of different builds; update both",
+            Self::WrongVersion { .. } => "run client and servers of the same release",
+            Self::NoSpace { .. } => "free space in the data directories or add servers",
+            Self::DiskFailed { .. } => "look at the data directory named, then restart its server",
+            Self::ClientLeft { .. } => "look at why that client ended; the others are unharmed",
+            Self::ServerLeft { .. } => "`unisono status` shows who runs; its log says why it ended",
+            Self::CatalogueFailed { .. } => "look at the first data directory's file system",
+            Self::Cancelled => "another server's error, told before this one, is the reason",
+            Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",
+        }
+    }
+}

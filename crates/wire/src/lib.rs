@@ -1,0 +1,22 @@
+//! The messages between clients and servers, and their exact bytes.
+//!
+//! A message is encoded by `postcard` (a published format: variable-length integers, enum variants
+//! by number), so adding a variant at the end of an enum keeps old bytes valid, and anything else
+//! is a new [`PROTOCOL_VERSION`]. Decoding never panics, whatever the bytes; what a decoded message
+//! *asks for* is checked by the program that serves it. A new [`Fault`] goes before `Cancelled`,
+//! the least telling of them, and so is a new version too.
+
+mod codec;
+mod fault;
+mod message;
+
+pub use codec::{DecodeError, decode, encode};
+pub use fault::Fault;
+pub use message::{
+    ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Message,
+    PARTICIPANTS_MAX, Participant, ReadRequest, Reply, Request, RequestId, ServerStatus,
+    WriteRequest,
+};
+
+/// The version of the messages; both sides must speak the same.
+pub const PROTOCOL_VERSION: u16 = 1;

@@ -1,0 +1,241 @@
+//! What clients and servers say to one another.
+
+use crate::Fault;
+use policy::{Access, Direction, DiskOrder, Stripe};
+use serde::{Deserialize, Serialize};
+use units::{ClientId, FileId, RegionId};
+
+/// The most clients that take part in one collective.
+pub const PARTICIPANTS_MAX: usize = 1 << 16;
+
+/// Names one request of one client until it is answered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct RequestId(pub u64);
+
+/// Names one client process to all servers; drawn at random by the client.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct ClientKey(pub u64);
+
+/// Everything that travels as a header.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// The first message of a client to a server.
+    Hello {
+        /// The sender's [`crate::PROTOCOL_VERSION`].
+        version: u16,
+        /// Who it is.
+        key: ClientKey,
+    },
+    /// A client asks a server.
+    Request {
+        /// To be repeated in the answer.
+        id: RequestId,
+        /// What is asked.
+        request: Request,
+    },
+    /// A server answers.
+    Reply {
+        /// Of the request.
+        id: RequestId,
+        /// What came of it.
+        result: Result<Reply, Fault>,
+    },
+    /// A client tells another of its group something.
+    Group(GroupMessage),
+    /// A server tells a participant that a collective has failed.
+    CollectiveFailed {
+        /// Number of the collective within its group.
+        collective: u64,
+        /// Why.
+        fault: Fault,
+    },
+}
+
+/// What a client can ask of a server.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// Catalogue: makes a file; `record.file` is ignored, the catalogue numbers it.
+    Create(FileRecord),
+    /// Catalogue: what is known of a file of this name.
+    Stat {
+        /// The file's name.
+        name: String,
+    },
+    /// Catalogue: every file.
+    List,
+    /// Catalogue: forgets a file whose data every server has dropped.
+    Remove {
+        /// The file's name.
+        name: String,
+    },
+    /// Makes a file known to this server for the rest of the connection.
+    Open(FileRecord),
+    /// Frees what this server holds of a file.
+    Drop {
+        /// Which file.
+        file: FileId,
+    },
+    /// Caching: bytes of one block, into the sender's memory.
+    Read(ReadRequest),
+    /// Caching: bytes of one block; the data is the message's body.
+    Write(WriteRequest),
+    /// Caching: waits for write-behind and prefetches.
+    Flush(FlushRequest),
+    /// Disk-directed: the one request of a collective.
+    Collective(CollectiveRequest),
+    /// What this server is and does.
+    Status,
+    /// Finish what is under way, write everything back, and end.
+    Stop,
+    /// Disk-directed: give up a collective that has failed at another server.
+    Cancel {
+        /// Its number, as in the request that began it.
+        collective: u64,
+    },
+}
+
+/// What the catalogue knows of a file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Its number, never used twice in an instance.
+    pub file: FileId,
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// How its blocks map to servers and disks.
+    pub stripe: Stripe,
+}
+
+/// Caching: asks for bytes of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReadRequest {
+    /// Which file; it must be open.
+    pub file: FileId,
+    /// Which block of it.
+    pub block: u64,
+    /// First byte within the block.
+    pub offset: u64,
+    /// Number of bytes.
+    pub length: u64,
+    /// Where they go: a region of the sender …
+    pub region: RegionId,
+    /// … and the first byte in it.
+    pub region_offset: u64,
+}
+
+/// Caching: brings bytes of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WriteRequest {
+    /// Which file; it must be open.
+    pub file: FileId,
+    /// Which block of it.
+    pub block: u64,
+    /// First byte within the block.
+    pub offset: u64,
+}
+
+/// Caching: waits until nothing is under way for a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FlushRequest {
+    /// Which file; it must be open.
+    pub file: FileId,
+    /// Whether the data must be on stable storage, not only with the disks.
+    pub sync: bool,
+}
+
+/// Disk-directed: the whole transfer in one request.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CollectiveRequest {
+    /// Number of the collective within its group.
+    pub collective: u64,
+    /// Whether the clients read or write.
+    pub direction: Direction,
+    /// Which file; it must be open.
+    pub file: FileId,
+    /// Which bytes belong to whom.
+    pub access: Access,
+    /// Who takes part and where their memory is, by rank.
+    pub participants: Vec<Participant>,
+    /// In which order each disk is used.
+    pub order: DiskOrder,
+    /// Whether written data must be on stable storage at the end.
+    pub sync: bool,
+}
+
+/// One client of a collective.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Participant {
+    /// Who it is.
+    pub key: ClientKey,
+    /// The memory it exposed to the servers.
+    pub region: RegionId,
+}
+
+/// What a server answers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Reply {
+    /// It is done.
+    Done,
+    /// It is done, and so many bytes moved.
+    Moved {
+        /// Bytes between this server and clients.
+        bytes: u64,
+    },
+    /// What the catalogue knows of a file.
+    File(FileRecord),
+    /// What the catalogue knows of all files.
+    Files(Vec<FileRecord>),
+    /// What the server is and does.
+    Status(ServerStatus),
+}
+
+/// What a server is and does.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ServerStatus {
+    /// Clients connected at the moment.
+    pub clients: u32,
+    /// Requests answered since the start.
+    pub requests: u64,
+    /// Bytes read from and written to clients since the start.
+    pub bytes_moved: u64,
+    /// Bytes of blocks in the cache.
+    pub cache_bytes: u64,
+    /// Bytes of buffers that collectives hold at the moment.
+    pub collective_bytes: u64,
+    /// For each disk: capacity and free bytes.
+    pub disks: Vec<(u64, u64)>,
+}
+
+/// What the clients of a group tell one another.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum GroupMessage {
+    /// I am this member.
+    Join {
+        /// The number of the group, so that strangers are not taken for members.
+        group: u64,
+        /// My rank.
+        client: ClientId,
+        /// My name to the servers.
+        key: ClientKey,
+    },
+    /// One step of an agreement among all members.
+    Agree {
+        /// Which agreement: they are numbered from 0.
+        number: u64,
+        /// Which step of it.
+        round: u32,
+        /// What I know so far, by rank.
+        values: Vec<(ClientId, u64)>,
+        /// The least of the faults that I know of, in the order of the table: all members end with
+        /// the same one.
+        fault: Option<Fault>,
+    },
+    /// I am leaving because I am done.
+    Leave,
+    /// I take part in no further agreement.
+    Broken {
+        /// Why.
+        fault: Fault,
+    },
+}

@@ -1,0 +1,95 @@
+//! What a node needs to know to begin, and why it may not begin.
+
+use std::path::PathBuf;
+use thiserror::Error;
+use world::Address;
+
+/// What makes a node: where it listens, and where it keeps things.
+#[derive(Clone, Default)]
+pub struct NodeConfig {
+    /// `unix:/path` or `tcp:host:port` (port 0 lets the system choose one); `None` for a node
+    /// that only connects.
+    pub listen: Option<Address>,
+    /// One directory for each disk, which must exist; empty on a client.
+    pub data_directories: Vec<PathBuf>,
+    /// Where records are kept, which must exist; `None` for a node without records.
+    pub records_directory: Option<PathBuf>,
+    /// The secret that nodes share. Required for TCP, unused over Unix sockets.
+    pub key: Option<[u8; 32]>,
+}
+
+impl std::fmt::Debug for NodeConfig {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("NodeConfig")
+            .field("listen", &self.listen)
+            .field("data_directories", &self.data_directories)
+            .field("records_directory", &self.records_directory)
+            .field("key", &self.key.map(|_| "secret"))
+            .finish()
+    }
+}
+
+/// Why a node could not begin.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum OpenError {
+    /// The address is not of a known form.
+    #[error("{address} is no address: {cause}; write unix:/path or tcp:host:port")]
+    BadAddress {
+        /// What was given.
+        address: Address,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The node was told to listen beyond this machine without a key.
+    #[error("cannot listen on {address} without a key: anyone who reaches it could use it")]
+    KeyRequired {
+        /// Where it was told to listen.
+        address: Address,
+    },
+    /// The address is in use, or the system refused it.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// Where.
+        address: Address,
+        /// What the system said.
+        cause: String,
+    },
+    /// The system refused something that every node needs.
+    #[error("cannot begin a node: {cause}")]
+    System {
+        /// What the system said.
+        cause: String,
+    },
+    /// A directory could not be used.
+    #[error("cannot use {directory:?} as a place for {purpose}: {cause}")]
+    Directory {
+        /// Which.
+        directory: PathBuf,
+        /// What for.
+        purpose: &'static str,
+        /// What the system said.
+        cause: String,
+    },
+}
+
+/// An address, taken apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Endpoint {
+    /// A socket file.
+    Unix(PathBuf),
+    /// `host:port`.
+    Tcp(String),
+}
+
+impl Endpoint {
+    /// Takes `address` apart; the error says what is wrong with it.
+    pub(crate) fn parse(address: &Address) -> Result<Self, String> {
+        match address.0.split_once(':') {
+            Some(("unix", path)) if path.starts_with('/') => Ok(Self::Unix(path.into())),
+            Some(("unix", _)) => Err("the path of a socket must be absolute".into()),
+            Some(("tcp", host)) if host.contains(':') => Ok(Self::Tcp(host.into())),
+            Some(("tcp", _)) => Err("there is no port".into()),
+            _ => Err("it names no kind of network".into()),
+        }
+    }
+}

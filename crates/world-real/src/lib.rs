@@ -1,0 +1,222 @@
+//! A machine made of Linux: files, sockets and one-sided copies between processes.
+//!
+//! [`RealWorld`] is one node: give it to the programs of `filesystem`. Everything of a node lives
+//! on one thread, inside [`run`]; only the disks and the records have threads of their own.
+//! Invariant: a node on which nothing happens uses no processor time.
+
+mod config;
+mod copy;
+mod disk;
+mod memory;
+mod network;
+mod pool;
+mod records;
+mod tasks;
+mod timers;
+mod worker;
+
+pub use config::{NodeConfig, OpenError};
+pub use disk::RealDisk;
+pub use memory::{Bytes, BytesMut, RealMemory, RealPayload};
+pub use tasks::{Task, run};
+
+use network::Node;
+use records::RecordStore;
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use timers::Timers;
+use units::{Duration, Instant, PeerId, PieceRun, RegionId};
+use world::{
+    Address, Clock, Disks, Incoming, Message, Network, NetworkError, OneSided, Payloads, Processor,
+    Randomness, Records, RecordsError, Tasks, TransferError,
+};
+
+/// One node; clones are handles to the same node, which ends with the last of them.
+#[derive(Clone)]
+pub struct RealWorld {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    timers: Rc<Timers>,
+    random: RefCell<fastrand::Rng>,
+    disks: Vec<RealDisk>,
+    records: Option<RecordStore>,
+    node: Rc<Node>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.node.close();
+    }
+}
+
+impl RealWorld {
+    /// Begins a node. Call it inside [`run`].
+    pub fn open(config: NodeConfig) -> Result<Self, OpenError> {
+        Self::open_with(&config, true)
+    }
+
+    /// Begins a node that never reaches for the memory of another process: all its transfers are
+    /// framed, as over TCP. For tests and measurements.
+    pub fn open_framed(config: NodeConfig) -> Result<Self, OpenError> {
+        Self::open_with(&config, false)
+    }
+
+    fn open_with(config: &NodeConfig, one_sided: bool) -> Result<Self, OpenError> {
+        let mut seed = [0; 8];
+        fill_random(&mut seed);
+        let disks = config.data_directories.iter().map(|path| RealDisk::open(path));
+        let disks = disks.collect::<Result<_, _>>()?;
+        let records = config.records_directory.as_deref().map(RecordStore::open).transpose()?;
+        let timers =
+            Timers::new().map_err(|error| OpenError::System { cause: error.to_string() })?;
+        let shared = Shared {
+            timers,
+            random: RefCell::new(fastrand::Rng::with_seed(u64::from_le_bytes(seed))),
+            disks,
+            records,
+            node: Node::open(config, one_sided)?,
+        };
+        Ok(Self { shared: Rc::new(shared) })
+    }
+
+    fn records(&self, operation: &str) -> Result<&RecordStore, RecordsError> {
+        self.shared.records.as_ref().ok_or_else(|| RecordsError::Failed {
+            operation: operation.into(),
+            cause: "this node keeps no records".into(),
+        })
+    }
+}
+
+/// Fills `bytes` with random ones from the system.
+fn fill_random(bytes: &mut [u8]) {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let flags = rustix::rand::GetRandomFlags::empty();
+        // Interrupted calls are made again; Linux knows no other error for such short requests.
+        filled += rustix::rand::getrandom(&mut bytes[filled..], flags).unwrap_or(0);
+    }
+}
+
+impl Clock for RealWorld {
+    fn now(&self) -> Instant {
+        timers::now()
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + 'static {
+        self.shared.timers.sleep_until(deadline)
+    }
+}
+
+impl Tasks for RealWorld {
+    type Task = Task;
+
+    fn spawn(&self, future: impl Future<Output = ()> + 'static) -> Task {
+        tasks::spawn(future)
+    }
+}
+
+impl Processor for RealWorld {
+    fn compute(&self, _cost: Duration) -> impl Future<Output = ()> + 'static {
+        std::future::ready(())
+    }
+}
+
+impl Randomness for RealWorld {
+    fn random(&self) -> u64 {
+        self.shared.random.borrow_mut().u64(..)
+    }
+}
+
+impl Payloads for RealWorld {
+    type Payload = RealPayload;
+    type Memory = RealMemory;
+
+    fn memory(&self, length: u64) -> RealMemory {
+        RealMemory::new(usize::try_from(length).expect("a memory must fit in the address space"))
+    }
+
+    fn thaw(&self, payload: RealPayload) -> RealMemory {
+        memory::thaw(payload)
+    }
+}
+
+impl Disks for RealWorld {
+    type Disk = RealDisk;
+
+    fn disks(&self) -> &[RealDisk] {
+        &self.shared.disks
+    }
+}
+
+impl Records for RealWorld {
+    async fn records(&self) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
+        self.records("read all records")?.all().await
+    }
+
+    async fn record_put(&self, key: u64, value: Vec<u8>) -> Result<(), RecordsError> {
+        self.records("store a record")?.put(key, value).await
+    }
+
+    async fn record_delete(&self, key: u64) -> Result<(), RecordsError> {
+        self.records("remove a record")?.delete(key).await
+    }
+}
+
+impl Network for RealWorld {
+    fn address(&self) -> Address {
+        self.shared.node.address()
+    }
+
+    async fn connect(&self, to: &Address) -> Result<PeerId, NetworkError> {
+        self.shared.node.connect(to).await
+    }
+
+    async fn send(&self, to: PeerId, message: Message<RealPayload>) -> Result<(), NetworkError> {
+        self.shared.node.send(to, message).await
+    }
+
+    async fn receive(&self) -> Incoming<RealPayload> {
+        self.shared.node.inbox.next().await
+    }
+
+    fn disconnect(&self, peer: PeerId) {
+        self.shared.node.disconnect(peer);
+    }
+}
+
+impl OneSided for RealWorld {
+    async fn expose(
+        &self,
+        memory: &RealMemory,
+        peers: &[PeerId],
+    ) -> Result<RegionId, NetworkError> {
+        self.shared.node.expose(memory, peers).await
+    }
+
+    fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {
+        self.shared.node.withdraw(region)
+    }
+
+    async fn put(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+        pieces: &[PieceRun],
+        source: &RealPayload,
+    ) -> Result<(), TransferError> {
+        self.shared.node.put(peer, region, pieces, source).await
+    }
+
+    async fn get(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+        pieces: &[PieceRun],
+        target: &RealMemory,
+    ) -> Result<(), TransferError> {
+        self.shared.node.get(peer, region, pieces, target).await
+    }
+}

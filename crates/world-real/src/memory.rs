@@ -1,0 +1,426 @@
+//! Real bytes: areas of memory, and the payloads cut from them.
+//!
+//! Invariants: an [`Area`] is written only through a [`RealMemory`], never while a payload shares
+//! it; a memory stays on the thread of its world, a payload may go to the thread of a disk. While a
+//! memory is exposed, other *processes* write it too: Rust's rules end at the process, so what
+//! [`RealMemory::bytes`] shows during an exposure may change under the reader, but nothing else.
+#![allow(unsafe_code)]
+
+use crate::copy::{Side, copy_strided};
+use crate::pool;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use units::{PieceRun, Run};
+use world::{Memory, Payload};
+
+/// Bytes that live as long as someone holds them.
+struct Area {
+    base: NonNull<u8>,
+    length: usize,
+    origin: Origin,
+    /// Views through `bytes` (counted up) or `bytes_mut` (-1). Only memories touch it, and they
+    /// stay on one thread, so relaxed order is enough.
+    views: AtomicI32,
+}
+
+/// Where an area goes back to.
+enum Origin {
+    /// The pool, which reserved that many bytes.
+    Pool { reserved: usize },
+    /// A vector with that capacity.
+    Vector { capacity: usize },
+    /// The caller of [`RealMemory::foreign`] keeps it.
+    Foreign,
+}
+
+// SAFETY: an area is plain memory. While payloads (which may move between threads) hold it nobody
+// writes it; while memories hold it, they are all on one thread (`RealMemory` is not `Send`).
+unsafe impl Send for Area {}
+// SAFETY: as above.
+unsafe impl Sync for Area {}
+
+impl Area {
+    fn new(length: usize) -> Self {
+        if length < pool::POOLED_BYTES_MIN {
+            return vec![0; length].into();
+        }
+        let reserved = pool::reserved_bytes(length);
+        let base = pool::take(reserved);
+        Self { base, length, origin: Origin::Pool { reserved }, views: AtomicI32::new(0) }
+    }
+
+    fn pointer(&self, offset: usize) -> *mut u8 {
+        debug_assert!(offset <= self.length, "an offset must lie in its area");
+        // SAFETY: every caller has checked that `offset` is at most the length of the area.
+        unsafe { self.base.as_ptr().add(offset) }
+    }
+}
+
+impl From<Vec<u8>> for Area {
+    fn from(bytes: Vec<u8>) -> Self {
+        let mut bytes = ManuallyDrop::new(bytes);
+        let base = NonNull::new(bytes.as_mut_ptr()).unwrap_or(NonNull::dangling());
+        let origin = Origin::Vector { capacity: bytes.capacity() };
+        Self { base, length: bytes.len(), origin, views: AtomicI32::new(0) }
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        match self.origin {
+            // SAFETY: the area came from the pool with this size, and this was its last handle.
+            Origin::Pool { reserved } => unsafe { pool::give(self.base, reserved) },
+            Origin::Vector { capacity } => {
+                // SAFETY: these are the parts of the vector the area was made from.
+                drop(unsafe { Vec::from_raw_parts(self.base.as_ptr(), self.length, capacity) });
+            }
+            Origin::Foreign => {}
+        }
+    }
+}
+
+/// Immutable bytes, shared by all clones; may be sent to another thread.
+#[derive(Clone)]
+pub struct RealPayload {
+    area: Arc<Area>,
+    offset: usize,
+    length: usize,
+}
+
+impl RealPayload {
+    /// The bytes themselves.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the range was checked when the payload was cut, and nobody writes the area of a
+        // payload while it exists.
+        unsafe { std::slice::from_raw_parts(self.area.pointer(self.offset), self.length) }
+    }
+
+    /// The address of the first byte.
+    pub(crate) fn pointer(&self) -> *const u8 {
+        self.area.pointer(self.offset)
+    }
+
+    /// Copies the file sides of `pieces`, in order, into one packed payload. Panics when a piece
+    /// leaves the payload.
+    pub(crate) fn gather(&self, pieces: &[PieceRun]) -> Self {
+        let runs = pieces.iter().map(|piece| piece.file_side());
+        // SAFETY: a payload is readable in its whole length.
+        unsafe { gather(self.pointer(), self.length, runs) }.freeze()
+    }
+}
+
+impl From<Vec<u8>> for RealPayload {
+    fn from(bytes: Vec<u8>) -> Self {
+        let length = bytes.len();
+        Self { area: Arc::new(bytes.into()), offset: 0, length }
+    }
+}
+
+impl std::fmt::Debug for RealPayload {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "RealPayload({} bytes)", self.length)
+    }
+}
+
+impl Payload for RealPayload {
+    fn length(&self) -> u64 {
+        self.length as u64
+    }
+
+    fn slice(&self, offset: u64, length: u64) -> Self {
+        let end = offset.checked_add(length);
+        let inside = end.is_some_and(|end| end <= self.length as u64);
+        assert!(inside, "a slice must lie in its payload");
+        let offset = self.offset + offset as usize;
+        Self { area: Arc::clone(&self.area), offset, length: length as usize }
+    }
+}
+
+/// Bytes that can be written; clones are handles to the same bytes, all on one thread.
+#[derive(Clone)]
+pub struct RealMemory {
+    area: Arc<Area>,
+    one_thread: PhantomData<*mut u8>,
+}
+
+impl RealMemory {
+    /// `length` bytes with unspecified contents.
+    pub(crate) fn new(length: usize) -> Self {
+        Self { area: Arc::new(Area::new(length)), one_thread: PhantomData }
+    }
+
+    /// A memory over bytes that someone else keeps, for instance a buffer of an MPI program.
+    ///
+    /// # Safety
+    ///
+    /// Until the last handle of the memory and of every payload frozen from it is gone, `base` is
+    /// valid for reads and writes of `length` bytes, and nobody else in this process touches them.
+    pub unsafe fn foreign(base: NonNull<u8>, length: usize) -> Self {
+        let area = Area { base, length, origin: Origin::Foreign, views: AtomicI32::new(0) };
+        Self { area: Arc::new(area), one_thread: PhantomData }
+    }
+
+    /// A view of the bytes. Panics while a [`RealMemory::bytes_mut`] view exists. Let go of it
+    /// before peers may write the memory: what it shows would change.
+    pub fn bytes(&self) -> Bytes<'_> {
+        let views = self.area.views.load(Ordering::Relaxed);
+        assert!(views >= 0, "a memory must not be viewed while it is written");
+        self.area.views.store(views + 1, Ordering::Relaxed);
+        Bytes(self)
+    }
+
+    /// A view to write the bytes through. Panics while another view exists.
+    pub fn bytes_mut(&self) -> BytesMut<'_> {
+        self.assert_writable();
+        self.area.views.store(-1, Ordering::Relaxed);
+        BytesMut(self)
+    }
+
+    /// Calls `work` with the bytes to write. Panics while a view exists.
+    pub fn with_bytes_mut<R>(&self, work: impl FnOnce(&mut [u8]) -> R) -> R {
+        work(&mut self.bytes_mut())
+    }
+
+    /// The address of the first byte.
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        self.area.base.as_ptr()
+    }
+
+    /// Copies pieces of a packed `source` that holds the span of their memory sides from byte
+    /// `span_start` on, to their file sides here. Panics when a piece leaves either.
+    pub(crate) fn scatter_span(&self, pieces: &[PieceRun], source: &RealPayload, span_start: u64) {
+        self.assert_writable();
+        for piece in pieces {
+            let mut near = piece.memory_side();
+            near.offset =
+                near.offset.checked_sub(span_start).expect("a piece must lie in its span");
+            let from = Side { base: source.pointer(), stride: near.stride as usize };
+            let to = Side { base: self.pointer(), stride: piece.stride as usize };
+            let (near_start, far_start) = (near.offset as usize, piece.offset as usize);
+            assert!(holds(source.length, near), "a piece must lie in its span");
+            assert!(holds(self.area.length, piece.file_side()), "a piece must lie in its memory");
+            let from = Side { base: from.base.wrapping_add(near_start), ..from };
+            let to = Side { base: to.base.wrapping_add(far_start), ..to };
+            // SAFETY: both runs were just checked; a payload and a memory share no area.
+            unsafe { copy_strided(from, to, piece.length as usize, piece.count as usize) };
+        }
+    }
+
+    /// The `length` bytes at `offset`, to be filled by the transport. Panics when they leave the
+    /// memory.
+    pub(crate) fn place(&self, offset: usize, length: usize) -> Filling {
+        let end = offset.checked_add(length).filter(|end| *end <= self.area.length);
+        let end = end.expect("a place must lie in its memory");
+        Filling { memory: self.clone(), next: offset, end }
+    }
+
+    /// Wraps the memory for good: its bytes are never given back. For memory that a peer which
+    /// cannot be reached any more might still write.
+    pub(crate) fn leak(self) {
+        std::mem::forget(self);
+    }
+
+    /// Whether this is the only handle.
+    fn is_unique(&mut self) -> bool {
+        Arc::get_mut(&mut self.area).is_some()
+    }
+
+    /// Panics while someone views the memory.
+    pub(crate) fn assert_writable(&self) {
+        let views = self.area.views.load(Ordering::Relaxed);
+        assert!(views == 0, "a memory must not be written while it is viewed");
+    }
+
+    fn length_bytes(&self) -> usize {
+        self.area.length
+    }
+}
+
+impl std::fmt::Debug for RealMemory {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "RealMemory({} bytes)", self.area.length)
+    }
+}
+
+impl Memory for RealMemory {
+    type Payload = RealPayload;
+
+    fn length(&self) -> u64 {
+        self.area.length as u64
+    }
+
+    fn gather(&self, runs: &[Run]) -> RealPayload {
+        let views = self.area.views.load(Ordering::Relaxed);
+        assert!(views >= 0, "a memory must not be read while it is written");
+        // SAFETY: a memory is readable in its whole length.
+        unsafe { gather(self.pointer(), self.area.length, runs.iter().copied()) }.freeze()
+    }
+
+    fn scatter(&self, runs: &[Run], payload: &RealPayload) {
+        self.assert_writable();
+        let total = runs_bytes(runs.iter().copied(), self.area.length);
+        let total = total.expect("a run must lie in its memory");
+        assert!(total == payload.length, "a scatter must place every byte of its payload");
+        let mut from = payload.pointer();
+        for run in runs {
+            let source = Side { base: from, stride: run.length as usize };
+            let target = Side {
+                base: self.pointer().wrapping_add(run.offset as usize),
+                stride: run.stride as usize,
+            };
+            // SAFETY: the run lies in the memory and the payload holds the bytes of all runs, both
+            // checked above; a payload and a memory share no area.
+            unsafe { copy_strided(source, target, run.length as usize, run.count as usize) };
+            from = from.wrapping_add(run.bytes() as usize);
+        }
+    }
+
+    fn freeze(mut self) -> RealPayload {
+        if !self.is_unique() {
+            let all = Run::contiguous(0, self.area.length as u64);
+            return self.gather(&[all]);
+        }
+        let length = self.length_bytes();
+        RealPayload { area: self.area, offset: 0, length }
+    }
+}
+
+/// A part of a memory that is filled from the front.
+pub(crate) struct Filling {
+    memory: RealMemory,
+    next: usize,
+    end: usize,
+}
+
+impl Filling {
+    /// Bytes that are not filled yet.
+    pub(crate) fn remaining(&self) -> usize {
+        self.end - self.next
+    }
+
+    /// Calls `fill` with the bytes that are not filled yet; it returns how many it filled of them.
+    /// Panics while someone views the memory.
+    pub(crate) fn fill<E>(
+        &mut self,
+        fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        self.memory.assert_writable();
+        let pointer = self.memory.area.pointer(self.next);
+        // SAFETY: `next .. end` lies in the area, nobody views it, and the slice ends before this
+        // thread turns to anything else.
+        let rest = unsafe { std::slice::from_raw_parts_mut(pointer, self.end - self.next) };
+        let count = fill(rest)?;
+        assert!(count <= self.remaining(), "no more can be filled than there is");
+        self.next += count;
+        Ok(count)
+    }
+
+    /// Copies the front of `bytes` into it, as much as there is room for; returns how much.
+    pub(crate) fn copy_from(&mut self, bytes: &[u8]) -> usize {
+        let filled: Result<usize, std::convert::Infallible> = self.fill(|rest| {
+            let count = rest.len().min(bytes.len());
+            rest[..count].copy_from_slice(&bytes[..count]);
+            Ok(count)
+        });
+        filled.unwrap_or_else(|never| match never {})
+    }
+}
+
+/// A memory that starts as `payload`; without a copy when nobody else holds its bytes.
+pub(crate) fn thaw(mut payload: RealPayload) -> RealMemory {
+    let whole = payload.length == payload.area.length;
+    if whole && Arc::get_mut(&mut payload.area).is_some() {
+        return RealMemory { area: payload.area, one_thread: PhantomData };
+    }
+    let memory = RealMemory::new(payload.length);
+    memory.scatter(&[Run::contiguous(0, payload.length as u64)], &payload);
+    memory
+}
+
+/// The number of bytes in `runs`, or `None` when one of them leaves a memory of `length` bytes or
+/// the number does not fit. Safe for runs from outside.
+pub(crate) fn runs_bytes(runs: impl Iterator<Item = Run>, length: usize) -> Option<usize> {
+    let mut total = 0_u64;
+    for run in runs {
+        if !holds(length, run) {
+            return None;
+        }
+        total = total.checked_add(run.length.checked_mul(run.count)?)?;
+    }
+    usize::try_from(total).ok()
+}
+
+/// Whether every piece of `run` lies in `length` bytes.
+fn holds(length: usize, run: Run) -> bool {
+    run.checked_end().is_some_and(|end| end <= length as u64)
+}
+
+/// Packs `runs` of the `length` bytes at `base`. Panics when a run leaves them.
+///
+/// # Safety
+///
+/// `length` bytes at `base` are readable.
+unsafe fn gather(
+    base: *const u8,
+    length: usize,
+    runs: impl Iterator<Item = Run> + Clone,
+) -> RealMemory {
+    let total = runs_bytes(runs.clone(), length).expect("a run must lie in what it is cut from");
+    let packed = RealMemory::new(total);
+    let mut to = packed.pointer();
+    for run in runs {
+        let source =
+            Side { base: base.wrapping_add(run.offset as usize), stride: run.stride as usize };
+        let target = Side { base: to, stride: run.length as usize };
+        // SAFETY: the run lies in the source and `packed` has room for all runs, both checked
+        // above; `packed` is new and so shares no byte with the source.
+        unsafe { copy_strided(source, target, run.length as usize, run.count as usize) };
+        to = to.wrapping_add(run.bytes() as usize);
+    }
+    packed
+}
+
+/// A view of a memory's bytes.
+pub struct Bytes<'a>(&'a RealMemory);
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the area is that long, and the count of views keeps writers of this process out.
+        unsafe { std::slice::from_raw_parts(self.0.pointer(), self.0.area.length) }
+    }
+}
+
+impl Drop for Bytes<'_> {
+    fn drop(&mut self) {
+        self.0.area.views.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A view to write a memory's bytes through.
+pub struct BytesMut<'a>(&'a RealMemory);
+
+impl Deref for BytesMut<'_> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the area is that long, and this is the only view of it.
+        unsafe { std::slice::from_raw_parts(self.0.pointer(), self.0.area.length) }
+    }
+}
+
+impl DerefMut for BytesMut<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and the view is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.0.pointer(), self.0.area.length) }
+    }
+}
+
+impl Drop for BytesMut<'_> {
+    fn drop(&mut self) {
+        self.0.area.views.store(0, Ordering::Relaxed);
+    }
+}

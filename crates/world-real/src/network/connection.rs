@@ -1,0 +1,251 @@
+//! One connection to a peer: what is known about it, and what waits for it.
+//!
+//! Invariants: a connection ends once, with one cause; then everything that waits for an answer
+//! over it is told. A region that this node exposed over it is held until the peer has said that it
+//! no longer uses it, or can no longer do so ([`Connection::quiet`]).
+
+use super::frame::{Exposure, Frame, Kind};
+use super::inbox::Backlog;
+use super::outbox::Outbox;
+use super::process::PeerProcess;
+use super::socket::Socket;
+use crate::memory::{RealMemory, RealPayload};
+use crate::tasks::Task;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tokio::sync::{Notify, Semaphore, oneshot};
+use units::{PeerId, RegionId};
+
+/// The most regions that a peer may expose at a time; one more ends the connection.
+pub(crate) const REGIONS_MAX: usize = 64 << 10;
+
+/// The most parts of framed transfers under way at a time; further ones wait.
+const FRAMED_PARTS_MAX: usize = 64;
+
+/// Answer to a request: data if it asked for some, or the reason of a refusal.
+pub(crate) type Answer = Result<Option<RealPayload>, String>;
+
+/// One connection.
+pub(crate) struct Connection {
+    /// The other end.
+    pub(crate) peer: PeerId,
+    /// The stream.
+    pub(crate) socket: Socket,
+    /// True for a Unix socket, whose peer may be able to reach this node's memory by itself.
+    pub(crate) local: bool,
+    /// What waits to be written.
+    pub(crate) outbox: Outbox,
+    /// How much of it waits in the inbox.
+    pub(crate) backlog: Backlog,
+    /// One permit for each part of a framed transfer under way.
+    pub(crate) transfers: Semaphore,
+    /// Told once, when the connection ends.
+    pub(crate) ended: Notify,
+    /// The tasks that read and write the stream.
+    pub(crate) tasks: RefCell<Vec<Task>>,
+    process: RefCell<Option<Rc<PeerProcess>>>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    departed: Option<String>,
+    quiet: bool,
+    /// What the peer exposed to this node.
+    exposures: BTreeMap<RegionId, Exposure>,
+    answers: BTreeMap<u64, oneshot::Sender<Answer>>,
+    withdrawals: BTreeMap<u64, Rc<Withdrawal>>,
+    requests: u64,
+}
+
+/// A region that is being withdrawn: its memory is held until every peer has answered.
+pub(crate) struct Withdrawal {
+    memory: RefCell<Option<RealMemory>>,
+    remaining: Cell<usize>,
+    finished: Notify,
+}
+
+impl Withdrawal {
+    /// Of a region that `peers` peers know.
+    pub(crate) fn new(memory: RealMemory, peers: usize) -> Rc<Self> {
+        let memory = RefCell::new(Some(memory));
+        Rc::new(Self { memory, remaining: Cell::new(peers), finished: Notify::new() })
+    }
+
+    /// One peer no longer uses the region.
+    pub(crate) fn peer_done(&self) {
+        self.remaining.set(self.remaining.get() - 1);
+        if self.remaining.get() == 0 {
+            drop(self.memory.borrow_mut().take());
+            self.finished.notify_one();
+        }
+    }
+
+    /// Waits until no peer uses the region. One caller may wait.
+    pub(crate) async fn finished(&self) {
+        if self.remaining.get() > 0 {
+            self.finished.notified().await;
+        }
+    }
+}
+
+impl Connection {
+    /// A connection over `socket`, after the handshake.
+    pub(crate) fn new(
+        peer: PeerId,
+        socket: Socket,
+        local: bool,
+        process: Option<PeerProcess>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            peer,
+            socket,
+            local,
+            outbox: Outbox::default(),
+            backlog: Backlog::default(),
+            transfers: Semaphore::new(FRAMED_PARTS_MAX),
+            ended: Notify::new(),
+            tasks: RefCell::default(),
+            process: RefCell::new(process.map(Rc::new)),
+            state: RefCell::default(),
+        })
+    }
+
+    /// Why it ended, if it has.
+    pub(crate) fn departed(&self) -> Option<String> {
+        self.state.borrow().departed.clone()
+    }
+
+    /// Ends it, unless it has ended already; returns whether this call did it.
+    pub(crate) fn end(&self, cause: &str) -> bool {
+        let mut state = self.state.borrow_mut();
+        if state.departed.is_some() {
+            return false;
+        }
+        state.departed = Some(cause.to_owned());
+        state.exposures.clear();
+        let answers = std::mem::take(&mut state.answers);
+        drop(state);
+        // Whoever waits finds the channel closed and looks at `departed`.
+        drop(answers);
+        self.process.borrow_mut().take();
+        self.transfers.close();
+        self.outbox.close();
+        self.socket.finish();
+        self.ended.notify_one();
+        if !self.local {
+            self.quiet();
+        }
+        true
+    }
+
+    /// The peer can no longer touch this node's memory. Over TCP that is when the connection
+    /// ends; over a Unix socket when the peer has closed its side: a peer copies in one system
+    /// call, so once it looks at its socket no copy is under way.
+    pub(crate) fn quiet(&self) {
+        let mut state = self.state.borrow_mut();
+        state.quiet = true;
+        let withdrawals = std::mem::take(&mut state.withdrawals);
+        drop(state);
+        withdrawals.values().for_each(|withdrawal| withdrawal.peer_done());
+    }
+
+    /// What the peer exposed as `region`.
+    pub(crate) fn exposure(&self, region: RegionId) -> Option<Exposure> {
+        self.state.borrow().exposures.get(&region).copied()
+    }
+
+    /// The peer exposes something; the error says why that is refused.
+    pub(crate) fn add_exposure(&self, region: RegionId, exposure: Exposure) -> Result<(), String> {
+        let exposures = &mut self.state.borrow_mut().exposures;
+        if exposures.len() >= REGIONS_MAX {
+            return Err(format!("the peer exposes more than {REGIONS_MAX} regions"));
+        }
+        exposures.insert(region, exposure);
+        Ok(())
+    }
+
+    /// The peer withdraws something.
+    pub(crate) fn remove_exposure(&self, region: RegionId) {
+        self.state.borrow_mut().exposures.remove(&region);
+    }
+
+    /// The peer's process, while its memory can be reached.
+    pub(crate) fn process(&self) -> Option<Rc<PeerProcess>> {
+        self.process.borrow().clone()
+    }
+
+    /// From now on transfers with the peer are framed.
+    pub(crate) fn forget_process(&self) {
+        self.process.borrow_mut().take();
+    }
+
+    /// Sends a request that is answered with [`Answer`]. When the connection ends first, the
+    /// channel closes without one.
+    pub(crate) fn request(
+        &self,
+        mut frame: Frame,
+        header: &[u8],
+        body: Option<&RealPayload>,
+    ) -> oneshot::Receiver<Answer> {
+        let (sender, answer) = oneshot::channel();
+        let mut state = self.state.borrow_mut();
+        if state.departed.is_none() {
+            frame.number = state.next_request();
+            state.answers.insert(frame.number, sender);
+            drop(state);
+            self.push(frame, header, body);
+        }
+        answer
+    }
+
+    /// Asks the peer to stop using `region`.
+    pub(crate) fn withdraw(&self, region: RegionId, withdrawal: &Rc<Withdrawal>) {
+        let mut state = self.state.borrow_mut();
+        if state.quiet {
+            drop(state);
+            return withdrawal.peer_done();
+        }
+        let number = state.next_request();
+        state.withdrawals.insert(number, Rc::clone(withdrawal));
+        drop(state);
+        self.push(Frame::new(Kind::Withdraw, region.0, number), &[], None);
+    }
+
+    /// Queues a frame; its lengths are filled in here.
+    pub(crate) fn push(&self, mut frame: Frame, header: &[u8], body: Option<&RealPayload>) -> u64 {
+        frame.header_bytes = header.len();
+        frame.with_body = body.is_some();
+        frame.body_bytes = body.map_or(0, world::Payload::length);
+        self.outbox.push(&frame, header, body)
+    }
+
+    /// Whether an answer with that number is awaited.
+    pub(crate) fn awaits(&self, number: u64) -> bool {
+        let state = self.state.borrow();
+        state.answers.contains_key(&number) || state.withdrawals.contains_key(&number)
+    }
+
+    /// Hands an answer to whoever awaits it.
+    pub(crate) fn answer(&self, number: u64, answer: Answer) {
+        let mut state = self.state.borrow_mut();
+        let waiting = state.answers.remove(&number);
+        let withdrawal = state.withdrawals.remove(&number);
+        drop(state);
+        if let Some(waiting) = waiting {
+            // Whoever asked may have stopped waiting.
+            let _ = waiting.send(answer);
+        }
+        if let Some(withdrawal) = withdrawal {
+            withdrawal.peer_done();
+        }
+    }
+}
+
+impl State {
+    fn next_request(&mut self) -> u64 {
+        self.requests += 1;
+        self.requests
+    }
+}

@@ -1,0 +1,204 @@
+//! Frames: what travels on a connection.
+//!
+//! A frame is 32 fixed bytes, little-endian, then a header, then a body:
+//!
+//! ```text
+//! 0     2    3     4            8          16        24       32
+//! | UN  |kind|flags|header bytes|body bytes| region  | number |  header … | body …
+//! ```
+//!
+//! Invariant: every length is checked against a named maximum, for its kind, before anything is
+//! allocated for it; the bytes of a frame can be refused but never make this code panic.
+
+use super::transfer::TRANSFER_BYTES_MAX;
+use units::Run;
+use world::HEADER_BYTES_MAX;
+
+/// Bytes of the fixed part.
+pub(crate) const FRAME_BYTES: usize = 32;
+
+/// The largest body of a message, in bytes.
+pub(crate) const BODY_BYTES_MAX: u64 = 64 << 20;
+
+/// The most runs that one framed transfer names.
+pub(crate) const RUNS_MAX: usize = 16 << 10;
+
+/// The longest text that goes with a refusal, in bytes.
+pub(crate) const CAUSE_BYTES_MAX: usize = 1024;
+
+const MAGIC: u16 = u16::from_le_bytes(*b"UN");
+const RUN_BYTES: usize = 32;
+
+/// What a frame is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A message of the program; `number` is its offset in `region` when it is placed.
+    Message,
+    /// The sender lets the receiver use `region`; header: [`Exposure`]. Answered by `Done`.
+    Expose,
+    /// `region` ends. Answered by `Done`, after which nothing more for it is sent.
+    Withdraw,
+    /// Write the body into the runs (header) of `region`. Answered by `Done` or `Refused`.
+    Put,
+    /// Send the runs (header) of `region`. Answered by `Done` with a body, or `Refused`.
+    Get,
+    /// Answer to request `number`.
+    Done,
+    /// Answer to request `number`; header: the cause, as text.
+    Refused,
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        use Kind::{Done, Expose, Get, Message, Put, Refused, Withdraw};
+        [Message, Expose, Withdraw, Put, Get, Done, Refused]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+
+    /// The largest header and body of this kind, in bytes.
+    fn limits(self) -> (usize, u64) {
+        match self {
+            Self::Message => (HEADER_BYTES_MAX, BODY_BYTES_MAX),
+            Self::Expose => (EXPOSURE_BYTES, 0),
+            Self::Withdraw => (0, 0),
+            Self::Put => (RUNS_MAX * RUN_BYTES, TRANSFER_BYTES_MAX),
+            Self::Get => (RUNS_MAX * RUN_BYTES, 0),
+            Self::Done => (0, TRANSFER_BYTES_MAX),
+            Self::Refused => (CAUSE_BYTES_MAX, 0),
+        }
+    }
+}
+
+/// The fixed part of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Frame {
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// A message whose body lands in `region`.
+    pub(crate) placed: bool,
+    /// A message with a body, which may have no bytes.
+    pub(crate) with_body: bool,
+    /// Bytes of the header that follows.
+    pub(crate) header_bytes: usize,
+    /// Bytes of the body after it.
+    pub(crate) body_bytes: u64,
+    /// The region that it is about, or 0.
+    pub(crate) region: u64,
+    /// An offset in the region, or the number of a request.
+    pub(crate) number: u64,
+}
+
+impl Frame {
+    /// A frame without header and body.
+    pub(crate) fn new(kind: Kind, region: u64, number: u64) -> Self {
+        let (placed, with_body) = (false, false);
+        Self { kind, placed, with_body, header_bytes: 0, body_bytes: 0, region, number }
+    }
+
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> [u8; FRAME_BYTES] {
+        let header_bytes = u32::try_from(self.header_bytes).expect("senders keep to the limits");
+        let mut bytes = [0; FRAME_BYTES];
+        bytes[0..2].copy_from_slice(&MAGIC.to_le_bytes());
+        bytes[2] = self.kind as u8;
+        bytes[3] = u8::from(self.placed) | u8::from(self.with_body) << 1;
+        bytes[4..8].copy_from_slice(&header_bytes.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.body_bytes.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.region.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.number.to_le_bytes());
+        bytes
+    }
+
+    /// The frame in `bytes`; the error says why it is none.
+    pub(crate) fn decode(bytes: &[u8; FRAME_BYTES]) -> Result<Self, String> {
+        let number = |at: usize| u64_at(bytes, at);
+        if bytes[0..2] != MAGIC.to_le_bytes() {
+            return Err("what arrived is no frame".into());
+        }
+        let Some(kind) = Kind::from_byte(bytes[2]) else {
+            return Err(format!("a frame is of the unknown kind {}", bytes[2]));
+        };
+        if bytes[3] > 3 {
+            return Err(format!("a frame has the unknown flags {:#x}", bytes[3]));
+        }
+        let header_bytes = (number(0) >> 32) as usize;
+        let body_bytes = number(8);
+        let (header_max, body_max) = kind.limits();
+        if header_bytes > header_max || body_bytes > body_max {
+            return Err(format!(
+                "a {kind:?} frame with a header of {header_bytes} and a body of {body_bytes} bytes \
+                 is over the limits of {header_max} and {body_max}"
+            ));
+        }
+        let (placed, with_body) = (bytes[3] & 1 != 0, bytes[3] & 2 != 0);
+        let (region, number) = (number(16), number(24));
+        Ok(Self { kind, placed, with_body, header_bytes, body_bytes, region, number })
+    }
+}
+
+/// Where an exposed memory lies in its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Exposure {
+    /// The address of its first byte, for one-sided access.
+    pub(crate) address: u64,
+    /// Its bytes.
+    pub(crate) length: u64,
+}
+
+const EXPOSURE_BYTES: usize = 16;
+
+impl Exposure {
+    /// Its bytes.
+    pub(crate) fn encode(self) -> [u8; EXPOSURE_BYTES] {
+        let mut bytes = [0; EXPOSURE_BYTES];
+        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.length.to_le_bytes());
+        bytes
+    }
+
+    /// The exposure in `bytes`; the error says why it is none.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() != EXPOSURE_BYTES {
+            return Err(format!("an exposure has {} bytes", bytes.len()));
+        }
+        let exposure = Self { address: u64_at(bytes, 0), length: u64_at(bytes, 8) };
+        match exposure.address.checked_add(exposure.length) {
+            Some(end) if end <= isize::MAX as u64 => Ok(exposure),
+            _ => Err("an exposure leaves the address space".into()),
+        }
+    }
+}
+
+/// The bytes of `runs`.
+pub(crate) fn encode_runs(runs: impl ExactSizeIterator<Item = Run>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(runs.len() * RUN_BYTES);
+    for Run { offset, length, stride, count } in runs {
+        for number in [offset, length, stride, count] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+    bytes
+}
+
+/// The runs in `bytes`. They may be any runs: check them against a memory before using them.
+pub(crate) fn decode_runs(bytes: &[u8]) -> Result<Vec<Run>, String> {
+    let (runs, rest) = bytes.as_chunks::<RUN_BYTES>();
+    if !rest.is_empty() {
+        return Err(format!("a list of runs has {} bytes", bytes.len()));
+    }
+    let decode = |run: &[u8; RUN_BYTES]| Run {
+        offset: u64_at(run, 0),
+        length: u64_at(run, 8),
+        stride: u64_at(run, 16),
+        count: u64_at(run, 24),
+    };
+    Ok(runs.iter().map(decode).collect())
+}
+
+/// The number at `at` in `bytes`, which has 8 bytes there.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}

@@ -1,0 +1,183 @@
+//! Where a node listens, and the task that accepts.
+//!
+//! Invariants: a socket file is never open to other users, not even for a moment; it replaces
+//! another only if nobody answers there, and is removed with its listener; at most
+//! [`HANDSHAKES_MAX`] callers are in their handshake, further ones wait to be accepted.
+
+use super::handshake::{Credentials, Role};
+use super::node::Node;
+use crate::config::{Endpoint, OpenError};
+use rustix::fs::Mode;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use world::Address;
+
+/// The most callers whose handshake is under way.
+const HANDSHAKES_MAX: usize = 64;
+
+/// The most callers that wait to be accepted.
+const BACKLOG_LENGTH: i32 = 1024;
+
+/// How long to wait when the system cannot accept, for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A listening socket.
+pub(crate) enum Listener {
+    /// On a socket file.
+    Unix(UnixListener, #[expect(dead_code, reason = "removes the file")] SocketFile),
+    /// On a port.
+    Tcp(TcpListener),
+}
+
+/// A socket file, removed when dropped unless another has taken its place.
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
+            // Should it be gone already, there is nothing left to do.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Listener {
+    /// Begins to listen. Returns the address at which it can be reached too.
+    pub(crate) fn open(address: &Address, has_key: bool) -> Result<(Self, Address), OpenError> {
+        let endpoint = Endpoint::parse(address)
+            .map_err(|cause| OpenError::BadAddress { address: address.clone(), cause })?;
+        if matches!(endpoint, Endpoint::Tcp(_)) && !has_key {
+            return Err(OpenError::KeyRequired { address: address.clone() });
+        }
+        let opened = match endpoint {
+            Endpoint::Unix(path) => open_unix(path).map(|listener| (listener, address.clone())),
+            Endpoint::Tcp(host) => open_tcp(&host),
+        };
+        opened.map_err(|error| OpenError::Listen {
+            address: address.clone(),
+            cause: error.to_string(),
+        })
+    }
+
+    /// Accepts callers, for ever.
+    pub(crate) async fn accept_all(self, node: Rc<Node>) {
+        let places = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let accepted = match &self {
+                Self::Unix(listener, _) => {
+                    listener.accept().await.map(|(stream, _)| Caller::Unix(stream))
+                }
+                Self::Tcp(listener) => {
+                    listener.accept().await.map(|(stream, _)| Caller::Tcp(stream))
+                }
+            };
+            match accepted {
+                Ok(caller) => {
+                    let handshaking = Rc::clone(&node);
+                    let greeting = async move {
+                        // A caller who cannot greet is no peer: nobody here is told.
+                        let _ = handshaking.greet(caller, Role::Listener).await;
+                        drop(place);
+                    };
+                    node.run(greeting);
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    }
+}
+
+/// A connected stream before its handshake.
+pub(crate) enum Caller {
+    /// Through a socket file.
+    Unix(UnixStream),
+    /// Through a port.
+    Tcp(TcpStream),
+}
+
+impl Caller {
+    /// The stream as a plain socket, and for a socket file who is at its other end.
+    pub(crate) fn take_apart(self) -> io::Result<(OwnedFd, Option<Credentials>)> {
+        match self {
+            Self::Unix(stream) => {
+                let peer = stream.peer_cred()?;
+                // 0 stands for a process in another namespace, which cannot be seen from here.
+                let pid = peer.pid().filter(|pid| *pid > 0);
+                let credentials = Credentials { pid, user: peer.uid() };
+                Ok((stream.into_std()?.into(), Some(credentials)))
+            }
+            Self::Tcp(stream) => {
+                stream.set_nodelay(true)?;
+                let socket: OwnedFd = stream.into_std()?.into();
+                watch_peer(&socket)?;
+                Ok((socket, None))
+            }
+        }
+    }
+}
+
+/// Has the system find out when a peer's machine is gone, so that no timer is needed here.
+fn watch_peer(socket: &OwnedFd) -> rustix::io::Result<()> {
+    use rustix::net::sockopt;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepintvl(socket, Duration::from_secs(5))?;
+    sockopt::set_tcp_keepcnt(socket, 3)?;
+    sockopt::set_tcp_user_timeout(socket, 30_000)
+}
+
+fn open_tcp(host: &str) -> io::Result<(Listener, Address)> {
+    let listener = std::net::TcpListener::bind(host)?;
+    listener.set_nonblocking(true)?;
+    let address = Address(format!("tcp:{}", listener.local_addr()?));
+    Ok((Listener::Tcp(TcpListener::from_std(listener)?), address))
+}
+
+fn open_unix(path: PathBuf) -> io::Result<Listener> {
+    remove_stale(&path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let family = AddressFamily::UNIX;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    // On Linux the file takes its mode from the socket, so that it is never wider than this.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(&path)?)?;
+    let identity = identity(&path)?;
+    let file = SocketFile { path, identity };
+    rustix::net::listen(&socket, BACKLOG_LENGTH)?;
+    let listener = std::os::unix::net::UnixListener::from(socket);
+    Ok(Listener::Unix(UnixListener::from_std(listener)?, file))
+}
+
+/// Removes the socket file that a node which was killed left behind. Leaves anything else.
+fn remove_stale(path: &Path) -> io::Result<()> {
+    match StdUnixStream::connect(path) {
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another node listens there")),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            use std::os::unix::fs::FileTypeExt;
+            if std::fs::symlink_metadata(path)?.file_type().is_socket() {
+                std::fs::remove_file(path)
+            } else {
+                Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file is there"))
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let stat = rustix::fs::lstat(path)?;
+    Ok((stat.st_dev, stat.st_ino))
+}

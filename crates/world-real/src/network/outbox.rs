@@ -1,0 +1,267 @@
+//! What waits to be written to one connection.
+//!
+//! Invariants: frames leave whole and in the order they were added; small frames that are added in
+//! one turn of the event loop leave with one system call; senders wait while more than
+//! [`OUTBOX_BYTES_MAX`] bytes are queued, answers of the transport itself do not.
+
+use super::frame::Frame;
+use super::socket::Socket;
+use crate::memory::RealPayload;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll, Waker};
+use world::Payload;
+
+/// Senders wait while more than this many bytes are queued.
+pub(crate) const OUTBOX_BYTES_MAX: u64 = 8 << 20;
+
+/// Bodies up to this size are copied behind their header instead of becoming an element of a
+/// vectored write of their own. Estimated, not measured.
+const COPIED_BYTES_MAX: u64 = 2 << 10;
+
+/// The most elements of one vectored write.
+const PARTS_MAX: usize = 64;
+
+/// A buffer of small frames is closed at this size.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+/// The queue of one connection.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    chunks: VecDeque<Chunk>,
+    /// Bytes of the first chunk that are written already.
+    first_written: usize,
+    /// Bytes ever added and ever written.
+    added: u64,
+    written: u64,
+    /// No more can be written.
+    closed: bool,
+    writer: Option<Waker>,
+    /// Senders of bytes that end at some position, in ascending order.
+    senders: VecDeque<(u64, Waker)>,
+    room: Vec<Waker>,
+    /// An empty buffer to use again.
+    spare: Vec<u8>,
+}
+
+enum Chunk {
+    /// Frames, headers and small bodies.
+    Buffer(Vec<u8>),
+    /// One large body.
+    Body(RealPayload),
+}
+
+impl Chunk {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Buffer(bytes) => bytes,
+            Self::Body(payload) => payload.bytes(),
+        }
+    }
+}
+
+/// The connection can carry nothing any more.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+impl Outbox {
+    /// Adds a frame without waiting, and returns the position at which it ends.
+    pub(crate) fn push(&self, frame: &Frame, header: &[u8], body: Option<&RealPayload>) -> u64 {
+        let mut state = self.state.borrow_mut();
+        if state.closed {
+            return state.added;
+        }
+        let before = state.added;
+        state.append(&[&frame.encode(), header]);
+        match body {
+            Some(body) if body.length() > COPIED_BYTES_MAX => {
+                state.added += body.length();
+                state.chunks.push_back(Chunk::Body(body.clone()));
+            }
+            Some(body) => state.append(&[body.bytes()]),
+            None => {}
+        }
+        debug_assert!(state.added > before, "a frame is never empty");
+        let end = state.added;
+        if let Some(waker) = state.writer.take() {
+            drop(state);
+            waker.wake();
+        }
+        end
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn queued_bytes(&self) -> u64 {
+        let state = self.state.borrow();
+        state.added - state.written
+    }
+
+    /// Waits until a sender may add more.
+    pub(crate) async fn room(&self) -> Result<(), Closed> {
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if state.closed {
+                return Poll::Ready(Err(Closed));
+            }
+            if state.added - state.written <= OUTBOX_BYTES_MAX {
+                return Poll::Ready(Ok(()));
+            }
+            state.room.push(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Waits until everything up to the position `end` is written.
+    pub(crate) async fn written(&self, end: u64) -> Result<(), Closed> {
+        poll_fn(|context| self.state.borrow_mut().poll_written(end, context)).await
+    }
+
+    /// Nothing more is written: whoever waits is told, what is queued is dropped.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.borrow_mut();
+        state.closed = true;
+        let senders = std::mem::take(&mut state.senders);
+        let room = std::mem::take(&mut state.room);
+        let chunks = std::mem::take(&mut state.chunks);
+        drop(state);
+        drop(chunks);
+        senders.into_iter().for_each(|(_, waker)| waker.wake());
+        room.into_iter().for_each(Waker::wake);
+    }
+
+    /// Writes what is added to `socket`, until that fails.
+    pub(crate) async fn write_all(&self, socket: &Socket) -> io::Error {
+        loop {
+            self.not_empty().await;
+            if let Err(error) = self.write_some(socket).await {
+                return error;
+            }
+        }
+    }
+
+    async fn not_empty(&self) {
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if !state.chunks.is_empty() {
+                return Poll::Ready(());
+            }
+            state.writer = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// One system call, unless the socket is full.
+    async fn write_some(&self, socket: &Socket) -> io::Result<()> {
+        // The chunks are taken out for the time of the call, since others may add more meanwhile.
+        let mut taken = self.state.borrow_mut().take();
+        let result = {
+            let mut parts: SmallVec<[IoSlice<'_>; 8]> = SmallVec::new();
+            let mut skip = taken.first_written;
+            for chunk in taken.chunks.iter().take(PARTS_MAX) {
+                parts.push(IoSlice::new(&chunk.bytes()[skip..]));
+                skip = 0;
+            }
+            socket.write(&parts).await
+        };
+        let count = *result.as_ref().unwrap_or(&0);
+        taken.advance(count);
+        self.state.borrow_mut().put_back(taken, count);
+        result.map(|_| ())
+    }
+}
+
+/// The first chunks of a queue, while they are being written.
+struct Taken {
+    chunks: VecDeque<Chunk>,
+    first_written: usize,
+    spare: Option<Vec<u8>>,
+}
+
+impl Taken {
+    /// Drops the next `count` bytes.
+    fn advance(&mut self, count: usize) {
+        self.first_written += count;
+        while let Some(first) = self.chunks.front() {
+            let length = first.bytes().len();
+            if self.first_written < length {
+                break;
+            }
+            self.first_written -= length;
+            if let Some(Chunk::Buffer(mut buffer)) = self.chunks.pop_front() {
+                buffer.clear();
+                self.spare = Some(buffer);
+            }
+        }
+    }
+}
+
+impl State {
+    fn append(&mut self, parts: &[&[u8]]) {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        self.added += length as u64;
+        let open = match self.chunks.back_mut() {
+            Some(Chunk::Buffer(buffer)) if buffer.len() + length <= BUFFER_BYTES_MAX => buffer,
+            _ => {
+                let buffer = std::mem::take(&mut self.spare);
+                self.chunks.push_back(Chunk::Buffer(buffer));
+                match self.chunks.back_mut() {
+                    Some(Chunk::Buffer(buffer)) => buffer,
+                    _ => unreachable!("a buffer was just added"),
+                }
+            }
+        };
+        parts.iter().for_each(|part| open.extend_from_slice(part));
+    }
+
+    fn take(&mut self) -> Taken {
+        let first_written = std::mem::take(&mut self.first_written);
+        Taken { chunks: std::mem::take(&mut self.chunks), first_written, spare: None }
+    }
+
+    fn put_back(&mut self, mut taken: Taken, count: usize) {
+        self.written += count as u64;
+        if let Some(spare) = taken.spare
+            && self.spare.capacity() < spare.capacity()
+            && spare.capacity() <= 2 * BUFFER_BYTES_MAX
+        {
+            self.spare = spare;
+        }
+        if self.closed {
+            return;
+        }
+        taken.chunks.append(&mut self.chunks);
+        self.chunks = taken.chunks;
+        self.first_written = taken.first_written;
+        while let Some((_, waker)) = self.senders.pop_front_if(|(end, _)| *end <= self.written) {
+            waker.wake();
+        }
+        if self.added - self.written <= OUTBOX_BYTES_MAX {
+            self.room.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    fn poll_written(&mut self, end: u64, context: &Context<'_>) -> Poll<Result<(), Closed>> {
+        if self.written >= end {
+            return Poll::Ready(Ok(()));
+        }
+        if self.closed {
+            return Poll::Ready(Err(Closed));
+        }
+        let place = self.senders.partition_point(|(other, _)| *other < end);
+        match self.senders.get_mut(place) {
+            Some((other, waker)) if *other == end => waker.clone_from(context.waker()),
+            _ => self.senders.insert(place, (end, context.waker().clone())),
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,276 @@
+//! The task that reads one connection.
+//!
+//! Invariants: what is wrong on a connection ends that connection only; a body is read straight to
+//! where it belongs; requests of the transport (exposures, framed transfers) are answered here,
+//! without the program.
+
+use super::connection::Connection;
+use super::frame::{CAUSE_BYTES_MAX, Exposure, FRAME_BYTES, Frame, Kind, decode_runs};
+use super::node::Node;
+use super::transfer::TRANSFER_BYTES_MAX;
+use crate::memory::{RealMemory, RealPayload, runs_bytes};
+use smallvec::SmallVec;
+use std::rc::Rc;
+use std::time::Duration;
+use units::{RegionId, Run};
+use world::{Header, Incoming, Memory};
+
+/// What is read ahead on a connection, in bytes: many small frames come with one system call.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// When more than this waits to be written, a peer that asks for more is not reading.
+const ANSWERS_BYTES_MAX: u64 = 256 << 20;
+
+/// How long the other end of an ended TCP connection may take to close its side.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Reads `connection` until it ends, by the will of either side.
+pub(super) async fn read(node: Rc<Node>, connection: Rc<Connection>) {
+    let mut reader = Reader::new(Rc::clone(&node), Rc::clone(&connection));
+    let cause = tokio::select! {
+        biased;
+        () = connection.ended.notified() => None,
+        cause = reader.frames() => Some(cause),
+    };
+    drop(reader);
+    if let Some(cause) = &cause {
+        node.end(&connection, &cause.text);
+    }
+    if !cause.is_some_and(|cause| cause.stream_ended) {
+        drain(&connection).await;
+    }
+    connection.quiet();
+    node.forget(&connection);
+}
+
+/// Reads and drops what still comes, until the other end has closed its side too.
+async fn drain(connection: &Connection) {
+    let closed = async {
+        let mut dropped = vec![0; BUFFER_BYTES];
+        while connection.socket.read_some(&mut dropped).await.is_ok_and(|count| count > 0) {}
+    };
+    if connection.local {
+        closed.await;
+    } else {
+        // Nothing depends on the far end any more, so it is not waited for longer.
+        let _ = tokio::time::timeout(LINGER, closed).await;
+    }
+}
+
+/// Why no more frames are read.
+struct End {
+    text: String,
+    stream_ended: bool,
+}
+
+impl From<String> for End {
+    fn from(text: String) -> Self {
+        Self { text, stream_ended: false }
+    }
+}
+
+impl From<std::io::Error> for End {
+    fn from(error: std::io::Error) -> Self {
+        Self { text: format!("reading failed: {error}"), stream_ended: true }
+    }
+}
+
+struct Reader {
+    node: Rc<Node>,
+    connection: Rc<Connection>,
+    buffer: Box<[u8]>,
+    /// What was read ahead is `buffer[start .. end]`.
+    start: usize,
+    end: usize,
+}
+
+impl Reader {
+    fn new(node: Rc<Node>, connection: Rc<Connection>) -> Self {
+        let buffer = vec![0; BUFFER_BYTES].into();
+        Self { node, connection, buffer, start: 0, end: 0 }
+    }
+
+    async fn frames(&mut self) -> End {
+        loop {
+            if let Err(end) = self.frame().await {
+                return end;
+            }
+        }
+    }
+
+    async fn frame(&mut self) -> Result<(), End> {
+        self.connection.backlog.room().await;
+        let mut bytes = [0; FRAME_BYTES];
+        self.fill(&mut bytes).await?;
+        let frame = Frame::decode(&bytes)?;
+        match frame.kind {
+            Kind::Message => self.message(frame).await,
+            Kind::Expose => {
+                let header = self.header(frame).await?;
+                let exposure = Exposure::decode(&header)?;
+                self.connection.add_exposure(RegionId(frame.region), exposure)?;
+                self.done(frame, None);
+                Ok(())
+            }
+            Kind::Withdraw => {
+                self.connection.remove_exposure(RegionId(frame.region));
+                self.done(frame, None);
+                Ok(())
+            }
+            Kind::Put => self.put(frame).await,
+            Kind::Get => self.get(frame).await,
+            Kind::Done | Kind::Refused => self.answer(frame).await,
+        }
+    }
+
+    async fn message(&mut self, frame: Frame) -> Result<(), End> {
+        let header = self.header(frame).await?;
+        let mut body = None;
+        if frame.placed && frame.with_body {
+            let region = RegionId(frame.region);
+            let run = Run::contiguous(frame.number, frame.body_bytes);
+            let memory = self.node.region_of(region, self.connection.peer);
+            let memory = memory.filter(|memory| inside(memory, &[run]));
+            let memory = memory.ok_or_else(|| format!("a message was placed outside {region}"))?;
+            self.body_into(&memory, frame.number as usize, frame.body_bytes as usize).await?;
+        } else if frame.with_body {
+            body = Some(self.fresh(frame).await?.freeze());
+        }
+        let bytes = header.len() as u64 + if body.is_some() { frame.body_bytes } else { 0 };
+        let from = self.connection.peer;
+        let incoming = Incoming::Message { from, header, body };
+        self.node.inbox.push(&self.connection, incoming, bytes);
+        Ok(())
+    }
+
+    async fn put(&mut self, frame: Frame) -> Result<(), End> {
+        let runs = decode_runs(&self.header(frame).await?)?;
+        let memory = self.node.region_of(RegionId(frame.region), self.connection.peer);
+        let memory = memory.filter(|memory| {
+            let bytes = runs_bytes(runs.iter().copied(), memory.length() as usize);
+            bytes.is_some_and(|bytes| bytes as u64 == frame.body_bytes)
+        });
+        match (memory, &runs[..]) {
+            (None, _) => {
+                drop(self.fresh(frame).await?);
+                self.refuse(frame);
+            }
+            (Some(memory), [run]) if run.is_contiguous() => {
+                self.body_into(&memory, run.offset as usize, frame.body_bytes as usize).await?;
+                self.done(frame, None);
+            }
+            (Some(memory), _) => {
+                let packed = self.fresh(frame).await?.freeze();
+                memory.scatter(&runs, &packed);
+                self.done(frame, None);
+            }
+        }
+        Ok(())
+    }
+
+    async fn get(&mut self, frame: Frame) -> Result<(), End> {
+        let runs = decode_runs(&self.header(frame).await?)?;
+        if self.connection.outbox.queued_bytes() > ANSWERS_BYTES_MAX {
+            return Err("the peer asks for data and does not read it".to_owned().into());
+        }
+        let memory = self.node.region_of(RegionId(frame.region), self.connection.peer);
+        let memory = memory.filter(|memory| {
+            let bytes = runs_bytes(runs.iter().copied(), memory.length() as usize);
+            bytes.is_some_and(|bytes| bytes as u64 <= TRANSFER_BYTES_MAX)
+        });
+        match memory {
+            Some(memory) => self.done(frame, Some(&memory.gather(&runs))),
+            None => self.refuse(frame),
+        }
+        Ok(())
+    }
+
+    async fn answer(&mut self, frame: Frame) -> Result<(), End> {
+        if !self.connection.awaits(frame.number) {
+            return Err(format!("the answer {} has no question", frame.number).into());
+        }
+        let header = self.header(frame).await?;
+        let answer = if frame.kind == Kind::Refused {
+            Err(String::from_utf8_lossy(&header).into_owned())
+        } else if frame.with_body {
+            Ok(Some(self.fresh(frame).await?.freeze()))
+        } else {
+            Ok(None)
+        };
+        self.connection.answer(frame.number, answer);
+        Ok(())
+    }
+
+    fn done(&self, request: Frame, body: Option<&RealPayload>) {
+        self.connection.push(Frame::new(Kind::Done, 0, request.number), &[], body);
+    }
+
+    fn refuse(&self, request: Frame) {
+        let cause = "the owner does not expose these bytes";
+        const { assert!("the owner does not expose these bytes".len() <= CAUSE_BYTES_MAX) };
+        let frame = Frame::new(Kind::Refused, request.region, request.number);
+        self.connection.push(frame, cause.as_bytes(), None);
+    }
+
+    async fn header(&mut self, frame: Frame) -> Result<Header, End> {
+        let mut header: Header = SmallVec::from_elem(0, frame.header_bytes);
+        self.fill(&mut header).await?;
+        Ok(header)
+    }
+
+    /// The body of `frame` in a memory of its own.
+    async fn fresh(&mut self, frame: Frame) -> Result<RealMemory, End> {
+        let memory = RealMemory::new(frame.body_bytes as usize);
+        self.body_into(&memory, 0, frame.body_bytes as usize).await?;
+        Ok(memory)
+    }
+
+    /// Reads the next `length` bytes to `offset` of `memory`, which holds them.
+    async fn body_into(
+        &mut self,
+        memory: &RealMemory,
+        offset: usize,
+        length: usize,
+    ) -> Result<(), End> {
+        let mut place = memory.place(offset, length);
+        self.start += place.copy_from(&self.buffer[self.start..self.end]);
+        while place.remaining() > 0 {
+            // What was read ahead is used up, so the buffer is free for what follows the body.
+            (self.start, self.end) = (0, 0);
+            let socket = &self.connection.socket;
+            match socket.read_into(&mut place, &mut self.buffer).await? {
+                (0, 0) => return Err(self.stream_ended()),
+                (_, over) => self.end = over,
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills `bytes` with what comes next.
+    async fn fill(&mut self, bytes: &mut [u8]) -> Result<(), End> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            if self.start == self.end {
+                (self.start, self.end) = (0, 0);
+                self.end = self.connection.socket.read_some(&mut self.buffer).await?;
+                if self.end == 0 {
+                    return Err(self.stream_ended());
+                }
+            }
+            let count = (self.end - self.start).min(bytes.len() - filled);
+            let ahead = &self.buffer[self.start..self.start + count];
+            bytes[filled..filled + count].copy_from_slice(ahead);
+            self.start += count;
+            filled += count;
+        }
+        Ok(())
+    }
+
+    fn stream_ended(&self) -> End {
+        End { text: "the peer closed the connection".into(), stream_ended: true }
+    }
+}
+
+fn inside(memory: &RealMemory, runs: &[Run]) -> bool {
+    runs_bytes(runs.iter().copied(), memory.length() as usize).is_some()
+}

@@ -1,0 +1,99 @@
+//! Page-aligned areas of memory, used again and again.
+//!
+//! The first fill of 1 MiB of a fresh mapping takes 650 us, for its 256 page faults, and the
+//! second 36 us (`examples/strided_copy.rs`, in a virtual machine); so areas go back to a pool of
+//! the process. Invariants: an area belongs to one owner or to the pool; the pool never holds more
+//! than [`POOL_BYTES_MAX`], and what is over goes back to the system.
+#![allow(unsafe_code)]
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use std::alloc::{Layout, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+/// The most memory that waits in the pool of a process, in bytes.
+pub(crate) const POOL_BYTES_MAX: usize = 256 << 20;
+
+/// Smaller memories come from the ordinary allocator, which keeps them warm itself.
+pub(crate) const POOLED_BYTES_MIN: usize = 1 << CLASS_BITS_MIN;
+
+/// Larger areas are not pooled: they are so long that their faults are amortised.
+const POOLED_BYTES_MAX: usize = 64 << 20;
+
+const CLASS_BITS_MIN: u32 = 14;
+const CLASSES: usize = (POOLED_BYTES_MAX.trailing_zeros() - CLASS_BITS_MIN + 1) as usize;
+const PAGE_BYTES: usize = 4096;
+
+/// One mapping that nobody uses.
+struct Free(NonNull<u8>);
+
+// SAFETY: a free area is only an address; whoever takes it from the pool owns it alone.
+unsafe impl Send for Free {}
+
+/// What waits to be used again, by class: class `c` holds areas of `2^(c + CLASS_BITS_MIN)` bytes.
+struct Pool {
+    classes: [Vec<Free>; CLASSES],
+    bytes: usize,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { classes: [const { Vec::new() }; CLASSES], bytes: 0 });
+
+/// How many bytes an area for `length` bytes reserves: a power of two, or whole pages when it is
+/// too large to be pooled. Untouched pages cost nothing.
+pub(crate) fn reserved_bytes(length: usize) -> usize {
+    if length <= POOLED_BYTES_MAX {
+        length.next_power_of_two().max(POOLED_BYTES_MIN)
+    } else {
+        length.checked_next_multiple_of(PAGE_BYTES).expect("a memory must fit in the address space")
+    }
+}
+
+/// An area of `reserved` bytes (from [`reserved_bytes`]) with unspecified contents.
+pub(crate) fn take(reserved: usize) -> NonNull<u8> {
+    if let Some(class) = class(reserved) {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Free(base)) = pool.classes[class].pop() {
+            pool.bytes -= reserved;
+            return base;
+        }
+    }
+    // SAFETY: a new private mapping at an address of the system's choice touches nothing else.
+    let mapped = unsafe {
+        mmap_anonymous(
+            std::ptr::null_mut(),
+            reserved,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE,
+        )
+    };
+    match mapped.ok().and_then(|base| NonNull::new(base.cast())) {
+        Some(base) => base,
+        None => handle_alloc_error(
+            Layout::from_size_align(reserved, PAGE_BYTES).expect("sizes were rounded before"),
+        ),
+    }
+}
+
+/// Takes back an area that came from [`take`] with the same `reserved`.
+///
+/// # Safety
+///
+/// Nobody uses the area any more.
+pub(crate) unsafe fn give(base: NonNull<u8>, reserved: usize) {
+    if let Some(class) = class(reserved) {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.bytes + reserved <= POOL_BYTES_MAX {
+            pool.bytes += reserved;
+            pool.classes[class].push(Free(base));
+            return;
+        }
+    }
+    // SAFETY: the mapping came from `take` with this length, and the caller says it is unused.
+    let unmapped = unsafe { munmap(base.as_ptr().cast(), reserved) };
+    debug_assert!(unmapped.is_ok(), "a mapping of the pool must be known to the system");
+}
+
+fn class(reserved: usize) -> Option<usize> {
+    let pooled = (POOLED_BYTES_MIN..=POOLED_BYTES_MAX).contains(&reserved);
+    pooled.then(|| (reserved.trailing_zeros() - CLASS_BITS_MIN) as usize)
+}

@@ -1,0 +1,132 @@
+//! Proves: a full disk, a directory that vanished and one that is in use are told apart, and
+//! records survive a restart.
+
+mod support;
+
+use std::process::Command;
+use support::{Kind, Place};
+use units::FileId;
+use world::{Disk, DiskError, Disks, Records};
+use world_real::{NodeConfig, OpenError, RealWorld, run};
+
+/// A small file system of its own; `None` where this process may not mount one.
+struct Mounted(Place);
+
+impl Mounted {
+    fn new() -> Option<Self> {
+        let place = Place::new();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(place.path());
+        let mounted = mount.output().is_ok_and(|output| output.status.success());
+        mounted.then_some(Self(place))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).output();
+    }
+}
+
+fn node_on(directory: &std::path::Path) -> RealWorld {
+    let data_directories = vec![directory.to_owned()];
+    RealWorld::open(NodeConfig { data_directories, ..NodeConfig::default() }).expect("it opens")
+}
+
+#[test]
+fn a_full_disk_has_no_space_until_something_is_removed() {
+    let Some(mounted) = Mounted::new() else {
+        println!("skipped: this process may not mount a small file system");
+        return;
+    };
+    run(async {
+        let world = node_on(mounted.0.path());
+        let disk = &world.disks()[0];
+        let mut outcome = Ok(());
+        for index in 0..32 {
+            outcome = disk.write(FileId(1), index << 16, vec![1; 1 << 16].into()).await;
+            if outcome.is_err() {
+                break;
+            }
+        }
+        assert!(matches!(outcome, Err(DiskError::NoSpace { .. })), "{outcome:?}");
+        let space = disk.space().await.expect("a full disk can be asked");
+        assert!(space.free_bytes < 1 << 16 && space.capacity_bytes == 1 << 20, "{space:?}");
+        disk.remove(FileId(1)).await.expect("a full disk can be emptied");
+        disk.write(FileId(2), 0, vec![1; 1 << 16].into()).await.expect("there is room again");
+    });
+}
+
+#[test]
+fn a_directory_that_is_gone_or_replaced_has_vanished() {
+    let place = Place::new();
+    run(async {
+        let home = place.path().join("disk");
+        std::fs::create_dir(&home).expect("a test has room");
+        let world = node_on(&home);
+        let disk = &world.disks()[0];
+        disk.write(FileId(1), 0, vec![1; 10].into()).await.expect("it is there");
+        let gone = || matches!(std::fs::remove_dir_all(&home), Ok(()));
+        assert!(gone());
+        for _ in 0..2 {
+            let vanished = |outcome| matches!(outcome, Err(DiskError::Vanished { .. }));
+            assert!(vanished(disk.read(FileId(1), 0, 10).await.map(|_| ())));
+            assert!(vanished(disk.write(FileId(1), 0, vec![1; 10].into()).await));
+            assert!(vanished(disk.sync(FileId(1)).await));
+            // Another directory in the same place is not the disk either.
+            std::fs::create_dir_all(home.join("objects")).expect("a test has room");
+        }
+    });
+}
+
+#[test]
+fn one_node_at_a_time_owns_a_directory() {
+    let place = Place::new();
+    run(async {
+        let first = place.node(Kind::OneSided, 0);
+        let config = NodeConfig { listen: None, ..place.config(Kind::OneSided, 0) };
+        let second = RealWorld::open(config).err();
+        assert!(matches!(second, Some(OpenError::Directory { .. })), "{second:?}");
+        drop(first);
+    });
+}
+
+#[test]
+fn more_objects_than_descriptors_keep_their_bytes() {
+    let place = Place::new();
+    run(async {
+        let world = place.node(Kind::OneSided, 0);
+        let disk = &world.disks()[0];
+        for object in 0..600_u64 {
+            let payload = object.to_le_bytes().to_vec().into();
+            disk.write(FileId(object), 0, payload).await.expect("there is room");
+        }
+        for object in 0..600_u64 {
+            let payload = disk.read(FileId(object), 0, 8).await.expect("it was written");
+            assert_eq!(payload.bytes(), object.to_le_bytes());
+        }
+    });
+}
+
+#[test]
+fn records_survive_a_restart() {
+    let place = Place::new();
+    run(async {
+        let world = place.node(Kind::OneSided, 0);
+        for key in [3, 1, 2] {
+            world.record_put(key, vec![key as u8; 5]).await.expect("it is stored");
+        }
+        world.record_delete(2).await.expect("it is removed");
+    });
+    run(async {
+        let mut world = None;
+        // The threads of the first node give their files back a moment after it is dropped.
+        while world.is_none() {
+            let config = place.config(Kind::OneSided, 0);
+            world = RealWorld::open(NodeConfig { listen: None, ..config }).ok();
+            std::thread::yield_now();
+        }
+        let records = world.expect("opened above").records().await.expect("they are there");
+        assert_eq!(records, [(1, vec![1; 5]), (3, vec![3; 5])]);
+    });
+}

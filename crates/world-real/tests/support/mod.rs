@@ -1,0 +1,80 @@
+//! Nodes in a directory of their own, for the tests of this crate.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use world::Address;
+use world_real::{NodeConfig, RealWorld};
+
+/// How nodes meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Unix sockets, with copies between processes.
+    OneSided,
+    /// Unix sockets, with frames only.
+    Framed,
+    /// TCP.
+    Tcp,
+}
+
+/// All of them.
+pub(crate) const KINDS: [Kind; 3] = [Kind::OneSided, Kind::Framed, Kind::Tcp];
+
+/// The key of nodes that meet over TCP.
+pub(crate) const KEY: [u8; 32] = [7; 32];
+
+/// A directory that is removed with its contents.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    /// A new one.
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("unisono-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a test must have room");
+        Self(path)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What node `index` needs to know: it has one disk, records, and listens.
+    pub(crate) fn config(&self, kind: Kind, index: usize) -> NodeConfig {
+        let home = self.0.join(format!("node-{index}"));
+        std::fs::create_dir_all(&home).expect("a test must have room");
+        let listen = match kind {
+            Kind::Tcp => "tcp:127.0.0.1:0".to_owned(),
+            _ => format!("unix:{}/socket", home.display()),
+        };
+        NodeConfig {
+            listen: Some(Address(listen)),
+            data_directories: vec![home.clone()],
+            records_directory: Some(home),
+            key: (kind == Kind::Tcp).then_some(KEY),
+        }
+    }
+
+    /// Node `index`.
+    pub(crate) fn node(&self, kind: Kind, index: usize) -> RealWorld {
+        open(kind, self.config(kind, index))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Begins a node.
+pub(crate) fn open(kind: Kind, config: NodeConfig) -> RealWorld {
+    let opened = match kind {
+        Kind::Framed => RealWorld::open_framed(config),
+        _ => RealWorld::open(config),
+    };
+    opened.expect("a node must open")
+}

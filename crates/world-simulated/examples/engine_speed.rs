@@ -1,0 +1,41 @@
+//! Measures events per second of the engine: `cargo run --release -p world-simulated --example
+//! engine_speed`.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "it measures real time")]
+
+use std::time::Instant;
+use units::Duration;
+use world_simulated::Engine;
+
+const EVENTS: u64 = 20_000_000;
+
+fn main() {
+    println!("{:>12} {:>14} {:>12}", "tasks", "events/s", "ns/event");
+    for tasks in [1, 32, 1_000, 32_000, 1_000_000] {
+        let rate = measure(tasks);
+        println!("{tasks:>12} {rate:>14.0} {:>12.1}", 1e9 / rate);
+    }
+}
+
+/// Events per second with `tasks` tasks that sleep for differing times, each over and over.
+fn measure(tasks: u64) -> f64 {
+    let engine = Engine::new();
+    let rounds = EVENTS / tasks;
+    let handles: Vec<_> = (0..tasks)
+        .map(|task| {
+            let own = engine.clone();
+            engine.spawn(0, async move {
+                for round in 0..rounds {
+                    let length = 1_000 + (task * 7_919 + round * 104_729) % 1_000;
+                    own.sleep(Duration::from_ns(length)).await;
+                }
+            })
+        })
+        .collect();
+    let own = engine.clone();
+    let start = Instant::now();
+    let ended = engine.run(async move { own.sleep(Duration::from_ms(10_000_000)).await });
+    assert!(ended.is_ok(), "the sleepers must not wait for one another");
+    let rate = engine.events() as f64 / start.elapsed().as_secs_f64();
+    drop(handles);
+    rate
+}

@@ -1,0 +1,71 @@
+//! What a simulated disk remembers of its objects.
+
+use std::collections::BTreeMap;
+use units::Run;
+use world::Memory;
+use world::payload::Kind;
+
+/// The contents of one object: what was written where. Keeps nothing for data that is only a
+/// length, so that terabytes cost no memory.
+pub(crate) struct Contents<P> {
+    disk: u32,
+    object: u64,
+    /// Written pieces by offset; they never overlap.
+    pieces: BTreeMap<u64, P>,
+}
+
+impl<P: Kind> Contents<P> {
+    pub(crate) fn new(disk: u32, object: u64) -> Self {
+        Self { disk, object, pieces: BTreeMap::new() }
+    }
+
+    pub(crate) fn write(&mut self, offset: u64, payload: P) {
+        if !P::REMEMBERED || payload.length() == 0 {
+            return;
+        }
+        let end = offset + payload.length();
+        self.cut_at(offset);
+        self.cut_at(end);
+        let covered: Vec<u64> = self.pieces.range(offset..end).map(|(&start, _)| start).collect();
+        for start in covered {
+            self.pieces.remove(&start);
+        }
+        self.pieces.insert(offset, payload);
+    }
+
+    pub(crate) fn read(&self, offset: u64, length: u64) -> P {
+        let end = offset + length;
+        let before = self.pieces.range(..=offset).next_back();
+        if let Some((&start, piece)) = before
+            && end <= start + piece.length()
+        {
+            return piece.slice(offset - start, length);
+        }
+        let unwritten = P::unwritten(self.disk, self.object, offset, length);
+        if self.pieces.is_empty() {
+            return unwritten;
+        }
+        let memory = unwritten.thaw();
+        let first = before.map_or(offset, |(&start, _)| start);
+        for (&start, piece) in self.pieces.range(first..end) {
+            let from = start.max(offset);
+            let to = (start + piece.length()).min(end);
+            if from < to {
+                let part = piece.slice(from - start, to - from);
+                memory.scatter(&[Run::contiguous(from - offset, to - from)], &part);
+            }
+        }
+        memory.freeze()
+    }
+
+    fn cut_at(&mut self, at: u64) {
+        let Some((&start, piece)) = self.pieces.range(..at).next_back() else { return };
+        let length = piece.length();
+        if at < start + length {
+            let head = piece.slice(0, at - start);
+            let tail = piece.slice(at - start, start + length - at);
+            self.pieces.insert(start, head);
+            self.pieces.insert(at, tail);
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! The event engine: a heap of timed actions, and an executor for tasks.
+//!
+//! Invariants: time never runs backwards; actions at equal instants happen in the order in which
+//! they were asked for (a sequence number decides); tasks that are ready run in the order in which
+//! they were woken, before time moves on. Nothing here depends on the host, so two runs of one
+//! program give the same [`Engine::digest`].
+
+use crate::waker::{self, TaskKey};
+use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use units::{Duration, Instant};
+
+/// A handle to the engine of one simulation; clones are handles to the same one.
+#[derive(Clone)]
+pub struct Engine(Rc<Inner>);
+
+struct Inner {
+    now: Cell<Instant>,
+    sequence: Cell<u64>,
+    events: Cell<u64>,
+    digest: Cell<u64>,
+    timers: RefCell<BinaryHeap<Timer>>,
+    tasks: RefCell<Vec<Slot>>,
+    free: RefCell<Vec<u32>>,
+}
+
+/// What happens when a timer expires.
+enum Action {
+    Wake(Waker),
+    Call(Rc<dyn Expire>, u64),
+}
+
+/// Something that the engine can call at a set time, without a task.
+pub trait Expire {
+    /// The time that was asked for has come; `token` is what the asker gave.
+    fn expire(&self, token: u64);
+}
+
+struct Timer {
+    at: Instant,
+    sequence: u64,
+    action: Action,
+}
+
+type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
+
+struct Slot {
+    generation: u32,
+    node: u32,
+    state: TaskState,
+}
+
+enum TaskState {
+    Free,
+    Waiting(BoxedTask),
+    Running,
+    /// Cancelled by its own poll; dropped when that poll returns.
+    Cancelled,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Engine {
+    /// An engine at time zero, with nothing to do.
+    pub fn new() -> Self {
+        Self(Rc::new(Inner {
+            now: Cell::new(Instant::START),
+            sequence: Cell::new(0),
+            events: Cell::new(0),
+            digest: Cell::new(0x9e37_79b9_7f4a_7c15),
+            timers: RefCell::default(),
+            tasks: RefCell::default(),
+            free: RefCell::default(),
+        }))
+    }
+
+    /// The present moment of the simulation.
+    pub fn now(&self) -> Instant {
+        self.0.now.get()
+    }
+
+    /// Number of timers that expired so far.
+    pub fn events(&self) -> u64 {
+        self.0.events.get()
+    }
+
+    /// A number that differs, almost surely, when any event of two runs differs.
+    pub fn digest(&self) -> u64 {
+        self.0.digest.get()
+    }
+
+    /// Mixes a fact of the simulation into the digest: who sent how much to whom, say.
+    pub fn audit(&self, fact: u64) {
+        let mixed = (self.0.digest.get() ^ fact).wrapping_mul(0x9fb2_1c65_1e98_df25);
+        self.0.digest.set(mixed ^ (mixed >> 32));
+    }
+
+    /// Calls `target.expire(token)` at the instant `at`, or now when that is past.
+    pub fn call_at(&self, at: Instant, target: Rc<dyn Expire>, token: u64) {
+        self.push(at, Action::Call(target, token));
+    }
+
+    /// Returns when the simulation has reached `deadline`.
+    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
+        Sleep { engine: self.clone(), deadline, armed: false }
+    }
+
+    /// Returns after `length`.
+    pub fn sleep(&self, length: Duration) -> Sleep {
+        self.sleep_until(self.now() + length)
+    }
+
+    /// Starts a task that belongs to `node`.
+    pub fn spawn(&self, node: u32, future: impl Future<Output = ()> + 'static) -> TaskHandle {
+        let key = self.insert(node, Box::pin(future));
+        waker::make_ready(key);
+        TaskHandle { engine: self.clone(), key }
+    }
+
+    /// Drops every task of `node` that is not running at the moment.
+    pub fn cancel_node(&self, node: u32) {
+        let mut dropped = Vec::new();
+        for (index, slot) in self.0.tasks.borrow_mut().iter_mut().enumerate() {
+            if slot.node == node && matches!(slot.state, TaskState::Waiting(_)) {
+                dropped.push(std::mem::replace(&mut slot.state, TaskState::Free));
+                slot.generation = waker::next_generation();
+                self.0.free.borrow_mut().push(index as u32);
+            }
+        }
+        // Outside the borrow: destructors may cancel or start tasks.
+        drop(dropped);
+    }
+
+    /// Runs the simulation until `program` returns. `Err` when nothing is left to do and it has
+    /// not returned: every task waits for another.
+    pub fn run<R: 'static>(
+        &self,
+        program: impl Future<Output = R> + 'static,
+    ) -> Result<R, Deadlock> {
+        let result = Rc::new(RefCell::new(None));
+        let shared = Rc::clone(&result);
+        let _root = self.spawn(u32::MAX, async move {
+            let output = program.await;
+            *shared.borrow_mut() = Some(output);
+        });
+        loop {
+            while let Some(key) = waker::take_ready() {
+                self.poll(key);
+            }
+            if let Some(output) = result.borrow_mut().take() {
+                return Ok(output);
+            }
+            if !self.expire_next() {
+                return Err(Deadlock { at: self.now() });
+            }
+        }
+    }
+
+    fn expire_next(&self) -> bool {
+        let next = self.0.timers.borrow_mut().pop();
+        let Some(timer) = next else { return false };
+        self.0.now.set(timer.at);
+        self.0.events.set(self.0.events.get() + 1);
+        self.audit(timer.at.as_ns() ^ timer.sequence.rotate_left(40));
+        match timer.action {
+            Action::Wake(waker) => waker.wake(),
+            Action::Call(target, token) => target.expire(token),
+        }
+        true
+    }
+
+    fn push(&self, at: Instant, action: Action) {
+        let sequence = self.0.sequence.get();
+        self.0.sequence.set(sequence + 1);
+        let at = at.max(self.now());
+        self.0.timers.borrow_mut().push(Timer { at, sequence, action });
+    }
+
+    fn insert(&self, node: u32, task: BoxedTask) -> TaskKey {
+        let generation = waker::next_generation();
+        let slot = Slot { generation, node, state: TaskState::Waiting(task) };
+        let mut tasks = self.0.tasks.borrow_mut();
+        let reused = self.0.free.borrow_mut().pop();
+        let index = reused.unwrap_or(tasks.len() as u32);
+        match tasks.get_mut(index as usize) {
+            Some(free) => *free = slot,
+            None => tasks.push(slot),
+        }
+        TaskKey { index, generation }
+    }
+
+    fn poll(&self, key: TaskKey) {
+        let Some(mut task) = self.begin_poll(key) else { return };
+        let waker = waker::waker_of(key);
+        let outcome = task.as_mut().poll(&mut Context::from_waker(&waker));
+        let ended = {
+            let mut tasks = self.0.tasks.borrow_mut();
+            let slot = &mut tasks[key.index as usize];
+            let cancelled = matches!(slot.state, TaskState::Cancelled);
+            if outcome == Poll::Pending && !cancelled {
+                slot.state = TaskState::Waiting(task);
+                None
+            } else {
+                slot.state = TaskState::Free;
+                slot.generation = waker::next_generation();
+                self.0.free.borrow_mut().push(key.index);
+                Some(task)
+            }
+        };
+        drop(ended);
+    }
+
+    fn begin_poll(&self, key: TaskKey) -> Option<BoxedTask> {
+        let mut tasks = self.0.tasks.borrow_mut();
+        let slot = tasks.get_mut(key.index as usize)?;
+        if slot.generation != key.generation {
+            return None;
+        }
+        match std::mem::replace(&mut slot.state, TaskState::Running) {
+            TaskState::Waiting(task) => Some(task),
+            other => {
+                slot.state = other;
+                None
+            }
+        }
+    }
+
+    fn cancel(&self, key: TaskKey) {
+        let dropped = {
+            // A task may be cancelled while the engine itself is being dropped.
+            let Ok(mut tasks) = self.0.tasks.try_borrow_mut() else { return };
+            let Some(slot) = tasks.get_mut(key.index as usize) else { return };
+            if slot.generation != key.generation {
+                return;
+            }
+            match std::mem::replace(&mut slot.state, TaskState::Free) {
+                TaskState::Waiting(task) => {
+                    slot.generation = waker::next_generation();
+                    self.0.free.borrow_mut().push(key.index);
+                    Some(task)
+                }
+                TaskState::Free => None,
+                TaskState::Running | TaskState::Cancelled => {
+                    slot.state = TaskState::Cancelled;
+                    None
+                }
+            }
+        };
+        drop(dropped);
+    }
+
+    /// Drops every task; breaks the cycle between tasks and the engine they hold.
+    pub fn shut_down(&self) {
+        loop {
+            let tasks = std::mem::take(&mut *self.0.tasks.borrow_mut());
+            self.0.free.borrow_mut().clear();
+            if tasks.is_empty() {
+                break;
+            }
+            drop(tasks);
+        }
+        let timers = std::mem::take(&mut *self.0.timers.borrow_mut());
+        drop(timers);
+    }
+}
+
+/// Cancels its task when dropped.
+pub struct TaskHandle {
+    engine: Engine,
+    key: TaskKey,
+}
+
+impl Drop for TaskHandle {
+    fn drop(&mut self) {
+        self.engine.cancel(self.key);
+    }
+}
+
+/// A wait for an instant of simulated time.
+pub struct Sleep {
+    engine: Engine,
+    deadline: Instant,
+    armed: bool,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.engine.now() >= self.deadline {
+            return Poll::Ready(());
+        }
+        if !self.armed {
+            self.engine.push(self.deadline, Action::Wake(context.waker().clone()));
+            self.armed = true;
+        }
+        Poll::Pending
+    }
+}
+
+/// Nothing can happen any more, and the program has not ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("every task of the simulation waits for another, {} ns after its start", .at.as_ns())]
+pub struct Deadlock {
+    /// When the last event happened.
+    pub at: Instant,
+}
+
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Timer {}
+
+impl PartialOrd for Timer {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timer {
+    /// The earliest timer is the greatest, because `BinaryHeap` gives the greatest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: order of time, order at equal instants, cancellation, and that a deadlock is told.
+    use super::*;
+
+    fn log() -> (Rc<RefCell<Vec<u32>>>, impl Fn(u32) + Clone) {
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let writer = Rc::clone(&seen);
+        (seen, move |n| writer.borrow_mut().push(n))
+    }
+
+    #[test]
+    fn equal_instants_keep_the_order_of_asking() {
+        let engine = Engine::new();
+        let (seen, note) = log();
+        let mut handles = Vec::new();
+        for n in 0..10 {
+            let (engine, note) = (engine.clone(), note.clone());
+            handles.push(engine.clone().spawn(0, async move {
+                engine.sleep(Duration::from_us(u64::from(n % 2))).await;
+                note(n);
+            }));
+        }
+        let own = engine.clone();
+        engine.run(async move { own.sleep(Duration::from_ms(1)).await }).unwrap();
+        assert_eq!(*seen.borrow(), [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]);
+    }
+
+    #[test]
+    fn a_dropped_task_runs_no_further() {
+        let engine = Engine::new();
+        let (seen, note) = log();
+        let own = engine.clone();
+        let task = engine.spawn(0, async move {
+            own.sleep(Duration::from_us(5)).await;
+            note(1);
+        });
+        let own = engine.clone();
+        engine
+            .run(async move {
+                own.sleep(Duration::from_us(1)).await;
+                drop(task);
+                own.sleep(Duration::from_us(9)).await;
+            })
+            .unwrap();
+        assert!(seen.borrow().is_empty());
+    }
+
+    #[test]
+    fn waiting_for_nothing_is_a_deadlock() {
+        let engine = Engine::new();
+        assert!(engine.run(std::future::pending::<()>()).is_err());
+    }
+}

@@ -1,0 +1,18 @@
+//! A machine made of models, on which the file system's own code runs.
+//!
+//! [`Engine`] moves time; [`models`] know hardware and nothing else; [`Machine`] puts nodes,
+//! processors, disks and a network together and gives each node its [`SimulatedWorld`].
+
+mod contents;
+mod device;
+mod engine;
+mod machine;
+pub mod models;
+mod turnstile;
+mod waker;
+mod world;
+
+pub use device::{DeviceConfig, LayoutKind, Mechanism, SimulatedDisk};
+pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
+pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig};
+pub use world::SimulatedWorld;

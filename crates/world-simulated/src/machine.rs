@@ -1,0 +1,394 @@
+//! The machine: nodes with processors and disks, and the network between them.
+//!
+//! Nodes are numbered from 0 in the order of [`MachineConfig::nodes`]. Each node numbers its own
+//! ends of connections from 0 and never uses a number again, so that what an old connection still
+//! brings is not taken for a new one's.
+
+use crate::device::{DeviceConfig, SimulatedDisk};
+use crate::engine::{Engine, Expire};
+use crate::models::layout::LayoutError;
+use crate::models::processor::Processor;
+use crate::models::torus::Torus;
+use crate::world::SimulatedWorld;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::{Rc, Weak};
+use std::task::Waker;
+use units::{Duration, PeerId, RegionId, Run};
+use world::payload::Kind;
+use world::{Header, Incoming, Memory, Message, NetworkError, Payload, Place};
+
+/// Everything that can be chosen about a machine.
+#[derive(Clone, Debug)]
+pub struct MachineConfig {
+    /// What each node has.
+    pub nodes: Vec<NodeConfig>,
+    /// Processor time of messages and one-sided transfers.
+    pub messages: MessageCosts,
+    /// What each disk is.
+    pub disk: DeviceConfig,
+    /// Start of every random sequence.
+    pub seed: u64,
+}
+
+/// SplitMix64's mixing step (Steele, Lea and Flood, OOPSLA 2014): a bijection that looks random.
+pub(crate) fn mix(state: u64) -> u64 {
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// What one node has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeConfig {
+    /// Disks on its one bus; none on a client.
+    pub disks: u32,
+    /// Speed of its processor: this many times …
+    pub speed: u32,
+    /// … over this, the speed of the reference processor.
+    pub reference_speed: u32,
+}
+
+/// Processor time on the reference processor that moving data costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MessageCosts {
+    /// To send a message; its data goes by DMA.
+    pub send: Duration,
+    /// To take a message from the network and wake the thread it is for.
+    pub receive: Duration,
+    /// For each memput or memget, to the node that asks for it.
+    pub one_sided: Duration,
+    /// For each 200 bytes (50 words) that a memput moves.
+    pub put_per_50_words: Duration,
+    /// For each 200 bytes (50 words) that a memget moves.
+    pub get_per_50_words: Duration,
+}
+
+impl MessageCosts {
+    pub(crate) fn put(&self, bytes: u64) -> Duration {
+        self.one_sided + per_50_words(self.put_per_50_words, bytes)
+    }
+
+    pub(crate) fn get(&self, bytes: u64) -> Duration {
+        self.one_sided + per_50_words(self.get_per_50_words, bytes)
+    }
+}
+
+fn per_50_words(cost: Duration, bytes: u64) -> Duration {
+    Duration::from_ns(cost.as_ns().saturating_mul(bytes) / 200)
+}
+
+/// Bytes of a message besides its header and data: routing, reply address, check.
+const ENVELOPE_BYTES: u64 = 16;
+
+/// A machine that moves data of kind `P`.
+pub struct Machine<P: Kind> {
+    pub(crate) engine: Engine,
+    pub(crate) costs: MessageCosts,
+    pub(crate) network: RefCell<Torus>,
+    nodes: Vec<Rc<Node<P>>>,
+    flights: RefCell<Flights<P>>,
+    own: Weak<Self>,
+}
+
+/// One node's state, as its worlds and its peers share it.
+pub(crate) struct Node<P: Kind> {
+    pub(crate) index: u32,
+    pub(crate) alive: Cell<bool>,
+    pub(crate) processor: RefCell<Processor>,
+    pub(crate) disks: Vec<SimulatedDisk<P>>,
+    pub(crate) records: RefCell<BTreeMap<u64, Vec<u8>>>,
+    pub(crate) random: Cell<u64>,
+    pub(crate) regions: RefCell<BTreeMap<RegionId, Region<P>>>,
+    regions_exposed: Cell<u64>,
+    links: RefCell<Vec<Option<Link>>>,
+    inbox: RefCell<VecDeque<Incoming<P>>>,
+    receiver: RefCell<Option<Waker>>,
+}
+
+/// One end of a connection; its number is its place among the links of its node.
+#[derive(Clone, Copy)]
+pub(crate) struct Link {
+    /// The node at the other end.
+    pub(crate) node: u32,
+    /// What that node calls this connection.
+    pub(crate) theirs: PeerId,
+}
+
+/// A memory that its node exposed.
+pub(crate) struct Region<P: Kind> {
+    pub(crate) memory: P::Memory,
+    pub(crate) peers: BTreeSet<PeerId>,
+}
+
+/// What is on its way between two nodes, by the token that the engine returns when it arrives.
+struct Flights<P> {
+    slots: Vec<Option<Flight<P>>>,
+    free: Vec<u32>,
+}
+
+struct Flight<P> {
+    to: Link,
+    arrived: bool,
+    parcel: Parcel<P>,
+}
+
+enum Parcel<P> {
+    Message(Message<P>),
+    /// The other side has ended the connection.
+    End {
+        cause: &'static str,
+    },
+}
+
+impl<P: Kind> Machine<P> {
+    /// A machine at rest at the engine's present moment.
+    ///
+    /// # Errors
+    /// When the blocks do not fit the disks.
+    pub fn new(engine: Engine, config: &MachineConfig) -> Result<Rc<Self>, LayoutError> {
+        let mut disks_before = 0;
+        let nodes = config.nodes.iter().enumerate().map(|(index, node)| {
+            let first = disks_before;
+            disks_before += node.disks;
+            Ok(Rc::new(Node::new(&engine, config, index as u32, first, *node)?))
+        });
+        let nodes: Vec<_> = nodes.collect::<Result<_, LayoutError>>()?;
+        let network = Torus::for_nodes(nodes.len() as u32);
+        Ok(Rc::new_cyclic(|own| Self {
+            engine,
+            costs: config.messages,
+            network: RefCell::new(network),
+            nodes,
+            flights: RefCell::new(Flights { slots: Vec::new(), free: Vec::new() }),
+            own: Weak::clone(own),
+        }))
+    }
+
+    /// The world of node number `node`. Panics when there is none.
+    pub fn world(self: &Rc<Self>, node: u32) -> SimulatedWorld<P> {
+        SimulatedWorld::new(Rc::clone(self), Rc::clone(&self.nodes[node as usize]))
+    }
+
+    /// How long the processor of `node` has been occupied.
+    pub fn processor_busy(&self, node: u32) -> Duration {
+        self.nodes[node as usize].processor.borrow().busy()
+    }
+
+    /// Ends `node` as a power failure would: its tasks stop where they are, its memory is gone,
+    /// and every peer learns of it. What its disks hold remains.
+    pub fn kill(&self, node: u32) {
+        let node = &self.nodes[node as usize];
+        node.alive.set(false);
+        node.regions.borrow_mut().clear();
+        node.inbox.borrow_mut().clear();
+        let links = node.links.borrow().len() as u32;
+        for link in (0..links).map(PeerId) {
+            self.end(node, link, "the node was killed");
+        }
+        self.engine.cancel_node(node.index);
+    }
+
+    pub(crate) fn node(&self, number: u32) -> Option<&Rc<Node<P>>> {
+        self.nodes.get(number as usize)
+    }
+
+    /// Ends a connection on the side of `node`; the other side learns of it after all that was
+    /// sent before.
+    pub(crate) fn end(&self, node: &Node<P>, link: PeerId, cause: &'static str) {
+        if let Some(to) = node.unlink(link) {
+            self.launch(node.index, to, ENVELOPE_BYTES, Parcel::End { cause });
+        }
+    }
+
+    /// Puts a message on the network now; it reaches `to` later, unless either side is gone then.
+    pub(crate) fn launch_message(&self, from: u32, to: Link, message: Message<P>) {
+        let body = message.body.as_ref().map_or(0, Payload::length);
+        let bytes = ENVELOPE_BYTES + message.header.len() as u64 + body;
+        self.launch(from, to, bytes, Parcel::Message(message));
+    }
+
+    fn launch(&self, from: u32, to: Link, bytes: u64, parcel: Parcel<P>) {
+        let arrival = self.deliver(from, to.node, bytes);
+        let token = self.flights.borrow_mut().insert(Flight { to, arrived: false, parcel });
+        self.engine.call_at(arrival, self.as_expire(), token);
+    }
+
+    fn take_in(&self, to: Link, parcel: Parcel<P>) {
+        let node = &self.nodes[to.node as usize];
+        let from = to.theirs;
+        if node.link(from).is_none() {
+            return;
+        }
+        match parcel {
+            Parcel::Message(message) => {
+                if let Err(cause) = node.take_message(from, message) {
+                    self.end(node, from, "it refused what was sent to its memory");
+                    node.post(Incoming::Departed { peer: from, cause });
+                }
+            }
+            Parcel::End { cause } => {
+                node.unlink(from);
+                node.post(Incoming::Departed { peer: from, cause: cause.to_owned() });
+            }
+        }
+    }
+
+    /// When the last of `bytes` sent now from one node is at the other.
+    pub(crate) fn deliver(&self, from: u32, to: u32, bytes: u64) -> units::Instant {
+        self.engine.audit(u64::from(from) << 48 ^ u64::from(to) << 32 ^ bytes);
+        self.network.borrow_mut().deliver(self.engine.now(), from, to, bytes)
+    }
+
+    fn as_expire(&self) -> Rc<dyn Expire> {
+        let own = self.own.upgrade();
+        own.expect("a machine must be alive while it runs")
+    }
+}
+
+impl<P: Kind> Expire for Machine<P> {
+    /// Something has arrived (the processor must now take it in), or has been taken in.
+    fn expire(&self, token: u64) {
+        let mut flights = self.flights.borrow_mut();
+        let Some(flight) = &mut flights.slots[token as usize] else { return };
+        let node = &self.nodes[flight.to.node as usize];
+        if !flight.arrived && node.alive.get() {
+            flight.arrived = true;
+            let taken_in =
+                node.processor.borrow_mut().occupy(self.engine.now(), self.costs.receive);
+            drop(flights);
+            self.engine.call_at(taken_in, self.as_expire(), token);
+            return;
+        }
+        let flight = flights.remove(token);
+        drop(flights);
+        if let Some(Flight { to, parcel, .. }) = flight {
+            self.take_in(to, parcel);
+        }
+    }
+}
+
+impl<P> Flights<P> {
+    fn insert(&mut self, flight: Flight<P>) -> u64 {
+        if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = Some(flight);
+            return u64::from(index);
+        }
+        self.slots.push(Some(flight));
+        self.slots.len() as u64 - 1
+    }
+
+    fn remove(&mut self, token: u64) -> Option<Flight<P>> {
+        self.free.push(token as u32);
+        self.slots[token as usize].take()
+    }
+}
+
+impl<P: Kind> Node<P> {
+    fn new(
+        engine: &Engine,
+        config: &MachineConfig,
+        index: u32,
+        first_disk: u32,
+        node: NodeConfig,
+    ) -> Result<Self, LayoutError> {
+        let random = |disk: u32| mix(config.seed ^ mix(u64::from(disk) + 1));
+        let disks =
+            SimulatedDisk::on_one_bus(engine, &config.disk, first_disk, node.disks, random)?;
+        Ok(Self {
+            index,
+            alive: Cell::new(true),
+            processor: RefCell::new(Processor::new(node.speed, node.reference_speed)),
+            disks,
+            records: RefCell::default(),
+            random: Cell::new(mix(config.seed.wrapping_add(mix(u64::from(index))))),
+            regions: RefCell::default(),
+            regions_exposed: Cell::new(0),
+            links: RefCell::default(),
+            inbox: RefCell::default(),
+            receiver: RefCell::default(),
+        })
+    }
+
+    /// A name that no region of this node ever had.
+    pub(crate) fn next_region(&self) -> RegionId {
+        let region = self.regions_exposed.get();
+        self.regions_exposed.set(region + 1);
+        RegionId(region)
+    }
+
+    /// Connects two nodes; returns what each calls the connection.
+    pub(crate) fn connect(&self, other: &Self) -> (PeerId, PeerId) {
+        let (mut own, mut theirs) = (self.links.borrow_mut(), other.links.borrow_mut());
+        let (here, there) = (PeerId(own.len() as u32), PeerId(theirs.len() as u32));
+        own.push(Some(Link { node: other.index, theirs: there }));
+        theirs.push(Some(Link { node: self.index, theirs: here }));
+        (here, there)
+    }
+
+    /// The other end of a connection, unless it has ended on this side.
+    pub(crate) fn link(&self, peer: PeerId) -> Option<Link> {
+        self.links.borrow().get(peer.0 as usize).copied().flatten()
+    }
+
+    fn unlink(&self, peer: PeerId) -> Option<Link> {
+        self.links.borrow_mut().get_mut(peer.0 as usize)?.take()
+    }
+
+    /// Adds to what the node's program will receive.
+    pub(crate) fn post(&self, incoming: Incoming<P>) {
+        self.inbox.borrow_mut().push_back(incoming);
+        let waiting = self.receiver.borrow_mut().take();
+        if let Some(waker) = waiting {
+            waker.wake();
+        }
+    }
+
+    /// The next thing to receive, or a promise to wake `waker` when there is one.
+    pub(crate) fn take(&self, waker: &Waker) -> Option<Incoming<P>> {
+        let next = self.inbox.borrow_mut().pop_front();
+        if next.is_none() {
+            *self.receiver.borrow_mut() = Some(waker.clone());
+        }
+        next
+    }
+
+    /// Hands a message to the program, its body in its place; says why it cannot go there.
+    fn take_message(&self, from: PeerId, message: Message<P>) -> Result<(), String> {
+        let Message { header, mut body, place } = message;
+        if let (Some(place), Some(payload)) = (place, &body) {
+            self.place(from, place, payload)?;
+        }
+        if place.is_some() {
+            body = None;
+        }
+        self.post(Incoming::Message { from, header, body });
+        Ok(())
+    }
+
+    fn place(&self, from: PeerId, place: Place, payload: &P) -> Result<(), String> {
+        let regions = self.regions.borrow();
+        let region = regions.get(&place.region).filter(|region| region.peers.contains(&from));
+        let region = region.ok_or_else(|| format!("it wrote to {}, not exposed", place.region))?;
+        let run = Run::contiguous(place.offset, payload.length());
+        if run.checked_end().is_none_or(|end| end > region.memory.length()) {
+            return Err(format!("it wrote outside {}", place.region));
+        }
+        region.memory.scatter(&[run], payload);
+        Ok(())
+    }
+}
+
+/// The error of an operation on a peer that is not connected.
+pub(crate) fn departed(peer: PeerId) -> NetworkError {
+    NetworkError::Departed { peer, cause: "it is not connected".to_owned() }
+}
+
+/// Refuses a header over the limit on the side of its sender.
+pub(crate) fn check_header(header: &Header) -> Result<(), NetworkError> {
+    if header.len() > world::HEADER_BYTES_MAX {
+        let (bytes, bytes_max) = (header.len() as u64, world::HEADER_BYTES_MAX as u64);
+        return Err(NetworkError::TooLarge { what: "header", bytes, bytes_max });
+    }
+    Ok(())
+}

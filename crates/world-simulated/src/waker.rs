@@ -1,0 +1,70 @@
+//! Wakers that are a task's number: no allocation, no reference count.
+//!
+//! Invariants: a key is never given to two tasks of one thread (generations come from one counter
+//! of the thread), so a wake that comes late wakes nobody. A wake from another thread than the
+//! engine's is lost, which no simulated program can cause: nothing in a world is `Send`.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+/// Which task: its place in the engine's table and the generation of that place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TaskKey {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+thread_local! {
+    static READY: RefCell<VecDeque<u64>> = const { RefCell::new(VecDeque::new()) };
+    static GENERATION: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A generation that no task of this thread had before (in the last 2^32).
+pub(crate) fn next_generation() -> u32 {
+    GENERATION.with(|last| {
+        last.set(last.get().wrapping_add(1));
+        last.get()
+    })
+}
+
+/// Puts a task at the end of the queue of those to poll.
+pub(crate) fn make_ready(key: TaskKey) {
+    push(pack(key));
+}
+
+/// The next task to poll.
+pub(crate) fn take_ready() -> Option<TaskKey> {
+    READY.with(|ready| ready.borrow_mut().pop_front()).map(unpack)
+}
+
+fn push(packed: u64) {
+    // During the destruction of the thread there is nobody left to wake.
+    let _ = READY.try_with(|ready| ready.borrow_mut().push_back(packed));
+}
+
+fn pack(key: TaskKey) -> u64 {
+    u64::from(key.generation) << 32 | u64::from(key.index)
+}
+
+fn unpack(packed: u64) -> TaskKey {
+    TaskKey { index: packed as u32, generation: (packed >> 32) as u32 }
+}
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(
+    |data| RawWaker::new(data, &VTABLE),
+    |data| push(data as u64),
+    |data| push(data as u64),
+    |_| {},
+);
+
+const _: () = assert!(size_of::<*const ()>() == 8, "a task key must fit in a pointer");
+
+/// The waker of a task.
+#[allow(unsafe_code)]
+pub(crate) fn waker_of(key: TaskKey) -> Waker {
+    let data = std::ptr::without_provenance(pack(key) as usize);
+    // SAFETY: the data is a number that is never followed as a pointer; every function of the
+    // table is free of memory effects beyond a thread-local queue, from any thread.
+    unsafe { Waker::from_raw(RawWaker::new(data, &VTABLE)) }
+}

@@ -1,0 +1,251 @@
+//! One node's view of the machine: what its program may ask for.
+
+use crate::device::SimulatedDisk;
+use crate::engine::{Sleep, TaskHandle};
+use crate::machine::{Link, Machine, Node, Region, check_header, departed, mix};
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::task::Poll;
+use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run};
+use world::payload::Kind;
+use world::{
+    Address, Clock, Disks, Incoming, Memory, Message, Network, NetworkError, OneSided, Payloads,
+    Processor, Randomness, Records, RecordsError, Tasks, TransferError,
+};
+
+/// The world of one simulated node; clones are handles to the same node.
+pub struct SimulatedWorld<P: Kind> {
+    machine: Rc<Machine<P>>,
+    node: Rc<Node<P>>,
+}
+
+impl<P: Kind> Clone for SimulatedWorld<P> {
+    fn clone(&self) -> Self {
+        Self { machine: Rc::clone(&self.machine), node: Rc::clone(&self.node) }
+    }
+}
+
+impl<P: Kind> SimulatedWorld<P> {
+    pub(crate) fn new(machine: Rc<Machine<P>>, node: Rc<Node<P>>) -> Self {
+        Self { machine, node }
+    }
+
+    /// The number of this node.
+    pub fn node(&self) -> u32 {
+        self.node.index
+    }
+
+    fn occupy(&self, cost: Duration) -> Sleep {
+        let engine = &self.machine.engine;
+        engine.sleep_until(self.node.processor.borrow_mut().occupy(engine.now(), cost))
+    }
+
+    /// The other end of a connection that has not ended, as far as this side knows or could know.
+    fn link(&self, peer: PeerId) -> Result<(Link, &Rc<Node<P>>), NetworkError> {
+        let found = self.node.link(peer).and_then(|link| {
+            let node = self.machine.node(link.node).filter(|node| node.alive.get())?;
+            Some((link, node))
+        });
+        found.ok_or_else(|| departed(peer))
+    }
+
+    /// Does `act` with the peer's node and its exposed memory, after checking that the pieces lie
+    /// in it.
+    fn with_region<R>(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+        pieces: &[PieceRun],
+        act: impl FnOnce(u32, &P::Memory) -> R,
+    ) -> Result<R, TransferError> {
+        let gone = |_| TransferError::Departed { peer, cause: "it is not connected".to_owned() };
+        let (link, node) = self.link(peer).map_err(gone)?;
+        node.link(link.theirs).ok_or(departed(peer)).map_err(gone)?;
+        let outside =
+            |cause: &str| TransferError::OutOfRegion { peer, region, cause: cause.to_owned() };
+        let regions = node.regions.borrow();
+        let exposed = regions.get(&region);
+        let exposed = exposed.filter(|exposed| exposed.peers.contains(&link.theirs));
+        let memory = &exposed.ok_or_else(|| outside("no such region is exposed"))?.memory;
+        let inside = |piece: &PieceRun| {
+            piece.memory_side().checked_end().is_some_and(|end| end <= memory.length())
+        };
+        if !pieces.iter().all(inside) {
+            return Err(outside("the pieces leave the region"));
+        }
+        Ok(act(link.node, memory))
+    }
+}
+
+/// What a header or an acknowledgement of a one-sided transfer weighs on the network, in bytes.
+const ONE_SIDED_HEADER_BYTES: u64 = 16;
+
+impl<P: Kind> Clock for SimulatedWorld<P> {
+    fn now(&self) -> Instant {
+        self.machine.engine.now()
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + 'static {
+        self.machine.engine.sleep_until(deadline)
+    }
+}
+
+impl<P: Kind> Tasks for SimulatedWorld<P> {
+    type Task = TaskHandle;
+
+    fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskHandle {
+        self.machine.engine.spawn(self.node.index, future)
+    }
+}
+
+impl<P: Kind> Processor for SimulatedWorld<P> {
+    fn compute(&self, cost: Duration) -> impl Future<Output = ()> + 'static {
+        self.occupy(cost)
+    }
+}
+
+impl<P: Kind> Randomness for SimulatedWorld<P> {
+    fn random(&self) -> u64 {
+        let state = self.node.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.node.random.set(state);
+        mix(state)
+    }
+}
+
+impl<P: Kind> Payloads for SimulatedWorld<P> {
+    type Payload = P;
+    type Memory = P::Memory;
+
+    fn memory(&self, length: u64) -> P::Memory {
+        P::memory(length)
+    }
+
+    fn thaw(&self, payload: P) -> P::Memory {
+        payload.thaw()
+    }
+}
+
+impl<P: Kind> Disks for SimulatedWorld<P> {
+    type Disk = SimulatedDisk<P>;
+
+    fn disks(&self) -> &[SimulatedDisk<P>] {
+        &self.node.disks
+    }
+}
+
+impl<P: Kind> Records for SimulatedWorld<P> {
+    async fn records(&self) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
+        let records = self.node.records.borrow();
+        Ok(records.iter().map(|(&key, value)| (key, value.clone())).collect())
+    }
+
+    async fn record_put(&self, key: u64, value: Vec<u8>) -> Result<(), RecordsError> {
+        self.node.records.borrow_mut().insert(key, value);
+        Ok(())
+    }
+
+    async fn record_delete(&self, key: u64) -> Result<(), RecordsError> {
+        self.node.records.borrow_mut().remove(&key);
+        Ok(())
+    }
+}
+
+impl<P: Kind> Network for SimulatedWorld<P> {
+    fn address(&self) -> Address {
+        Address(format!("node:{}", self.node.index))
+    }
+
+    async fn connect(&self, to: &Address) -> Result<PeerId, NetworkError> {
+        let number = to.0.strip_prefix("node:").and_then(|number| number.parse().ok());
+        let number = number.filter(|number| *number != self.node.index);
+        let node = number.and_then(|number| self.machine.node(number));
+        let Some(node) = node.filter(|node| node.alive.get()) else {
+            let cause = "there is no such node".to_owned();
+            return Err(NetworkError::Unreachable { address: to.clone(), cause });
+        };
+        Ok(self.node.connect(node).0)
+    }
+
+    async fn send(&self, to: PeerId, message: Message<P>) -> Result<(), NetworkError> {
+        check_header(&message.header)?;
+        self.link(to)?;
+        self.occupy(self.machine.costs.send).await;
+        let (link, _) = self.link(to)?;
+        self.machine.launch_message(self.node.index, link, message);
+        Ok(())
+    }
+
+    async fn receive(&self) -> Incoming<P> {
+        poll_fn(|context| match self.node.take(context.waker()) {
+            Some(incoming) => Poll::Ready(incoming),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    fn disconnect(&self, peer: PeerId) {
+        self.machine.end(&self.node, peer, "it disconnected");
+    }
+}
+
+impl<P: Kind> OneSided for SimulatedWorld<P> {
+    async fn expose(&self, memory: &P::Memory, peers: &[PeerId]) -> Result<RegionId, NetworkError> {
+        for &peer in peers {
+            self.link(peer)?;
+        }
+        let region = self.node.next_region();
+        let peers = peers.iter().copied().collect();
+        let exposed = Region { memory: memory.clone(), peers };
+        self.node.regions.borrow_mut().insert(region, exposed);
+        Ok(region)
+    }
+
+    async fn withdraw(&self, region: RegionId) {
+        self.node.regions.borrow_mut().remove(&region);
+    }
+
+    async fn put(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+        pieces: &[PieceRun],
+        source: &P,
+    ) -> Result<(), TransferError> {
+        let other = self.with_region(peer, region, pieces, |node, _| node)?;
+        let bytes = pieces.iter().map(|piece| piece.bytes()).sum();
+        self.occupy(self.machine.costs.put(bytes)).await;
+        let (own, engine) = (self.node.index, &self.machine.engine);
+        let arrival = self.machine.deliver(own, other, bytes + ONE_SIDED_HEADER_BYTES);
+        engine.sleep_until(arrival).await;
+        let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
+        let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
+        let gathered = source.gather(&file_side);
+        self.with_region(peer, region, pieces, |_, memory| {
+            memory.scatter(&memory_side, &gathered)
+        })?;
+        engine.sleep_until(self.machine.deliver(other, own, ONE_SIDED_HEADER_BYTES)).await;
+        Ok(())
+    }
+
+    async fn get(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+        pieces: &[PieceRun],
+        target: &P::Memory,
+    ) -> Result<(), TransferError> {
+        let other = self.with_region(peer, region, pieces, |node, _| node)?;
+        let bytes = pieces.iter().map(|piece| piece.bytes()).sum();
+        self.occupy(self.machine.costs.get(bytes)).await;
+        let (own, engine) = (self.node.index, &self.machine.engine);
+        engine.sleep_until(self.machine.deliver(own, other, ONE_SIDED_HEADER_BYTES)).await;
+        let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
+        let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
+        let gathered =
+            self.with_region(peer, region, pieces, |_, memory| memory.gather(&memory_side))?;
+        let arrival = self.machine.deliver(other, own, bytes + ONE_SIDED_HEADER_BYTES);
+        engine.sleep_until(arrival).await;
+        target.scatter(&file_side, &gathered);
+        Ok(())
+    }
+}

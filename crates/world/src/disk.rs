@@ -1,0 +1,90 @@
+//! Disks that hold objects: sparse sequences of bytes with a number for a name.
+
+use crate::{Payload, Payloads};
+use std::future::Future;
+use thiserror::Error;
+use units::FileId;
+
+/// One storage device, or one directory that stands for one.
+///
+/// A disk holds one object for each file that has blocks on it. An object is sparse: bytes never
+/// written read as zeros. Requests to one disk are served in the order of their calls.
+pub trait Disk: Clone + 'static {
+    /// What is read and written.
+    type Payload: Payload;
+
+    /// Where the byte `offset` of `object` lies, as a number to sort by: the disk moves least when
+    /// it serves ascending addresses.
+    fn address(&self, object: FileId, offset: u64) -> u64;
+
+    /// Reads `length` bytes at `offset`.
+    fn read(
+        &self,
+        object: FileId,
+        offset: u64,
+        length: u64,
+    ) -> impl Future<Output = Result<Self::Payload, DiskError>>;
+
+    /// Writes `payload` at `offset`. On return later reads see it; it is on stable storage only
+    /// after [`Disk::sync`].
+    fn write(
+        &self,
+        object: FileId,
+        offset: u64,
+        payload: Self::Payload,
+    ) -> impl Future<Output = Result<(), DiskError>>;
+
+    /// Returns when every write to `object` that returned before is on stable storage.
+    fn sync(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
+
+    /// Forgets the object and frees its space; succeeds when there is none.
+    fn remove(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
+
+    /// How much the disk holds.
+    fn space(&self) -> impl Future<Output = Result<Space, DiskError>>;
+}
+
+/// Room on a disk, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// All there is.
+    pub capacity_bytes: u64,
+    /// Not yet used.
+    pub free_bytes: u64,
+}
+
+/// The disks of this node.
+pub trait Disks: Payloads {
+    /// A handle to one of them.
+    type Disk: Disk<Payload = Self::Payload>;
+
+    /// All of them; `DiskId(i)` is number `i`. Empty on a client.
+    fn disks(&self) -> &[Self::Disk];
+}
+
+/// Why a disk did not do as asked.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum DiskError {
+    /// The disk is full.
+    #[error("no space left on {disk}")]
+    NoSpace {
+        /// Which disk, as its owner names it.
+        disk: String,
+    },
+    /// The disk, or the directory that stands for it, is no longer there.
+    #[error("{disk} has vanished")]
+    Vanished {
+        /// Which disk.
+        disk: String,
+    },
+    /// The device reported an error.
+    #[error("{disk} failed to {operation}: {cause}")]
+    Failed {
+        /// Which disk.
+        disk: String,
+        /// What was attempted, with object and range.
+        operation: String,
+        /// What the device or system said.
+        cause: String,
+    },
+}

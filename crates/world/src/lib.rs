@@ -1,0 +1,44 @@
+//! What a program may ask of its machine.
+//!
+//! A *world* is the machine under one node (one server or one client): a simulated one made of
+//! models, or a real one made of Linux. Programs in `filesystem` are written once against the
+//! small capability traits here and never learn which world they run in. [`conformance`] is the
+//! suite that every world must pass.
+//!
+//! Invariants of every world: it is single-threaded (nothing here is `Send`), it owns all time,
+//! randomness, tasks and I/O, and a future that is dropped has no further effect on the caller's
+//! data, except one-sided transfers already under way, which may still land in their region until
+//! it is withdrawn.
+
+pub mod conformance;
+mod disk;
+mod memory;
+mod network;
+mod one_sided;
+pub mod payload;
+mod records;
+mod scope;
+mod tasks;
+
+pub use disk::{Disk, DiskError, Disks, Space};
+pub use memory::{Memory, Payload, Payloads};
+pub use network::{
+    Address, HEADER_BYTES_MAX, Header, Incoming, Message, Network, NetworkError, Place,
+};
+pub use one_sided::{OneSided, TransferError};
+pub use records::{Records, RecordsError};
+pub use scope::Scope;
+pub use tasks::{Clock, Processor, Randomness, Tasks};
+
+/// Everything at once: the one bound that programs write.
+///
+/// A value is a cheap handle to one node; clones are handles to the same node.
+pub trait World:
+    Clock + Tasks + Processor + Randomness + Disks + Records + Network + OneSided + Clone
+{
+}
+
+impl<W> World for W where
+    W: Clock + Tasks + Processor + Randomness + Disks + Records + Network + OneSided + Clone
+{
+}

@@ -1,0 +1,115 @@
+//! Scopes: tasks that end together.
+//!
+//! Invariants: a task never outlives its scope; when one task fails, its siblings are cancelled
+//! before anyone is told; a cancelled task runs no further line.
+
+use crate::Tasks;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+/// Some tasks of one node that fail and end together. Dropping it cancels them all.
+///
+/// `E` is the error of its tasks.
+pub struct Scope<W: Tasks, E: 'static> {
+    world: W,
+    state: Rc<RefCell<State<W::Task, E>>>,
+}
+
+struct State<T, E> {
+    next: u64,
+    tasks: BTreeMap<u64, T>,
+    failure: Option<E>,
+    closed: bool,
+    waiting: Option<Waker>,
+}
+
+impl<W: Tasks, E: 'static> Scope<W, E> {
+    /// An empty scope on the node of `world`.
+    pub fn new(world: W) -> Self {
+        let state =
+            State { next: 0, tasks: BTreeMap::new(), failure: None, closed: false, waiting: None };
+        Self { world, state: Rc::new(RefCell::new(state)) }
+    }
+
+    /// Starts a task in the scope. After a failure nothing starts any more.
+    pub fn spawn(&self, future: impl Future<Output = Result<(), E>> + 'static) {
+        let id = {
+            let mut state = self.state.borrow_mut();
+            if state.closed {
+                return;
+            }
+            state.next += 1;
+            state.next
+        };
+        let shared = Rc::clone(&self.state);
+        let task = self.world.spawn(async move {
+            let outcome = future.await;
+            end_task(&shared, id, outcome);
+        });
+        self.state.borrow_mut().tasks.insert(id, task);
+    }
+
+    /// Number of tasks that have not ended.
+    pub fn running(&self) -> usize {
+        self.state.borrow().tasks.len()
+    }
+
+    /// Cancels every task at once. The scope can be used again afterwards.
+    pub fn cancel(&self) {
+        let tasks = std::mem::take(&mut self.state.borrow_mut().tasks);
+        drop(tasks);
+        wake(&self.state);
+    }
+
+    /// Waits until no task runs. Returns the first failure, if any, after cancelling the rest.
+    /// One caller at a time may wait.
+    pub async fn finished(&self) -> Result<(), E> {
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if let Some(failure) = state.failure.take() {
+                return Poll::Ready(Err(failure));
+            }
+            if state.tasks.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            state.waiting = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl<W: Tasks, E> Drop for Scope<W, E> {
+    fn drop(&mut self) {
+        self.state.borrow_mut().closed = true;
+        self.cancel();
+    }
+}
+
+fn end_task<T, E>(state: &RefCell<State<T, E>>, id: u64, outcome: Result<(), E>) {
+    let ended = match outcome {
+        Ok(()) => {
+            let own = state.borrow_mut().tasks.remove(&id);
+            own.into_iter().collect()
+        }
+        Err(error) => {
+            let mut state = state.borrow_mut();
+            state.closed = true;
+            state.failure.get_or_insert(error);
+            std::mem::take(&mut state.tasks).into_values().collect::<Vec<_>>()
+        }
+    };
+    // Outside the borrow: dropping a sibling runs its destructors, which may use the scope.
+    drop(ended);
+    wake(state);
+}
+
+fn wake<T, E>(state: &RefCell<State<T, E>>) {
+    let waiting = state.borrow_mut().waiting.take();
+    if let Some(waker) = waiting {
+        waker.wake();
+    }
+}

@@ -1,0 +1,50 @@
+//! Developer commands of the workspace, run as `cargo x <command>`.
+
+mod check;
+mod steps;
+mod suite;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Developer commands of Unisono.
+
+usage: cargo x <command>
+
+  check   everything that must hold before a commit: format, clippy, tidy, unit tests
+  test    every test, optimised, with one closing line; further arguments go to cargo test
+  tidy    the rules of the tree: crate edges, file rules, links
+  help    this list
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_else(|| "help".to_owned());
+    let rest: Vec<String> = arguments.collect();
+    let root = root();
+    let succeeded = match (command.as_str(), rest.as_slice()) {
+        ("check", []) => check::run(&root),
+        ("test", _) => suite::run(&root, &rest),
+        ("tidy", []) => tidy::run(&root),
+        ("help" | "--help" | "-h", _) => {
+            print!("{HELP}");
+            true
+        }
+        ("check" | "tidy", _) => refuse(&format!("`{command}` takes no arguments")),
+        _ => refuse(&format!("there is no command `{command}`")),
+    };
+    if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn refuse(cause: &str) -> bool {
+    eprintln!("error: nothing was done\ncause: {cause}\nhelp:  `cargo x help` lists the commands");
+    false
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}

@@ -1,0 +1,57 @@
+//! `cargo x tidy`: rules of the tree that no compiler checks, one file a rule.
+//!
+//! Every rule is a pure function from the tree to findings, so that its tests can prove that it
+//! can fail. A finding says where, what is wrong, and what to do.
+
+mod core_std;
+mod crate_edges;
+mod decisions;
+mod header;
+mod large_files;
+mod length;
+mod links;
+mod machine_paths;
+mod metadata;
+mod tree;
+mod unfinished;
+mod unsafe_code;
+mod unwrap;
+mod width;
+
+use std::path::Path;
+use tree::{Finding, Tree};
+
+/// The rules about files.
+const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
+    core_std::check,
+    decisions::check,
+    header::check,
+    large_files::check,
+    length::check,
+    links::check,
+    machine_paths::check,
+    unfinished::check,
+    unsafe_code::check,
+    unwrap::check,
+    width::check,
+];
+
+/// Checks the tree at `root`; prints what it finds and returns false when there is anything.
+pub(crate) fn run(root: &Path) -> bool {
+    let read = Tree::read(root).and_then(|tree| Ok((metadata::read(root)?, tree)));
+    let (packages, tree) = match read {
+        Ok(read) => read,
+        Err(cause) => {
+            eprintln!("error: tidy cannot see the tree\ncause: {cause}\nhelp:  mend that first");
+            return false;
+        }
+    };
+    let mut findings: Vec<Finding> = FILE_RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    findings.extend(crate_edges::check(&packages, &tree));
+    findings.sort();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!("tidy: {} files, {} findings", tree.files.len(), findings.len());
+    findings.is_empty()
+}
