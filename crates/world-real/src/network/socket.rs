@@ -1,18 +1,28 @@
 //! A connected stream socket of either family, read and written without copies in between.
 //!
 //! Invariant: the only place that reads from and writes to sockets.
+//!
+//! The event loop watches a socket for room only while a write waits for it. A Unix socket reports
+//! room whenever the peer takes something, and would wake whoever waits for an answer once more
+//! for each request: a third of the time of small requests.
 #![allow(unsafe_code)]
 
 use crate::memory::Filling;
+use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Lets the event loop watch `descriptor`.
+/// Lets the event loop watch `descriptor` for what can be read from it.
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    watch_for(descriptor, Interest::READABLE)
+}
+
+fn watch_for(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` names the same open descriptor until it is dropped.
-    Ok(unsafe { AsyncFd::register(descriptor) }?)
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, interest) }?)
 }
 
 /// One end of a stream.
@@ -100,19 +110,20 @@ impl Socket {
     /// Waits until there is room, and writes some of `parts`. Returns how many bytes.
     pub(crate) async fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         loop {
-            let mut ready = self.0.writable().await?;
-            let outcome = ready.try_io(|socket| {
-                let mut nothing = SendAncillaryBuffer::default();
-                // A closed peer is an error to report, not a signal that ends the process.
-                let flags = SendFlags::NOSIGNAL;
-                Ok(rustix::net::sendmsg(socket.get_ref(), parts, &mut nothing, flags)?)
-            });
-            match outcome {
-                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(result) => return result,
-                Err(_would_block) => {}
+            let mut nothing = SendAncillaryBuffer::default();
+            // A closed peer is an error to report, not a signal that ends the process.
+            let flags = SendFlags::NOSIGNAL;
+            match rustix::net::sendmsg(self.inner(), parts, &mut nothing, flags) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.room().await?,
+                result => return Ok(result?),
             }
         }
+    }
+
+    async fn room(&self) -> io::Result<()> {
+        let waiting = watch_for(self.inner().try_clone()?, Interest::WRITABLE)?;
+        waiting.writable().await.map(|_| ())
     }
 
     /// Writes all of `bytes`.
