@@ -1,21 +1,22 @@
 //! A disk device: a queue, a model of the mechanism, a share of a bus, and what it remembers.
 //!
 //! The steps of one request are those of the SCSI bus: the command goes over the bus, the disk
-//! disconnects, works, reconnects, and the data goes over the bus. Requests to one device are
-//! served one at a time in the order of their calls.
+//! disconnects, works, reconnects, and the data goes over the bus. Where there is no bus, only the
+//! work is left. Requests to one device are served in the order of their calls, as many at once as
+//! its model takes.
 
 use crate::contents::Contents;
 use crate::engine::Engine;
-use crate::models::hp97560::{AfterBurst, Hp97560};
-use crate::models::ideal::IdealDisk;
+use crate::mechanism::Mechanism;
+use crate::models::bus::Bus;
+use crate::models::disk_model::{Command, DiskModel, Step};
 use crate::models::layout::{DiskShape, Layout, LayoutError, Placement};
-use crate::models::scsi_bus::ScsiBus;
 use crate::turnstile::Turnstile;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
-use units::{Duration, FileId, Instant};
+use units::FileId;
 use world::payload::Kind;
 use world::{Disk, DiskError, Space};
 
@@ -43,20 +44,6 @@ pub enum LayoutKind {
     RandomTracks,
 }
 
-/// What moves the data of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mechanism {
-    /// The HP 97560 of the papers, on a SCSI bus.
-    Hp97560,
-    /// A disk that knows only a latency and a rate, on no bus, of any capacity.
-    Ideal {
-        /// Time before the first byte.
-        latency: Duration,
-        /// Rate from then on.
-        bytes_per_second: u64,
-    },
-}
-
 /// A handle to one disk; clones are handles to the same one.
 pub struct SimulatedDisk<P: Kind>(Rc<Device<P>>);
 
@@ -66,19 +53,13 @@ struct Device<P: Kind> {
     slot_bytes: u64,
     layout: Layout,
     shape: DiskShape,
-    queue: Turnstile,
-    bus: Rc<RefCell<ScsiBus>>,
-    state: RefCell<State<P>>,
-}
-
-struct State<P> {
-    mechanism: MechanismState,
-    objects: BTreeMap<FileId, Object<P>>,
-}
-
-enum MechanismState {
-    Hp97560(Box<Hp97560>),
-    Ideal(IdealDisk),
+    sector_bytes: u64,
+    /// Where requests wait for their turn; none where the disk takes all at once.
+    queue: Option<Turnstile>,
+    /// Shared with the other disks of the node.
+    bus: Option<Rc<RefCell<Bus>>>,
+    model: RefCell<Box<dyn DiskModel>>,
+    objects: RefCell<BTreeMap<FileId, Object<P>>>,
 }
 
 struct Object<P> {
@@ -95,9 +76,6 @@ impl<P: Kind> Clone for SimulatedDisk<P> {
     }
 }
 
-/// Sectors of a disk that has no end.
-const ENDLESS_SECTORS: u64 = u64::MAX >> 16;
-
 impl<P: Kind> SimulatedDisk<P> {
     /// `count` disks on one bus, numbered from `first` over the whole machine. `random` gives a
     /// number that differs from disk to disk.
@@ -108,8 +86,8 @@ impl<P: Kind> SimulatedDisk<P> {
         count: u32,
         random: impl Fn(u32) -> u64,
     ) -> Result<Vec<Self>, LayoutError> {
-        let bus = Rc::new(RefCell::new(ScsiBus::new()));
-        let disk = |number| Device::new(engine, config, number, random(number), Rc::clone(&bus));
+        let bus = config.mechanism.bus().map(|spec| Rc::new(RefCell::new(Bus::new(spec))));
+        let disk = |number| Device::new(engine, config, number, random(number), bus.clone());
         (first..first + count).map(|number| Ok(Self(Rc::new(disk(number)?)))).collect()
     }
 }
@@ -120,42 +98,33 @@ impl<P: Kind> Device<P> {
         config: &DeviceConfig,
         number: u32,
         random: u64,
-        bus: Rc<RefCell<ScsiBus>>,
+        bus: Option<Rc<RefCell<Bus>>>,
     ) -> Result<Self, LayoutError> {
-        let (mechanism, capacity_sectors) = match config.mechanism {
-            Mechanism::Hp97560 => {
-                let angle = if config.random_angle { random } else { 0 };
-                let angle = Duration::from_ns(angle % Hp97560::REVOLUTION.as_ns());
-                let state = MechanismState::Hp97560(Box::new(Hp97560::new(angle)));
-                (state, Hp97560::CAPACITY_SECTORS)
-            }
-            Mechanism::Ideal { latency, bytes_per_second } => {
-                let state = MechanismState::Ideal(IdealDisk::new(latency, bytes_per_second));
-                (state, ENDLESS_SECTORS)
-            }
-        };
+        let angle = if config.random_angle { random } else { 0 };
+        let model = config.mechanism.build(angle);
         let layout = match config.layout {
             LayoutKind::Contiguous => Layout::Contiguous,
             LayoutKind::RandomBlocks => Layout::RandomBlocks { seed: random },
             LayoutKind::RandomTracks => Layout::RandomTracks { seed: random },
         };
-        let shape = DiskShape { track_sectors: Hp97560::TRACK_SECTORS, capacity_sectors };
         let device = Self {
             engine: engine.clone(),
             number,
             slot_bytes: config.slot_bytes,
             layout,
-            shape,
-            queue: Turnstile::default(),
+            shape: model.shape(),
+            sector_bytes: model.sector_bytes(),
+            queue: model.commands_max().map(|_| Turnstile::default()),
             bus,
-            state: RefCell::new(State { mechanism, objects: BTreeMap::new() }),
+            model: RefCell::new(model),
+            objects: RefCell::default(),
         };
         device.place(0)?;
         Ok(device)
     }
 
     fn place(&self, first_slot: u64) -> Result<Placement, LayoutError> {
-        let block_sectors = self.slot_bytes.div_ceil(Hp97560::SECTOR_BYTES);
+        let block_sectors = self.slot_bytes.div_ceil(self.sector_bytes);
         Placement::new(self.layout, self.shape, block_sectors, first_slot)
     }
 
@@ -165,7 +134,7 @@ impl<P: Kind> Device<P> {
 
     /// Does `act` with the object, which begins after all slots in use if it is new.
     fn with_object<R>(&self, file: FileId, act: impl FnOnce(&mut Object<P>) -> R) -> R {
-        let objects = &mut self.state.borrow_mut().objects;
+        let objects = &mut *self.objects.borrow_mut();
         if let Some(object) = objects.get_mut(&file) {
             return act(object);
         }
@@ -177,7 +146,7 @@ impl<P: Kind> Device<P> {
         act(objects.entry(file).or_insert(object))
     }
 
-    /// The sectors of each slot that the bytes touch, in order.
+    /// The sectors that the bytes touch, as few runs as they make, in the order of the bytes.
     fn sectors(
         &self,
         file: FileId,
@@ -186,56 +155,49 @@ impl<P: Kind> Device<P> {
     ) -> Result<Vec<Range<u64>>, LayoutError> {
         let slots = offset / self.slot_bytes..(offset + length).div_ceil(self.slot_bytes);
         self.with_object(file, |object| {
-            let ranges = slots.clone().map(|slot| {
+            let mut runs: Vec<Range<u64>> = Vec::new();
+            for slot in slots.clone() {
                 let first = object.placement.first_sector(slot)?;
                 let from = offset.max(slot * self.slot_bytes) % self.slot_bytes;
                 let to = (offset + length).min((slot + 1) * self.slot_bytes);
                 let to = to - slot * self.slot_bytes;
-                let start = from / Hp97560::SECTOR_BYTES;
-                Ok(first + start..first + to.div_ceil(Hp97560::SECTOR_BYTES))
-            });
-            let ranges = ranges.collect::<Result<Vec<_>, LayoutError>>()?;
+                let start = first + from / self.sector_bytes;
+                let end = first + to.div_ceil(self.sector_bytes);
+                match runs.last_mut() {
+                    Some(run) if run.end == start => run.end = end,
+                    _ => runs.push(start..end),
+                }
+            }
             object.slots = object.slots.max(slots.end);
-            Ok(ranges)
+            Ok(runs)
         })
     }
 
-    /// Moves the data of one request over the bus in the bursts that the disk asks for.
-    async fn serve_hp97560(&self, sectors: Range<u64>, reads: bool) -> Result<(), DiskError> {
+    /// Carries out one command: sends it, and moves its data in the bursts that the disk asks for.
+    async fn carry_out(&self, command: Command) -> Result<(), DiskError> {
         let engine = &self.engine;
-        let arrived = self.bus.borrow_mut().command(engine.now());
-        engine.sleep_until(arrived).await;
+        if let Some(bus) = &self.bus {
+            let arrived = bus.borrow_mut().command(engine.now());
+            engine.sleep_until(arrived).await;
+        }
         let _command = Abandon { device: self };
-        let mut burst_from = self.with_hp97560(|disk| {
-            let begun = match reads {
-                true => disk.read(engine.now(), sectors),
-                false => disk.write(engine.now(), sectors),
-            };
-            begun.map_err(|error| self.failed("begin", &error.to_string()))
-        })?;
+        let begun = self.model.borrow_mut().begin(engine.now(), &command);
+        let mut step = begun.map_err(|error| self.failed("begin", &error.to_string()))?;
         loop {
-            engine.sleep_until(burst_from).await;
-            let bytes = self.with_hp97560(|disk| disk.burst_bytes());
-            let moved = self.bus.borrow_mut().transfer(engine.now(), bytes);
-            engine.sleep_until(moved).await;
-            let after = self.with_hp97560(|disk| match reads {
-                true => disk.read_transferred(engine.now()),
-                false => disk.write_buffered(engine.now()),
-            });
-            match after {
-                AfterBurst::Burst(at) => burst_from = at,
-                AfterBurst::Complete(at) => {
+            match step {
+                Step::Burst { from, bytes } => {
+                    engine.sleep_until(from).await;
+                    if let Some(bus) = &self.bus {
+                        let moved = bus.borrow_mut().transfer(engine.now(), bytes);
+                        engine.sleep_until(moved).await;
+                    }
+                    step = self.model.borrow_mut().moved(engine.now());
+                }
+                Step::Complete(at) => {
                     engine.sleep_until(at).await;
                     return Ok(());
                 }
             }
-        }
-    }
-
-    fn with_hp97560<R>(&self, act: impl FnOnce(&mut Hp97560) -> R) -> R {
-        match &mut self.state.borrow_mut().mechanism {
-            MechanismState::Hp97560(disk) => act(disk),
-            MechanismState::Ideal(_) => unreachable!("a device keeps its mechanism"),
         }
     }
 
@@ -248,40 +210,14 @@ impl<P: Kind> Device<P> {
     async fn serve(&self, file: FileId, range: (u64, u64), reads: bool) -> Result<(), DiskError> {
         let (offset, length) = range;
         let full = |_: LayoutError| DiskError::NoSpace { disk: self.name() };
-        let request = async {
-            let sectors = self.sectors(file, offset, length).map_err(full)?;
-            let ideal_end = match &mut self.state.borrow_mut().mechanism {
-                MechanismState::Ideal(disk) if reads => Some(disk.read(self.engine.now(), length)),
-                MechanismState::Ideal(disk) => Some(disk.write(self.engine.now(), length)),
-                MechanismState::Hp97560(_) => None,
-            };
-            match ideal_end {
-                Some(end) => self.engine.sleep_until(end).await,
-                None => {
-                    for sectors in sectors {
-                        self.serve_hp97560(sectors, reads).await?;
-                    }
-                }
-            }
-            Ok(())
-        };
-        // An ideal disk overlaps the latencies of its requests, so they need no turn.
-        let turn = match &self.state.borrow().mechanism {
-            MechanismState::Ideal(_) => None,
-            MechanismState::Hp97560(_) => Some(self.queue.turn()),
-        };
-        let _turn = match turn {
-            Some(turn) => Some(turn.await),
+        let _turn = match &self.queue {
+            Some(queue) => Some(queue.turn().await),
             None => None,
         };
-        request.await
-    }
-
-    fn written_at(&self) -> Instant {
-        match &self.state.borrow().mechanism {
-            MechanismState::Hp97560(disk) => disk.idle_at(),
-            MechanismState::Ideal(disk) => disk.idle_at(),
+        for sectors in self.sectors(file, offset, length).map_err(full)? {
+            self.carry_out(Command { reads, sectors }).await?;
         }
+        Ok(())
     }
 }
 
@@ -298,7 +234,7 @@ struct Abandon<'a, P: Kind> {
 
 impl<P: Kind> Drop for Abandon<'_, P> {
     fn drop(&mut self) {
-        self.device.with_hp97560(Hp97560::abandon);
+        self.device.model.borrow_mut().abandon();
     }
 }
 
@@ -309,7 +245,7 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         let slot = offset / self.0.slot_bytes;
         let sector = self.0.with_object(object, |object| object.placement.first_sector(slot));
         sector.map_or(u64::MAX, |first| {
-            first * Hp97560::SECTOR_BYTES + (offset - slot * self.0.slot_bytes)
+            first * self.0.sector_bytes + (offset - slot * self.0.slot_bytes)
         })
     }
 
@@ -329,19 +265,19 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
     }
 
     async fn sync(&self, _object: FileId) -> Result<(), DiskError> {
-        let written_at = self.0.written_at();
+        let written_at = self.0.model.borrow().idle_at();
         self.0.engine.sleep_until(written_at).await;
         Ok(())
     }
 
     async fn remove(&self, object: FileId) -> Result<(), DiskError> {
-        self.0.state.borrow_mut().objects.remove(&object);
+        self.0.objects.borrow_mut().remove(&object);
         Ok(())
     }
 
     async fn space(&self) -> Result<Space, DiskError> {
-        let capacity_bytes = self.0.shape.capacity_sectors * Hp97560::SECTOR_BYTES;
-        let used_slots = slots_in_use(&self.0.state.borrow().objects);
+        let capacity_bytes = self.0.shape.capacity_sectors * self.0.sector_bytes;
+        let used_slots = slots_in_use(&self.0.objects.borrow());
         let used_bytes = used_slots.saturating_mul(self.0.slot_bytes);
         Ok(Space { capacity_bytes, free_bytes: capacity_bytes.saturating_sub(used_bytes) })
     }

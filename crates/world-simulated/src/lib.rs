@@ -7,12 +7,14 @@ mod contents;
 mod device;
 mod engine;
 mod machine;
+mod mechanism;
 pub mod models;
 mod turnstile;
 mod waker;
 mod world;
 
-pub use device::{DeviceConfig, LayoutKind, Mechanism, SimulatedDisk};
+pub use device::{DeviceConfig, LayoutKind, SimulatedDisk};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
 pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig};
+pub use mechanism::Mechanism;
 pub use world::SimulatedWorld;

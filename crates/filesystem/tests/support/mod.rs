@@ -263,7 +263,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             get_per_50_words: us(2),
         },
         disk: DeviceConfig {
-            mechanism: shape.mechanism,
+            mechanism: shape.mechanism.clone(),
             layout: shape.layout,
             slot_bytes: shape.block_bytes,
             random_angle: false,

@@ -4,7 +4,7 @@
 //! 1997; the time is that of the slowest disk. The file systems of the papers add little to it.
 
 use super::*;
-use crate::models::scsi_bus::ScsiBus;
+use crate::models::bus::{Bus, BusSpec};
 
 const DISKS: u64 = 16;
 const BLOCKS: usize = 80;
@@ -25,8 +25,8 @@ impl Dice {
 
 /// One disk and its bus, driven to the end of each command before the next.
 struct Driver {
-    disk: Hp97560,
-    bus: ScsiBus,
+    disk: MechanicalDisk,
+    bus: Bus,
     /// Bus transactions of a read before its data: 1, or 2 where a disk is told to prefetch first.
     read_commands: u32,
     now: Instant,
@@ -35,36 +35,36 @@ struct Driver {
 impl Driver {
     fn new(angle: Duration) -> Self {
         Self {
-            disk: Hp97560::new(angle),
-            bus: ScsiBus::new(),
+            disk: MechanicalDisk::new(Drive::hp97560(), angle),
+            bus: Bus::new(BusSpec::SCSI_2),
             read_commands: 1,
             now: Instant::START,
         }
     }
 
     fn read(&mut self, first: u64, sectors: u64) {
-        self.now = self.bus.command(self.now);
-        let mut from = self.disk.read(self.now, first..first + sectors).expect("on the disk");
-        if self.read_commands == 2 {
-            from = self.bus.command(from);
-        }
-        loop {
-            self.now = self.bus.transfer(from, self.disk.burst_bytes());
-            match self.disk.read_transferred(self.now) {
-                AfterBurst::Burst(next) => from = next,
-                AfterBurst::Complete(at) => return self.now = at,
-            }
-        }
+        self.carry_out(true, first..first + sectors, self.read_commands - 1);
     }
 
     fn write(&mut self, first: u64, sectors: u64) {
+        self.carry_out(false, first..first + sectors, 0);
+    }
+
+    fn carry_out(&mut self, reads: bool, sectors: Range<u64>, extra_commands: u32) {
         self.now = self.bus.command(self.now);
-        let mut from = self.disk.write(self.now, first..first + sectors).expect("on the disk");
+        let mut step = self.disk.begin(self.now, &Command { reads, sectors }).expect("on the disk");
+        if let Step::Burst { from, .. } = &mut step {
+            for _ in 0..extra_commands {
+                *from = self.bus.command(*from);
+            }
+        }
         loop {
-            self.now = self.bus.transfer(from, self.disk.burst_bytes());
-            match self.disk.write_buffered(self.now) {
-                AfterBurst::Burst(next) => from = next,
-                AfterBurst::Complete(at) => return self.now = at,
+            match step {
+                Step::Burst { from, bytes } => {
+                    self.now = self.bus.transfer(from, bytes);
+                    step = self.disk.moved(self.now);
+                }
+                Step::Complete(at) => return self.now = at,
             }
         }
     }
@@ -84,10 +84,10 @@ fn throughput(write: bool, pattern: Pattern, read_commands: u32) -> (f64, f64) {
         let mut dice = Dice(seed);
         let (mut reported, mut medium) = (Instant::START, Instant::START);
         for _ in 0..DISKS {
-            let angle = dice.below(Hp97560::REVOLUTION.as_ns());
+            let angle = dice.below(Drive::hp97560().revolution().as_ns());
             let mut driver = Driver::new(Duration::from_ns(angle));
             driver.read_commands = read_commands;
-            let places = Hp97560::CAPACITY_SECTORS / BLOCK_SECTORS;
+            let places = Drive::hp97560().capacity_sectors() / BLOCK_SECTORS;
             let mut blocks: Vec<u64> = (0..BLOCKS).map(|_| dice.below(places)).collect();
             match pattern {
                 Pattern::Random => {}
@@ -186,7 +186,7 @@ fn streams_run_at_media_rate() {
 /// Table I), whatever the angle at the start.
 #[test]
 fn a_stream_within_a_cylinder_runs_at_the_multitrack_rate() {
-    let second_cylinder = 15 * Hp97560::TRACK_SECTORS;
+    let second_cylinder = 15 * 72;
     for angle_us in (0..14_992).step_by(500) {
         let mut driver = Driver::new(Duration::from_us(angle_us));
         driver.read(second_cylinder, BLOCK_SECTORS);

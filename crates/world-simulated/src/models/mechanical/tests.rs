@@ -1,42 +1,72 @@
 //! The HP 97560 against arithmetic: constants, addresses, and single commands.
 
-use super::geometry::{
-    CAPACITY_SECTORS, CYLINDER_TRACKS, CYLINDERS, HEAD_SWITCH, Pass, REGION_TRACKS, Spindle,
-    TRACK_SECTORS, Track, tape_place,
-};
 use super::*;
+
+const TRACK_SECTORS: u64 = 72;
+const CYLINDER_TRACKS: u64 = 19;
+const CYLINDERS: u64 = 1_962;
+const REGION_TRACKS: u64 = 12_255;
+const CAPACITY_SECTORS: u64 = 2_647_080;
+const SECTOR_BYTES: u64 = 512;
+const HEAD_SWITCH: Duration = Duration::from_us(1_600);
+const OVERHEAD: Duration = Duration::from_us(2_200);
+
+fn new_disk(angle: Duration) -> MechanicalDisk {
+    MechanicalDisk::new(Drive::hp97560(), angle)
+}
+
+fn new_medium(angle: Duration) -> Medium {
+    Medium::new(Drive::hp97560(), angle)
+}
+
+/// The place of a sector on the tape of its region.
+fn tape_place(sector: u64) -> u64 {
+    let drive = Drive::hp97560();
+    drive.segment_of(sector).place(&drive, sector)
+}
+
+fn begin(disk: &mut MechanicalDisk, now: Instant, reads: bool, sectors: Range<u64>) -> Step {
+    disk.begin(now, &Command { reads, sectors }).expect("the sectors exist")
+}
 
 const MIB: f64 = 1_048_576.0;
 
 /// Megabytes a second (2^20 bytes, as the papers count) of `sectors` in `ticks`.
 fn rate(sectors: u64, ticks: u64) -> f64 {
     let seconds = ticks as f64 * 60.0 / 4002.0 / 72.0;
-    (sectors * Hp97560::SECTOR_BYTES) as f64 / MIB / seconds
+    (sectors * SECTOR_BYTES) as f64 / MIB / seconds
 }
 
 fn near(value: f64, expected: f64, tolerance: f64) -> bool {
     (value - expected).abs() <= tolerance
 }
 
+/// When the first burst may start, and how long it is.
+fn burst(step: Step) -> (Instant, u64) {
+    match step {
+        Step::Burst { from, bytes } => (from, bytes),
+        Step::Complete(_) => panic!("a command begins with a burst"),
+    }
+}
+
 /// The end of a command whose bursts take no time on the bus.
-fn finish(disk: &mut Hp97560, write: bool, mut from: Instant) -> Instant {
+fn finish(disk: &mut MechanicalDisk, mut step: Step) -> Instant {
     loop {
-        let after = if write { disk.write_buffered(from) } else { disk.read_transferred(from) };
-        match after {
-            AfterBurst::Burst(next) => from = next,
-            AfterBurst::Complete(at) => return at,
+        match step {
+            Step::Burst { from, .. } => step = disk.moved(from),
+            Step::Complete(at) => return at,
         }
     }
 }
 
-fn read(disk: &mut Hp97560, now: Instant, sectors: Range<u64>) -> Instant {
-    let from = disk.read(now, sectors).expect("the sectors exist");
-    finish(disk, false, from)
+fn read(disk: &mut MechanicalDisk, now: Instant, sectors: Range<u64>) -> Instant {
+    let step = begin(disk, now, true, sectors);
+    finish(disk, step)
 }
 
-fn write(disk: &mut Hp97560, now: Instant, sectors: Range<u64>) -> Instant {
-    let from = disk.write(now, sectors).expect("the sectors exist");
-    finish(disk, true, from)
+fn write(disk: &mut MechanicalDisk, now: Instant, sectors: Range<u64>) -> Instant {
+    let step = begin(disk, now, false, sectors);
+    finish(disk, step)
 }
 
 /// Proves the derived constants that the papers and data sheets print: capacity, revolution, media
@@ -45,9 +75,9 @@ fn write(disk: &mut Hp97560, now: Instant, sectors: Range<u64>) -> Instant {
 #[test]
 fn derived_constants() {
     assert_eq!(CAPACITY_SECTORS, 2_647_080);
-    assert_eq!(CAPACITY_SECTORS * Hp97560::SECTOR_BYTES, 1_355_304_960);
+    assert_eq!(CAPACITY_SECTORS * SECTOR_BYTES, 1_355_304_960);
     assert_eq!(CYLINDERS * CYLINDER_TRACKS * TRACK_SECTORS * 512, 1_374_216_192);
-    assert_eq!(Hp97560::REVOLUTION, Duration::from_ns(14_992_503));
+    assert_eq!(Drive::hp97560().revolution(), Duration::from_ns(14_992_503));
     assert!(near(rate(72, 72), 2.34492, 1e-5));
     assert!(near(rate(72, tape_place(144) - tape_place(72)), 2.11043, 1e-5));
     let cylinder = 15 * 72..15 * 72 + 19 * 72;
@@ -60,23 +90,26 @@ fn derived_constants() {
 /// ms (the data sheet says 13.5).
 #[test]
 fn seek_curve() {
-    let first_of = |cylinder: u64| Track::of((15 + (cylinder - 2) * 19) * TRACK_SECTORS);
-    let seek_ms = |distance: u64| first_of(2).move_to(first_of(2 + distance)).as_ns() as f64 / 1e6;
+    let drive = Drive::hp97560();
+    let first_of = |cylinder: u64| drive.track_of((15 + (cylinder - 2) * 19) * TRACK_SECTORS);
+    let seek_ms = |distance: u64| {
+        drive.move_between(first_of(2), first_of(2 + distance)).as_ns() as f64 / 1e6
+    };
     assert!(near(seek_ms(1), 3.64, 1e-6));
     assert!(near(seek_ms(4), 4.04, 1e-6));
     assert!(near(seek_ms(383), 3.24 + 0.4 * 383.0_f64.sqrt(), 1e-6));
     assert!(near(seek_ms(384), 11.072, 1e-6));
-    let track = Track::of(0);
-    assert_eq!(track.move_to(Track::of(71)), Duration::ZERO);
-    assert_eq!(track.move_to(Track::of(72)), HEAD_SWITCH);
+    let track = drive.track_of(0);
+    assert_eq!(drive.move_between(track, drive.track_of(71)), Duration::ZERO);
+    assert_eq!(drive.move_between(track, drive.track_of(72)), HEAD_SWITCH);
 
     let step = 19 * TRACK_SECTORS;
     let cylinders: Vec<Track> =
-        (0..1935).map(|index| Track::of(15 * TRACK_SECTORS + index * step)).collect();
+        (0..1935).map(|index| drive.track_of(15 * TRACK_SECTORS + index * step)).collect();
     let (mut sum, mut count) = (0, 0_u64);
     for from in &cylinders {
         for to in &cylinders {
-            sum += from.move_to(*to).as_ns();
+            sum += drive.move_between(*from, *to).as_ns();
             count += 1;
         }
     }
@@ -87,7 +120,10 @@ fn seek_curve() {
 /// Proves the table of regions: where the first and last tracks of each lie.
 #[test]
 fn regions() {
-    let cylinder = |track: u64| Track::of(track * TRACK_SECTORS).cylinder();
+    let drive = Drive::hp97560();
+    let cylinder = |track: u64| drive.cylinder_of(drive.track_of(track * TRACK_SECTORS));
+    assert_eq!(drive.segments.len(), 3);
+    assert_eq!(drive.capacity_sectors(), CAPACITY_SECTORS);
     let track = |physical: (u64, u64)| physical.0 * 19 + physical.1;
     assert_eq!(REGION_TRACKS, 12_255);
     for (index, (first, last)) in
@@ -107,15 +143,17 @@ fn regions() {
 /// when the tape picture says.
 #[test]
 fn skew_hides_every_move_between_neighbours() {
-    let spindle = Spindle::new(Duration::from_us(1_234));
+    let spindle = new_medium(Duration::from_us(1_234));
+    let drive = &spindle.drive;
     let mut tick = spindle.tick_of_sector(Instant::from_ns(99_999_999_999), 0);
     for sector in (0..CAPACITY_SECTORS - TRACK_SECTORS).step_by(TRACK_SECTORS as usize) {
         let next = sector + TRACK_SECTORS;
         let pass = Pass { sector, tick };
-        let moved = pass.passed_at(spindle, next) + Track::of(sector).move_to(Track::of(next));
+        let moved = pass.passed_at(&spindle, next)
+            + drive.move_between(drive.track_of(sector), drive.track_of(next));
         tick = spindle.tick_of_sector(moved, next);
-        assert_eq!(tick, pass.tick_of(next), "from sector {sector} on");
-        assert_eq!(pass.reached(spindle, pass.passed_at(spindle, next)), next);
+        assert_eq!(tick, pass.tick_of(&spindle, next), "from sector {sector} on");
+        assert_eq!(pass.reached(&spindle, pass.passed_at(&spindle, next)), next);
     }
 }
 
@@ -123,16 +161,16 @@ fn skew_hides_every_move_between_neighbours() {
 #[test]
 fn the_spindle_never_drifts() {
     for angle_us in [0, 1, 7_000, 14_992] {
-        let spindle = Spindle::new(Duration::from_us(angle_us));
+        let spindle = new_medium(Duration::from_us(angle_us));
         for start in [0, 12_345, 48_024 * 210_000] {
             for tick in start + 72..start + 300 {
-                let instant = spindle.instant_of(tick);
-                assert_eq!(spindle.tick_from(instant), tick);
-                assert_eq!(spindle.tick_until(instant), tick);
-                assert_eq!(spindle.tick_from(instant + Duration::from_ns(1)), tick + 1);
+                let instant = spindle.instant_of(72, tick);
+                assert_eq!(spindle.tick_from(72, instant), tick);
+                assert_eq!(spindle.tick_until(72, instant), tick);
+                assert_eq!(spindle.tick_from(72, instant + Duration::from_ns(1)), tick + 1);
             }
         }
-        let ten_seconds = spindle.instant_of(72 + 48_024).since(spindle.instant_of(72));
+        let ten_seconds = spindle.instant_of(72, 72 + 48_024).since(spindle.instant_of(72, 72));
         assert_eq!(ten_seconds, Duration::from_ns(10_000_000_000));
     }
 }
@@ -143,11 +181,12 @@ fn a_random_read_is_the_sum_of_its_parts() {
     let sector = 13_889 * TRACK_SECTORS;
     for angle_us in (0..14_992).step_by(100) {
         let angle = Duration::from_us(angle_us);
-        let mut disk = Hp97560::new(angle);
+        let mut disk = new_disk(angle);
         let now = Instant::from_ns(5_000_000);
         let done = read(&mut disk, now, sector..sector + 16);
-        let seek = Track::of(0).move_to(Track::of(sector));
-        let arrived = now + Hp97560::OVERHEAD + seek;
+        let drive = Drive::hp97560();
+        let seek = drive.move_between(drive.track_of(0), drive.track_of(sector));
+        let arrived = now + OVERHEAD + seek;
         let media = Duration::from_ns(16 * 208_229);
         let rotation = done.since(arrived).as_ns() as i64 - media.as_ns() as i64;
         assert!((-5..14_992_509).contains(&rotation), "{rotation} ns at angle {angle}");
@@ -162,42 +201,43 @@ fn a_random_read_is_the_sum_of_its_parts() {
 #[test]
 fn reads_hit_what_was_read_ahead() {
     let later = |instant: Instant| instant + Duration::from_ms(500);
-    let mut disk = Hp97560::new(Duration::ZERO);
+    let mut disk = new_disk(Duration::ZERO);
     let mut now = later(read(&mut disk, Instant::START, 720..736));
     // By now the disk has read as far as it may: 256 sectors past what the host took.
     for sectors in [736..752, 896..912, 800..816] {
-        assert_eq!(read(&mut disk, now, sectors.clone()), now + Hp97560::OVERHEAD, "{sectors:?}");
-        now = now + Hp97560::OVERHEAD;
+        assert_eq!(read(&mut disk, now, sectors.clone()), now + OVERHEAD, "{sectors:?}");
+        now = now + OVERHEAD;
     }
     now = later(now);
     let lost = read(&mut disk, now, 720..736);
-    assert!(lost > now + Hp97560::OVERHEAD, "sectors up to 1168 have overwritten it");
+    assert!(lost > now + OVERHEAD, "sectors up to 1168 have overwritten it");
 
     now = later(lost);
-    assert_eq!(read(&mut disk, now, 752..768), now + Hp97560::OVERHEAD);
-    now = later(write(&mut disk, now + Hp97560::OVERHEAD, 5_000..5_016));
-    assert!(read(&mut disk, now, 768..784) > now + Hp97560::OVERHEAD);
+    assert_eq!(read(&mut disk, now, 752..768), now + OVERHEAD);
+    now = later(write(&mut disk, now + OVERHEAD, 5_000..5_016));
+    assert!(read(&mut disk, now, 768..784) > now + OVERHEAD);
 }
 
 /// Proves that a request ahead of the head waits for it when that is soonest, and that the disk
 /// moves the head instead of reading three tracks nobody wants.
 #[test]
 fn reads_ahead_of_the_head() {
-    let mut disk = Hp97560::new(Duration::ZERO);
+    let mut disk = new_disk(Duration::ZERO);
     let start = read(&mut disk, Instant::START, 720..736);
     let next = read(&mut disk.clone(), start, 736..752);
     assert_eq!(next.since(start).as_ns() / 1_000, 16 * 208_229 / 1_000);
     let far = read(&mut disk, start, 720 + 240..720 + 256);
-    assert!(far.since(start) < Hp97560::OVERHEAD + HEAD_SWITCH + Duration::from_ms(19));
+    assert!(far.since(start) < OVERHEAD + HEAD_SWITCH + Duration::from_ms(19));
 }
 
 /// Proves that one read of 1 MiB runs at media rate, in bursts of the fence.
 #[test]
 fn a_large_read_runs_at_media_rate() {
-    let mut disk = Hp97560::new(Duration::ZERO);
-    let first = disk.read(Instant::START, 10_000..12_048).expect("the sectors exist");
-    assert_eq!(disk.burst_bytes(), 65_536);
-    let done = finish(&mut disk, false, first);
+    let mut disk = new_disk(Duration::ZERO);
+    let step = begin(&mut disk, Instant::START, true, 10_000..12_048);
+    let (first, bytes) = burst(step);
+    assert_eq!(bytes, 65_536);
+    let done = finish(&mut disk, step);
     let ticks = tape_place(12_047) + 1 - tape_place(10_128);
     assert!(near(done.since(first).as_ns() as f64, ticks as f64 * 208_229.22, 5_000.0));
 }
@@ -206,10 +246,11 @@ fn a_large_read_runs_at_media_rate() {
 /// it, by at most the fence.
 #[test]
 fn a_large_write_runs_at_media_rate() {
-    let mut disk = Hp97560::new(Duration::ZERO);
-    let first = disk.write(Instant::START, 10_000..12_048).expect("the sectors exist");
-    assert_eq!(disk.burst_bytes(), 32_768);
-    let reported = finish(&mut disk, true, first);
+    let mut disk = new_disk(Duration::ZERO);
+    let step = begin(&mut disk, Instant::START, false, 10_000..12_048);
+    let (first, bytes) = burst(step);
+    assert_eq!(bytes, 32_768);
+    let reported = finish(&mut disk, step);
     let ticks = tape_place(12_047) + 1 - tape_place(10_000);
     let media_ns = (ticks as f64 * 208_229.22) as u64;
     let end_ns = disk.idle_at().as_ns();
@@ -224,8 +265,8 @@ fn a_large_write_runs_at_media_rate() {
 /// after the run is on the medium for anything else; and that a read waits for the writes.
 #[test]
 fn writes_report_when_buffered_unless_another_run_is_dirty() {
-    let mut disk = Hp97560::new(Duration::ZERO);
-    let overhead = Hp97560::OVERHEAD;
+    let mut disk = new_disk(Duration::ZERO);
+    let overhead = OVERHEAD;
     let first = write(&mut disk, Instant::START, 720..736);
     assert_eq!(first, Instant::START + overhead);
     let second = write(&mut disk, first, 736..752);
@@ -244,7 +285,7 @@ fn writes_report_when_buffered_unless_another_run_is_dirty() {
 /// the fence.
 #[test]
 fn sequential_writes_stream() {
-    let mut disk = Hp97560::new(Duration::from_us(3_000));
+    let mut disk = new_disk(Duration::from_us(3_000));
     let mut now = Instant::START;
     let start = 50_000;
     for block in 0..400 {
@@ -262,12 +303,12 @@ fn sequential_writes_stream() {
 /// Proves that data which comes too late for its place on the medium costs a revolution, no more.
 #[test]
 fn a_late_write_waits_for_a_revolution() {
-    let mut disk = Hp97560::new(Duration::ZERO);
+    let mut disk = new_disk(Duration::ZERO);
     write(&mut disk, Instant::START, 720..736);
     let clean = disk.idle_at();
     let late = clean + Duration::from_us(1);
     write(&mut disk, late, 736..752);
-    let end = clean + Hp97560::REVOLUTION + Duration::from_ns(16 * 208_229);
+    let end = clean + Drive::hp97560().revolution() + Duration::from_ns(16 * 208_229);
     assert_eq!(disk.idle_at().as_ns() / 1_000, end.as_ns() / 1_000);
 }
 
@@ -275,12 +316,12 @@ fn a_late_write_waits_for_a_revolution() {
 /// read-ahead that paused at a full buffer is well ahead again.
 #[test]
 fn a_slow_host_finds_its_data_read_ahead() {
-    let mut disk = Hp97560::new(Duration::ZERO);
+    let mut disk = new_disk(Duration::ZERO);
     let mut now = read(&mut disk, Instant::START, 720..736);
     for block in 46..2_000 {
         let asked = now + Duration::from_ms(6);
         now = read(&mut disk, asked, block * 16..block * 16 + 16);
-        assert!(now == asked + Hp97560::OVERHEAD || block < 50, "block {block}");
+        assert!(now == asked + OVERHEAD || block < 50, "block {block}");
     }
 }
 
@@ -288,16 +329,18 @@ fn a_slow_host_finds_its_data_read_ahead() {
 #[test]
 #[allow(clippy::reversed_empty_ranges)] // A user may write one.
 fn impossible_ranges_are_refused() {
-    let mut disk = Hp97560::new(Duration::ZERO);
-    let capacity = Hp97560::CAPACITY_SECTORS;
+    let mut disk = new_disk(Duration::ZERO);
+    let capacity = CAPACITY_SECTORS;
     for sectors in [5..5, 6..5, capacity..capacity + 1, capacity - 1..capacity + 1, 0..u64::MAX] {
-        let refused = Err(SectorsOutOfRange { sectors: sectors.clone() });
-        assert_eq!(disk.read(Instant::START, sectors.clone()), refused);
-        assert_eq!(disk.write(Instant::START, sectors), refused);
+        for reads in [true, false] {
+            let command = Command { reads, sectors: sectors.clone() };
+            let refused = disk.begin(Instant::START, &command);
+            assert_eq!(refused.map_err(|error| error.sectors), Err(sectors.clone()));
+        }
     }
     let last = read(&mut disk, Instant::START, capacity - 16..capacity);
     let again = read(&mut disk, last, capacity - 1..capacity);
-    assert_eq!(again, last + Hp97560::OVERHEAD);
+    assert_eq!(again, last + OVERHEAD);
     write(&mut disk, again, capacity - 200..capacity);
 }
 
@@ -305,17 +348,15 @@ fn impossible_ranges_are_refused() {
 /// that were buffered reach the medium first.
 #[test]
 fn abandoned_commands_leave_the_disk_usable() {
-    let mut disk = Hp97560::new(Duration::ZERO);
-    let from = disk.read(Instant::START, 720..1_000).expect("the sectors exist");
+    let mut disk = new_disk(Duration::ZERO);
+    let (from, _) = burst(begin(&mut disk, Instant::START, true, 720..1_000));
     disk.abandon();
-    assert_eq!(read(&mut disk, from, 720..736), from + Hp97560::OVERHEAD);
+    assert_eq!(read(&mut disk, from, 720..736), from + OVERHEAD);
 
     let mut now = from + Duration::from_ms(100);
     now = write(&mut disk, now, 5_000..5_016);
-    let burst_from = disk.write(now, 90_000..90_016).expect("the sectors exist");
-    let AfterBurst::Complete(report) = disk.write_buffered(burst_from) else {
-        panic!("16 sectors are one burst")
-    };
+    let (burst_from, _) = burst(begin(&mut disk, now, false, 90_000..90_016));
+    let Step::Complete(report) = disk.moved(burst_from) else { panic!("16 sectors are one burst") };
     assert!(report > burst_from);
     disk.abandon();
     let clean = disk.idle_at();
@@ -327,7 +368,7 @@ fn abandoned_commands_leave_the_disk_usable() {
 #[test]
 #[should_panic(expected = "one command at a time")]
 fn commands_do_not_overlap() {
-    let mut disk = Hp97560::new(Duration::ZERO);
-    disk.read(Instant::START, 0..1).expect("the sector exists");
-    let _ = disk.write(Instant::START, 0..1);
+    let mut disk = new_disk(Duration::ZERO);
+    begin(&mut disk, Instant::START, true, 0..1);
+    begin(&mut disk, Instant::START, false, 0..1);
 }

@@ -1,0 +1,361 @@
+//! A mechanical disk: an arm, a turning medium, and a buffer.
+//!
+//! The buffer reads ahead across tracks and cylinders, and takes writes that are reported when they
+//! are buffered, where the drive does so. Parameters are data, a [`Drive`]; two drives are presets.
+//! Algorithms: C. Ruemmler and J. Wilkes, "An introduction to disk drive modeling", IEEE Computer
+//! 27(3), 1994, and D. Kotz, S. Toh and S. Radhakrishnan, Dartmouth PCS-TR94-220, both through later
+//! restatements; what they leave open is settled for the HP 97560 by the throughputs of D. Kotz,
+//! PCS-TR94-226 (1994) and ACM TOCS 15(1), 1997, which `calibration.rs` repeats.
+//!
+//! One command at a time. Each burst is as long as the fence of the drive lets it be.
+//!
+//! Invariants: the buffer never holds data that was read and data that was written at once; the
+//! data written and not yet on the medium is one run of sectors, at most the write fence long, or
+//! two when the second waits for the first; the arm works on one thing at a time.
+
+mod drive;
+mod geometry;
+mod presets;
+mod rotation;
+
+#[cfg(test)]
+mod calibration;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod zoned_tests;
+
+pub use drive::{Drive, DriveError, DriveSpec, Region, SeekCurve, Zone};
+
+use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
+use super::layout::DiskShape;
+use geometry::Track;
+use rotation::{Medium, Pass};
+use std::ops::Range;
+use std::sync::Arc;
+use units::{Duration, Instant};
+
+/// The state of one disk.
+#[derive(Clone, Debug)]
+pub struct MechanicalDisk {
+    medium: Medium,
+    arm: Arm,
+    reading: Option<ReadStream>,
+    dirty: Option<DirtyRun>,
+    command: Option<Progress>,
+    /// When the latest command was complete: no other may come before.
+    complete_at: Instant,
+    /// When all data written so far is on the medium.
+    clean_at: Instant,
+}
+
+/// Where the heads will be once the writes accepted so far are on the medium. Reading ahead does
+/// not count: it gives way to everything else.
+#[derive(Clone, Copy, Debug)]
+struct Arm {
+    track: Track,
+    free_at: Instant,
+}
+
+/// The command in progress.
+#[derive(Clone, Debug)]
+struct Progress {
+    reads: bool,
+    /// The data that the next burst carries.
+    burst: Range<u64>,
+    /// When that burst may start.
+    burst_from: Instant,
+    /// One past the last sector of the command.
+    end: u64,
+    /// When the controller had understood it.
+    decoded: Instant,
+    /// Not reported complete earlier.
+    report_from: Instant,
+}
+
+impl DiskModel for MechanicalDisk {
+    fn shape(&self) -> DiskShape {
+        DiskShape {
+            track_sectors: self.drive().track_sectors_min(),
+            capacity_sectors: self.drive().capacity_sectors(),
+        }
+    }
+
+    fn sector_bytes(&self) -> u64 {
+        self.drive().spec.sector_bytes
+    }
+
+    fn commands_max(&self) -> Option<u32> {
+        Some(1)
+    }
+
+    fn begin(&mut self, now: Instant, command: &Command) -> Result<Step, SectorsOutOfRange> {
+        assert!(
+            self.command.is_none() && now >= self.complete_at,
+            "a disk takes one command at a time, the next when the last is complete"
+        );
+        command.check(&self.drive().spec.name, self.drive().capacity_sectors())?;
+        let progress = match command.reads {
+            true => self.read(now, command.sectors.clone()),
+            false => self.write(now, command.sectors.clone()),
+        };
+        Ok(self.ask_for(progress))
+    }
+
+    fn moved(&mut self, now: Instant) -> Step {
+        let progress = self.command.take().expect("a burst must belong to a command");
+        assert!(now >= progress.burst_from, "a burst must not end before it may start");
+        match progress.reads {
+            true => self.read_transferred(now, progress),
+            false => self.write_buffered(now, progress),
+        }
+    }
+
+    /// Bursts already buffered still go to the medium, and what was read ahead stays.
+    fn abandon(&mut self) {
+        self.command = None;
+        self.complete_at = Instant::START;
+    }
+
+    fn idle_at(&self) -> Instant {
+        self.clean_at
+    }
+}
+
+impl MechanicalDisk {
+    /// A disk at rest over its first track, turned by `angle_at_start` (less than a revolution).
+    pub fn new(drive: Arc<Drive>, angle_at_start: Duration) -> Self {
+        let arm = Arm { track: drive.track_of(0), free_at: Instant::START };
+        Self {
+            medium: Medium::new(drive, angle_at_start),
+            arm,
+            reading: None,
+            dirty: None,
+            command: None,
+            complete_at: Instant::START,
+            clean_at: Instant::START,
+        }
+    }
+
+    fn drive(&self) -> &Drive {
+        &self.medium.drive
+    }
+
+    /// A command to read has arrived. Its first burst may start when it is in the buffer; the
+    /// medium does not wait for the host while there is room there.
+    fn read(&mut self, now: Instant, sectors: Range<u64>) -> Progress {
+        let decoded = now + self.drive().spec.read_overhead;
+        self.dirty = None; // The arm, free only when they are done, makes us wait for the writes.
+        if !self.continue_reading(decoded, &sectors) {
+            self.start_reading(decoded, &sectors);
+        }
+        let burst = first_part(&sectors, self.drive().read_fence_sectors);
+        let burst_from = self.buffered_at(burst.end).max(decoded);
+        let end = sectors.end;
+        Progress { reads: true, burst, burst_from, end, decoded, report_from: decoded }
+    }
+
+    /// The burst of a read has moved to the host.
+    fn read_transferred(&mut self, now: Instant, progress: Progress) -> Step {
+        let sent = progress.burst.end;
+        let limit = read_limit(&self.medium.drive, sent, progress.end);
+        let stream = self.reading.as_mut().expect("a burst was read, so a read is in progress");
+        stream.read_on(&self.medium, now, limit);
+        if sent == progress.end {
+            return self.complete(now);
+        }
+        let burst = first_part(&(sent..progress.end), self.drive().read_fence_sectors);
+        let burst_from = self.buffered_at(burst.end).max(now);
+        self.ask_for(Progress { burst, burst_from, ..progress })
+    }
+
+    /// A command to write has arrived. Its first burst may start when the buffer has room. What was
+    /// read ahead is lost.
+    fn write(&mut self, now: Instant, sectors: Range<u64>) -> Progress {
+        let decoded = now + self.drive().spec.write_overhead;
+        self.stop_reading(decoded);
+        let continues = self.dirty.as_ref().is_some_and(|run| run.end == sectors.start);
+        let report_from = if continues { decoded } else { self.clean_at };
+        if !continues {
+            self.dirty = None; // Its place on the medium and in time is kept by the arm.
+        }
+        let burst = first_part(&sectors, self.drive().write_burst_sectors());
+        let burst_from = self.room_at(&burst).max(decoded);
+        let end = sectors.end;
+        Progress { reads: false, burst, burst_from, end, decoded, report_from }
+    }
+
+    /// The burst of a write is in the buffer.
+    ///
+    /// With immediate reporting the report comes at once if the buffer was clean or the write
+    /// continues the run of sectors that is being written; otherwise when that run is on the medium.
+    /// Without, it comes when the write itself is on the medium. The arm begins to move as soon as
+    /// it is free and the command decoded, at the same time as the burst.
+    fn write_buffered(&mut self, now: Instant, progress: Progress) -> Step {
+        self.put_on_medium(now, &progress);
+        if progress.burst.end == progress.end {
+            return match self.drive().spec.immediate_reporting {
+                true => self.complete(now.max(progress.report_from)),
+                false => self.complete(self.clean_at),
+            };
+        }
+        let burst =
+            first_part(&(progress.burst.end..progress.end), self.drive().write_burst_sectors());
+        let burst_from = self.room_at(&burst).max(now);
+        self.ask_for(Progress { burst, burst_from, ..progress })
+    }
+
+    fn ask_for(&mut self, progress: Progress) -> Step {
+        let sectors = progress.burst.end - progress.burst.start;
+        let bytes = sectors * self.drive().spec.sector_bytes;
+        let from = progress.burst_from;
+        self.command = Some(progress);
+        Step::Burst { from, bytes }
+    }
+
+    fn complete(&mut self, at: Instant) -> Step {
+        self.complete_at = at;
+        Step::Complete(at)
+    }
+
+    /// When all sectors before `end` of the present stream are in the buffer.
+    fn buffered_at(&self, end: u64) -> Instant {
+        let stream = self.reading.as_ref().expect("a read command has a stream");
+        stream.pass.passed_at(&self.medium, end)
+    }
+
+    /// Takes the first sector from what was read ahead, or from where the head is going, if that
+    /// brings it no later than moving the head. False, and nothing changed, if not.
+    fn continue_reading(&mut self, decoded: Instant, sectors: &Range<u64>) -> bool {
+        let Some(stream) = self.reading.as_mut() else { return false };
+        let (medium, drive, start) = (&self.medium, &self.medium.drive, sectors.start);
+        let reached = stream.reached(medium, decoded);
+        if start < stream.oldest(drive, reached) || start >= stream.limit {
+            return false;
+        }
+        if start >= reached {
+            let track = stream.track(drive, reached);
+            let moved = decoded + drive.move_between(track, drive.track_of(start));
+            if medium.tick_of_sector(moved, start) < stream.pass.tick_of(medium, start) {
+                return false;
+            }
+        }
+        stream.read_on(medium, decoded, read_limit(drive, start, sectors.end));
+        true
+    }
+
+    /// Gives up what was read, and moves the head to the first sector to read from there on.
+    fn start_reading(&mut self, decoded: Instant, sectors: &Range<u64>) {
+        self.stop_reading(decoded);
+        let (drive, start) = (&self.medium.drive, sectors.start);
+        let moved = drive.move_between(self.arm.track, drive.track_of(start));
+        let at = decoded.max(self.arm.free_at) + moved;
+        self.reading = Some(ReadStream {
+            first: start,
+            pass: Pass { sector: start, tick: self.medium.tick_of_sector(at, start) },
+            limit: read_limit(drive, start, sectors.end),
+        });
+    }
+
+    /// Gives up what was read; the head stays where it is at `now`. It stops within a sector, as
+    /// the HP disks do that DiskSim was validated on ("stop prefetch in sector").
+    fn stop_reading(&mut self, now: Instant) {
+        if let Some(stream) = self.reading.take() {
+            let reached = stream.reached(&self.medium, now);
+            self.arm = Arm { track: stream.track(self.drive(), reached), free_at: now };
+        }
+    }
+
+    /// When the run that `burst` continues is short enough to take it; at once if there is none.
+    fn room_at(&self, burst: &Range<u64>) -> Instant {
+        let Some(run) = self.dirty.as_ref() else { return Instant::START };
+        let staying = self.drive().write_fence_sectors - (burst.end - burst.start);
+        run.pass.passed_at(&self.medium, run.end.saturating_sub(staying))
+    }
+
+    /// Plans the way of a buffered burst to the medium: nothing can come between any more.
+    fn put_on_medium(&mut self, now: Instant, progress: &Progress) {
+        let Range { start, end } = progress.burst;
+        let drive = &self.medium.drive;
+        let moving_from = self.arm.free_at.max(progress.decoded);
+        let moved = moving_from + drive.move_between(self.arm.track, drive.track_of(start));
+        let tick = self.medium.tick_of_sector(moved.max(now), start);
+        let pass = match self.dirty.as_ref() {
+            Some(run) if run.pass.tick_of(&self.medium, start) == tick => run.pass,
+            _ => Pass { sector: start, tick },
+        };
+        self.clean_at = pass.passed_at(&self.medium, end);
+        self.arm = Arm { track: drive.track_of(end - 1), free_at: self.clean_at };
+        self.dirty = Some(DirtyRun { pass, end });
+    }
+}
+
+/// The first `sectors_max` sectors of `sectors`.
+fn first_part(sectors: &Range<u64>, sectors_max: u64) -> Range<u64> {
+    sectors.start..sectors.end.min(sectors.start + sectors_max)
+}
+
+/// Where the head stops reading when the host has yet to take what begins at `sector`: at a full
+/// buffer, and with what the command wants where the drive does not read ahead.
+fn read_limit(drive: &Drive, sector: u64, command_end: u64) -> u64 {
+    let wanted = if drive.spec.read_ahead { drive.capacity_sectors() } else { command_end };
+    wanted.min(sector + drive.buffer_sectors)
+}
+
+/// Sectors that the head reads one after the other into the buffer, asked for or not.
+#[derive(Clone, Debug)]
+struct ReadStream {
+    /// Where it began.
+    first: u64,
+    /// The way of the head since its latest pause, or a later part of it.
+    pass: Pass,
+    /// Where the head stops; see [`read_limit`].
+    limit: u64,
+}
+
+impl ReadStream {
+    /// The first sector not yet read at `now`.
+    fn reached(&self, medium: &Medium, now: Instant) -> u64 {
+        if now >= self.pass.passed_at(medium, self.limit) {
+            return self.limit;
+        }
+        self.pass.reached(medium, now)
+    }
+
+    /// The oldest sector still in the buffer when the head has reached `reached`.
+    fn oldest(&self, drive: &Drive, reached: u64) -> u64 {
+        self.first.max(reached.saturating_sub(drive.buffer_sectors))
+    }
+
+    /// The track under the head when it has reached `reached`.
+    fn track(&self, drive: &Drive, reached: u64) -> Track {
+        drive.track_of(reached.min(self.limit - 1))
+    }
+
+    /// There is room up to `limit` from `now` on: the head goes on, or starts again if it had
+    /// filled the buffer and paused.
+    fn read_on(&mut self, medium: &Medium, now: Instant, limit: u64) {
+        if limit <= self.limit {
+            return;
+        }
+        let sector = self.reached(medium, now);
+        let tick = if self.pass.passed_at(medium, self.limit) < now {
+            let drive = &medium.drive;
+            let moved = now + drive.move_between(self.track(drive, sector), drive.track_of(sector));
+            medium.tick_of_sector(moved, sector)
+        } else {
+            self.pass.tick_of(medium, sector) // The same pass, told from here on: shorter to search.
+        };
+        self.pass = Pass { sector, tick };
+        self.limit = limit;
+    }
+}
+
+/// Written sectors on their way to the medium.
+#[derive(Clone, Debug)]
+struct DirtyRun {
+    /// The way of the head over them. Those before its start are on the medium by then.
+    pass: Pass,
+    /// One past the last sector.
+    end: u64,
+}
