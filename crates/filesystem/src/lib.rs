@@ -5,9 +5,11 @@
 
 mod client;
 pub mod collective;
+mod costs;
 mod server;
 mod signal;
 
 pub use client::{Client, Group, SharedMemory};
+pub use costs::Costs;
 pub use server::{ServerConfig, serve};
 pub use wire::Fault;

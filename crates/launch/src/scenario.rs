@@ -103,9 +103,12 @@ macro_rules! name {
 name! {
     /// A machine that can be simulated.
     MachineName, "machine" {
-        /// The machine of TR94-226, Table 1: 50 MHz processors, HP 97560 disks, a torus; the file
-        /// system as of 1994 except that small transfers are batched as in TOCS 1997.
+        /// The machine and the file system of TR94-226: 50 MHz processors, HP 97560 disks, a
+        /// torus; pieces travel one by one, clients have one request under way at each disk.
         Tr94 = "tr94",
+        /// Those of TOCS 1997: the same hardware; pieces travel together, clients have four
+        /// requests under way at each disk, and time ends when the data is on the medium.
+        Tocs97 = "tocs97",
         /// The same with disks that know only a latency and a rate: shows what the mechanics do.
         Ideal = "ideal-disks",
     }

@@ -259,6 +259,22 @@ impl Access {
         }
     }
 
+    /// Number of dimensions in which the file is dealt to several clients: how many divisions it
+    /// takes to find the place of a piece. For an access without dimensions, the levels of its
+    /// deepest nest, or 1 for a list.
+    pub fn dealt_dimensions(&self) -> u32 {
+        match self {
+            Self::All { .. } => 0,
+            Self::Distribution(distribution) => {
+                distribution.grid.iter().filter(|clients| **clients > 1).count() as u32
+            }
+            Self::Nested(nested) => {
+                nested.iter().map(|nested| nested.levels.len() as u32).max().unwrap_or(0)
+            }
+            Self::List(_) => 1,
+        }
+    }
+
     /// The size the memory of `client` must have, in bytes; 0 for a client that owns nothing.
     pub fn memory_bytes(&self, client: ClientId) -> u64 {
         match self {

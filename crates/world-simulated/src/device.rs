@@ -29,8 +29,19 @@ pub struct DeviceConfig {
     pub layout: LayoutKind,
     /// Bytes of one slot: the block size of the files.
     pub slot_bytes: u64,
-    /// Whether each disk starts at its own random angle, or all in phase.
-    pub random_angle: bool,
+    /// At which angle the disks start.
+    pub start: StartAngle,
+}
+
+/// At which angle disks start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StartAngle {
+    /// All at the angle of their first sector.
+    Zero,
+    /// All at one random angle.
+    Common,
+    /// Each at a random angle of its own.
+    Independent,
 }
 
 /// How the slots of an object lie on a disk; random ones differ from disk to disk.
@@ -87,7 +98,15 @@ impl<P: Kind> SimulatedDisk<P> {
         random: impl Fn(u32) -> u64,
     ) -> Result<Vec<Self>, LayoutError> {
         let bus = config.mechanism.bus().map(|spec| Rc::new(RefCell::new(Bus::new(spec))));
-        let disk = |number| Device::new(engine, config, number, random(number), bus.clone());
+        let disk = |number| {
+            let angle = match config.start {
+                StartAngle::Zero => 0,
+                // No disk has this number.
+                StartAngle::Common => random(u32::MAX),
+                StartAngle::Independent => random(number),
+            };
+            Device::new(engine, config, number, (random(number), angle), bus.clone())
+        };
         (first..first + count).map(|number| Ok(Self(Rc::new(disk(number)?)))).collect()
     }
 }
@@ -97,10 +116,9 @@ impl<P: Kind> Device<P> {
         engine: &Engine,
         config: &DeviceConfig,
         number: u32,
-        random: u64,
+        (random, angle): (u64, u64),
         bus: Option<Rc<RefCell<Bus>>>,
     ) -> Result<Self, LayoutError> {
-        let angle = if config.random_angle { random } else { 0 };
         let model = config.mechanism.build(angle);
         let layout = match config.layout {
             LayoutKind::Contiguous => Layout::Contiguous,

@@ -13,8 +13,8 @@ mod turnstile;
 mod waker;
 mod world;
 
-pub use device::{DeviceConfig, LayoutKind, SimulatedDisk};
+pub use device::{DeviceConfig, LayoutKind, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
-pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig};
+pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig, Pieces};
 pub use mechanism::Mechanism;
 pub use world::SimulatedWorld;

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::task::Waker;
-use units::{Duration, PeerId, RegionId, Run};
+use units::{Duration, Instant, PeerId, RegionId, Run};
 use world::payload::Kind;
 use world::{Header, Incoming, Memory, Message, NetworkError, Payload, Place};
 
@@ -38,6 +38,12 @@ pub(crate) fn mix(state: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
+/// The next number of a random sequence whose state is `state` (SplitMix64).
+pub(crate) fn next_random(state: &Cell<u64>) -> u64 {
+    state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+    mix(state.get())
+}
+
 /// What one node has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeConfig {
@@ -47,6 +53,9 @@ pub struct NodeConfig {
     pub speed: u32,
     /// … over this, the speed of the reference processor.
     pub reference_speed: u32,
+    /// How far each piece of work may differ from what it costs on average, in percent: drawn
+    /// anew each time, every length within being as likely as another.
+    pub variation_percent: u32,
 }
 
 /// Processor time on the reference processor that moving data costs.
@@ -58,24 +67,60 @@ pub struct MessageCosts {
     pub receive: Duration,
     /// For each memput or memget, to the node that asks for it.
     pub one_sided: Duration,
-    /// For each 200 bytes (50 words) that a memput moves.
-    pub put_per_50_words: Duration,
-    /// For each 200 bytes (50 words) that a memget moves.
-    pub get_per_50_words: Duration,
+    /// For each memget, to take up what comes back.
+    pub get_answer: Duration,
+    /// For each 200 bytes (50 words) that a memput or memget moves, to the node that sends them;
+    /// a memget costs the same once more to the node that takes them up.
+    pub per_50_words: Duration,
+    /// How the pieces of one memput or memget travel.
+    pub pieces: Pieces,
+}
+
+/// How the pieces of one one-sided transfer travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pieces {
+    /// Each as a memput or memget of its own.
+    Individual,
+    /// Together, gathered by the sender and scattered by the receiver.
+    Batched {
+        /// Processor time for each piece beyond the first, to the node that asks.
+        gather: Duration,
+    },
 }
 
 impl MessageCosts {
-    pub(crate) fn put(&self, bytes: u64) -> Duration {
-        self.one_sided + per_50_words(self.put_per_50_words, bytes)
+    /// Of a memput, to the node that asks for it.
+    pub(crate) fn put(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.one_sided) + self.data(bytes)
     }
 
-    pub(crate) fn get(&self, bytes: u64) -> Duration {
-        self.one_sided + per_50_words(self.get_per_50_words, bytes)
+    /// Of a memget, to the node that asks for it.
+    pub(crate) fn get(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
     }
-}
 
-fn per_50_words(cost: Duration, bytes: u64) -> Duration {
-    Duration::from_ns(cost.as_ns().saturating_mul(bytes) / 200)
+    /// Of moving bytes, to the node that sends or takes them up.
+    pub(crate) fn data(&self, bytes: u64) -> Duration {
+        Duration::from_ns(self.per_50_words.as_ns().saturating_mul(bytes) / 200)
+    }
+
+    /// Headers on the network of a transfer of `count` pieces.
+    pub(crate) fn headers(&self, count: u64) -> u64 {
+        match self.pieces {
+            Pieces::Individual => count,
+            Pieces::Batched { .. } => 1,
+        }
+    }
+
+    fn ask(&self, count: u64, once: Duration) -> Duration {
+        let ns = match self.pieces {
+            Pieces::Individual => once.as_ns().saturating_mul(count),
+            Pieces::Batched { gather } => {
+                once.as_ns() + gather.as_ns().saturating_mul(count.saturating_sub(1))
+            }
+        };
+        Duration::from_ns(ns)
+    }
 }
 
 /// Bytes of a message besides its header and data: routing, reply address, check.
@@ -95,7 +140,11 @@ pub struct Machine<P: Kind> {
 pub(crate) struct Node<P: Kind> {
     pub(crate) index: u32,
     pub(crate) alive: Cell<bool>,
-    pub(crate) processor: RefCell<Processor>,
+    processor: RefCell<Processor>,
+    variation_percent: u32,
+    /// State of the random sequence by which work varies; its own, so that programs draw the
+    /// same numbers however long their work takes.
+    work_random: Cell<u64>,
     pub(crate) disks: Vec<SimulatedDisk<P>>,
     pub(crate) records: RefCell<BTreeMap<u64, Vec<u8>>>,
     pub(crate) random: Cell<u64>,
@@ -235,7 +284,7 @@ impl<P: Kind> Machine<P> {
     }
 
     /// When the last of `bytes` sent now from one node is at the other.
-    pub(crate) fn deliver(&self, from: u32, to: u32, bytes: u64) -> units::Instant {
+    pub(crate) fn deliver(&self, from: u32, to: u32, bytes: u64) -> Instant {
         self.engine.audit(u64::from(from) << 48 ^ u64::from(to) << 32 ^ bytes);
         self.network.borrow_mut().deliver(self.engine.now(), from, to, bytes)
     }
@@ -254,8 +303,7 @@ impl<P: Kind> Expire for Machine<P> {
         let node = &self.nodes[flight.to.node as usize];
         if !flight.arrived && node.alive.get() {
             flight.arrived = true;
-            let taken_in =
-                node.processor.borrow_mut().occupy(self.engine.now(), self.costs.receive);
+            let taken_in = node.occupy(self.engine.now(), self.costs.receive);
             drop(flights);
             self.engine.call_at(taken_in, self.as_expire(), token);
             return;
@@ -299,6 +347,8 @@ impl<P: Kind> Node<P> {
             index,
             alive: Cell::new(true),
             processor: RefCell::new(Processor::new(node.speed, node.reference_speed)),
+            variation_percent: node.variation_percent.min(100),
+            work_random: Cell::new(mix(config.seed ^ mix(!u64::from(index)))),
             disks,
             records: RefCell::default(),
             random: Cell::new(mix(config.seed.wrapping_add(mix(u64::from(index))))),
@@ -308,6 +358,20 @@ impl<P: Kind> Node<P> {
             inbox: RefCell::default(),
             receiver: RefCell::default(),
         })
+    }
+
+    /// Has the processor do work that costs the reference processor `cost` on average: when it is
+    /// done.
+    pub(crate) fn occupy(&self, now: Instant, cost: Duration) -> Instant {
+        self.processor.borrow_mut().occupy(now, self.varied(cost))
+    }
+
+    fn varied(&self, cost: Duration) -> Duration {
+        let span = cost.as_ns() / 100 * u64::from(self.variation_percent);
+        if span == 0 {
+            return cost;
+        }
+        Duration::from_ns(cost.as_ns() - span + next_random(&self.work_random) % (2 * span + 1))
     }
 
     /// A name that no region of this node ever had.

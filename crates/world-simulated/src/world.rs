@@ -2,7 +2,7 @@
 
 use crate::device::SimulatedDisk;
 use crate::engine::{Sleep, TaskHandle};
-use crate::machine::{Link, Machine, Node, Region, check_header, departed, mix};
+use crate::machine::{Link, Machine, Node, Region, check_header, departed, next_random};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
@@ -37,7 +37,7 @@ impl<P: Kind> SimulatedWorld<P> {
 
     fn occupy(&self, cost: Duration) -> Sleep {
         let engine = &self.machine.engine;
-        engine.sleep_until(self.node.processor.borrow_mut().occupy(engine.now(), cost))
+        engine.sleep_until(self.node.occupy(engine.now(), cost))
     }
 
     /// The other end of a connection that has not ended, as far as this side knows or could know.
@@ -80,6 +80,11 @@ impl<P: Kind> SimulatedWorld<P> {
 /// What a header or an acknowledgement of a one-sided transfer weighs on the network, in bytes.
 const ONE_SIDED_HEADER_BYTES: u64 = 16;
 
+/// How many pieces there are, and how many bytes in all of them.
+fn size_of(pieces: &[PieceRun]) -> (u64, u64) {
+    pieces.iter().fold((0, 0), |(count, bytes), run| (count + run.count, bytes + run.bytes()))
+}
+
 impl<P: Kind> Clock for SimulatedWorld<P> {
     fn now(&self) -> Instant {
         self.machine.engine.now()
@@ -106,9 +111,7 @@ impl<P: Kind> Processor for SimulatedWorld<P> {
 
 impl<P: Kind> Randomness for SimulatedWorld<P> {
     fn random(&self) -> u64 {
-        let state = self.node.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.node.random.set(state);
-        mix(state)
+        next_random(&self.node.random)
     }
 }
 
@@ -212,10 +215,12 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         source: &P,
     ) -> Result<(), TransferError> {
         let other = self.with_region(peer, region, pieces, |node, _| node)?;
-        let bytes = pieces.iter().map(|piece| piece.bytes()).sum();
-        self.occupy(self.machine.costs.put(bytes)).await;
+        let costs = &self.machine.costs;
+        let (count, bytes) = size_of(pieces);
+        self.occupy(costs.put(count, bytes)).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
-        let arrival = self.machine.deliver(own, other, bytes + ONE_SIDED_HEADER_BYTES);
+        let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
+        let arrival = self.machine.deliver(own, other, bytes + headers);
         engine.sleep_until(arrival).await;
         let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
@@ -235,16 +240,20 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         target: &P::Memory,
     ) -> Result<(), TransferError> {
         let other = self.with_region(peer, region, pieces, |node, _| node)?;
-        let bytes = pieces.iter().map(|piece| piece.bytes()).sum();
-        self.occupy(self.machine.costs.get(bytes)).await;
+        let costs = &self.machine.costs;
+        let (count, bytes) = size_of(pieces);
+        self.occupy(costs.get(count, bytes)).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
-        engine.sleep_until(self.machine.deliver(own, other, ONE_SIDED_HEADER_BYTES)).await;
+        let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
+        engine.sleep_until(self.machine.deliver(own, other, headers)).await;
+        if let Some(owner) = self.machine.node(other) {
+            engine.sleep_until(owner.occupy(engine.now(), costs.data(bytes))).await;
+        }
         let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
         let gathered =
             self.with_region(peer, region, pieces, |_, memory| memory.gather(&memory_side))?;
-        let arrival = self.machine.deliver(other, own, bytes + ONE_SIDED_HEADER_BYTES);
-        engine.sleep_until(arrival).await;
+        engine.sleep_until(self.machine.deliver(other, own, bytes + headers)).await;
         target.scatter(&file_side, &gathered);
         Ok(())
     }

@@ -8,7 +8,7 @@ use world::payload::{Bytes, Kind, Origin, Phantom, Segment, Traced, TracedMemory
 use world::{Memory, Payload};
 use world_simulated::{
     DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NodeConfig,
-    SimulatedWorld,
+    Pieces, SimulatedWorld, StartAngle,
 };
 
 /// A kind of data that can, or cannot, be made of bytes and read again.
@@ -93,20 +93,24 @@ impl<P: Readable> Fixture for Nodes<P> {
 fn machine(nodes: usize) -> MachineConfig {
     let us = Duration::from_us;
     MachineConfig {
-        nodes: vec![NodeConfig { disks: 1, speed: 1, reference_speed: 1 }; nodes],
+        nodes: vec![
+            NodeConfig { disks: 1, speed: 1, reference_speed: 1, variation_percent: 0 };
+            nodes
+        ],
         messages: MessageCosts {
             send: us(5),
             receive: us(5),
             one_sided: us(5),
-            put_per_50_words: us(1),
-            get_per_50_words: us(2),
+            get_answer: us(0),
+            per_50_words: us(1),
+            pieces: Pieces::Batched { gather: us(0) },
         },
         disk: DeviceConfig {
             // The suite reaches beyond 8 GiB, where no HP 97560 goes.
             mechanism: Mechanism::Ideal { latency: us(100), bytes_per_second: 1 << 30 },
             layout: LayoutKind::Contiguous,
             slot_bytes: 8192,
-            random_angle: false,
+            start: StartAngle::Zero,
         },
         seed: 1,
     }

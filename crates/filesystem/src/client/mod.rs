@@ -8,6 +8,7 @@ mod mailbox;
 pub use group::{Group, SharedMemory};
 pub(crate) use mailbox::Expected;
 
+use crate::Costs;
 use crate::client::calls::Calls;
 use crate::client::mailbox::Mailbox;
 use std::convert::Infallible;
@@ -23,6 +24,7 @@ pub struct Client<W: World>(Rc<State<W>>);
 struct State<W: World> {
     world: W,
     key: ClientKey,
+    costs: Costs,
     servers: Vec<PeerId>,
     calls: Calls,
     mailbox: Mailbox,
@@ -44,8 +46,9 @@ impl<W: World> Clone for Client<W> {
 }
 
 impl<W: World> Client<W> {
-    /// Connects to the servers, which are numbered in the order given.
-    pub async fn connect(world: W, servers: &[Address]) -> Result<Self, Fault> {
+    /// Connects to the servers, which are numbered in the order given. The client's own work
+    /// takes as long as `costs` say.
+    pub async fn connect(world: W, servers: &[Address], costs: Costs) -> Result<Self, Fault> {
         let key = ClientKey(world.random());
         let mut peers = Vec::with_capacity(servers.len());
         for (number, address) in servers.iter().enumerate() {
@@ -60,6 +63,7 @@ impl<W: World> Client<W> {
             listening: Scope::new(world.clone()),
             world: world.clone(),
             key,
+            costs,
             servers: peers,
             calls: Calls::default(),
             mailbox: Mailbox::default(),
@@ -81,6 +85,10 @@ impl<W: World> Client<W> {
     /// Number of servers.
     pub fn servers(&self) -> u32 {
         self.0.servers.len() as u32
+    }
+
+    pub(crate) fn costs(&self) -> &Costs {
+        &self.0.costs
     }
 
     pub(crate) fn key(&self) -> ClientKey {

@@ -11,7 +11,7 @@ use crate::client::{Group, SharedMemory};
 use policy::{Access, Direction, DiskOrder};
 use std::fmt;
 use std::str::FromStr;
-use units::{ClientId, PieceRun};
+use units::ClientId;
 use wire::{Fault, FileRecord};
 use world::{Memory, TransferError, World};
 
@@ -95,7 +95,7 @@ impl<W: World> Group<W> {
                 disk_directed::client::transfer(self, transfer, memory, &expected).await
             }
         };
-        self.client().world().compute(COLLECTIVE_COST).await;
+        self.client().world().compute(self.client().costs().collective).await;
         moved
     }
 
@@ -136,22 +136,6 @@ pub(crate) fn check_access(
 /// they own does not tell whether everything is covered.
 pub(crate) fn may_overlap(access: &Access) -> bool {
     matches!(access, Access::Nested(clients) if clients.len() > 1)
-}
-
-/// Processor time of a client for a collective call as a whole: checks and bookkeeping. A round
-/// figure of no influence (one per client and transfer).
-const COLLECTIVE_COST: units::Duration = units::Duration::from_us(10);
-
-/// Processor time for each piece beyond the first of a transfer: finding its place and copying it
-/// into or out of the gathered message, whoever does it. Derived from 8-byte `rbc`, contiguous:
-/// 7.7 us a piece without batching (15.9 MB/s, TR94-226 Table 4), and batching improves such
-/// patterns by 10 to 24 % (TOCS 1997, section 6), so about 6.5 us.
-const PIECE_COST_NS: u64 = 6_500;
-
-/// Processor time to gather or scatter one transfer of `pieces`.
-pub(crate) fn gathering_cost(pieces: &[PieceRun]) -> units::Duration {
-    let count: u64 = pieces.iter().map(|piece| piece.count).sum();
-    units::Duration::from_ns(count.saturating_sub(1) * PIECE_COST_NS)
 }
 
 /// The fault of a one-sided transfer with the memory of `client`.

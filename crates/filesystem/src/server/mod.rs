@@ -11,6 +11,7 @@ mod files;
 pub(crate) mod requests;
 mod session;
 
+use crate::Costs;
 use crate::server::block_cache::BlockCache;
 use crate::server::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
@@ -38,6 +39,8 @@ pub struct ServerConfig {
     /// Blocks that a collective holds for each disk: two, while one is at the disk the other is on
     /// the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
+    /// What its own work costs its processor.
+    pub costs: Costs,
 }
 
 /// The most requests of one client that a server works on at the same time.

@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Fault, Group, ServerConfig, SharedMemory, serve};
+use filesystem::{Client, Costs, Fault, Group, ServerConfig, SharedMemory, serve};
 use policy::{Access, Direction, DiskOrder, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -17,7 +17,7 @@ use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::{
     DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NodeConfig,
-    SimulatedWorld, TaskHandle,
+    Pieces, SimulatedWorld, StartAngle, TaskHandle,
 };
 
 /// What a machine is made of. Nodes are numbered: servers first, then clients.
@@ -102,6 +102,7 @@ impl<P: Kind> Cluster<P> {
                 servers: shape.servers,
                 cache_bytes: shape.cache_blocks * shape.block_bytes,
                 buffers_per_disk: 2,
+                costs: Costs::FREE,
             };
             world.clone().spawn(async move {
                 serve(world, config, std::future::pending()).await.unwrap();
@@ -250,7 +251,12 @@ pub(crate) fn for_each_seed(file: &str, test: &str, count: u64, check: impl Fn(u
 
 fn machine_config(shape: &Shape) -> MachineConfig {
     let us = Duration::from_us;
-    let server = NodeConfig { disks: shape.disks_per_server, speed: 1, reference_speed: 1 };
+    let server = NodeConfig {
+        disks: shape.disks_per_server,
+        speed: 1,
+        reference_speed: 1,
+        variation_percent: 0,
+    };
     let servers = std::iter::repeat_n(server, shape.servers as usize);
     let clients = std::iter::repeat_n(NodeConfig { disks: 0, ..server }, shape.clients as usize);
     MachineConfig {
@@ -259,14 +265,15 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             send: us(5),
             receive: us(5),
             one_sided: us(5),
-            put_per_50_words: us(1),
-            get_per_50_words: us(2),
+            get_answer: us(0),
+            per_50_words: us(1),
+            pieces: Pieces::Batched { gather: us(0) },
         },
         disk: DeviceConfig {
             mechanism: shape.mechanism.clone(),
             layout: shape.layout,
             slot_bytes: shape.block_bytes,
-            random_angle: false,
+            start: StartAngle::Zero,
         },
         seed: shape.seed,
     }
@@ -328,7 +335,7 @@ pub(crate) struct Start<P: Kind = Bytes> {
 
 impl<P: Kind> Start<P> {
     pub(crate) async fn connect(&self) -> Result<Client<SimulatedWorld<P>>, Fault> {
-        Client::connect(self.world.clone(), &self.servers).await
+        Client::connect(self.world.clone(), &self.servers, Costs::FREE).await
     }
 
     /// Connects, and joins group number `group`.

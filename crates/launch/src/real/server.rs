@@ -3,7 +3,7 @@
 use crate::error::{ExitCode, LaunchError};
 use crate::real::Instance;
 use crate::real::on_stdin_closed;
-use filesystem::{ServerConfig, serve};
+use filesystem::{Costs, ServerConfig, serve};
 use std::io::Write;
 use tokio::signal::unix::{SignalKind, signal};
 use units::ServerId;
@@ -49,6 +49,7 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
         servers: file.servers.len() as u32,
         cache_bytes: file.cache_bytes,
         buffers_per_disk: BUFFERS_PER_DISK,
+        costs: Costs::FREE,
     };
     if attached {
         on_stdin_closed(|| std::process::exit(0));

@@ -3,7 +3,7 @@
 use crate::error::{ExitCode, LaunchError};
 use crate::real::{Cleanup, Instance, ServerEntry, Undo};
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Fault, Group, SharedMemory};
+use filesystem::{Client, Costs, Fault, Group, SharedMemory};
 use policy::{Access, Direction, DiskOrder, ListEntry, Stripe};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -196,7 +196,7 @@ pub(crate) async fn connect(
         .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
     let addresses: Vec<Address> =
         servers.iter().map(|server| Address(server.address.clone())).collect();
-    Client::connect(world, &addresses).await
+    Client::connect(world, &addresses, Costs::FREE).await
 }
 
 /// Moves a whole file window by window; `pass` fills or empties each window's bytes.

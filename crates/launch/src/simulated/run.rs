@@ -134,7 +134,8 @@ async fn client<P: Verify>(
     let servers: Vec<Address> = (0..scenario.servers).map(node).collect();
     let members = scenario.servers..scenario.servers + scenario.clients;
     let members: Vec<Address> = members.map(node).collect();
-    let client = Client::connect(world.clone(), &servers).await?;
+    let client =
+        Client::connect(world.clone(), &servers, machines::client_costs(&scenario)).await?;
     let group = Group::join(client.clone(), 0, rank, &members, PATIENCE).await?;
     let file = match rank {
         ClientId(0) => client.create(FILE, scenario.file_bytes, scenario.stripe()).await.map(Some),
@@ -153,8 +154,8 @@ async fn client<P: Verify>(
         access,
         strategy: scenario.strategy,
         order: DiskOrder::Sorted,
-        outstanding_per_disk: machines::OUTSTANDING_PER_DISK,
-        sync: scenario.sync,
+        outstanding_per_disk: machines::outstanding_per_disk(&scenario),
+        sync: machines::waits_for_medium(&scenario),
     };
     group.barrier().await?;
     progress.client_starts(world.now());

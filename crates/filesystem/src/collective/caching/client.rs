@@ -5,15 +5,9 @@ use crate::client::{Client, Group, SharedMemory, unexpected};
 use futures_util::future::join_all;
 use policy::{Chunk, Direction};
 use std::cell::Cell;
-use units::{ByteRange, ClientId, DiskId, Duration, RegionId, Run, ServerId};
+use units::{ByteRange, ClientId, DiskId, RegionId, Run, ServerId};
 use wire::{Fault, FileRecord, FlushRequest, ReadRequest, Reply, Request, WriteRequest};
 use world::{Memory, World};
-
-/// Processor time of a client to find the server of a block, build a request, and take up the
-/// answer in the waiting thread. Derived: 8-byte `rc` of TR94-226 (Table 4) takes 47 us a request,
-/// of which 22 us are the server's (facts from TR94-232, Table 2), 10 us the client's share of the
-/// two messages, and 2 us the network.
-const REQUEST_COST: Duration = Duration::from_us(13);
 
 /// How one client's requests are made: to which file, between which memory and it.
 pub(crate) struct Chunks<'a, W: World> {
@@ -114,7 +108,12 @@ impl<W: World> Chunks<'_, W> {
 
     /// Moves the part of the chunk that lies in one block.
     async fn transfer_part(&self, chunk: Chunk, block: u64) -> Result<(), Fault> {
-        self.client.world().compute(REQUEST_COST).await;
+        let costs = self.client.costs();
+        let cost = match self.direction {
+            Direction::Read => costs.client_read,
+            Direction::Write => costs.client_write,
+        };
+        self.client.world().compute(cost).await;
         let stripe = self.file.stripe;
         let in_file = stripe.block_range(block, self.file.bytes);
         let part = in_file.intersect(ByteRange::at(chunk.file_offset, chunk.length));

@@ -4,17 +4,9 @@ use crate::server::Server;
 use crate::server::disk_fault;
 use crate::server::requests::Answer;
 use std::rc::Rc;
-use units::{ByteRange, Duration};
+use units::ByteRange;
 use wire::{Fault, FileRecord, FlushRequest, ReadRequest, Reply, WriteRequest};
 use world::{Disk, Payload, Place, World};
-
-/// Processor time of a server to look a block up in the cache, bookkeeping included. Derived from
-/// TR94-232, Table 2: 22.2 us a request of 8 bytes, less 5 us each to receive and to send.
-const CACHE_ACCESS_COST: Duration = Duration::from_us(12);
-
-/// Processor time of a server to copy one byte from a message to the cache. Derived from TR94-232,
-/// Table 2: writing 8 KB blocks occupies the server 192 us a block longer than reading them.
-const COPY_COST_PS_PER_BYTE: u64 = 23_400;
 
 /// Answers with bytes of a block, then reads one block ahead.
 pub(crate) async fn read<W: World>(
@@ -23,7 +15,7 @@ pub(crate) async fn read<W: World>(
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
-    server.world.compute(CACHE_ACCESS_COST).await;
+    server.world.compute(server.config.costs.cache_read).await;
     let payload = server.cache.read(&file, request.block, range).await?;
     server.cache.prefetch_after(&file, request.block);
     server.count_moved(request.length);
@@ -42,8 +34,8 @@ pub(crate) async fn write<W: World>(
     let body = body.ok_or_else(missing)?;
     let length = body.length();
     check_range(server, &file, request.block, request.offset, length)?;
-    let copy = Duration::from_ns(length * COPY_COST_PS_PER_BYTE / 1_000);
-    server.world.compute(CACHE_ACCESS_COST + copy).await;
+    let costs = &server.config.costs;
+    server.world.compute(costs.cache_write + costs.copy(length)).await;
     server.cache.write(&file, request.block, request.offset, body).await?;
     server.count_moved(length);
     Ok(Reply::Done.into())

@@ -1,6 +1,6 @@
 //! The server's side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
-use crate::collective::{check_access, gathering_cost, may_overlap, transfer_fault};
+use crate::collective::{check_access, may_overlap, transfer_fault};
 use crate::server::requests::Answer;
 use crate::server::{Server, Underway, disk_fault};
 use futures_util::future::{Either, join_all, select, try_join_all};
@@ -11,11 +11,6 @@ use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, FileId, PeerId, PieceRun};
 use wire::{CollectiveRequest, Fault, FileRecord, Message, PARTICIPANTS_MAX, Reply};
 use world::{Disk, Memory, Payload, TransferError, World};
-
-/// Processor time of a server for each block: threads woken, disk started, interrupt taken.
-/// Derived from TR94-232, Table 2: at most 187 us for a block of 8 KB, two interruptions charged
-/// 50 us each and one memput of 46 us included.
-const BLOCK_COST: Duration = Duration::from_us(40);
 
 /// One collective transfer, as this server carries it out.
 struct Collective<'a, W: World> {
@@ -153,7 +148,7 @@ impl<W: World> Collective<'_, W> {
             return Ok(());
         }
         let _held = Held::new(self.server, range.length());
-        self.server.world.compute(BLOCK_COST).await;
+        self.server.world.compute(self.server.config.costs.block).await;
         match self.request.direction {
             Direction::Read => self.read_block(disk, block, range, shares).await,
             Direction::Write => self.write_block(disk, block, range, shares).await,
@@ -172,7 +167,7 @@ impl<W: World> Collective<'_, W> {
         let puts = shares.into_iter().map(|share| {
             let data = &data;
             async move {
-                self.server.world.compute(share.cost()).await;
+                self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
                 let put = self.server.world.put(peer, region, &share.pieces, data).await;
                 self.count(put, &share)
@@ -200,7 +195,7 @@ impl<W: World> Collective<'_, W> {
         let gets = shares.into_iter().map(|share| {
             let memory = &memory;
             async move {
-                self.server.world.compute(share.cost()).await;
+                self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
                 let got = self.server.world.get(peer, region, &share.pieces, memory).await;
                 self.count(got, &share)
@@ -234,7 +229,9 @@ impl<W: World> Collective<'_, W> {
         read.map_err(|error| self.disk_fault(&error))
     }
 
-    /// Which pieces of a block are whose, with offsets from the block's start.
+    /// Which pieces of a block are whose, with offsets from the block's start. Each server turns
+    /// to another client first, so that not all of them send to the same one at the same time and
+    /// wait for one another at its door.
     fn shares_of(&self, range: ByteRange) -> Vec<Share> {
         let access = &self.request.access;
         let shares = access.clients_in(range).map(|client| {
@@ -242,7 +239,18 @@ impl<W: World> Collective<'_, W> {
                 |piece: PieceRun| PieceRun { offset: piece.offset - range.start, ..piece };
             Share { client, pieces: access.pieces(client, range).map(relative).collect() }
         });
-        shares.filter(|share| !share.pieces.is_empty()).collect()
+        let mut shares: Vec<Share> = shares.filter(|share| !share.pieces.is_empty()).collect();
+        let (id, servers) =
+            (u64::from(self.server.config.id.0), u64::from(self.server.config.servers));
+        let first = ClientId((id * u64::from(access.clients()) / servers.max(1)) as u32);
+        let turned = shares.partition_point(|share| share.client < first);
+        shares.rotate_left(turned);
+        shares
+    }
+
+    /// Processor time to find the places of a share's pieces.
+    fn cost_of(&self, share: &Share) -> Duration {
+        self.server.config.costs.pieces(&self.request.access, &share.pieces)
     }
 
     fn place_of(&self, client: ClientId) -> (PeerId, units::RegionId) {
@@ -285,11 +293,6 @@ struct Share {
 impl Share {
     fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.bytes()).sum()
-    }
-
-    /// Processor time to cut or put together all pieces but the first.
-    fn cost(&self) -> Duration {
-        gathering_cost(&self.pieces)
     }
 }
 

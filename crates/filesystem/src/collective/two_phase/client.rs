@@ -1,11 +1,11 @@
 //! The client's side of two-phase I/O: CollectiveReadCP of Figure 2b (TOCS 1997).
 
-use super::super::{Transfer, caching, gathering_cost, may_overlap, transfer_fault};
+use super::super::{Transfer, caching, may_overlap, transfer_fault};
 use crate::client::{Group, SharedMemory};
 use caching::client::Chunks;
 use futures_util::future::try_join_all;
 use policy::{Chunk, Direction, conforming_segment};
-use units::{ByteRange, ClientId, PieceRun, Run};
+use units::{ByteRange, ClientId, Duration, PieceRun, Run};
 use wire::Fault;
 use world::{Memory, World};
 
@@ -98,7 +98,7 @@ impl<W: World> Phases<'_, W> {
         let rank = self.group.rank();
         for window in self.segment.windows(WINDOW_BYTES) {
             let pieces = self.pieces(rank, window);
-            self.world().compute(gathering_cost(&pieces)).await;
+            self.world().compute(self.cost_of(&pieces)).await;
             copy(conforming, Side::File, &self.memory.memory, &pieces);
         }
     }
@@ -111,7 +111,7 @@ impl<W: World> Phases<'_, W> {
                 let conforming = &conforming;
                 async move {
                     let pieces = self.pieces(owner, window);
-                    self.world().compute(gathering_cost(&pieces)).await;
+                    self.world().compute(self.cost_of(&pieces)).await;
                     let (peer, region) = self.place_of(owner);
                     let put = self.world().put(peer, region, &pieces, conforming).await;
                     put.map_err(|error| transfer_fault(owner, error))
@@ -127,7 +127,7 @@ impl<W: World> Phases<'_, W> {
         for window in self.segment.windows(WINDOW_BYTES) {
             let gets = self.owners(window).map(|owner| async move {
                 let pieces = self.pieces(owner, window);
-                self.world().compute(gathering_cost(&pieces)).await;
+                self.world().compute(self.cost_of(&pieces)).await;
                 if owner == self.group.rank() {
                     copy(&self.memory.memory, Side::Memory, conforming, &pieces);
                     return Ok(());
@@ -156,6 +156,11 @@ impl<W: World> Phases<'_, W> {
         let start = self.segment.start;
         let relative = |piece: PieceRun| PieceRun { offset: piece.offset - start, ..piece };
         self.transfer.access.pieces(owner, window).map(relative).collect()
+    }
+
+    /// Processor time to find the places of pieces.
+    fn cost_of(&self, pieces: &[PieceRun]) -> Duration {
+        self.group.client().costs().pieces(&self.transfer.access, pieces)
     }
 
     fn place_of(&self, owner: ClientId) -> (units::PeerId, units::RegionId) {
