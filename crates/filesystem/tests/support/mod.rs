@@ -17,7 +17,7 @@ use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::{
     DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NodeConfig,
-    SimulatedWorld, TaskHandle,
+    QueueKind, SimulatedWorld, TaskHandle,
 };
 
 /// What a machine is made of. Nodes are numbered: servers first, then clients.
@@ -267,6 +267,8 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             layout: shape.layout,
             slot_bytes: shape.block_bytes,
             random_angle: false,
+            queue: QueueKind::Fcfs,
+            prefetch_commands: 0,
         },
         seed: shape.seed,
     }

@@ -4,7 +4,7 @@ use crate::scenario::{LayoutName, MachineName, Scenario};
 use filesystem::ServerConfig;
 use units::{Duration, ServerId};
 use world_simulated::{
-    DeviceConfig, LayoutKind, MachineConfig, Mechanism, MessageCosts, NodeConfig,
+    DeviceConfig, LayoutKind, MachineConfig, Mechanism, MessageCosts, NodeConfig, QueueKind,
 };
 
 /// Processor time of messages on the 50 MHz processor.
@@ -62,6 +62,8 @@ pub(crate) fn machine(scenario: &Scenario, seed: u64) -> MachineConfig {
             // TR94-226 does not name the angle among its random factors, and its contiguous
             // figures need disks in phase.
             random_angle: false,
+            queue: QueueKind::Fcfs,
+            prefetch_commands: 0,
         },
         seed,
     }
