@@ -2,16 +2,20 @@
 //!
 //! The steps of one request are those of the SCSI bus: the command goes over the bus, the disk
 //! disconnects, works, reconnects, and the data goes over the bus. Where there is no bus, only the
-//! work is left. Requests to one device are served in the order of their calls, as many at once as
-//! its model takes.
+//! work is left. Requests wait in the queue of the device, and as many are served at once as its
+//! model takes; those for the same place are served in the order of their calls.
+
+#[cfg(test)]
+mod tests;
 
 use crate::contents::Contents;
+use crate::disk_queue::DiskQueue;
 use crate::engine::Engine;
 use crate::mechanism::Mechanism;
 use crate::models::bus::Bus;
 use crate::models::disk_model::{Command, DiskModel, Step};
 use crate::models::layout::{DiskShape, Layout, LayoutError, Placement};
-use crate::turnstile::Turnstile;
+use crate::models::request_queue::QueueKind;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,6 +35,12 @@ pub struct DeviceConfig {
     pub slot_bytes: u64,
     /// At which angle the disks start.
     pub start: StartAngle,
+    /// Which of the requests that wait for a disk is next.
+    pub queue: QueueKind,
+    /// Commands of a read over its bus besides the first. Disk-directed reads of TOCS 1997 have
+    /// one: the host has the disk fetch a block into its buffer, then asks for the data ("three bus
+    /// transactions", footnote 3; caching has two).
+    pub prefetch_commands: u32,
 }
 
 /// At which angle disks start.
@@ -66,7 +76,8 @@ struct Device<P: Kind> {
     shape: DiskShape,
     sector_bytes: u64,
     /// Where requests wait for their turn; none where the disk takes all at once.
-    queue: Option<Turnstile>,
+    queue: Option<DiskQueue>,
+    prefetch_commands: u32,
     /// Shared with the other disks of the node.
     bus: Option<Rc<RefCell<Bus>>>,
     model: RefCell<Box<dyn DiskModel>>,
@@ -132,7 +143,8 @@ impl<P: Kind> Device<P> {
             layout,
             shape: model.shape(),
             sector_bytes: model.sector_bytes(),
-            queue: model.commands_max().map(|_| Turnstile::default()),
+            queue: model.commands_max().map(|commands| DiskQueue::new(config.queue, commands)),
+            prefetch_commands: config.prefetch_commands,
             bus,
             model: RefCell::new(model),
             objects: RefCell::default(),
@@ -201,10 +213,16 @@ impl<P: Kind> Device<P> {
         let _command = Abandon { device: self };
         let begun = self.model.borrow_mut().begin(engine.now(), &command);
         let mut step = begun.map_err(|error| self.failed("begin", &error.to_string()))?;
+        let mut commands_left = if command.reads { self.prefetch_commands } else { 0 };
         loop {
             match step {
                 Step::Burst { from, bytes } => {
                     engine.sleep_until(from).await;
+                    while let (1.., Some(bus)) = (commands_left, &self.bus) {
+                        commands_left -= 1;
+                        let arrived = bus.borrow_mut().command(engine.now());
+                        engine.sleep_until(arrived).await;
+                    }
                     if let Some(bus) = &self.bus {
                         let moved = bus.borrow_mut().transfer(engine.now(), bytes);
                         engine.sleep_until(moved).await;
@@ -228,11 +246,14 @@ impl<P: Kind> Device<P> {
     async fn serve(&self, file: FileId, range: (u64, u64), reads: bool) -> Result<(), DiskError> {
         let (offset, length) = range;
         let full = |_: LayoutError| DiskError::NoSpace { disk: self.name() };
+        let runs = self.sectors(file, offset, length).map_err(full)?;
+        let from = runs.iter().map(|run| run.start).min().unwrap_or_default();
+        let to = runs.iter().map(|run| run.end).max().unwrap_or_default();
         let _turn = match &self.queue {
-            Some(queue) => Some(queue.turn().await),
+            Some(queue) => Some(queue.turn(from..to).await),
             None => None,
         };
-        for sectors in self.sectors(file, offset, length).map_err(full)? {
+        for sectors in runs {
             self.carry_out(Command { reads, sectors }).await?;
         }
         Ok(())

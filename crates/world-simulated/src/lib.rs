@@ -5,11 +5,11 @@
 
 mod contents;
 mod device;
+mod disk_queue;
 mod engine;
 mod machine;
 mod mechanism;
 pub mod models;
-mod turnstile;
 mod waker;
 mod world;
 
@@ -17,4 +17,5 @@ pub use device::{DeviceConfig, LayoutKind, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
 pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig, Pieces};
 pub use mechanism::Mechanism;
+pub use models::request_queue::QueueKind;
 pub use world::SimulatedWorld;

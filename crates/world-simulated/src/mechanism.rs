@@ -1,9 +1,11 @@
 //! What moves the data of a disk: a name for each model, and how its parts are put together.
 
+use crate::models::analytic::{AnalyticDisk, AnalyticSpec};
 use crate::models::bus::BusSpec;
 use crate::models::disk_model::DiskModel;
 use crate::models::ideal::IdealDisk;
 use crate::models::mechanical::{Drive, MechanicalDisk};
+use crate::models::ssd::{Ssd, SsdSpec};
 use std::sync::Arc;
 use units::Duration;
 
@@ -16,6 +18,10 @@ pub enum Mechanism {
     HpC2200a,
     /// A mechanical disk that its user describes.
     Mechanical(Arc<Drive>),
+    /// A solid-state disk on a link of its own.
+    Ssd(SsdSpec),
+    /// A disk that is a formula, on no bus.
+    Analytic(AnalyticSpec),
     /// A disk that knows only a latency and a rate, on no bus, of any capacity.
     Ideal {
         /// Time before the first byte.
@@ -42,6 +48,8 @@ impl Mechanism {
             Self::Hp97560 | Self::HpC2200a | Self::Mechanical(_) => {
                 unreachable!("a mechanical disk has a drive")
             }
+            Self::Ssd(spec) => Box::new(Ssd::new(spec)),
+            Self::Analytic(spec) => Box::new(AnalyticDisk::new(spec)),
             Self::Ideal { latency, bytes_per_second } => {
                 Box::new(IdealDisk::new(latency, bytes_per_second))
             }
@@ -53,7 +61,7 @@ impl Mechanism {
             Self::Hp97560 => Some(Drive::hp97560()),
             Self::HpC2200a => Some(Drive::hp_c2200a()),
             Self::Mechanical(drive) => Some(Arc::clone(drive)),
-            Self::Ideal { .. } => None,
+            Self::Ssd(_) | Self::Analytic(_) | Self::Ideal { .. } => None,
         }
     }
 }

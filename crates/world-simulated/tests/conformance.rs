@@ -6,9 +6,10 @@ use units::{Duration, Run};
 use world::conformance::{Fixture, cases, run_all};
 use world::payload::{Bytes, Kind, Origin, Phantom, Segment, Traced, TracedMemory};
 use world::{Memory, Payload};
+use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{
     DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NodeConfig,
-    Pieces, SimulatedWorld, StartAngle,
+    Pieces, QueueKind, SimulatedWorld, StartAngle,
 };
 
 /// A kind of data that can, or cannot, be made of bytes and read again.
@@ -62,8 +63,37 @@ impl Readable for Traced {
     }
 }
 
-/// Nodes of one machine that moves data of kind `P`.
-struct Nodes<P>(PhantomData<P>);
+/// Nodes of one machine that moves data of kind `P`, with such disks.
+struct Nodes<P> {
+    disk: DeviceConfig,
+    kind: PhantomData<P>,
+}
+
+impl<P> Nodes<P> {
+    /// With disks that overlap what they do.
+    fn plain() -> Self {
+        let latency = Duration::from_us(100);
+        // The suite reaches beyond 8 GiB, where no HP 97560 goes.
+        let mechanism = Mechanism::Ideal { latency, bytes_per_second: 1 << 30 };
+        Self { disk: disk(mechanism, QueueKind::Fcfs), kind: PhantomData }
+    }
+
+    /// With disks that serve many requests at once and change their order.
+    fn with_ssds() -> Self {
+        Self { disk: disk(Mechanism::Ssd(SsdSpec::NVME), QueueKind::Cscan), kind: PhantomData }
+    }
+}
+
+fn disk(mechanism: Mechanism, queue: QueueKind) -> DeviceConfig {
+    DeviceConfig {
+        mechanism,
+        layout: LayoutKind::Contiguous,
+        slot_bytes: 8192,
+        start: StartAngle::Zero,
+        queue,
+        prefetch_commands: 0,
+    }
+}
 
 impl<P: Readable> Fixture for Nodes<P> {
     type World = SimulatedWorld<P>;
@@ -74,7 +104,8 @@ impl<P: Readable> Fixture for Nodes<P> {
         program: impl FnOnce(Vec<SimulatedWorld<P>>) -> F,
     ) -> R {
         let engine = Engine::new();
-        let machine = Machine::new(engine.clone(), &machine(nodes)).expect("it is a machine");
+        let machine =
+            Machine::new(engine.clone(), &machine(nodes, &self.disk)).expect("it is a machine");
         let worlds = (0..nodes).map(|node| machine.world(node as u32)).collect();
         let output = engine.run(program(worlds));
         engine.shut_down();
@@ -90,7 +121,7 @@ impl<P: Readable> Fixture for Nodes<P> {
     }
 }
 
-fn machine(nodes: usize) -> MachineConfig {
+fn machine(nodes: usize, disk: &DeviceConfig) -> MachineConfig {
     let us = Duration::from_us;
     MachineConfig {
         nodes: vec![
@@ -105,20 +136,14 @@ fn machine(nodes: usize) -> MachineConfig {
             per_50_words: us(1),
             pieces: Pieces::Batched { gather: us(0) },
         },
-        disk: DeviceConfig {
-            // The suite reaches beyond 8 GiB, where no HP 97560 goes.
-            mechanism: Mechanism::Ideal { latency: us(100), bytes_per_second: 1 << 30 },
-            layout: LayoutKind::Contiguous,
-            slot_bytes: 8192,
-            start: StartAngle::Zero,
-        },
+        disk: disk.clone(),
         seed: 1,
     }
 }
 
 #[test]
 fn with_bytes() {
-    run_all(&mut Nodes::<Bytes>(PhantomData));
+    run_all(&mut Nodes::<Bytes>::plain());
 }
 
 /// Traced bytes that are all strangers to one another cost a list entry each; this case moves
@@ -132,12 +157,17 @@ fn with_traced_data() {
     for (name, case) in cases {
         if name != TOO_LONG_TO_TRACE {
             println!("case {name}");
-            case(&mut Nodes(PhantomData));
+            case(&mut Nodes::plain());
         }
     }
 }
 
 #[test]
+fn with_disks_that_change_the_order() {
+    run_all(&mut Nodes::<Bytes>::with_ssds());
+}
+
+#[test]
 fn with_phantom_data() {
-    run_all(&mut Nodes::<Phantom>(PhantomData));
+    run_all(&mut Nodes::<Phantom>::plain());
 }

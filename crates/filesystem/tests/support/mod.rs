@@ -17,7 +17,7 @@ use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::{
     DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NodeConfig,
-    Pieces, SimulatedWorld, StartAngle, TaskHandle,
+    Pieces, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
 };
 
 /// What a machine is made of. Nodes are numbered: servers first, then clients.
@@ -274,6 +274,8 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             layout: shape.layout,
             slot_bytes: shape.block_bytes,
             start: StartAngle::Zero,
+            queue: QueueKind::Fcfs,
+            prefetch_commands: 0,
         },
         seed: shape.seed,
     }

@@ -6,7 +6,7 @@ use filesystem::{Costs, ServerConfig};
 use policy::Direction;
 use units::{Duration, ServerId};
 use world_simulated::{
-    DeviceConfig, LayoutKind, MachineConfig, Mechanism, MessageCosts, NodeConfig, Pieces,
+    DeviceConfig, LayoutKind, MachineConfig, Mechanism, MessageCosts, NodeConfig, Pieces, QueueKind,
     StartAngle,
 };
 
@@ -14,6 +14,10 @@ use world_simulated::{
 struct Preset {
     mechanism: Mechanism,
     start: StartAngle,
+    /// Which of the requests that wait for a disk is next.
+    queue: QueueKind,
+    /// Commands of a read over its bus besides the first, by strategy.
+    prefetch_commands: fn(Strategy) -> u32,
     messages: MessageCosts,
     costs: Costs,
     /// How far the cost of each piece of work varies.
@@ -86,6 +90,8 @@ const STARFISH_VARIATION_PERCENT: u32 = 25;
 const TR94: Preset = Preset {
     mechanism: Mechanism::Hp97560,
     start: StartAngle::Common,
+    queue: QueueKind::Fcfs,
+    prefetch_commands: |_| 0,
     messages: STARFISH_MESSAGES,
     costs: STARFISH_COSTS,
     variation_percent: STARFISH_VARIATION_PERCENT,
@@ -96,10 +102,13 @@ const TR94: Preset = Preset {
 };
 
 /// TOCS 1997, section 4: four outstanding requests per disk and client, eight cache buffers for
-/// each client and disk; "randomness in the disk layouts, disk initial rotational positions, and in
+/// each client and disk; cyclic scan by disk sector; a directed read has the disk fetch a block
+/// into its buffer before it asks for it (footnote 3: three bus transactions); "randomness in the disk layouts, disk initial rotational positions, and in
 /// the network"; the total time includes "waiting for all I/O to complete" (section 5).
 const TOCS97: Preset = Preset {
     start: StartAngle::Independent,
+    queue: QueueKind::Cscan,
+    prefetch_commands: |strategy| u32::from(strategy == Strategy::DiskDirected),
     messages: MessageCosts {
         pieces: Pieces::Batched { gather: GATHER_PIECE },
         ..STARFISH_MESSAGES
@@ -150,6 +159,8 @@ pub(crate) fn machine(scenario: &Scenario, seed: u64) -> MachineConfig {
             layout,
             slot_bytes: scenario.block_bytes,
             start: preset.start,
+            queue: preset.queue,
+            prefetch_commands: (preset.prefetch_commands)(scenario.strategy),
         },
         seed,
     }

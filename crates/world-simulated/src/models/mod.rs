@@ -7,10 +7,13 @@
 //! A model is told the present and answers with a future instant; whoever drives it waits until
 //! then. It must be told of events in the order of their instants.
 
+pub mod analytic;
 pub mod bus;
 pub mod disk_model;
 pub mod ideal;
 pub mod layout;
 pub mod mechanical;
 pub mod processor;
+pub mod request_queue;
+pub mod ssd;
 pub mod torus;

@@ -1,0 +1,232 @@
+//! Which of the requests that wait for a disk is next.
+//!
+//! Invariants: a request never overtakes an earlier one for some of the same sectors, whether that
+//! waits or is being served, so what is read and written is what was called for in that order;
+//! what ties goes in the order of arrival.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// The order in which a disk serves what waits for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum QueueKind {
+    /// First come, first served.
+    #[default]
+    Fcfs,
+    /// Cyclical scan: upwards by address from where the latest request ended, then again from the
+    /// lowest. "New disk requests were placed into a per-disk priority queue, based on their
+    /// disk-sector address, using the Cyclical Scan algorithm, and withdrawn from the queue by the
+    /// disk thread when it completed the previous request" (D. Kotz, ACM TOCS 15(1), 1997).
+    Cscan,
+}
+
+/// The requests for one disk, each under a ticket; later arrivals have higher tickets.
+#[derive(Clone, Debug)]
+pub struct RequestQueue {
+    kind: QueueKind,
+    requests: BTreeMap<u64, Request>,
+    /// Those that may be next: their address, for whom it matters, then the ticket.
+    order: BTreeSet<(u64, u64)>,
+    /// One past the sectors of the request taken last.
+    head: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Request {
+    sectors: Range<u64>,
+    /// Neither taken nor among those that may be next: it waits for an earlier one.
+    is_held: bool,
+}
+
+impl RequestQueue {
+    /// An empty queue, the head at sector 0.
+    pub fn new(kind: QueueKind) -> Self {
+        Self { kind, requests: BTreeMap::new(), order: BTreeSet::new(), head: 0 }
+    }
+
+    /// A request for `sectors` has arrived.
+    ///
+    /// # Panics
+    /// When its ticket is not higher than all before.
+    pub fn push(&mut self, ticket: u64, sectors: Range<u64>) {
+        let latest = self.requests.last_key_value();
+        assert!(
+            latest.is_none_or(|(before, _)| *before < ticket),
+            "later requests must have higher tickets"
+        );
+        let is_held = self.requests.values().any(|before| overlap(&before.sectors, &sectors));
+        if !is_held {
+            self.order.insert((self.key(&sectors), ticket));
+        }
+        self.requests.insert(ticket, Request { sectors, is_held });
+    }
+
+    /// Takes the request that is next. It counts as being served until [`finish`](Self::finish).
+    pub fn take_next(&mut self) -> Option<u64> {
+        let ahead = self.order.range((self.head, 0)..).next();
+        let next = *ahead.or_else(|| self.order.first())?;
+        self.order.remove(&next);
+        let (_, ticket) = next;
+        if self.kind == QueueKind::Cscan {
+            self.head = self.requests.get(&ticket).map_or(0, |request| request.sectors.end);
+        }
+        Some(ticket)
+    }
+
+    /// A request has been served, or is no longer wanted.
+    pub fn finish(&mut self, ticket: u64) {
+        let Some(Request { sectors, .. }) = self.requests.remove(&ticket) else { return };
+        self.order.remove(&(self.key(&sectors), ticket));
+        let held = self.requests.range(ticket..).filter(|(_, request)| request.is_held);
+        let held = held.filter(|(_, request)| overlap(&request.sectors, &sectors));
+        let freed = held.filter(|(later, request)| {
+            let mut before = self.requests.range(..*later);
+            !before.any(|(_, before)| overlap(&before.sectors, &request.sectors))
+        });
+        let freed: Vec<u64> = freed.map(|(freed, _)| *freed).collect();
+        for freed in freed {
+            let Some(request) = self.requests.get_mut(&freed) else { continue };
+            request.is_held = false;
+            let sectors = request.sectors.clone();
+            self.order.insert((self.key(&sectors), freed));
+        }
+    }
+
+    fn key(&self, sectors: &Range<u64>) -> u64 {
+        match self.kind {
+            QueueKind::Fcfs => 0,
+            QueueKind::Cscan => sectors.start,
+        }
+    }
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(kind: QueueKind, first_sectors: &[u64]) -> RequestQueue {
+        let mut queue = RequestQueue::new(kind);
+        for (ticket, &first) in first_sectors.iter().enumerate() {
+            queue.push(ticket as u64, first..first + 16);
+        }
+        queue
+    }
+
+    /// Serves one at a time until nothing waits.
+    fn drain(mut queue: RequestQueue) -> Vec<u64> {
+        let next = || {
+            let ticket = queue.take_next()?;
+            queue.finish(ticket);
+            Some(ticket)
+        };
+        let served = std::iter::from_fn(next).collect();
+        assert!(queue.requests.is_empty() && queue.order.is_empty());
+        served
+    }
+
+    /// Proves that the order of arrival is kept, whatever the addresses.
+    #[test]
+    fn first_come_first_served() {
+        assert_eq!(drain(queue(QueueKind::Fcfs, &[500, 20, 20, 900, 0, 25])), [0, 1, 2, 3, 4, 5]);
+    }
+
+    /// Proves that addresses ascend from the head, then again from the lowest, and that equal
+    /// addresses keep the order of arrival, a sweep each.
+    #[test]
+    fn cscan_sweeps_upwards() {
+        assert_eq!(drain(queue(QueueKind::Cscan, &[500, 20, 900, 0, 300])), [3, 1, 4, 0, 2]);
+        let mut waiting = queue(QueueKind::Cscan, &[500]);
+        assert_eq!(waiting.take_next(), Some(0));
+        waiting.finish(0);
+        for (ticket, first) in [(1, 20), (2, 516), (3, 600), (4, 516), (5, 500)] {
+            waiting.push(ticket, first..first + 16);
+        }
+        // 516 is where the head is. After one request there, the other is behind it.
+        assert_eq!(drain(waiting), [2, 3, 1, 5, 4]);
+        assert_eq!(drain(queue(QueueKind::Cscan, &[40, 40, 40])), [0, 1, 2]);
+    }
+
+    /// Proves that nobody starves: with a stream of requests to one place, another place is served
+    /// next.
+    #[test]
+    fn one_place_does_not_hold_the_head() {
+        let mut waiting = queue(QueueKind::Cscan, &[100, 700]);
+        assert_eq!(waiting.take_next(), Some(0));
+        waiting.push(2, 100..116);
+        waiting.finish(0);
+        assert_eq!(waiting.take_next(), Some(1));
+        waiting.push(3, 700..716);
+        waiting.finish(1);
+        assert_eq!(waiting.take_next(), Some(2));
+    }
+
+    /// Proves that requests for some of the same sectors keep their order, while those that wait
+    /// and those being served last, however many are served at once.
+    #[test]
+    fn nothing_overtakes_what_it_overlaps() {
+        for kind in [QueueKind::Fcfs, QueueKind::Cscan] {
+            let mut waiting = RequestQueue::new(kind);
+            for (ticket, sectors) in [(0, 50..60), (1, 40..51), (2, 45..46), (3, 70..71)] {
+                waiting.push(ticket, sectors);
+            }
+            assert_eq!([waiting.take_next(), waiting.take_next()], [Some(0), Some(3)]);
+            assert_eq!(waiting.take_next(), None, "1 waits for 0, and 2 for 1");
+            waiting.finish(0);
+            assert_eq!([waiting.take_next(), waiting.take_next()], [Some(1), None]);
+            waiting.finish(1);
+            assert_eq!(waiting.take_next(), Some(2));
+        }
+    }
+
+    /// Proves that a request given up leaves the others as they were, and frees who waited for it.
+    #[test]
+    fn removed_requests_are_gone() {
+        for kind in [QueueKind::Fcfs, QueueKind::Cscan] {
+            let mut waiting = queue(kind, &[10, 30, 50, 70, 75]);
+            waiting.finish(1);
+            waiting.finish(3);
+            waiting.finish(9);
+            assert_eq!(drain(waiting), [0, 2, 4]);
+        }
+    }
+
+    /// Proves against a plain search that the order is that of cyclical scan, for requests that
+    /// come and go at random.
+    #[test]
+    fn cscan_equals_a_search() {
+        let mut state = 7_u64;
+        let mut dice = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % limit
+        };
+        let mut tested = RequestQueue::new(QueueKind::Cscan);
+        let (mut plain, mut head): (Vec<(u64, u64)>, u64) = (Vec::new(), 0);
+        for ticket in 0..5_000 {
+            match dice(4) {
+                0 | 1 => {
+                    let first = dice(40) * 4;
+                    tested.push(ticket, first..first + 4);
+                    plain.push((first, ticket));
+                }
+                2 if !plain.is_empty() => {
+                    let (_, gone) = plain.remove(dice(plain.len() as u64) as usize);
+                    tested.finish(gone);
+                }
+                _ => {
+                    let rank = |(first, ticket): &(u64, u64)| (*first < head, *first, *ticket);
+                    let next = plain.iter().copied().min_by_key(rank);
+                    assert_eq!(tested.take_next(), next.map(|(_, ticket)| ticket));
+                    if let Some(taken) = next {
+                        tested.finish(taken.1);
+                        plain.retain(|waiting| *waiting != taken);
+                        head = taken.0 + 4;
+                    }
+                }
+            }
+        }
+    }
+}
