@@ -137,6 +137,14 @@ name! {
 const NODES_MAX: u64 = 1 << 20;
 
 impl Scenario {
+    /// Whether it can be simulated, without doing it.
+    ///
+    /// # Errors
+    /// When it makes no sense: counts of nothing, a pattern that does not fit, no such block size.
+    pub fn check(&self) -> Result<(), LaunchError> {
+        self.access().map(drop)
+    }
+
     /// The access of all clients, after checking everything that can be checked.
     pub(crate) fn access(&self) -> Result<Access, LaunchError> {
         let refuse = |cause: String, help: &str| {
