@@ -159,9 +159,8 @@ fn stat(pid: u32) -> Option<Vec<String>> {
 pub(crate) fn is_running(pid: u32) -> bool {
     let pid = Pid::from_raw(pid as i32).expect("a process has a number");
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    pidfd_open(pid, PidfdFlags::empty()).is_ok_and(|end| {
-        poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&at_once)) == Ok(0)
-    })
+    pidfd_open(pid, PidfdFlags::empty())
+        .is_ok_and(|end| poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&at_once)) == Ok(0))
 }
 
 /// Waits until a process has ended.
