@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Simulate transfers on a machine made of models.
     Sim(Sim),
+    /// Run published experiments on the simulated machine and compare with what was published.
+    Reproduce(Reproduce),
     /// Write and read a real file by every strategy, here and on the simulated 1994 machine.
     Demo(Demo),
     /// A server process; started by `start`.
@@ -183,12 +185,15 @@ pub(crate) struct Bench {
 pub(crate) struct Sim {
     #[command(flatten)]
     pub(crate) cases: Cases,
-    /// The machine to simulate: tr94 or ideal-disks.
+    /// The machine to simulate: tr94, tocs97 or ideal-disks.
     #[arg(long, default_value = "tr94")]
     pub(crate) machine: String,
     /// How blocks lie on its disks: contiguous, random-blocks or random-tracks.
     #[arg(long, default_value = "contiguous")]
     pub(crate) layout: String,
+    /// How servers that direct a transfer use their disks: sorted, as-asked or staggered.
+    #[arg(long, default_value = "sorted")]
+    pub(crate) order: String,
     /// Number of clients.
     #[arg(long, default_value = "16", value_parser = count)]
     pub(crate) clients: u32,
@@ -216,6 +221,29 @@ pub(crate) struct Sim {
     /// What moves: phantom (lengths only) or traced (proves that every byte is in its place).
     #[arg(long, default_value = "phantom")]
     pub(crate) payload: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Reproduce {
+    /// tr94-table4, tr94-table3, tocs-fig4 to tocs-fig15, tocs-table3, tocs-layouts, or all.
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    pub(crate) experiments: Vec<String>,
+    /// Number of trials of each case; trial n has seed n in every case.
+    #[arg(long, default_value = "5", value_parser = count)]
+    pub(crate) trials: u32,
+    /// Write EXPERIMENT.csv, with every trial, and report.html, with plots, into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only these rows: patterns, or patterns with bytes of a record such as rc:8192, separated by
+    /// commas.
+    #[arg(long, value_name = "ROWS", value_delimiter = ',')]
+    pub(crate) only: Vec<experiments::Only>,
+    /// Trials that run at once (default: one for each processor).
+    #[arg(long, value_parser = count)]
+    pub(crate) jobs: Option<u32>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

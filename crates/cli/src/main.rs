@@ -9,6 +9,7 @@ mod demo;
 mod files;
 mod instances;
 mod present;
+mod reproduce;
 mod simulate;
 mod words;
 
@@ -47,6 +48,7 @@ fn run(arguments: Arguments) -> Result<(), LaunchError> {
         Command::Rm(remove) => files::remove(&remove),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim),
+        Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve),
         Command::BenchClient => launch::bench_client(),

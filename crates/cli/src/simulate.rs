@@ -24,6 +24,7 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
                 scenarios.push(Scenario {
                     machine: word(&arguments.machine)?,
                     layout: word(&arguments.layout)?,
+                    order: word(&arguments.order)?,
                     pattern: word(pattern)?,
                     record_bytes,
                     file_bytes: arguments.size,

@@ -16,15 +16,15 @@ pub use bench::{BenchPlan, CaseSpec, Limits, bench, bench_client};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use error::{ExitCode, LaunchError};
 pub use filesystem::collective::Strategy;
-pub use policy::{BYTES_MAX, Pattern};
+pub use policy::{BYTES_MAX, Direction, Pattern};
 pub use real::{
     DataDirectories, Instance, InstanceFile, PartFile, Program, ServerEntry, ServerOptions,
     ServerState, Session, TemporaryInstance, clean_up_on_signals, default_instance_directory,
     serve_process,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
-pub use scenario::{LayoutName, MachineName, PayloadName, Scenario};
-pub use simulated::simulate;
+pub use scenario::{LayoutName, MachineName, OrderName, PayloadName, Scenario};
+pub use simulated::{Trial, combine_trials, simulate, simulate_trial};
 pub use wire::FileRecord;
 
 /// Bytes of a block of a real file, as a size is written.

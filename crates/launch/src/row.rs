@@ -71,17 +71,21 @@ pub struct Row {
     /// Simulated: a number that is equal for equal simulations, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub digest: Option<String>,
-    /// Simulated: real seconds of computing that all trials took together.
+    /// Simulated: real seconds of computing, the sum over all trials.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub host_seconds: Option<f64>,
+}
+
+/// A rate in 2^20 bytes a second.
+pub(crate) fn mib_s(bytes: u64, seconds: f64) -> f64 {
+    bytes as f64 / (1u64 << 20) as f64 / seconds
 }
 
 impl Row {
     /// Fills in the figures from the time of each trial, in seconds, and the bytes moved in one.
     pub(crate) fn measure(&mut self, seconds: &[f64], moved_bytes: u64) {
-        let mib = |bytes: u64| bytes as f64 / (1u64 << 20) as f64;
         let count = seconds.len() as f64;
-        let rates: Vec<f64> = seconds.iter().map(|time| mib(self.file_bytes) / time).collect();
+        let rates: Vec<f64> = seconds.iter().map(|time| mib_s(self.file_bytes, *time)).collect();
         let mean = rates.iter().sum::<f64>() / count;
         let spread = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>();
         let deviation = if rates.len() > 1 { (spread / (count - 1.0)).sqrt() } else { 0.0 };

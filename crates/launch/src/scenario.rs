@@ -2,7 +2,7 @@
 
 use crate::error::LaunchError;
 use filesystem::collective::Strategy;
-use policy::{Access, Pattern};
+use policy::{Access, DiskOrder, Pattern};
 use std::fmt;
 use std::str::FromStr;
 use units::MIB;
@@ -30,6 +30,8 @@ pub struct Scenario {
     pub block_bytes: u64,
     /// How the transfer is carried out.
     pub strategy: Strategy,
+    /// In which order servers that direct it use their disks.
+    pub order: OrderName,
     /// Number of trials, each with a seed of its own.
     pub trials: u32,
     /// Seed of the first trial.
@@ -55,6 +57,7 @@ impl Default for Scenario {
             disks_per_server: 1,
             block_bytes: 8192,
             strategy: Strategy::DiskDirected,
+            order: OrderName::Sorted,
             trials: 5,
             seed: 1,
             sync: false,
@@ -127,6 +130,28 @@ name! {
 }
 
 name! {
+    /// In which order servers that direct a transfer use their disks.
+    OrderName, "order" {
+        /// As the blocks lie on the disk ("presort").
+        Sorted = "sorted",
+        /// As the blocks lie in the file.
+        AsAsked = "as-asked",
+        /// As they lie on the disk, each server starting at its own share of them.
+        Staggered = "staggered",
+    }
+}
+
+impl OrderName {
+    pub(crate) fn policy(self) -> DiskOrder {
+        match self {
+            Self::Sorted => DiskOrder::Sorted,
+            Self::AsAsked => DiskOrder::AsAsked,
+            Self::Staggered => DiskOrder::Staggered,
+        }
+    }
+}
+
+name! {
     /// What kind of data moves in a simulation.
     PayloadName, "kind of payload" {
         /// Lengths only: costs no memory, proves nothing about places.
@@ -140,6 +165,14 @@ name! {
 const NODES_MAX: u64 = 1 << 20;
 
 impl Scenario {
+    /// Whether it can be simulated, without doing it.
+    ///
+    /// # Errors
+    /// When it makes no sense: counts of nothing, a pattern that does not fit, no such block size.
+    pub fn check(&self) -> Result<(), LaunchError> {
+        self.access().map(drop)
+    }
+
     /// The access of all clients, after checking everything that can be checked.
     pub(crate) fn access(&self) -> Result<Access, LaunchError> {
         let refuse = |cause: String, help: &str| {

@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Each crate, and the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 10] = [
+const PERMITTED: [(&str, &[&str]); 11] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -20,7 +20,8 @@ const PERMITTED: [(&str, &[&str]); 10] = [
         "launch",
         &["units", "policy", "wire", "world", "filesystem", "world-simulated", "world-real"],
     ),
-    ("cli", &["launch"]),
+    ("experiments", &["launch"]),
+    ("cli", &["launch", "experiments"]),
     ("xtask", &[]),
 ];
 

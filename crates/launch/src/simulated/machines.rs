@@ -6,8 +6,8 @@ use filesystem::{Costs, ServerConfig};
 use policy::Direction;
 use units::{Duration, ServerId};
 use world_simulated::{
-    DeviceConfig, LayoutKind, MachineConfig, Mechanism, MessageCosts, NodeConfig, Pieces, QueueKind,
-    StartAngle,
+    DeviceConfig, LayoutKind, MachineConfig, Mechanism, MessageCosts, NodeConfig, Pieces,
+    QueueKind, StartAngle,
 };
 
 /// All that makes up a machine and the file system on it.

@@ -6,7 +6,7 @@ use crate::error::{ExitCode, LaunchError};
 use crate::scenario::Scenario;
 use filesystem::collective::Transfer;
 use filesystem::{Client, Fault, Group, serve};
-use policy::{Access, DiskOrder};
+use policy::Access;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -153,7 +153,7 @@ async fn client<P: Verify>(
         file,
         access,
         strategy: scenario.strategy,
-        order: DiskOrder::Sorted,
+        order: scenario.order.policy(),
         outstanding_per_disk: machines::outstanding_per_disk(&scenario),
         sync: machines::waits_for_medium(&scenario),
     };

@@ -1,0 +1,100 @@
+//! Proves: `reproduce` runs a part of a published table, says the same on the terminal, in JSON, in
+//! CSV and in the report, whatever the number of threads, and refuses what makes no sense before
+//! anything is simulated.
+
+mod support;
+
+use serde_json::Value;
+use std::path::Path;
+use support::{Ended, FAILED, USAGE, run, unisono};
+
+/// The fastest cases of the table: one pattern, records of a block.
+const SMALL: &str = "reproduce tr94-table4 --only rc:8192 --trials 1";
+
+fn reproduce(words: &str, out: Option<&Path>) -> Ended {
+    let mut command = unisono(&words.split_whitespace().collect::<Vec<_>>());
+    if let Some(out) = out {
+        command.arg("--out").arg(out);
+    }
+    run(command)
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).expect("the file is there")
+}
+
+/// The cells of the only row.
+fn cells(report: &Value) -> &Vec<Value> {
+    let rows = report["experiments"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 1);
+    rows[0]["cells"].as_array().expect("cells")
+}
+
+#[test]
+fn every_form_says_the_same() {
+    let place = tempfile::tempdir().expect("a folder");
+    let shown = reproduce(SMALL, Some(place.path())).done();
+    let report = reproduce(&format!("{SMALL} --json"), None).done().json();
+    assert_eq!(report["schema"], "unisono.reproduce/1");
+    assert_eq!(report["trials"], 1);
+    let experiment = &report["experiments"][0];
+    assert_eq!(experiment["name"], "tr94-table4");
+    let csv = read(place.path(), "tr94-table4.csv");
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let column = |name: &str| lines[0].iter().position(|head| *head == name).expect("a column");
+    let html = read(place.path(), "report.html");
+    let row = shown.text().lines().find(|line| line.starts_with("rc ")).expect("a row").to_owned();
+    let cells = cells(&report);
+    assert_eq!((cells.len(), lines.len()), (2, 3), "two methods, and the heads");
+    for (cell, line) in cells.iter().zip(&lines[1..]) {
+        assert_eq!(line[column("method")], cell["method"].as_str().expect("a name"));
+        let simulated = &cell["simulated"];
+        let mean = simulated["mean"].as_f64().expect("a mean");
+        assert_eq!(line[column("mib_s")].parse::<f64>(), Ok(mean), "one trial is its own mean");
+        assert_eq!(line[column("seed")], "1");
+        assert_eq!(line[column("digest")], simulated["trials"][0]["digest"].as_str().expect("one"));
+        let published = cell["published"].as_f64().expect("this table is published");
+        assert_eq!(line[column("published_mib_s")].parse::<f64>(), Ok(published));
+        let error = cell["error_percent"].as_f64().expect("both are there");
+        assert!((error - (mean / published - 1.0) * 100.0).abs() < 1e-9);
+        for number in [format!("{published:.1}"), format!("{mean:.1}"), format!("{error:+.1} %")] {
+            assert!(row.contains(&format!(" {number}")), "{number} in {row}");
+            assert!(html.contains(&format!(">{number}<")), "{number} in the report");
+        }
+    }
+    assert!(html.contains("<svg") && html.ends_with("</html>\n"));
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let digests = |jobs: u32| {
+        let words = format!("reproduce tocs-fig5 --only rc --trials 2 --jobs {jobs} --json");
+        let report = reproduce(&words, None).done().json();
+        let digest = |trial: &Value| trial["digest"].as_str().map(str::to_owned);
+        let trials =
+            cells(&report).iter().filter_map(|cell| cell["simulated"]["trials"].as_array());
+        let digests: Vec<_> = trials.flatten().map(digest).collect();
+        assert!(digests.len() >= 6, "at least three methods, two trials each");
+        digests
+    };
+    assert_eq!(digests(1), digests(3));
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let refused = |words: &str, code, told: &[&str]| reproduce(words, None).refused(code, told);
+    refused("reproduce tr94-tabel4", USAGE, &["tr94-tabel4", "tr94-table4"]);
+    refused("reproduce tr94-table4 --trials 0", USAGE, &["--trials"]);
+    refused("reproduce tr94-table4 --jobs 0", USAGE, &["--jobs"]);
+    refused("reproduce tr94-table4 --only zz", USAGE, &["zz"]);
+    refused("reproduce tr94-table4 --only rc:64", USAGE, &["--only"]);
+    refused("reproduce", USAGE, &[]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_first() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    // All experiments would take far longer than a test is patient.
+    let ended = reproduce("reproduce all --trials 1000", Some(file.path()));
+    ended.refused(FAILED, &["cannot write", &file.path().display().to_string()]);
+}

@@ -1,0 +1,161 @@
+//! Single figures that the text of a paper states, beside the same statistic of what was simulated.
+
+use crate::compare::RowResult;
+use crate::defect;
+use crate::method::Method;
+use crate::published::{AnchorLine, anchors};
+use crate::stats::{Improvement, median};
+use launch::LaunchError;
+use serde::Serialize;
+
+/// A stated figure and its simulated counterpart.
+#[derive(Clone, Debug, Serialize)]
+pub struct AnchorResult {
+    /// What it is, in a few words.
+    pub name: String,
+    /// The smallest value that agrees with the text; nothing if there is none.
+    pub low: Option<f64>,
+    /// The largest value that agrees with the text; nothing if there is none.
+    pub high: Option<f64>,
+    /// `MB/s`, of 2^20 bytes, or `times`.
+    pub unit: String,
+    /// The simulated value; nothing if no row of it was simulated.
+    pub simulated: Option<f64>,
+    /// How far that is from the nearest value that agrees, in percent of it.
+    pub error_percent: Option<f64>,
+    /// Where the text stands.
+    pub source: String,
+    /// Its words.
+    pub sentence: String,
+}
+
+#[derive(Clone, Copy)]
+enum Statistic {
+    Minimum,
+    Median,
+    GeometricMean,
+    Maximum,
+}
+
+/// What an anchor asks of the rows of its experiment.
+struct Anchor {
+    line: AnchorLine,
+    statistic: Statistic,
+    method: Method,
+    over: Option<Method>,
+}
+
+/// Every figure that is stated about an experiment.
+///
+/// # Errors
+/// When a file of this crate is damaged.
+pub(crate) fn compare(
+    experiment: &str,
+    rows: &[RowResult],
+) -> Result<Vec<AnchorResult>, LaunchError> {
+    let compare = |line: AnchorLine| Ok(Anchor::new(line)?.compare(rows));
+    anchors(experiment)?.into_iter().map(compare).collect()
+}
+
+impl Anchor {
+    fn new(line: AnchorLine) -> Result<Self, LaunchError> {
+        let damaged = |what: &str, word: &str| {
+            defect(format!("anchors.csv: {:?} has the {what} {word:?}", line.name))
+        };
+        let method = |word: &str| Method::parse(word).ok_or_else(|| damaged("method", word));
+        let statistic = match line.statistic.as_str() {
+            "minimum" => Statistic::Minimum,
+            "median" => Statistic::Median,
+            "geometric-mean" => Statistic::GeometricMean,
+            "maximum" => Statistic::Maximum,
+            other => return Err(damaged("statistic", other)),
+        };
+        let over = match line.over.as_str() {
+            "" => None,
+            word => Some(method(word)?),
+        };
+        Ok(Self { statistic, method: method(&line.method)?, over, line })
+    }
+
+    fn compare(self, rows: &[RowResult]) -> AnchorResult {
+        let value = |row: &RowResult| match self.over {
+            Some(over) => row.ratio_of(self.method, over),
+            None => row.simulated(self.method),
+        };
+        let values: Vec<f64> =
+            rows.iter().filter(|row| self.permits(row)).filter_map(value).collect();
+        let simulated = match self.statistic {
+            Statistic::Median => median(&values),
+            Statistic::Minimum => Improvement::of(&values).map(|all| all.minimum),
+            Statistic::GeometricMean => Improvement::of(&values).map(|all| all.geometric_mean),
+            Statistic::Maximum => Improvement::of(&values).map(|all| all.maximum),
+        };
+        let AnchorLine { name, low, high, unit, source, sentence, .. } = self.line;
+        let error_percent = simulated.map(|value| error_percent(value, low, high));
+        AnchorResult { name, low, high, unit, simulated, error_percent, source, sentence }
+    }
+
+    fn permits(&self, row: &RowResult) -> bool {
+        let among = |words: &str, word: &str| {
+            words.is_empty() || words.split_whitespace().any(|permitted| permitted == word)
+        };
+        let value = row.value.map(|value| value.to_string()).unwrap_or_default();
+        permits_pattern(&self.line.patterns, &row.pattern)
+            && among(&self.line.layouts, &row.layout)
+            && among(&self.line.values, &value)
+    }
+}
+
+/// Whether a list of names, `r*`, `w*` and `-name` has a pattern in it.
+fn permits_pattern(words: &str, pattern: &str) -> bool {
+    let is_it = |word: &str| match word.strip_suffix('*') {
+        Some(start) => pattern.starts_with(start),
+        None => pattern == word,
+    };
+    let (taken_out, named): (Vec<&str>, Vec<&str>) =
+        words.split_whitespace().partition(|word| word.starts_with('-'));
+    let out = taken_out.iter().filter_map(|word| word.strip_prefix('-')).any(is_it);
+    !out && (named.is_empty() || named.into_iter().any(is_it))
+}
+
+/// How far a value is outside a range, in percent of the side that it passes.
+fn error_percent(value: f64, low: Option<f64>, high: Option<f64>) -> f64 {
+    match (low, high) {
+        (Some(low), _) if value < low => (value / low - 1.0) * 100.0,
+        (_, Some(high)) if value > high => (value / high - 1.0) * 100.0,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: every anchor of the file is understood, its filters pick the rows they name, and a
+    //! range is met inside it.
+    use super::*;
+    use crate::select::experiment_names;
+
+    #[test]
+    fn every_anchor_is_understood() {
+        for name in experiment_names() {
+            compare(name, &[]).unwrap();
+        }
+    }
+
+    #[test]
+    fn patterns_are_picked() {
+        assert!(permits_pattern("", "rc"));
+        assert!(permits_pattern("r*", "rc") && !permits_pattern("r*", "wc"));
+        assert!(permits_pattern("rn rc", "rc") && !permits_pattern("rn rc", "rb"));
+        assert!(permits_pattern("-ra", "rc") && !permits_pattern("-ra", "ra"));
+        assert!(!permits_pattern("r* -ra", "ra") && !permits_pattern("r* -ra", "wb"));
+    }
+
+    #[test]
+    fn a_range_has_no_error_inside() {
+        let close = |error: f64, expected: f64| (error - expected).abs() < 1e-9;
+        assert!(close(error_percent(7.45, Some(7.4), Some(7.5)), 0.0));
+        assert!(close(error_percent(7.4 / 2.0, Some(7.4), Some(7.5)), -50.0));
+        assert!(close(error_percent(6.0, None, Some(5.0)), 20.0));
+        assert!(close(error_percent(0.1, None, Some(5.0)), 0.0));
+    }
+}

@@ -1,0 +1,44 @@
+//! Improvement factors over all rows of an experiment, as in TOCS 1997, Table III.
+
+use crate::compare::RowResult;
+use crate::method::Method;
+use crate::published;
+use crate::stats::Improvement;
+use launch::{LaunchError, LayoutName};
+use serde::Serialize;
+
+/// How much faster than caching a method is, over all rows.
+#[derive(Clone, Debug, Serialize)]
+pub struct ImprovementRow {
+    /// The method.
+    pub method: Method,
+    /// Rows that were counted.
+    pub rows: usize,
+    /// What was published.
+    pub published: Improvement,
+    /// What was simulated; nothing if the method was not.
+    pub simulated: Option<Improvement>,
+}
+
+/// The factors of every method that is published.
+///
+/// # Errors
+/// When a file of this crate is damaged.
+pub(crate) fn improvements(rows: &[RowResult]) -> Result<Vec<ImprovementRow>, LaunchError> {
+    let row = |(method, published)| {
+        let ratios: Vec<f64> = rows
+            .iter()
+            .filter(|row| counts(row, method))
+            .filter_map(|row| row.ratio_of(method, Method::Caching))
+            .collect();
+        let simulated = Improvement::of(&ratios);
+        ImprovementRow { method, rows: ratios.len(), published, simulated }
+    };
+    Ok(published::improvements()?.into_iter().map(row).collect())
+}
+
+/// "We include 'DDIO no sort' only for comparison [...]; these numbers apply only to the random disk
+/// layout" (TOCS 1997, section 6).
+fn counts(row: &RowResult, method: Method) -> bool {
+    method != Method::DiskDirectedUnsorted || row.layout != LayoutName::Contiguous.to_string()
+}

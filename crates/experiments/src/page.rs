@@ -1,0 +1,143 @@
+//! Which plots an experiment has.
+
+use crate::catalogue::{Axis, RaUnit};
+use crate::compare::{Comparison, RowResult};
+use crate::method::Method;
+use crate::svg::{BarSeries, Bars, LineSeries, Lines};
+
+/// The name of the vertical axis of every plot.
+const THROUGHPUT: &str = "throughput, MB/s (2^20 bytes)";
+
+/// The plots of an experiment, in order.
+pub(crate) fn plots(comparison: &Comparison) -> Vec<String> {
+    match comparison.axis {
+        Axis::Pattern => bars(comparison),
+        Axis::RecordBytes => vec![record_sizes(comparison)],
+        _ => vec![lines(comparison)],
+    }
+}
+
+/// Methods of which something was simulated.
+fn methods(comparison: &Comparison) -> impl Iterator<Item = Method> + '_ {
+    let simulated = |method: &Method| !comparison.not_simulated.contains(method);
+    comparison.methods.iter().copied().filter(simulated)
+}
+
+/// A plot for each layout, size of records and direction. What does not depend on the size of
+/// records is in the plots of each.
+fn bars(comparison: &Comparison) -> Vec<String> {
+    let rows = &comparison.rows;
+    let mut layouts: Vec<&str> = rows.iter().map(|row| row.layout.as_str()).collect();
+    layouts.dedup();
+    layouts.sort_unstable();
+    layouts.dedup();
+    let mut records: Vec<u64> = rows.iter().filter_map(|row| row.record_bytes).collect();
+    records.sort_unstable();
+    records.dedup();
+    let mut records: Vec<Option<u64>> = records.into_iter().map(Some).collect();
+    if records.is_empty() {
+        records.push(None);
+    }
+    let mut plots = Vec::new();
+    for layout in layouts {
+        for record in &records {
+            for (prefix, direction) in [("r", "reading"), ("w", "writing")] {
+                let shown = |row: &&RowResult| {
+                    row.layout == layout
+                        && row.pattern.starts_with(prefix)
+                        && (row.record_bytes.is_none() || row.record_bytes == *record)
+                };
+                let rows: Vec<&RowResult> = rows.iter().filter(shown).collect();
+                if rows.is_empty() {
+                    continue;
+                }
+                let size = record.map_or(String::new(), |bytes| format!(", {bytes}-byte records"));
+                let title = format!("{}: {direction}{size}, {layout}", comparison.name);
+                plots.push(one_bars(comparison, &rows, title));
+            }
+        }
+    }
+    plots
+}
+
+fn one_bars(comparison: &Comparison, rows: &[&RowResult], title: String) -> String {
+    // All figures of the papers divide ra by the number of clients; so does a plot of a table that
+    // does not.
+    let scale = |row: &RowResult| match comparison.ra {
+        RaUnit::Together if row.pattern == "ra" => f64::from(row.clients.max(1)),
+        _ => 1.0,
+    };
+    let group = |row: &&RowResult| match scale(row) {
+        1.0 => row.pattern.clone(),
+        clients => format!("{}/{clients}", row.pattern),
+    };
+    let series = |method: Method| BarSeries {
+        name: method.to_string(),
+        colour: method as usize,
+        values: rows.iter().map(|row| Some(row.simulated(method)? / scale(row))).collect(),
+        published: rows.iter().map(|row| Some(row.cell(method)?.published? / scale(row))).collect(),
+    };
+    let plot = Bars {
+        title,
+        x_name: "pattern",
+        y_name: THROUGHPUT,
+        groups: rows.iter().map(group).collect(),
+        series: methods(comparison).map(series).collect(),
+    };
+    plot.draw()
+}
+
+/// One line for each pattern and method.
+fn lines(comparison: &Comparison) -> String {
+    let mut patterns: Vec<&str> = comparison.rows.iter().map(|row| row.pattern.as_str()).collect();
+    patterns.dedup();
+    let baseline = comparison.methods.first().copied();
+    let mut series = Vec::new();
+    for (colour, pattern) in patterns.into_iter().enumerate() {
+        for method in methods(comparison) {
+            let of_pattern = comparison.rows.iter().filter(|row| row.pattern == pattern);
+            series.push(LineSeries {
+                name: format!("{pattern} {method}"),
+                colour,
+                is_broken: Some(method) == baseline,
+                points: points(of_pattern, method),
+            });
+        }
+    }
+    let x_name = match comparison.axis {
+        Axis::Clients => "clients",
+        Axis::Servers => "servers, one bus each",
+        Axis::Disks => "disks on one bus",
+        Axis::FileMib => "size of the file, MB (2^20 bytes)",
+        Axis::Pattern | Axis::RecordBytes => "bytes of a record",
+    };
+    draw(comparison, x_name, series)
+}
+
+/// One line for each layout.
+fn record_sizes(comparison: &Comparison) -> String {
+    let mut layouts: Vec<&str> = comparison.rows.iter().map(|row| row.layout.as_str()).collect();
+    layouts.dedup();
+    let mut series = Vec::new();
+    for (colour, layout) in layouts.into_iter().enumerate() {
+        for method in methods(comparison) {
+            let of_layout = comparison.rows.iter().filter(|row| row.layout == layout);
+            series.push(LineSeries {
+                name: format!("{method}, {layout}"),
+                colour,
+                is_broken: false,
+                points: points(of_layout, method),
+            });
+        }
+    }
+    draw(comparison, "bytes of a record", series)
+}
+
+fn points<'a>(rows: impl Iterator<Item = &'a RowResult>, method: Method) -> Vec<(f64, f64)> {
+    rows.filter_map(|row| Some((f64::from(row.value?), row.simulated(method)?))).collect()
+}
+
+fn draw(comparison: &Comparison, x_name: &'static str, series: Vec<LineSeries>) -> String {
+    let title = format!("{}: {}", comparison.name, comparison.title);
+    Lines { title, x_name, y_name: THROUGHPUT, series }.draw()
+}

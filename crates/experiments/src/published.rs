@@ -1,0 +1,195 @@
+//! What the papers print, from the files of `published/`.
+
+use crate::catalogue::Point;
+use crate::defect;
+use crate::method::Method;
+use crate::stats::Improvement;
+use launch::LaunchError;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+const TR94_TABLE4: &str = include_str!("../published/tr94_table4_contiguous.csv");
+const TOCS97_TABLE3: &str = include_str!("../published/tocs97_table3.csv");
+const ANCHORS: &str = include_str!("../published/anchors.csv");
+
+/// The throughputs of one table or figure, by row.
+#[derive(Default)]
+pub(crate) struct Throughputs {
+    rows: Vec<ThroughputRow>,
+}
+
+struct ThroughputRow {
+    pattern: String,
+    record_bytes: u64,
+    values: Vec<(Method, f64)>,
+    ratio: Option<f64>,
+}
+
+/// A row of TR94-226, Table 4, as the file has it.
+#[derive(Debug, Deserialize)]
+struct Table4Row {
+    pattern: String,
+    record_bytes: u64,
+    #[serde(rename = "tc_MBps")]
+    caching: f64,
+    #[serde(rename = "dd_MBps")]
+    disk_directed: f64,
+    #[serde(rename = "ratio_dd_tc")]
+    ratio: f64,
+}
+
+/// A row of TOCS 1997, Table III, as the file has it.
+#[derive(Debug, Deserialize)]
+struct ImprovementLine {
+    method: String,
+    minimum: f64,
+    geometric_mean: f64,
+    maximum: f64,
+}
+
+/// A row of the anchors, as the file has it.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct AnchorLine {
+    pub(crate) experiment: String,
+    pub(crate) name: String,
+    pub(crate) statistic: String,
+    pub(crate) method: String,
+    pub(crate) over: String,
+    pub(crate) patterns: String,
+    pub(crate) layouts: String,
+    pub(crate) values: String,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    pub(crate) unit: String,
+    pub(crate) source: String,
+    pub(crate) sentence: String,
+}
+
+impl Throughputs {
+    /// Those of an experiment; empty where none are printed as numbers.
+    ///
+    /// # Errors
+    /// When a file of this crate is damaged.
+    pub(crate) fn of(experiment: &str) -> Result<Self, LaunchError> {
+        if experiment != "tr94-table4" {
+            return Ok(Self::default());
+        }
+        let rows = parse::<Table4Row>("tr94_table4_contiguous.csv", TR94_TABLE4)?;
+        let row = |row: Table4Row| ThroughputRow {
+            pattern: row.pattern,
+            record_bytes: row.record_bytes,
+            values: vec![(Method::Caching, row.caching), (Method::DiskDirected, row.disk_directed)],
+            ratio: Some(row.ratio),
+        };
+        Ok(Self { rows: rows.into_iter().map(row).collect() })
+    }
+
+    /// The throughput of a row by a method, in 2^20 bytes a second.
+    pub(crate) fn value(&self, point: &Point, method: Method) -> Option<f64> {
+        let values = &self.row(point)?.values;
+        values.iter().find(|(published, _)| *published == method).map(|(_, value)| *value)
+    }
+
+    /// The ratio that is printed in a row.
+    pub(crate) fn ratio(&self, point: &Point) -> Option<f64> {
+        self.row(point)?.ratio
+    }
+
+    fn row(&self, point: &Point) -> Option<&ThroughputRow> {
+        let is_it = |row: &&ThroughputRow| {
+            let record = point.record_bytes.is_none_or(|bytes| bytes == row.record_bytes);
+            row.pattern == point.pattern && record
+        };
+        self.rows.iter().find(is_it)
+    }
+}
+
+/// The improvement factors of TOCS 1997, Table III.
+///
+/// # Errors
+/// When a file of this crate is damaged.
+pub(crate) fn improvements() -> Result<Vec<(Method, Improvement)>, LaunchError> {
+    let file = "tocs97_table3.csv";
+    let lines = parse::<ImprovementLine>(file, TOCS97_TABLE3)?;
+    let read = |line: ImprovementLine| {
+        let method = Method::parse(&line.method)
+            .ok_or_else(|| defect(format!("{file}: no method is called {:?}", line.method)))?;
+        let ImprovementLine { minimum, geometric_mean, maximum, .. } = line;
+        Ok((method, Improvement { minimum, geometric_mean, maximum }))
+    };
+    lines.into_iter().map(read).collect()
+}
+
+/// The single figures that the papers state about an experiment.
+///
+/// # Errors
+/// When a file of this crate is damaged.
+pub(crate) fn anchors(experiment: &str) -> Result<Vec<AnchorLine>, LaunchError> {
+    let mut anchors = parse::<AnchorLine>("anchors.csv", ANCHORS)?;
+    anchors.retain(|anchor| anchor.experiment == experiment);
+    Ok(anchors)
+}
+
+fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<T>, LaunchError> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let rows: Result<Vec<T>, csv::Error> = reader.deserialize().collect();
+    rows.map_err(|error| defect(format!("{file}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: every file parses, every row of it is about something that an experiment has, and
+    //! cells are found where the papers print them.
+    use super::*;
+    use crate::catalogue::experiments;
+    use crate::select::experiment_names;
+    use launch::LayoutName;
+
+    fn point(pattern: &str, record_bytes: Option<u64>) -> Point {
+        let (pattern, layout) = (pattern.to_owned(), LayoutName::Contiguous);
+        Point { pattern, record_bytes, layout, value: None }
+    }
+
+    #[test]
+    fn table_4_is_complete() {
+        let published = Throughputs::of("tr94-table4").unwrap();
+        let all = experiments();
+        let table = all.iter().find(|experiment| experiment.name == "tr94-table4").unwrap();
+        for point in &table.points {
+            for &method in &table.methods {
+                assert!(published.value(point, method).is_some(), "{point:?} {method}");
+            }
+            assert!(published.ratio(point).is_some(), "{point:?}");
+        }
+        assert_eq!(published.rows.len(), table.points.len());
+    }
+
+    #[test]
+    fn cells_are_where_the_paper_has_them() {
+        let published = Throughputs::of("tr94-table4").unwrap();
+        let small = point("wbc", Some(8));
+        assert_eq!(published.value(&small, Method::Caching), Some(0.8));
+        assert_eq!(published.value(&small, Method::DiskDirected), Some(13.7));
+        assert_eq!(published.ratio(&small), Some(18.2));
+        assert_eq!(published.value(&small, Method::TwoPhase), None);
+        assert_eq!(published.value(&point("ra", None), Method::Caching), Some(469.1));
+        assert_eq!(published.value(&point("rc", Some(1024)), Method::Caching), None);
+    }
+
+    #[test]
+    fn improvements_and_anchors_parse() {
+        let improvements = improvements().unwrap();
+        assert_eq!(improvements.len(), 3);
+        assert!(improvements.iter().all(|(_, factors)| factors.minimum <= factors.maximum));
+        let all = parse::<AnchorLine>("anchors.csv", ANCHORS).unwrap();
+        assert!(all.iter().all(|anchor| {
+            experiment_names().contains(&anchor.experiment.as_str()) && !anchor.sentence.is_empty()
+        }));
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error() {
+        let error = parse::<ImprovementLine>("x.csv", "method,minimum\na,b\n").unwrap_err();
+        assert!(error.cause.starts_with("x.csv: "), "{error}");
+    }
+}

@@ -1,0 +1,76 @@
+//! From a point of an experiment and a method to what is simulated: the one place that knows how
+//! the machines and options of `launch` are called.
+
+use crate::catalogue::{Axis, Experiment, Paper, Point};
+use crate::method::Method;
+use launch::{LaunchError, MachineName, OrderName, Scenario, Strategy};
+
+/// Seed of the first trial of every case, so that all cases meet the same layouts ("We used the same
+/// set of five layouts (one for each trial) for all random-blocks experiments": TOCS 1997,
+/// section 5).
+pub(crate) const FIRST_SEED: u64 = 1;
+
+/// Bytes of a record where the pattern does not depend on it.
+const ANY_RECORD_BYTES: u64 = 8192;
+
+impl Paper {
+    /// The machine on which the experiments of a paper are simulated.
+    pub(crate) fn machine(self) -> MachineName {
+        match self {
+            Self::Tr94 => MachineName::Tr94,
+            Self::Tocs97 => MachineName::Tocs97,
+        }
+    }
+}
+
+/// What is simulated for a point and a method; `None` if this version cannot.
+///
+/// # Errors
+/// When the pattern has no such name.
+pub(crate) fn scenario(
+    experiment: &Experiment,
+    point: &Point,
+    method: Method,
+    trials: u32,
+) -> Result<Option<Scenario>, LaunchError> {
+    let (strategy, order) = match method {
+        Method::Caching => (Strategy::Caching, OrderName::Sorted),
+        Method::TwoPhase => (Strategy::TwoPhase, OrderName::Sorted),
+        Method::DiskDirected => (Strategy::DiskDirected, OrderName::Sorted),
+        Method::DiskDirectedUnsorted => (Strategy::DiskDirected, OrderName::AsAsked),
+    };
+    let pattern =
+        point.pattern.parse().map_err(|error: <launch::Pattern as std::str::FromStr>::Err| {
+            LaunchError::usage(
+                format!("{:?} cannot be simulated", point.pattern),
+                error.to_string(),
+                "see: unisono reproduce --help",
+            )
+        })?;
+    let mut scenario = Scenario {
+        machine: experiment.paper.machine(),
+        layout: point.layout,
+        pattern,
+        record_bytes: point.record_bytes.unwrap_or(ANY_RECORD_BYTES),
+        strategy,
+        order,
+        trials,
+        seed: FIRST_SEED,
+        ..Scenario::default()
+    };
+    let disks = scenario.servers * scenario.disks_per_server;
+    match (experiment.axis, point.value) {
+        (Axis::Clients, Some(clients)) => scenario.clients = clients,
+        (Axis::Servers, Some(servers)) => {
+            scenario.servers = servers;
+            scenario.disks_per_server = disks / servers;
+        }
+        (Axis::Disks, Some(disks)) => {
+            scenario.servers = 1;
+            scenario.disks_per_server = disks;
+        }
+        (Axis::FileMib, Some(mib)) => scenario.file_bytes = u64::from(mib) << 20,
+        _ => {}
+    }
+    Ok(Some(scenario))
+}

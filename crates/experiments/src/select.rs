@@ -1,0 +1,127 @@
+//! Which experiments, and which of their rows, a user asks for.
+
+use crate::catalogue::{Experiment, Point, experiments};
+use launch::LaunchError;
+use std::str::FromStr;
+
+/// The word for all experiments.
+const ALL: &str = "all";
+
+/// The name of every experiment, in the order of the papers, and `all`.
+pub fn experiment_names() -> Vec<&'static str> {
+    experiments().iter().map(|experiment| experiment.name).chain([ALL]).collect()
+}
+
+/// A restriction to some rows: a pattern, and if given a record size, written `rc` or `rc:8192`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Only {
+    pattern: String,
+    record_bytes: Option<u64>,
+}
+
+impl Only {
+    fn permits(&self, point: &Point) -> bool {
+        let record = self.record_bytes.is_none() || point.record_bytes.is_none();
+        self.pattern == point.pattern && (record || self.record_bytes == point.record_bytes)
+    }
+}
+
+impl FromStr for Only {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let (pattern, record) = match word.split_once(':') {
+            Some((pattern, record)) => (pattern, Some(record)),
+            None => (word, None),
+        };
+        let record_bytes = record.map(str::parse).transpose();
+        let record_bytes = record_bytes.map_err(|_| {
+            "write a pattern, or a pattern and the bytes of a record, such as rc:8192".to_owned()
+        })?;
+        // The parser of patterns knows the nearest name; it must be one that is in the papers.
+        pattern.parse::<launch::Pattern>().map_err(|error| error.to_string())?;
+        Ok(Self { pattern: pattern.to_owned(), record_bytes })
+    }
+}
+
+/// The experiments of these names, in the order of the papers, with only the rows that `only`
+/// permits; all rows if it is empty.
+///
+/// # Errors
+/// When a name is unknown; the help names the nearest. When no row is left in any of them.
+pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, LaunchError> {
+    let known = experiment_names();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(LaunchError::usage(
+            format!("there is no experiment {unknown:?}"),
+            format!("the nearest name is {}", nearest(unknown, &known)),
+            format!("choose from {}", known.join(", ")),
+        ));
+    }
+    let wanted = |name: &str| names.iter().any(|word| word == name || word == ALL);
+    let mut selected = experiments();
+    selected.retain(|experiment| wanted(experiment.name));
+    if only.is_empty() {
+        return Ok(selected);
+    }
+    for experiment in &mut selected {
+        experiment.points.retain(|point| only.iter().any(|only| only.permits(point)));
+    }
+    selected.retain(|experiment| !experiment.points.is_empty());
+    if selected.is_empty() {
+        return Err(LaunchError::usage(
+            "nothing is left to run",
+            "no row of these experiments is among those of --only",
+            "leave --only away to see the rows, or name one of their patterns",
+        ));
+    }
+    Ok(selected)
+}
+
+/// The known name that takes the fewest changes to reach.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> &'a str {
+    let distance = |known: &&&str| strsim::damerau_levenshtein(name, known);
+    known.iter().min_by_key(distance).copied().unwrap_or(ALL)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: names select, unknown ones meet their nearest match, and rows can be picked.
+    use super::*;
+
+    fn names(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn only(words: &[&str]) -> Vec<Only> {
+        words.iter().map(|word| word.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn all_is_every_experiment_once() {
+        let all = select(&names(&["all", "tocs-fig4"]), &[]).unwrap();
+        assert_eq!(all.len() + 1, experiment_names().len());
+    }
+
+    #[test]
+    fn an_unknown_name_meets_its_nearest() {
+        let error = select(&names(&["tr94-tabel4"]), &[]).unwrap_err();
+        assert_eq!(error.code, launch::ExitCode::Usage);
+        assert!(error.cause.ends_with("tr94-table4"), "{error}");
+        let error = select(&names(&["fig7"]), &[]).unwrap_err();
+        assert!(error.cause.ends_with("tocs-fig7"), "{error}");
+    }
+
+    #[test]
+    fn rows_are_picked_by_pattern_and_record() {
+        let rows = |words: &[&str]| -> usize {
+            let selected = select(&names(&["tr94-table4"]), &only(words));
+            selected.unwrap()[0].points.len()
+        };
+        assert_eq!((rows(&["rc:8192"]), rows(&["rc"]), rows(&["rc", "wb:8"])), (1, 2, 3));
+        assert_eq!(rows(&["rn:8192"]), 1, "rn has records of any size");
+        assert!(select(&names(&["tocs-fig7"]), &only(&["rc:8"])).is_err());
+        assert!("rc:many".parse::<Only>().is_err());
+        assert!("zz".parse::<Only>().is_err());
+    }
+}

@@ -1,0 +1,402 @@
+//! Plots as SVG: bars for categories, lines for numbers. Sizes and places are in pixels.
+//!
+//! Everything has a fixed place: the title on top, the legend below it, then the axes. Text is never
+//! rotated but for the name of the vertical axis.
+
+use std::fmt::Write;
+
+/// Colours that people with any kind of colour vision tell apart (M. Okabe and K. Ito, Color Universal
+/// Design, 2008), the darker ones first.
+const COLOURS: [&str; 7] =
+    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000"];
+
+const WIDTH: f64 = 860.0;
+const HEIGHT: f64 = 330.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const BOTTOM: f64 = 48.0;
+/// The first line of the legend is this far below the top.
+const LEGEND_TOP: f64 = 42.0;
+/// From one line of the legend to the next.
+const LEGEND_LINE: f64 = 18.0;
+/// About how wide a letter is, to find out how much fits into a line of the legend.
+const LETTER: f64 = 6.4;
+/// How wide the sign before a name in the legend is, with the gaps around it.
+const SIGN: f64 = 44.0;
+
+/// Bars in groups, with a mark at each bar where something was published.
+pub(crate) struct Bars {
+    /// What it shows.
+    pub(crate) title: String,
+    /// What the horizontal axis means.
+    pub(crate) x_name: &'static str,
+    /// What the vertical axis means, with its unit.
+    pub(crate) y_name: &'static str,
+    /// The name of each group.
+    pub(crate) groups: Vec<String>,
+    /// One bar in each group.
+    pub(crate) series: Vec<BarSeries>,
+}
+
+/// The bars of one colour.
+pub(crate) struct BarSeries {
+    /// What they are.
+    pub(crate) name: String,
+    /// Which of the colours.
+    pub(crate) colour: usize,
+    /// The height in each group.
+    pub(crate) values: Vec<Option<f64>>,
+    /// The published height in each group.
+    pub(crate) published: Vec<Option<f64>>,
+}
+
+/// Lines over an axis of numbers, whose distances are those of their logarithms.
+pub(crate) struct Lines {
+    /// What it shows.
+    pub(crate) title: String,
+    /// What the horizontal axis means, with its unit.
+    pub(crate) x_name: &'static str,
+    /// What the vertical axis means, with its unit.
+    pub(crate) y_name: &'static str,
+    /// One line each.
+    pub(crate) series: Vec<LineSeries>,
+}
+
+/// One line.
+pub(crate) struct LineSeries {
+    /// What it is.
+    pub(crate) name: String,
+    /// Which of the colours; also the form of its points.
+    pub(crate) colour: usize,
+    /// Broken, with hollow points, instead of full.
+    pub(crate) is_broken: bool,
+    /// Where it goes through, from left to right; x is positive.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Where a plot's axes are, and what they mean.
+struct Frame {
+    top: f64,
+    y_max: f64,
+    y_step: f64,
+    height: f64,
+}
+
+impl Bars {
+    /// The plot.
+    pub(crate) fn draw(&self) -> String {
+        let has_published = self.series.iter().any(|it| it.published.iter().any(Option::is_some));
+        let all = self.series.iter().flat_map(|it| it.values.iter().chain(&it.published));
+        let mut names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
+        names.extend(has_published.then_some("published"));
+        let frame = Frame::new(&names, all.flatten().copied());
+        let mut out = begin(&self.title, frame.height);
+        let places = legend(&names);
+        for ((x, y), series) in places.iter().zip(&self.series) {
+            let colour = COLOURS[series.colour % COLOURS.len()];
+            let (x, y) = (x + 12.0, y - 10.0);
+            rectangle(&mut out, (x, y, 24.0, 11.0), colour);
+        }
+        if let (true, Some((x, y))) = (has_published, places.last()) {
+            mark(&mut out, x + 12.0, y - 4.0, 24.0);
+        }
+        frame.draw_axes(&mut out, self.x_name, self.y_name);
+        let group_width = (WIDTH - LEFT - RIGHT) / self.groups.len().max(1) as f64;
+        let bar_width = (group_width * 0.8 / self.series.len().max(1) as f64).min(34.0);
+        for (index, group) in self.groups.iter().enumerate() {
+            let centre = LEFT + (index as f64 + 0.5) * group_width;
+            text(&mut out, (centre, frame.bottom() + 16.0), "middle", group);
+            let left = centre - bar_width * self.series.len() as f64 / 2.0;
+            for (number, series) in self.series.iter().enumerate() {
+                let x = left + number as f64 * bar_width;
+                if let Some(value) = series.values.get(index).copied().flatten() {
+                    let y = frame.y(value);
+                    let colour = COLOURS[series.colour % COLOURS.len()];
+                    let bar = (x + 0.5, y, bar_width - 1.0, frame.bottom() - y);
+                    rectangle(&mut out, bar, colour);
+                }
+                if let Some(value) = series.published.get(index).copied().flatten() {
+                    mark(&mut out, x, frame.y(value), bar_width);
+                }
+            }
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+}
+
+impl Lines {
+    /// The plot.
+    pub(crate) fn draw(&self) -> String {
+        let points = self.series.iter().flat_map(|it| &it.points);
+        let names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
+        let frame = Frame::new(&names, points.clone().map(|(_, y)| *y));
+        let mut out = begin(&self.title, frame.height);
+        for ((x, y), series) in legend(&names).iter().zip(&self.series) {
+            let y = y - 4.0;
+            series.stroke(&mut out, &[(x + 8.0, y), (x + 40.0, y)]);
+            series.point(&mut out, x + 24.0, y);
+        }
+        frame.draw_axes(&mut out, self.x_name, self.y_name);
+        let mut ticks: Vec<f64> = points.map(|(x, _)| *x).collect();
+        ticks.sort_by(f64::total_cmp);
+        ticks.dedup();
+        let (first, last) = match (ticks.first(), ticks.last()) {
+            (Some(first), Some(last)) => (first.ln(), last.ln()),
+            _ => (0.0, 0.0),
+        };
+        let inset = 30.0;
+        let width = WIDTH - LEFT - RIGHT - 2.0 * inset;
+        let place = |x: f64| match last - first {
+            0.0 => LEFT + inset + width / 2.0,
+            extent => LEFT + inset + (x.ln() - first) / extent * width,
+        };
+        for tick in &ticks {
+            let (x, y) = (place(*tick), frame.bottom());
+            line(&mut out, (x, y), (x, y + 4.0), "axis");
+            text(&mut out, (x, y + 18.0), "middle", &tick.to_string());
+        }
+        for series in &self.series {
+            let points: Vec<(f64, f64)> =
+                series.points.iter().map(|(x, y)| (place(*x), frame.y(*y))).collect();
+            series.stroke(&mut out, &points);
+            for (x, y) in points {
+                series.point(&mut out, x, y);
+            }
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+}
+
+impl LineSeries {
+    fn colour(&self) -> &'static str {
+        COLOURS[self.colour % COLOURS.len()]
+    }
+
+    fn stroke(&self, out: &mut String, points: &[(f64, f64)]) {
+        let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let dashes = if self.is_broken { " stroke-dasharray=\"6 4\"" } else { "" };
+        let _ = writeln!(
+            out,
+            "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{dashes} points=\"{}\"/>",
+            self.colour(),
+            points.join(" "),
+        );
+    }
+
+    /// A point whose form tells lines apart where colours do not, and lies open so that those below
+    /// it are seen.
+    fn point(&self, out: &mut String, x: f64, y: f64) {
+        // Larger forms lie around smaller ones where lines meet.
+        let r = 3.5 + 1.2 * (self.colour % 4) as f64;
+        let corners = |corners: &[(f64, f64)]| {
+            let at = |(dx, dy): &(f64, f64)| format!("{:.1},{:.1}", x + dx * r, y + dy * r);
+            let points = corners.iter().map(at).collect::<Vec<String>>().join(" ");
+            format!("<polygon points=\"{points}\"")
+        };
+        let form = match self.colour % 4 {
+            0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\""),
+            1 => corners(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+            2 => corners(&[(0.0, -1.1), (1.0, 0.8), (-1.0, 0.8)]),
+            _ => corners(&[(0.0, -1.2), (1.2, 0.0), (0.0, 1.2), (-1.2, 0.0)]),
+        };
+        let fill = if self.is_broken { "none" } else { self.colour() };
+        let _ = writeln!(
+            out,
+            "{form} fill=\"{fill}\" fill-opacity=\"0.35\" stroke=\"{}\" stroke-width=\"1.5\"/>",
+            self.colour(),
+        );
+    }
+}
+
+impl Frame {
+    /// Room for a legend of these names, and an axis from zero over all values.
+    fn new(names: &[&str], values: impl Iterator<Item = f64>) -> Self {
+        let lines = legend(names).last().map_or(0.0, |(_, y)| (y - LEGEND_TOP) / LEGEND_LINE + 1.0);
+        let top = LEGEND_TOP + lines * LEGEND_LINE;
+        let largest = values.fold(0.0, f64::max);
+        let y_step = step(largest);
+        let y_max = (largest * 1.02 / y_step).ceil().max(1.0) * y_step;
+        Self { top, y_max, y_step, height: HEIGHT + lines * LEGEND_LINE }
+    }
+
+    fn bottom(&self) -> f64 {
+        self.height - BOTTOM
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        self.bottom() - value / self.y_max * (self.bottom() - self.top)
+    }
+
+    fn draw_axes(&self, out: &mut String, x_name: &str, y_name: &str) {
+        let right = WIDTH - RIGHT;
+        let ticks = (self.y_max / self.y_step).round() as u32;
+        for tick in 0..=ticks {
+            let value = f64::from(tick) * self.y_step;
+            let y = self.y(value);
+            line(out, (LEFT, y), (right, y), if tick == 0 { "axis" } else { "grid" });
+            // Steps below one have one digit after the point: see `step`.
+            let label =
+                if self.y_step < 1.0 { format!("{value:.1}") } else { format!("{value:.0}") };
+            text(out, (LEFT - 8.0, y + 4.0), "end", &label);
+        }
+        line(out, (LEFT, self.top), (LEFT, self.bottom()), "axis");
+        text(out, (f64::midpoint(LEFT, right), self.height - 10.0), "middle", x_name);
+        let middle = f64::midpoint(self.top, self.bottom());
+        let _ = writeln!(
+            out,
+            "<text transform=\"translate(16 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}\
+             </text>",
+            escape(y_name),
+        );
+    }
+}
+
+/// The distance of the marks on an axis that reaches `largest`: 1, 2 or 5 times a power of ten, at
+/// least 0.1, so that there are from about three to seven.
+fn step(largest: f64) -> f64 {
+    let power = 10f64.powf((largest.max(0.1) / 5.0).log10().floor()).max(0.1);
+    let fits = |factor: &&f64| power * **factor * 6.0 >= largest;
+    power * [1.0, 2.0, 5.0].iter().find(fits).copied().unwrap_or(10.0)
+}
+
+/// Where each name of a legend begins: from left to right, in as many lines as it takes.
+fn legend(names: &[&str]) -> Vec<(f64, f64)> {
+    let (mut x, mut y) = (LEFT - 8.0, LEGEND_TOP);
+    let mut places = Vec::new();
+    for name in names {
+        let width = SIGN + name.chars().count() as f64 * LETTER + 14.0;
+        if x + width > WIDTH - RIGHT && x > LEFT {
+            (x, y) = (LEFT - 8.0, y + LEGEND_LINE);
+        }
+        places.push((x, y));
+        x += width;
+    }
+    places
+}
+
+fn begin(title: &str, height: f64) -> String {
+    let title = escape(title);
+    format!(
+        "<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" \
+         aria-label=\"{title}\" xmlns=\"http://www.w3.org/2000/svg\">\n<style>.grid{{stroke:#ddd}}\
+         .axis{{stroke:#444}}text{{font:12px sans-serif;fill:#222}}.title{{font-weight:bold}}\
+         </style>\n<text class=\"title\" x=\"{LEFT}\" y=\"20\">{title}</text>\n"
+    )
+}
+
+fn text(out: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
+    let words = escape(words);
+    let _ =
+        writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>");
+}
+
+fn line(out: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
+    let _ = writeln!(
+        out,
+        "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+    );
+}
+
+fn rectangle(out: &mut String, (x, y, width, height): (f64, f64, f64, f64), colour: &str) {
+    let _ = writeln!(
+        out,
+        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
+         fill=\"{colour}\"/>"
+    );
+}
+
+/// The mark of a published value: a black line with a white rim, seen on bars of any colour.
+fn mark(out: &mut String, x: f64, y: f64, width: f64) {
+    for (colour, thickness) in [("#fff", 5.0), ("#000", 2.0)] {
+        let _ = writeln!(
+            out,
+            "<line x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" \
+             stroke-width=\"{thickness}\"/>",
+            x + width,
+        );
+    }
+}
+
+/// Text that means itself in SVG and HTML.
+pub(crate) fn escape(words: &str) -> String {
+    let mut out = String::new();
+    for letter in words.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: axes have few round marks that reach the largest value, nothing leaves the picture,
+    //! names cannot break the markup, and places in the legend do not overlap.
+    use super::*;
+
+    #[test]
+    fn axes_have_round_marks() {
+        for (largest, expected) in
+            [(32.8, 10.0), (7.4, 2.0), (0.9, 0.2), (522.9, 100.0), (5.0, 1.0)]
+        {
+            assert!((step(largest) - expected).abs() < 1e-9, "{largest}: {}", step(largest));
+        }
+        for hundredths in 1..100_000u32 {
+            let largest = f64::from(hundredths) / 100.0;
+            let frame = Frame::new(&["a"], [largest].into_iter());
+            let marks = frame.y_max / frame.y_step;
+            assert!(frame.y_max >= largest && marks < 7.5, "{largest}: {marks}");
+        }
+    }
+
+    #[test]
+    fn legends_wrap() {
+        let names = ["a name of some length"; 9];
+        let places = legend(&names);
+        for pair in places.windows(2) {
+            assert!(pair[1].0 > pair[0].0 + SIGN || pair[1].1 > pair[0].1);
+        }
+        assert!(places.iter().all(|(x, _)| x + SIGN + 21.0 * LETTER < WIDTH));
+    }
+
+    #[test]
+    fn bars_are_drawn_with_their_marks() {
+        let series = BarSeries {
+            name: "a < b".to_owned(),
+            colour: 0,
+            values: vec![Some(10.0), None],
+            published: vec![Some(9.0), None],
+        };
+        let bars = Bars {
+            title: "T".to_owned(),
+            x_name: "x",
+            y_name: "y",
+            groups: vec!["one".to_owned(), "two".to_owned()],
+            series: vec![series],
+        };
+        let drawn = bars.draw();
+        // The legend's own and one in the plot; a mark is two lines.
+        assert_eq!(drawn.matches("<rect").count(), 2);
+        assert_eq!(drawn.matches("stroke=\"#000\"").count(), 2);
+        assert!(drawn.contains("published") && !drawn.contains("NaN"));
+    }
+
+    #[test]
+    fn a_single_point_has_a_place() {
+        let series = LineSeries {
+            name: "a".to_owned(),
+            colour: 3,
+            is_broken: true,
+            points: vec![(8.0, 1.0)],
+        };
+        let lines = Lines { title: String::new(), x_name: "x", y_name: "y", series: vec![series] };
+        assert!(!lines.draw().contains("NaN"));
+        assert_eq!(escape("<a href=\"&\">"), "&lt;a href=&quot;&amp;&quot;&gt;");
+    }
+}

@@ -1,0 +1,149 @@
+//! One trial of a scenario, and the row that all trials of it make.
+
+use super::run::run_trial;
+use crate::error::{ExitCode, LaunchError};
+use crate::row::{Row, mib_s};
+use crate::scenario::{PayloadName, Scenario};
+use policy::Access;
+use std::time::Instant;
+use units::ClientId;
+use world::payload::{Phantom, Traced};
+
+/// What came of one trial. All but `host_seconds` follows from the scenario and the trial's number.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Trial {
+    /// Which trial of its scenario, from 0.
+    pub number: u32,
+    /// Its seed: that of the scenario plus its number.
+    pub seed: u64,
+    /// Simulated seconds of the transfer.
+    pub seconds: f64,
+    /// File bytes over seconds, in 2^20 bytes a second: see [`Row::mib_s`].
+    pub mib_s: f64,
+    /// Bytes that reached or left clients over seconds: see [`Row::moved_mib_s`].
+    pub moved_mib_s: f64,
+    /// Events of the engine.
+    pub events: u64,
+    /// A number that is equal for equal simulations.
+    pub digest: u64,
+    /// Whether every byte was checked to be in its place, and was.
+    pub verified: bool,
+    /// Real seconds of computing that it took.
+    pub host_seconds: f64,
+}
+
+/// Runs trial `number` of a scenario by itself, on the calling thread. Whoever has many scenarios
+/// can so spread the trials of all over the processors of this machine; [`crate::combine_trials`]
+/// makes of them what [`crate::simulate`] says of one scenario.
+///
+/// # Errors
+/// When the scenario makes no sense, or the file system reports a fault.
+pub fn simulate_trial(scenario: &Scenario, number: u32) -> Result<Trial, LaunchError> {
+    let access = scenario.access()?;
+    let seed = scenario.seed.wrapping_add(u64::from(number));
+    let started = Instant::now();
+    let outcome = match scenario.payload {
+        PayloadName::Phantom => run_trial::<Phantom>(scenario, &access, seed)?,
+        PayloadName::Traced => run_trial::<Traced>(scenario, &access, seed)?,
+    };
+    if scenario.payload == PayloadName::Traced && !outcome.verified {
+        return Err(misplaced(scenario, seed));
+    }
+    Ok(Trial {
+        number,
+        seed,
+        seconds: outcome.seconds,
+        mib_s: mib_s(scenario.file_bytes, outcome.seconds),
+        moved_mib_s: mib_s(moved_bytes(scenario, &access), outcome.seconds),
+        events: outcome.events,
+        digest: outcome.digest,
+        verified: outcome.verified,
+        host_seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// The row of a scenario from its trials, whatever the order in which they were run.
+///
+/// # Errors
+/// When the scenario makes no sense.
+///
+/// # Panics
+/// When there is no trial.
+pub fn combine_trials(scenario: &Scenario, trials: &[Trial]) -> Result<Row, LaunchError> {
+    assert!(!trials.is_empty(), "a row is made of at least one trial");
+    let access = scenario.access()?;
+    let mut trials: Vec<&Trial> = trials.iter().collect();
+    trials.sort_by_key(|trial| trial.number);
+    let seconds: Vec<f64> = trials.iter().map(|trial| trial.seconds).collect();
+    let mix = |sum: u64, trial: &&Trial| sum.rotate_left(7) ^ trial.digest;
+    let mut row = Row {
+        strategy: scenario.strategy.to_string(),
+        pattern: scenario.pattern.to_string(),
+        record_bytes: scenario.record_bytes,
+        file_bytes: scenario.file_bytes,
+        clients: scenario.clients,
+        servers: scenario.servers,
+        disks_per_server: scenario.disks_per_server,
+        block_bytes: scenario.block_bytes,
+        machine: scenario.machine.to_string(),
+        layout: scenario.layout.to_string(),
+        sync: scenario.sync,
+        verified: trials.iter().all(|trial| trial.verified),
+        events: Some(trials.iter().map(|trial| trial.events).sum()),
+        digest: Some(format!("{:016x}", trials.iter().fold(0, mix))),
+        host_seconds: Some(trials.iter().map(|trial| trial.host_seconds).sum()),
+        ..Row::default()
+    };
+    row.measure(&seconds, moved_bytes(scenario, &access));
+    Ok(row)
+}
+
+/// Bytes that reach or leave the clients in one transfer.
+fn moved_bytes(scenario: &Scenario, access: &Access) -> u64 {
+    (0..scenario.clients).map(|rank| access.memory_bytes(ClientId(rank))).sum()
+}
+
+fn misplaced(scenario: &Scenario, seed: u64) -> LaunchError {
+    LaunchError::new(
+        ExitCode::DataCheck,
+        format!("{} put bytes in wrong places", scenario.strategy),
+        format!("pattern {}, seed {seed}: the traces differ", scenario.pattern),
+        format!(
+            "this is a defect of unisono; repeat it with: unisono sim --strategy {} --pattern {} \
+             --record {} --size {} --seed {seed} --trials 1 --payload traced",
+            scenario.strategy, scenario.pattern, scenario.record_bytes, scenario.file_bytes
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: trials run one by one, in any order, make the same row as all run in parallel.
+    use super::*;
+    use crate::scenario::LayoutName;
+    use crate::simulate;
+    use units::MIB;
+
+    #[test]
+    fn the_order_of_trials_makes_no_difference() {
+        let scenario = Scenario {
+            layout: LayoutName::RandomBlocks,
+            file_bytes: MIB,
+            clients: 4,
+            servers: 4,
+            trials: 3,
+            seed: 7,
+            ..Scenario::default()
+        };
+        let parallel = simulate(&scenario).unwrap().results.remove(0);
+        let run = |number| simulate_trial(&scenario, number).unwrap();
+        let trials: Vec<Trial> = [2, 0, 1].map(run).to_vec();
+        assert_eq!(trials.iter().map(|trial| trial.seed).collect::<Vec<_>>(), [9, 7, 8]);
+        let digests: std::collections::BTreeSet<u64> = trials.iter().map(|t| t.digest).collect();
+        assert_eq!(digests.len(), 3, "each trial has a layout of its own");
+        let combined = combine_trials(&scenario, &trials).unwrap();
+        let without_host = |row: Row| Row { host_seconds: None, ..row };
+        let text = |row| serde_json::to_string(&without_host(row)).unwrap();
+        assert_eq!(text(combined), text(parallel));
+    }
+}
