@@ -1,6 +1,6 @@
 //! Machines that can be simulated. Every constant of a machine stands here, with its source.
 
-use crate::scenario::{LayoutName, MachineName, Scenario};
+use crate::scenario::{LayoutName, Scenario};
 use filesystem::ServerConfig;
 use units::{Duration, ServerId};
 use world_simulated::{
@@ -31,22 +31,12 @@ pub(crate) const OUTSTANDING_PER_DISK: u32 = 1;
 /// Blocks that a collective holds for each disk (TR94-226, section 4).
 const BUFFERS_PER_DISK: u32 = 2;
 
-/// The rate of an ideal disk: that of the HP 97560 over many tracks, 2.11 MB/s (TOCS 1997,
-/// Table I).
-const IDEAL_BYTES_PER_SECOND: u64 = 2_212_495;
-
 /// The machine of a scenario: its servers first, then its clients.
-pub(crate) fn machine(scenario: &Scenario, seed: u64) -> MachineConfig {
+pub(crate) fn machine(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> MachineConfig {
     let server = NodeConfig { disks: scenario.disks_per_server, speed: 1, reference_speed: 1 };
     let client = NodeConfig { disks: 0, ..server };
     let servers = std::iter::repeat_n(server, scenario.servers as usize);
     let clients = std::iter::repeat_n(client, scenario.clients as usize);
-    let mechanism = match scenario.machine {
-        MachineName::Tr94 => Mechanism::Hp97560,
-        MachineName::Ideal => {
-            Mechanism::Ideal { latency: Duration::ZERO, bytes_per_second: IDEAL_BYTES_PER_SECOND }
-        }
-    };
     let layout = match scenario.layout {
         LayoutName::Contiguous => LayoutKind::Contiguous,
         LayoutName::RandomBlocks => LayoutKind::RandomBlocks,
@@ -56,7 +46,7 @@ pub(crate) fn machine(scenario: &Scenario, seed: u64) -> MachineConfig {
         nodes: servers.chain(clients).collect(),
         messages: STARFISH_MESSAGES,
         disk: DeviceConfig {
-            mechanism,
+            mechanism: mechanism.clone(),
             layout,
             slot_bytes: scenario.block_bytes,
             // TR94-226 does not name the angle among its random factors, and its contiguous

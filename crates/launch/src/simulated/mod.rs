@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use units::ClientId;
 use world::payload::{Phantom, Traced};
+use world_simulated::Mechanism;
 
 /// Simulates one case. Trials run in parallel on all processors of this machine; the result does
 /// not depend on how many there are.
@@ -23,8 +24,9 @@ use world::payload::{Phantom, Traced};
 /// When the scenario makes no sense, or the file system reports a fault.
 pub fn simulate(scenario: &Scenario) -> Result<Report, LaunchError> {
     let access = scenario.access()?;
+    let mechanism = scenario.disk().mechanism()?;
     let started = Instant::now();
-    let outcomes = run_trials(scenario, &access)?;
+    let outcomes = run_trials(scenario, &access, &mechanism)?;
     let seconds: Vec<f64> = outcomes.iter().map(|outcome| outcome.seconds).collect();
     let moved = (0..scenario.clients).map(|rank| access.memory_bytes(ClientId(rank))).sum();
     let mut row = Row {
@@ -55,7 +57,11 @@ fn combine(outcomes: &[Outcome]) -> u64 {
 }
 
 /// The outcome of each trial, in order.
-fn run_trials(scenario: &Scenario, access: &Access) -> Result<Vec<Outcome>, LaunchError> {
+fn run_trials(
+    scenario: &Scenario,
+    access: &Access,
+    mechanism: &Mechanism,
+) -> Result<Vec<Outcome>, LaunchError> {
     let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicU32::new(0);
     let done = Mutex::new(Vec::new());
@@ -67,7 +73,7 @@ fn run_trials(scenario: &Scenario, access: &Access) -> Result<Vec<Outcome>, Laun
                     if trial >= scenario.trials {
                         return;
                     }
-                    let outcome = one_trial(scenario, access, trial);
+                    let outcome = one_trial(scenario, access, mechanism, trial);
                     done.lock().unwrap_or_else(PoisonError::into_inner).push((trial, outcome));
                 }
             });
@@ -78,11 +84,16 @@ fn run_trials(scenario: &Scenario, access: &Access) -> Result<Vec<Outcome>, Laun
     done.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn one_trial(scenario: &Scenario, access: &Access, trial: u32) -> Result<Outcome, LaunchError> {
+fn one_trial(
+    scenario: &Scenario,
+    access: &Access,
+    mechanism: &Mechanism,
+    trial: u32,
+) -> Result<Outcome, LaunchError> {
     let seed = scenario.seed.wrapping_add(u64::from(trial));
     let outcome = match scenario.payload {
-        PayloadName::Phantom => run_trial::<Phantom>(scenario, access, seed)?,
-        PayloadName::Traced => run_trial::<Traced>(scenario, access, seed)?,
+        PayloadName::Phantom => run_trial::<Phantom>(scenario, access, mechanism, seed)?,
+        PayloadName::Traced => run_trial::<Traced>(scenario, access, mechanism, seed)?,
     };
     if scenario.payload == PayloadName::Traced && !outcome.verified {
         return Err(LaunchError::new(
