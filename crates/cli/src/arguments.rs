@@ -182,12 +182,19 @@ pub(crate) struct Bench {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Sim {
+    #[command(subcommand)]
+    pub(crate) command: Option<SimCommand>,
     #[command(flatten)]
     pub(crate) cases: Cases,
     /// The machine to simulate: tr94, tocs97 or ideal-disks.
     #[arg(long, default_value = "tr94")]
     pub(crate) machine: String,
+    /// Its disks instead of those of the machine: hp97560, hp-c2200a, nvme, analytic, ideal, or a
+    /// description in a file FILE.toml (docs/disks/hp97560.toml explains the keys).
+    #[arg(long, value_name = "DISK")]
+    pub(crate) disk: Option<String>,
     /// How blocks lie on its disks: contiguous, random-blocks or random-tracks.
     #[arg(long, default_value = "contiguous")]
     pub(crate) layout: String,
@@ -221,6 +228,34 @@ pub(crate) struct Sim {
     /// What moves: phantom (lengths only) or traced (proves that every byte is in its place).
     #[arg(long, default_value = "phantom")]
     pub(crate) payload: String,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum SimCommand {
+    /// Replay a trace of a disk on a disk model and compare the service times.
+    Demerit(Demerit),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Demerit {
+    /// The trace: HP's SRT format, or CSV with the columns arrival_us,op,lbn,sectors,service_us
+    /// (op is R or W, lbn and sectors count sectors of the disk).
+    pub(crate) trace: PathBuf,
+    /// The disk model: hp97560, hp-c2200a, nvme, analytic, ideal, or FILE.toml.
+    #[arg(long, default_value = "hp97560", value_name = "DISK")]
+    pub(crate) disk: String,
+    /// Serve what waits by cyclical scan instead of in the order of arrival.
+    #[arg(long)]
+    pub(crate) cscan: bool,
+    /// Which unit of an SRT trace that has several.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) unit: Option<u32>,
+    /// Draw the two distributions into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

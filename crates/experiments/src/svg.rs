@@ -1,12 +1,12 @@
 //! Plots as SVG: bars for categories, lines for numbers. Sizes and places are in pixels.
 //!
-//! Everything has a fixed place: the title on top, the legend below it, then the axes. Text is never
-//! rotated but for the name of the vertical axis.
+//! Everything has a fixed place: the title on top, the legend below it, then the axes. Text is
+//! never rotated but for the name of the vertical axis.
 
 use std::fmt::Write;
 
-/// Colours that people with any kind of colour vision tell apart (M. Okabe and K. Ito, Color Universal
-/// Design, 2008), the darker ones first.
+/// Colours that people with any kind of colour vision tell apart (M. Okabe and K. Ito, Color
+/// Universal Design, 2008), the darker ones first.
 const COLOURS: [&str; 7] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000"];
 

@@ -5,7 +5,9 @@
 //! the only crate that puts a world into the generic code.
 
 mod bench;
+mod demerit;
 mod demo;
+mod disk;
 mod error;
 mod real;
 mod row;
@@ -13,7 +15,9 @@ mod scenario;
 mod simulated;
 
 pub use bench::{BenchPlan, CaseSpec, Limits, bench, bench_client};
+pub use demerit::{DEMERIT_SCHEMA, Demerit, DemeritPlan, Percentile, demerit};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
+pub use disk::DiskName;
 pub use error::{ExitCode, LaunchError};
 pub use filesystem::collective::Strategy;
 pub use policy::{BYTES_MAX, Direction, Pattern};

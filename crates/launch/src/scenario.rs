@@ -1,5 +1,6 @@
 //! What to simulate.
 
+use crate::disk::DiskName;
 use crate::error::LaunchError;
 use filesystem::collective::Strategy;
 use policy::{Access, DiskOrder, Pattern};
@@ -12,6 +13,8 @@ use units::MIB;
 pub struct Scenario {
     /// The hardware.
     pub machine: MachineName,
+    /// Its disks; those of the machine if none are named.
+    pub disk: Option<DiskName>,
     /// How blocks lie on the disks.
     pub layout: LayoutName,
     /// Which access.
@@ -48,6 +51,7 @@ impl Default for Scenario {
     fn default() -> Self {
         Self {
             machine: MachineName::Tr94,
+            disk: None,
             layout: LayoutName::Contiguous,
             pattern: Pattern::from_str("rb").expect("the papers' pattern rb must be known"),
             record_bytes: 8192,
@@ -198,6 +202,15 @@ impl Scenario {
             return refuse(error.to_string(), "choose a block size such as 8KiB or 1MiB");
         }
         access_of(&self.pattern, self.clients, self.record_bytes, self.file_bytes)
+    }
+
+    /// The disks: those that were named, or those of the machine.
+    pub(crate) fn disk(&self) -> DiskName {
+        let of_machine = || match self.machine {
+            MachineName::Tr94 | MachineName::Tocs97 => DiskName::Hp97560,
+            MachineName::Ideal => DiskName::Ideal,
+        };
+        self.disk.clone().unwrap_or_else(of_machine)
     }
 
     pub(crate) fn stripe(&self) -> policy::Stripe {

@@ -12,7 +12,6 @@ use world_simulated::{
 
 /// All that makes up a machine and the file system on it.
 struct Preset {
-    mechanism: Mechanism,
     start: StartAngle,
     /// Which of the requests that wait for a disk is next.
     queue: QueueKind,
@@ -59,8 +58,8 @@ const GATHER_PIECE: Duration = Duration::from_ns(3_900);
 /// Published, or derived from published figures: `cache_write` with sending and receiving makes the
 /// 22.7 us for each request of 8 bytes of TR94-232 (Table 2, hard write); `copy_ps_per_byte` is
 /// what writing blocks of 8 KB occupies a server more than reading them, 192 us a block (easy write
-/// and read); `block` leaves of its 187 us a block, two interruptions of 50 us and one memput of 46 us
-/// included. Fitted on the contiguous 8-byte cells of TR94-226, Table 4 (docs/validation.md):
+/// and read); `block` leaves of its 187 us a block, two interruptions of 50 us and one memput of
+/// 46 us included. Fitted on the contiguous 8-byte cells of TR94-226, Table 4 (docs/validation.md):
 /// `client_read`, `client_write`, `cache_read` on caching, `piece_per_dimension` on disk-directed.
 /// `collective` is a round figure of no influence, one per client and transfer.
 const STARFISH_COSTS: Costs = Costs {
@@ -88,7 +87,6 @@ const STARFISH_VARIATION_PERCENT: u32 = 25;
 /// more than the medium can take, and caching loses on every contiguous write the time that the
 /// medium needs for what a disk's buffer holds.
 const TR94: Preset = Preset {
-    mechanism: Mechanism::Hp97560,
     start: StartAngle::Common,
     queue: QueueKind::Fcfs,
     prefetch_commands: |_| 0,
@@ -103,8 +101,9 @@ const TR94: Preset = Preset {
 
 /// TOCS 1997, section 4: four outstanding requests per disk and client, eight cache buffers for
 /// each client and disk; cyclic scan by disk sector; a directed read has the disk fetch a block
-/// into its buffer before it asks for it (footnote 3: three bus transactions); "randomness in the disk layouts, disk initial rotational positions, and in
-/// the network"; the total time includes "waiting for all I/O to complete" (section 5).
+/// into its buffer before it asks for it (footnote 3: three bus transactions); "randomness in the
+/// disk layouts, disk initial rotational positions, and in the network"; the total time includes
+/// "waiting for all I/O to complete" (section 5).
 const TOCS97: Preset = Preset {
     start: StartAngle::Independent,
     queue: QueueKind::Cscan,
@@ -119,23 +118,15 @@ const TOCS97: Preset = Preset {
     ..TR94
 };
 
-/// TR94 on disks that know only a rate: that of the HP 97560 over many tracks, 2.11 MB/s (TOCS
-/// 1997, Table I).
-const IDEAL: Preset = Preset {
-    mechanism: Mechanism::Ideal { latency: Duration::ZERO, bytes_per_second: 2_212_495 },
-    ..TR94
-};
-
 fn preset(scenario: &Scenario) -> &'static Preset {
     match scenario.machine {
-        MachineName::Tr94 => &TR94,
+        MachineName::Tr94 | MachineName::Ideal => &TR94,
         MachineName::Tocs97 => &TOCS97,
-        MachineName::Ideal => &IDEAL,
     }
 }
 
 /// The machine of a scenario: its servers first, then its clients.
-pub(crate) fn machine(scenario: &Scenario, seed: u64) -> MachineConfig {
+pub(crate) fn machine(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> MachineConfig {
     let preset = preset(scenario);
     let server = NodeConfig {
         disks: scenario.disks_per_server,
@@ -155,7 +146,7 @@ pub(crate) fn machine(scenario: &Scenario, seed: u64) -> MachineConfig {
         nodes: servers.chain(clients).collect(),
         messages: preset.messages,
         disk: DeviceConfig {
-            mechanism: preset.mechanism.clone(),
+            mechanism: mechanism.clone(),
             layout,
             slot_bytes: scenario.block_bytes,
             start: preset.start,

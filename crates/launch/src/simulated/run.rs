@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
 use world::{Address, Clock, Tasks};
-use world_simulated::{Engine, Machine, SimulatedWorld, TaskHandle};
+use world_simulated::{Engine, Machine, Mechanism, SimulatedWorld, TaskHandle};
 
 /// What came of one trial.
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +48,11 @@ const PATIENCE: Duration = Duration::from_ms(60_000);
 pub(crate) fn run_trial<P: Verify>(
     scenario: &Scenario,
     access: &Access,
+    mechanism: &Mechanism,
     seed: u64,
 ) -> Result<Outcome, LaunchError> {
     let engine = Engine::new();
-    let machine = Machine::<P>::new(engine.clone(), &machines::machine(scenario, seed));
+    let machine = Machine::<P>::new(engine.clone(), &machines::machine(scenario, mechanism, seed));
     let machine = machine.map_err(|error| {
         LaunchError::usage(
             "there is no such machine",

@@ -40,11 +40,12 @@ pub struct Trial {
 /// When the scenario makes no sense, or the file system reports a fault.
 pub fn simulate_trial(scenario: &Scenario, number: u32) -> Result<Trial, LaunchError> {
     let access = scenario.access()?;
+    let mechanism = scenario.disk().mechanism()?;
     let seed = scenario.seed.wrapping_add(u64::from(number));
     let started = Instant::now();
     let outcome = match scenario.payload {
-        PayloadName::Phantom => run_trial::<Phantom>(scenario, &access, seed)?,
-        PayloadName::Traced => run_trial::<Traced>(scenario, &access, seed)?,
+        PayloadName::Phantom => run_trial::<Phantom>(scenario, &access, &mechanism, seed)?,
+        PayloadName::Traced => run_trial::<Traced>(scenario, &access, &mechanism, seed)?,
     };
     if scenario.payload == PayloadName::Traced && !outcome.verified {
         return Err(misplaced(scenario, seed));

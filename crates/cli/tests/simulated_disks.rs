@@ -1,0 +1,62 @@
+//! Proves: simulated disks are chosen by name or file, a slip gets an error in three parts, and a
+//! trace replayed on a disk gives a demerit and a drawing.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::{Command, Output};
+
+fn unisono(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_unisono")).args(words).output().unwrap()
+}
+
+fn refused(words: &[&str]) -> String {
+    let output = unisono(words);
+    assert_eq!(output.status.code(), Some(2), "{words:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    let parts = ["error: ", "\ncause: ", "\nhelp:  "];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    said
+}
+
+#[test]
+fn disks_have_names() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/disks/hp97560.toml");
+    let result = |disk: &str| {
+        let words = ["sim", "--pattern", "rb", "--strategy", "disk-directed", "--trials", "1"];
+        let small =
+            ["--size", "1MiB", "--servers", "2", "--clients", "2", "--json", "--disk", disk];
+        let output = unisono(&[&words[..], &small[..]].concat());
+        assert!(output.status.success(), "{disk}: {}", String::from_utf8_lossy(&output.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["results"][0]["mib_s"].as_f64().unwrap()
+    };
+    assert_eq!(result("hp97560"), result(example));
+    assert!(result("nvme") > 10.0 * result("hp97560"));
+    assert!(result("analytic") < result("hp97560"), "it has no read-ahead");
+    assert!(result("hp-c2200a") < result("hp97560"));
+
+    assert!(refused(&["sim", "--disk", "hp97650"]).contains("did you mean hp97560?"));
+    assert!(refused(&["sim", "--disk", "none.toml"]).contains("none.toml"));
+}
+
+#[test]
+fn traces_are_replayed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (trace, plot) = (path("trace.csv"), path("plot.svg"));
+    let lines: Vec<String> =
+        (0..100).map(|index| format!("{},R,{},16,20000", index * 40_000, index * 9_000)).collect();
+    std::fs::write(&trace, lines.join("\n")).unwrap();
+    let output = unisono(&["sim", "demerit", &trace, "--json", "--plot", &plot]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], "unisono.demerit/1");
+    assert_eq!((&report["requests"], &report["measured_mean_ms"]), (&100.into(), &20.0.into()));
+    assert!(std::fs::read_to_string(&plot).unwrap().contains("<polyline"));
+    let output = unisono(&["sim", "demerit", &trace, "--disk", "analytic"]);
+    assert!(String::from_utf8(output.stdout).unwrap().contains("demerit"));
+
+    std::fs::write(&trace, "0,R,0,16,20000\n1,R,0,16\n").unwrap();
+    assert!(refused(&["sim", "demerit", &trace]).contains("cause: line 2: "));
+    assert!(refused(&["sim", "demerit", &path("none")]).contains("none"));
+}
