@@ -83,9 +83,21 @@ impl<W: World> Server<W> {
         request: Request,
         body: Option<W::Payload>,
     ) -> Result<Answer<W::Payload>, Fault> {
+        // There are many reads and writes, and each moves its whole future when it starts; the
+        // futures of the others are large and live apart.
         match request {
             Request::Read(request) => caching::server::read(self, request).await,
             Request::Write(request) => caching::server::write(self, request, body).await,
+            rare => Box::pin(self.serve_rare_request(from, rare)).await,
+        }
+    }
+
+    async fn serve_rare_request(
+        self: &Rc<Self>,
+        from: PeerId,
+        request: Request,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        match request {
             Request::Flush(request) => caching::server::flush(self, request).await,
             Request::Collective(request) => disk_directed::server::serve(self, from, request).await,
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
