@@ -121,7 +121,8 @@ impl ProcessEnd {
     pub(crate) fn wait_until(&self, deadline: Instant) -> bool {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let left =
+                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&left)) {
                 Err(Errno::INTR) => {}
                 ended => return ended == Ok(1),
