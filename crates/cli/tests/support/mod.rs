@@ -5,7 +5,7 @@
 mod clients;
 mod running;
 
-pub(crate) use clients::{Case, group};
+pub(crate) use clients::{Case, ENDLESS, Home, group, group_of};
 pub(crate) use running::{Ended, Running, run, unisono};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -139,6 +139,13 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Waits until more bytes have moved than a first transfer moves, so that transfers are under way.
+pub(crate) fn until_moving(place: &Place, more_than: u64) {
+    let moved = || place.status().iter().filter_map(|one| one["bytes_moved"].as_u64()).sum::<u64>();
+    let before = moved();
+    until("bytes move", || (moved() > before + more_than).then_some(()));
+}
+
 /// Sends a signal; a process that has ended already does not mind.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(pid as i32).expect("a process has a number");
@@ -159,9 +166,8 @@ fn stat(pid: u32) -> Option<Vec<String>> {
 pub(crate) fn is_running(pid: u32) -> bool {
     let pid = Pid::from_raw(pid as i32).expect("a process has a number");
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    pidfd_open(pid, PidfdFlags::empty()).is_ok_and(|end| {
-        poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&at_once)) == Ok(0)
-    })
+    pidfd_open(pid, PidfdFlags::empty())
+        .is_ok_and(|end| poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&at_once)) == Ok(0))
 }
 
 /// Waits until a process has ended.
