@@ -146,8 +146,9 @@ pub(crate) struct Bench {
     /// Number of servers to start for the bench.
     #[arg(long, default_value = "4", value_parser = count, conflicts_with = "instance")]
     pub(crate) servers: u32,
-    /// Measure a running instance instead of starting servers.
-    #[arg(long, value_name = "DIR")]
+    /// Measure a running instance instead of starting servers. If they listen by TCP on another
+    /// machine, a copy of its directory here will do: instance.json, and key with mode 0600.
+    #[arg(long, value_name = "DIR", group = "may_be_tcp")]
     pub(crate) instance: Option<PathBuf>,
     /// Directory that stands for one disk of the servers to start; repeat it for more.
     #[arg(long, value_name = "DIR", conflicts_with = "instance")]
@@ -176,9 +177,13 @@ pub(crate) struct Bench {
     /// Block cache of each server to start.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
-    /// Let the servers to start listen by TCP on this host.
-    #[arg(long, value_name = "HOST", conflicts_with = "instance")]
+    /// Let the servers to start listen by TCP on this host, and the clients for one another too.
+    #[arg(long, value_name = "HOST", conflicts_with = "instance", group = "may_be_tcp")]
     pub(crate) tcp: Option<String>,
+    /// Where servers listen by TCP: the address of this machine on which clients listen for one
+    /// another (default: the one by which they reach server 0).
+    #[arg(long, value_name = "HOST", requires = "may_be_tcp")]
+    pub(crate) client_host: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -86,5 +86,10 @@ fn plan(arguments: &Bench) -> Result<BenchPlan, LaunchError> {
             }
         }
     }
-    Ok(BenchPlan { clients: arguments.clients, block_bytes: arguments.block, cases: specs })
+    Ok(BenchPlan {
+        clients: arguments.clients,
+        client_host: arguments.client_host.clone(),
+        block_bytes: arguments.block,
+        cases: specs,
+    })
 }

@@ -5,23 +5,9 @@ mod support;
 
 use rustix::process::Signal;
 use support::{
-    COLLECTIVE, Case, INTERRUPTED, NO_SERVER, Place, Running, children_of, gone, group,
-    processes_naming, signal, unisono, until,
+    COLLECTIVE, ENDLESS, INTERRUPTED, NO_SERVER, Place, Running, children_of, gone, group,
+    processes_naming, signal, unisono, until, until_moving,
 };
-
-/// Transfers that never end by themselves within a test, in each way to make them.
-const ENDLESS: [Case; 6] = [
-    endless("caching", "wbc", 8192),
-    endless("caching", "rbc", 8192),
-    endless("two-phase", "wbc", 8),
-    endless("two-phase", "rbc", 8),
-    endless("disk-directed", "wbc", 8),
-    endless("disk-directed", "rbc", 8),
-];
-
-const fn endless(strategy: &'static str, pattern: &'static str, record_bytes: u64) -> Case {
-    Case { strategy, pattern, record_bytes, file_bytes: 8 << 20, repeat: 1_000_000 }
-}
 
 /// The words of a bench of a running instance that never ends by itself.
 const ENDLESS_BENCH: [&str; 15] = [
@@ -41,13 +27,6 @@ const ENDLESS_BENCH: [&str; 15] = [
     "--block",
     "256KiB",
 ];
-
-/// Waits until more bytes have moved than a first transfer moves, so that transfers are under way.
-fn until_moving(place: &Place, more_than: u64) {
-    let moved = || place.status().iter().filter_map(|one| one["bytes_moved"].as_u64()).sum::<u64>();
-    let before = moved();
-    until("bytes move", || (moved() > before + more_than).then_some(()));
-}
 
 #[test]
 fn clients_learn_which_of_them_was_killed() {

@@ -80,7 +80,7 @@ pub fn demo(
     let bytes = input_bytes(&input)?;
     let source = SourceSpec::File(input.clone());
     let (whole, _) = hash_input(&source, bytes, bytes)?;
-    let plan = BenchPlan { clients: DEMO_CLIENTS, block_bytes: MIB, cases: Vec::new() };
+    let plan = BenchPlan { clients: DEMO_CLIENTS, block_bytes: MIB, ..BenchPlan::default() };
     let options = ServerOptions { cache_bytes: 64 * MIB, tcp_host: None };
     let started = TemporaryInstance::start(program, DEMO_SERVERS, &[], directory, &options)?;
     let clients = Clients::start(started.instance(), program, &plan)?;

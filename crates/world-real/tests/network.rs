@@ -265,6 +265,19 @@ fn a_wrong_key_is_refused() {
 }
 
 #[test]
+fn an_address_that_nobody_can_call_is_refused() {
+    // Proves: a node's address is one that others can call; 0.0.0.0 and [::] stand for all.
+    let place = Place::new();
+    run(async {
+        for listen in ["tcp:0.0.0.0:0", "tcp:[::]:0"] {
+            let listen = Some(Address(listen.to_owned()));
+            let refused = RealWorld::open(NodeConfig { listen, ..place.config(Kind::Tcp, 0) });
+            assert!(matches!(refused.err(), Some(OpenError::Listen { .. })));
+        }
+    });
+}
+
+#[test]
 fn nobody_home_is_unreachable() {
     let place = Place::new();
     run(async {

@@ -4,6 +4,7 @@ use super::{PATIENCE, Place, signal, unisono};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -21,6 +22,20 @@ pub(crate) struct Case {
     pub(crate) repeat: u32,
 }
 
+/// Transfers that never end by themselves within a test, in each way to make them.
+pub(crate) const ENDLESS: [Case; 6] = [
+    endless("caching", "wbc", 8192),
+    endless("caching", "rbc", 8192),
+    endless("two-phase", "wbc", 8),
+    endless("two-phase", "rbc", 8),
+    endless("disk-directed", "wbc", 8),
+    endless("disk-directed", "rbc", 8),
+];
+
+const fn endless(strategy: &'static str, pattern: &'static str, record_bytes: u64) -> Case {
+    Case { strategy, pattern, record_bytes, file_bytes: 8 << 20, repeat: 1_000_000 }
+}
+
 /// What a client answered: what went wrong, or nothing.
 pub(crate) type Answer = Result<(), Refusal>;
 
@@ -33,22 +48,44 @@ pub(crate) struct Refusal {
     pub(crate) cause: String,
 }
 
+/// The machine of a client, as far as it matters to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Home<'a> {
+    /// The directory of the instance there: its own, or a copy of it.
+    pub(crate) instance: &'a Path,
+    /// Where other clients reach it, if not at the address by which it reaches the servers.
+    pub(crate) host: Option<&'a str>,
+}
+
 /// One client process; killed when dropped.
 pub(crate) struct BenchClient {
     process: Child,
+    /// Where it listens for the others.
+    pub(crate) address: String,
     input: ChildStdin,
     answers: Receiver<String>,
 }
 
-/// Starts `clients` clients that work as one group, by rank.
-pub(crate) fn group(place: &Place, clients: u32) -> Vec<BenchClient> {
+/// Starts `clients` clients of an instance that work as one group, by rank.
+pub(crate) fn group(place: &Place, clients: usize) -> Vec<BenchClient> {
+    let instance = place.instance();
+    group_of(&vec![Home { instance: &instance, host: None }; clients])
+}
+
+/// Starts a client at each of these places, all as one group, by rank.
+pub(crate) fn group_of(homes: &[Home<'_>]) -> Vec<BenchClient> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let group = NEXT.fetch_add(1, Ordering::Relaxed);
-    (0..clients).map(|rank| BenchClient::start(place, group, rank, clients)).collect()
+    let start = |(rank, home)| BenchClient::start(home, group, rank, homes.len());
+    let mut clients: Vec<BenchClient> = homes.iter().enumerate().map(start).collect();
+    clients.iter_mut().for_each(BenchClient::hear_address);
+    let members: Vec<String> = clients.iter().map(|client| client.address.clone()).collect();
+    clients.iter_mut().for_each(|client| client.tell(&json!(members)));
+    clients
 }
 
 impl BenchClient {
-    fn start(place: &Place, group: u64, rank: u32, clients: u32) -> Self {
+    fn start(home: &Home<'_>, group: u64, rank: usize, clients: usize) -> Self {
         let mut command = unisono(&["bench-client"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("a client starts");
@@ -58,12 +95,19 @@ impl BenchClient {
         std::thread::spawn(move || {
             output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        let mut client = Self { process, input, answers };
+        let mut client = Self { process, address: String::new(), input, answers };
         client.tell(&json!({
-            "instance": place.instance(), "group": group, "rank": rank, "clients": clients,
-            "block_bytes": BLOCK_BYTES,
+            "instance": home.instance, "group": group, "rank": rank, "clients": clients,
+            "host": home.host, "block_bytes": BLOCK_BYTES,
         }));
         client
+    }
+
+    fn hear_address(&mut self) {
+        let line = self.answers.recv_timeout(PATIENCE).expect("a client says where it listens");
+        let ready: Value = serde_json::from_str(&line).expect("an answer is JSON");
+        let address = ready["Listening"].as_str().unwrap_or_else(|| panic!("{line}"));
+        self.address = address.to_owned();
     }
 
     /// Its process id.

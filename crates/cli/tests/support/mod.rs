@@ -5,7 +5,7 @@
 mod clients;
 mod running;
 
-pub(crate) use clients::{Case, group};
+pub(crate) use clients::{Case, ENDLESS, Home, group, group_of};
 pub(crate) use running::{Ended, Running, run, unisono};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -137,6 +137,13 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < deadline, "it never came to pass that {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits until more bytes have moved than a first transfer moves, so that transfers are under way.
+pub(crate) fn until_moving(place: &Place, more_than: u64) {
+    let moved = || place.status().iter().filter_map(|one| one["bytes_moved"].as_u64()).sum::<u64>();
+    let before = moved();
+    until("bytes move", || (moved() > before + more_than).then_some(()));
 }
 
 /// Sends a signal; a process that has ended already does not mind.

@@ -1,10 +1,10 @@
 //! One client process of a bench: takes orders on standard input, one a line, and answers each on
 //! standard output.
 
-use crate::bench::spec::{CaseOrder, CaseResult, ClientSpec};
+use crate::bench::spec::{CaseOrder, CaseResult, ClientReady, ClientSpec};
 use crate::bench::{CaseSpec, FileLife, Source, peak_bytes};
 use crate::error::{ExitCode, LaunchError};
-use crate::real::Instance;
+use crate::real::{Instance, Member, connect_from};
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Fault, Group, SharedMemory};
 use policy::{Access, Direction, DiskOrder, Stripe};
@@ -14,8 +14,8 @@ use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 use units::{ClientId, Duration};
 use wire::FileRecord;
-use world::Payloads;
-use world_real::{NodeConfig, RealWorld, run};
+use world::{Address, Network, Payloads};
+use world_real::{RealWorld, run};
 
 /// How long clients wait for one another at the start.
 const PATIENCE: Duration = Duration::from_ms(30_000);
@@ -38,8 +38,17 @@ pub fn bench_client() -> Result<(), LaunchError> {
             Some(line) => parse(line)?,
             None => return Ok(()),
         };
-        let joined = join(&spec).await;
-        let mut output = std::io::stdout();
+        let world = match listen_for_members(&spec) {
+            Ok(world) => world,
+            // Whoever started it says so.
+            Err(error) => return tell(&ClientReady::Failed(error.into())),
+        };
+        tell(&ClientReady::Listening(world.address().0))?;
+        let members: Vec<String> = match orders.recv().await {
+            Some(line) => parse(line)?,
+            None => return Ok(()),
+        };
+        let joined = join(world, &spec, members).await;
         while let Some(line) = orders.recv().await {
             let order: CaseOrder = parse(line)?;
             let measured = match &joined {
@@ -49,15 +58,7 @@ pub fn bench_client() -> Result<(), LaunchError> {
                 },
                 Err(error) => Err(error.clone()),
             };
-            let result = match measured {
-                Ok(result) => result,
-                Err(LaunchError { error, cause, help, code }) => {
-                    CaseResult::Failed { error, cause, help, code: code as u8 }
-                }
-            };
-            let line = serde_json::to_string(&result).unwrap_or_default();
-            let told = writeln!(output, "{line}").and_then(|()| output.flush());
-            told.map_err(|error| lost_parent(&error.to_string()))?;
+            tell(&measured.unwrap_or_else(|error| CaseResult::Failed(error.into())))?;
         }
         if let Ok(group) = joined {
             group.leave().await;
@@ -87,6 +88,13 @@ fn parse<T: serde::de::DeserializeOwned>(line: std::io::Result<String>) -> Resul
     serde_json::from_str(&line).map_err(|error| lost_parent(&error.to_string()))
 }
 
+fn tell(answer: &impl serde::Serialize) -> Result<(), LaunchError> {
+    let mut output = std::io::stdout();
+    let line = serde_json::to_string(answer).unwrap_or_default();
+    let told = writeln!(output, "{line}").and_then(|()| output.flush());
+    told.map_err(|error| lost_parent(&error.to_string()))
+}
+
 fn lost_parent(cause: &str) -> LaunchError {
     LaunchError::new(
         ExitCode::Failed,
@@ -96,18 +104,21 @@ fn lost_parent(cause: &str) -> LaunchError {
     )
 }
 
-async fn join(spec: &ClientSpec) -> Result<Group<RealWorld>, LaunchError> {
+fn listen_for_members(spec: &ClientSpec) -> Result<RealWorld, LaunchError> {
     let instance = Instance::at(&spec.instance);
-    let file = instance.read()?;
-    let addresses: Vec<_> =
-        (0..spec.clients).map(|rank| instance.client_address(spec.group, rank)).collect();
-    let node = NodeConfig {
-        listen: Some(addresses[spec.rank as usize].clone()),
-        key: Some(instance.key()?),
-        ..NodeConfig::default()
-    };
+    let member = Member { group: spec.group, rank: spec.rank, host: spec.host.as_deref() };
+    member.listen(&instance, &instance.read()?.servers)
+}
+
+async fn join(
+    world: RealWorld,
+    spec: &ClientSpec,
+    members: Vec<String>,
+) -> Result<Group<RealWorld>, LaunchError> {
+    let file = Instance::at(&spec.instance).read()?;
+    let addresses: Vec<Address> = members.into_iter().map(Address).collect();
     let joined = async {
-        let client = crate::real::connect(&file.servers, node).await?;
+        let client = connect_from(world, &file.servers).await?;
         Group::join(client, spec.group, ClientId(spec.rank), &addresses, PATIENCE).await
     };
     joined.await.map_err(|fault| LaunchError::of_fault("a client could not join", &fault))

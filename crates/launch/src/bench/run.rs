@@ -1,9 +1,9 @@
 //! The side of a bench that starts the clients and gathers what they measured.
 
-use crate::bench::spec::{CaseOrder, CaseResult};
+use crate::bench::spec::{CaseOrder, CaseResult, ClientReady};
 use crate::bench::{BenchPlan, CaseSpec, ClientSpec, FileLife, SourceSpec, peak_bytes};
 use crate::error::{ExitCode, LaunchError};
-use crate::real::{Child, Instance, Program, Session};
+use crate::real::{Child, Instance, Program, ServerEntry, Session};
 use crate::row::{BENCH_SCHEMA, Report, Row};
 use std::path::Path;
 use std::process::Stdio;
@@ -11,7 +11,10 @@ use std::process::Stdio;
 /// Client processes that work as one group.
 pub(crate) struct Clients {
     children: Vec<Child>,
+    group: u64,
     plan: BenchPlan,
+    servers: u32,
+    /// The servers' processes; none when they run on another machine.
     server_processes: Vec<u32>,
     disks_per_server: u32,
 }
@@ -30,7 +33,7 @@ pub fn bench(
     let mut clients = Clients::start(instance, program, plan)?;
     let mut results = Vec::new();
     for (number, case) in plan.cases.iter().enumerate() {
-        let file = format!("bench-{}-{number}", std::process::id());
+        let file = format!("bench-{:x}-{number}", clients.group);
         let source = SourceSpec::Generated(number as u64 + 1);
         let measured = clients.measure(case, &file, source, FileLife::Fresh, None);
         let row = measured.inspect_err(|_| {
@@ -53,28 +56,46 @@ impl Clients {
         plan: &BenchPlan,
     ) -> Result<Self, LaunchError> {
         let file = instance.read()?;
-        let group = u64::from(std::process::id()) << 32 | next_group();
-        let mut children = Vec::new();
+        if plan.client_host.is_some() && file.servers.iter().all(|server| server.tcp().is_none()) {
+            return Err(LaunchError::usage(
+                "these clients cannot listen on a host",
+                format!("the servers of {} use socket files", instance.directory().display()),
+                "leave out --client-host, or start the servers with --tcp HOST",
+            ));
+        }
+        let is_here = |server: &&ServerEntry| instance.is_running(server);
+        let mut clients = Self {
+            children: Vec::new(),
+            group: new_group()?,
+            plan: plan.clone(),
+            servers: file.servers.len() as u32,
+            server_processes: file.servers.iter().filter(is_here).map(|one| one.pid).collect(),
+            disks_per_server: file.disks_per_server,
+        };
         for rank in 0..plan.clients {
             let spec = ClientSpec {
                 instance: instance.directory().to_owned(),
-                group,
+                group: clients.group,
                 rank,
                 clients: plan.clients,
+                host: plan.client_host.clone(),
                 block_bytes: plan.block_bytes,
             };
             let command = program.command(&["bench-client".to_owned()]);
-            let mut child = Child::start(command, Stdio::inherit())?;
-            let line = serde_json::to_string(&spec).unwrap_or_default();
-            child.tell(&line).map_err(|error| lost(rank, &error.to_string()))?;
-            children.push(child);
+            clients.children.push(Child::start(command, Stdio::inherit())?);
+            clients.tell(rank, &spec)?;
         }
-        Ok(Self {
-            children,
-            plan: plan.clone(),
-            server_processes: file.servers.iter().map(|server| server.pid).collect(),
-            disks_per_server: file.disks_per_server,
-        })
+        let mut members = Vec::new();
+        for rank in 0..plan.clients {
+            match clients.hear(rank)? {
+                ClientReady::Listening(address) => members.push(address),
+                ClientReady::Failed(failure) => return Err(failure.into()),
+            }
+        }
+        for rank in 0..plan.clients {
+            clients.tell(rank, &members)?;
+        }
+        Ok(clients)
     }
 
     /// Lets the clients measure one case; with `dump`, each leaves what it read in
@@ -87,7 +108,7 @@ impl Clients {
         life: FileLife,
         dump: Option<&Path>,
     ) -> Result<Row, LaunchError> {
-        for (rank, child) in (0..).zip(&mut self.children) {
+        for rank in 0..self.plan.clients {
             let order = CaseOrder {
                 case: case.clone(),
                 file: file.to_owned(),
@@ -95,12 +116,11 @@ impl Clients {
                 life,
                 dump: dump.map(|directory| directory.join(rank.to_string())),
             };
-            let line = serde_json::to_string(&order).unwrap_or_default();
-            child.tell(&line).map_err(|error| lost(rank, &error.to_string()))?;
+            self.tell(rank, &order)?;
         }
         let mut slowest = vec![0.0_f64; case.repeat as usize];
         let (mut moved, mut client_peak_bytes) = (0, 0);
-        for rank in 0..self.children.len() as u32 {
+        for rank in 0..self.plan.clients {
             match self.hear(rank)? {
                 CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes } => {
                     if let Some(wrong) = wrong {
@@ -112,9 +132,7 @@ impl Clients {
                         *slowest = slowest.max(seconds);
                     }
                 }
-                CaseResult::Failed { error, cause, help, code } => {
-                    return Err(LaunchError { error, cause, help, code: code_of(code) });
-                }
+                CaseResult::Failed(failure) => return Err(failure.into()),
             }
         }
         let mut row = self.row(case, &slowest, moved);
@@ -130,7 +148,7 @@ impl Clients {
             record_bytes: case.record_bytes,
             file_bytes: case.file_bytes,
             clients: self.plan.clients,
-            servers: self.server_processes.len() as u32,
+            servers: self.servers,
             disks_per_server: self.disks_per_server,
             block_bytes: self.plan.block_bytes,
             machine: "this-machine".to_owned(),
@@ -143,7 +161,13 @@ impl Clients {
         row
     }
 
-    fn hear(&mut self, rank: u32) -> Result<CaseResult, LaunchError> {
+    fn tell(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), LaunchError> {
+        let line = serde_json::to_string(what).unwrap_or_default();
+        let told = self.children[rank as usize].tell(&line);
+        told.map_err(|error| lost(rank, &error.to_string()))
+    }
+
+    fn hear<T: serde::de::DeserializeOwned>(&mut self, rank: u32) -> Result<T, LaunchError> {
         let child = &mut self.children[rank as usize];
         match child.hear() {
             Ok(Some(line)) => {
@@ -159,21 +183,18 @@ impl Clients {
     }
 }
 
-fn next_group() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-fn code_of(code: u8) -> ExitCode {
-    let codes = [
-        ExitCode::Usage,
-        ExitCode::NoServer,
-        ExitCode::DataCheck,
-        ExitCode::Collective,
-        ExitCode::NoSpace,
-    ];
-    codes.into_iter().find(|known| *known as u8 == code).unwrap_or(ExitCode::Failed)
+/// The number of a group that no other has: not on this machine, by the process, and hardly on
+/// another that uses the same servers, by chance.
+fn new_group() -> Result<u64, LaunchError> {
+    let random = getrandom::u32().map_err(|error| {
+        LaunchError::new(
+            ExitCode::Failed,
+            "cannot give the clients' group a number",
+            error.to_string(),
+            "the system must have random numbers: check that /dev/urandom is there",
+        )
+    })?;
+    Ok(u64::from(std::process::id()) << 32 | u64::from(random))
 }
 
 fn lost(rank: u32, cause: &str) -> LaunchError {

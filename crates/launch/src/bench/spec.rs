@@ -1,6 +1,6 @@
 //! What clients are told to measure, and what they tell back.
 
-use crate::error::LaunchError;
+use crate::error::{ExitCode, LaunchError};
 use crate::scenario::access_of;
 use filesystem::collective::Strategy;
 use policy::{Access, Pattern, Stripe};
@@ -9,10 +9,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A set of cases to measure on one instance.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BenchPlan {
     /// Number of client processes.
     pub clients: u32,
+    /// The host of this machine on which they listen for one another, where servers listen by TCP;
+    /// `None` for the one by which each reaches server 0.
+    pub client_host: Option<String>,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// What to measure, one after another.
@@ -50,14 +53,26 @@ pub(crate) enum SourceSpec {
     File(PathBuf),
 }
 
-/// What one client process is told at its start.
+/// What one client process is told at its start. It answers with a [`ClientReady`], is told where
+/// all members listen, by rank, and from then on gets a [`CaseOrder`] at a time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ClientSpec {
     pub(crate) instance: PathBuf,
     pub(crate) group: u64,
     pub(crate) rank: u32,
     pub(crate) clients: u32,
+    /// As [`BenchPlan::client_host`].
+    pub(crate) host: Option<String>,
     pub(crate) block_bytes: u64,
+}
+
+/// What a client answers when it was told who it is, on one line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum ClientReady {
+    /// Where the other members can call it.
+    Listening(String),
+    /// Why they cannot.
+    Failed(Failure),
 }
 
 /// What becomes of the file of a case.
@@ -91,8 +106,37 @@ pub(crate) enum CaseResult {
     /// Seconds of each transfer, from the barrier before it to its end, and whether every byte of
     /// this client was right.
     Measured { seconds: Vec<f64>, moved_bytes: u64, wrong: Option<String>, peak_bytes: u64 },
-    /// What went wrong, in three parts and a code.
-    Failed { error: String, cause: String, help: String, code: u8 },
+    /// What went wrong.
+    Failed(Failure),
+}
+
+/// An error on its way from a client to whoever started it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    error: String,
+    cause: String,
+    help: String,
+    code: u8,
+}
+
+impl From<LaunchError> for Failure {
+    fn from(LaunchError { error, cause, help, code }: LaunchError) -> Self {
+        Self { error, cause, help, code: code as u8 }
+    }
+}
+
+impl From<Failure> for LaunchError {
+    fn from(Failure { error, cause, help, code }: Failure) -> Self {
+        let codes = [
+            ExitCode::Usage,
+            ExitCode::NoServer,
+            ExitCode::DataCheck,
+            ExitCode::Collective,
+            ExitCode::NoSpace,
+        ];
+        let code = codes.into_iter().find(|known| *known as u8 == code);
+        Self { error, cause, help, code: code.unwrap_or(ExitCode::Failed) }
+    }
 }
 
 impl BenchPlan {

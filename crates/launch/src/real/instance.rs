@@ -6,13 +6,15 @@
 //!   key                 0600, the secret of connections beyond this machine
 //!   server-0.sock …     where they listen
 //!   server-0.log …      what they say
-//!   clients/            sockets of clients that work in groups
+//!   clients/            sockets of clients that work in groups, if servers listen on sockets
 //!   data/server-0/ …    blocks, unless other directories were named
 //! ```
+//!
+//! Clients on another machine need a copy of the first two, and servers that listen by TCP.
 
 use crate::error::{ExitCode, LaunchError};
 use crate::real::process::{Child, ProcessEnd, Program, cannot_start};
-use crate::real::session::stop_server;
+use crate::real::session::{server_answers, stop_server};
 use crate::real::{DataDirectories, private};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
@@ -63,6 +65,13 @@ pub struct ServerEntry {
     pub data: Vec<PathBuf>,
 }
 
+impl ServerEntry {
+    /// Its host and port, if it listens by TCP.
+    pub(crate) fn tcp(&self) -> Option<&str> {
+        self.address.strip_prefix("tcp:")
+    }
+}
+
 /// How the servers of an instance are to work.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -96,18 +105,18 @@ impl Instance {
         &self.directory
     }
 
-    /// Where client `rank` of group `group` listens.
+    /// The socket file on which client `rank` of group `group` listens.
     pub(crate) fn client_address(&self, group: u64, rank: u32) -> Address {
         let socket = self.directory.join(private::CLIENTS).join(format!("{group:x}-{rank}.sock"));
         Address(format!("unix:{}", socket.display()))
     }
 
-    /// What a client of `servers` that only connects needs. Unix sockets need no key.
+    /// What a client of `servers` needs to connect. Unix sockets need no key.
     ///
     /// # Errors
     /// When a server listens by TCP and the key cannot be used.
     pub(crate) fn client_node(&self, servers: &[ServerEntry]) -> Result<NodeConfig, LaunchError> {
-        let needs_key = servers.iter().any(|server| server.address.starts_with("tcp:"));
+        let needs_key = servers.iter().any(|server| server.tcp().is_some());
         let key = needs_key.then(|| self.key()).transpose()?;
         Ok(NodeConfig { key, ..NodeConfig::default() })
     }
@@ -206,10 +215,23 @@ impl Instance {
     /// Asks every server that runs to end and waits until all have. Returns how many there were.
     ///
     /// # Errors
-    /// When a server cannot write everything back, which therefore goes on, or does not end.
+    /// When a server cannot write everything back, which therefore goes on, or does not end. When
+    /// this is a copy of an instance that runs elsewhere, which is left as it is.
     pub fn stop(&self) -> Result<usize, LaunchError> {
         let file = self.read()?;
         let node = self.client_node(&file.servers)?;
+        let is_elsewhere = |server: &&ServerEntry| {
+            server.tcp().is_some()
+                && !self.is_running(server)
+                && server_answers(server, node.clone())
+        };
+        if let Some(server) = file.servers.iter().find(is_elsewhere) {
+            return Err(LaunchError::usage(
+                format!("server {} was not started from {}", server.id, self.directory.display()),
+                format!("it answers at {}, but no process here is it", server.address),
+                "stop the instance where it was started: this is a copy of its directory",
+            ));
+        }
         let (mut ending, mut first_error) = (Vec::new(), None);
         for server in &file.servers {
             let Some(end) = ProcessEnd::of(server.pid).filter(|_| self.is_running(server)) else {

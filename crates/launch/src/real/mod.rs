@@ -2,6 +2,7 @@
 
 mod data;
 mod instance;
+mod member;
 mod part;
 mod private;
 mod process;
@@ -14,10 +15,11 @@ pub(crate) use instance::absolute;
 pub use instance::{
     Instance, InstanceFile, ServerEntry, ServerOptions, default_instance_directory,
 };
+pub(crate) use member::Member;
 pub use part::PartFile;
 pub(crate) use process::{Child, Cleanup, Undo, on_stdin_closed};
 pub use process::{Program, clean_up_on_signals};
 pub use server::serve_process;
-pub(crate) use session::connect;
+pub(crate) use session::connect_from;
 pub use session::{ServerState, Session};
 pub use temporary::TemporaryInstance;

@@ -168,6 +168,11 @@ impl Session {
     }
 }
 
+/// Whether somebody who knows the instance's key answers where a server should be.
+pub(crate) fn server_answers(server: &ServerEntry, node: NodeConfig) -> bool {
+    ask_one(server, node, async |_| Ok(())).is_ok()
+}
+
 /// Asks one server to finish, write everything back, and end.
 pub(crate) fn stop_server(server: &ServerEntry, node: NodeConfig) -> Result<(), Fault> {
     ask_one(server, node, async |client| client.stop_servers().await)
@@ -188,12 +193,17 @@ fn ask_one<R>(
 }
 
 /// A client of all `servers`.
-pub(crate) async fn connect(
-    servers: &[ServerEntry],
-    node: NodeConfig,
-) -> Result<Client<RealWorld>, Fault> {
+async fn connect(servers: &[ServerEntry], node: NodeConfig) -> Result<Client<RealWorld>, Fault> {
     let world = RealWorld::open(node)
         .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
+    connect_from(world, servers).await
+}
+
+/// A client of all `servers` that lives in `world`.
+pub(crate) async fn connect_from(
+    world: RealWorld,
+    servers: &[ServerEntry],
+) -> Result<Client<RealWorld>, Fault> {
     let addresses: Vec<Address> =
         servers.iter().map(|server| Address(server.address.clone())).collect();
     Client::connect(world, &addresses, Costs::FREE).await

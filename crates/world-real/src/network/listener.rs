@@ -140,8 +140,15 @@ fn watch_peer(socket: &OwnedFd) -> rustix::io::Result<()> {
 
 fn open_tcp(host: &str) -> io::Result<(Listener, Address)> {
     let listener = std::net::TcpListener::bind(host)?;
+    let address = listener.local_addr()?;
+    if address.ip().is_unspecified() {
+        let cause = "it stands for all addresses of this machine: name the one that others call";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, cause));
+    }
+    // The standard library asked for a shorter queue.
+    rustix::net::listen(&listener, BACKLOG_LENGTH)?;
     listener.set_nonblocking(true)?;
-    let address = Address(format!("tcp:{}", listener.local_addr()?));
+    let address = Address(format!("tcp:{address}"));
     Ok((Listener::Tcp(TcpListener::from_std(listener)?), address))
 }
 
