@@ -233,6 +233,10 @@ pub(crate) struct Sim {
     /// What moves: phantom (lengths only) or traced (proves that every byte is in its place).
     #[arg(long, default_value = "phantom")]
     pub(crate) payload: String,
+    /// Show how much of the servers' processors the transfer leaves to a computation on them,
+    /// without synchronisation and with a barrier every 5 ms.
+    #[arg(long)]
+    pub(crate) availability: bool,
 }
 
 #[derive(Subcommand, Debug)]
@@ -265,7 +269,8 @@ pub(crate) struct Demerit {
 
 #[derive(Args, Debug)]
 pub(crate) struct Reproduce {
-    /// tr94-table4, tr94-table3, tocs-fig4 to tocs-fig15, tocs-table3, tocs-layouts, or all.
+    /// tr94-table4, tr94-table3, cai-table2, cai-table3, cai-fig2, cai-fig3, tocs-fig4 to
+    /// tocs-fig15, tocs-table3, tocs-layouts, or all.
     #[arg(required = true, value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
     /// Number of trials of each case; trial n has seed n in every case.

@@ -3,7 +3,7 @@
 use crate::output_failed;
 use crate::words::show_size;
 use clap::error::ErrorKind;
-use launch::{LaunchError, Report, Row};
+use launch::{Availability, LaunchError, Report, Row};
 use serde::Serialize;
 use std::io::Write;
 
@@ -35,8 +35,30 @@ pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), LaunchError> 
     if as_json {
         return json(report);
     }
-    line(&table_header())?;
-    report.results.iter().try_for_each(|row| line(&table_row(row)))
+    let is_about_processors = report.results.iter().any(|row| row.availability.is_some());
+    line(&if is_about_processors { availability_header() } else { table_header() })?;
+    let row = |row: &Row| match row.availability {
+        Some(left) => availability_row(row, left),
+        None => table_row(row),
+    };
+    report.results.iter().try_for_each(|it| line(&row(it)))
+}
+
+/// The width of a table whose last column is filled up.
+const TABLE_WIDTH: usize = 86;
+
+/// The heads of a table that also says what a transfer leaves of the servers' processors.
+fn availability_header() -> String {
+    format!("{:<TABLE_WIDTH$}  cpu available  with barriers", table_header())
+}
+
+fn availability_row(row: &Row, left: Availability) -> String {
+    format!(
+        "{:<TABLE_WIDTH$}  {:>12.1}%  {:>12.1}%",
+        table_row(row),
+        left.cpu_available_percent,
+        left.cpu_usable_with_barriers_percent,
+    )
 }
 
 pub(crate) fn table_header() -> String {

@@ -42,6 +42,7 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
                     seed: arguments.seed,
                     sync: arguments.sync,
                     payload: word(&arguments.payload)?,
+                    availability: arguments.availability,
                 });
             }
         }

@@ -1,5 +1,7 @@
 //! The experiments of the papers, as data.
 
+mod cai94;
+
 use crate::method::Method;
 use launch::LayoutName;
 use serde::Serialize;
@@ -11,6 +13,8 @@ pub(crate) enum Paper {
     Tr94,
     /// The same title, ACM Transactions on Computer Systems 15(1), 1997, pages 41-74.
     Tocs97,
+    /// D. Kotz and T. Cai, Dartmouth PCS-TR94-232, 1994, revised 1995.
+    Cai94,
 }
 
 impl Paper {
@@ -19,6 +23,10 @@ impl Paper {
         match self {
             Self::Tr94 => {
                 "D. Kotz, Disk-directed I/O for MIMD Multiprocessors, Dartmouth PCS-TR94-226, 1994"
+            }
+            Self::Cai94 => {
+                "D. Kotz and T. Cai, Exploring the Use of I/O Nodes for Computation in a MIMD \
+                 Multiprocessor, Dartmouth PCS-TR94-232, 1994 (revised 1995)"
             }
             Self::Tocs97 => {
                 "D. Kotz, Disk-directed I/O for MIMD Multiprocessors, ACM TOCS 15(1), 1997"
@@ -69,6 +77,18 @@ pub enum RaUnit {
     Together,
 }
 
+/// What is shown of the servers' processors, beside throughput.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Processors {
+    /// Nothing; it is not measured.
+    Ignored,
+    /// How much of them is left for a computation.
+    Available,
+    /// That, and how much of it is left when the computation has barriers.
+    WithBarriers,
+}
+
 /// One row of an experiment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Point {
@@ -97,6 +117,8 @@ pub struct Experiment {
     pub axis: Axis,
     /// How `ra` is counted.
     pub ra: RaUnit,
+    /// What is shown of the servers' processors.
+    pub processors: Processors,
     /// What is compared, in the order shown.
     pub methods: Vec<Method>,
     /// The two methods whose ratio is shown.
@@ -202,6 +224,7 @@ fn patterns_1997(
         paper: Paper::Tocs97,
         axis: Axis::Pattern,
         ra: RaUnit::Each,
+        processors: Processors::Ignored,
         methods,
         ratio: Some((Method::DiskDirected, Method::Caching)),
         improvement: false,
@@ -241,6 +264,7 @@ pub(crate) fn experiments() -> Vec<Experiment> {
     const CONTIGUOUS: LayoutName = LayoutName::Contiguous;
     const RANDOM: LayoutName = LayoutName::RandomBlocks;
     let mut all = experiments_1994().to_vec();
+    all.extend(cai94::experiments());
     all.extend([
         patterns_1997(
             "tocs-fig4",

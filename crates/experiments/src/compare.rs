@@ -1,14 +1,15 @@
 //! What was simulated beside what was published, row by row, and how well they agree.
 
 use crate::anchors::{self, AnchorResult};
-use crate::catalogue::{Axis, Experiment, Point, RaUnit};
+use crate::availability::AvailableSummary;
+use crate::catalogue::{Axis, Experiment, Point, Processors, RaUnit};
 use crate::improvement::{ImprovementRow, improvements};
 use crate::method::Method;
 use crate::published::Throughputs;
 use crate::queue::Done;
 use crate::scenarios::{FIRST_SEED, scenario};
 use crate::stats::{Ratio, Sample, median};
-use launch::{LaunchError, Trial};
+use launch::{Availability, LaunchError, Trial};
 use serde::Serialize;
 
 /// Errors within which cells are counted, in percent.
@@ -33,6 +34,8 @@ pub struct Comparison {
     pub axis: Axis,
     /// How `ra` is counted.
     pub ra: RaUnit,
+    /// What is shown of the servers' processors.
+    pub processors: Processors,
     /// Trials of each case.
     pub trials: u32,
     /// Seed of the first trial of each case.
@@ -49,6 +52,8 @@ pub struct Comparison {
     pub rows: Vec<RowResult>,
     /// How well each method agrees; only methods with published values.
     pub columns: Vec<ColumnSummary>,
+    /// How well processor time agrees for each method; only methods with published values.
+    pub available: Vec<AvailableSummary>,
     /// How well the order of methods agrees; nothing without published values of two methods.
     pub order: Option<OrderSummary>,
     /// Improvement factors, where the experiment is about them.
@@ -87,6 +92,8 @@ pub struct Cell {
     pub simulated: Option<Simulated>,
     /// How far the simulated mean is from the published value, in percent of that.
     pub error_percent: Option<f64>,
+    /// The published share of the servers' processor time that is left for a computation.
+    pub published_available_percent: Option<f64>,
 }
 
 /// All trials of a cell.
@@ -97,6 +104,9 @@ pub struct Simulated {
     pub sample: Sample,
     /// The deviation over the mean.
     pub coefficient_of_variation: f64,
+    /// What was left of the servers' processors, where the experiment is about that.
+    #[serde(flatten)]
+    pub availability: Option<Availability>,
     /// Each trial.
     pub trials: Vec<TrialResult>,
 }
@@ -116,6 +126,9 @@ pub struct TrialResult {
     pub events: u64,
     /// Real seconds of computing.
     pub host_seconds: f64,
+    /// What was left of the servers' processors, where the experiment is about that.
+    #[serde(flatten)]
+    pub availability: Option<Availability>,
 }
 
 /// The ratio of two methods in a row.
@@ -169,11 +182,16 @@ impl Comparison {
             machine: experiment.paper.machine().to_string(),
             axis: experiment.axis,
             ra: experiment.ra,
+            processors: experiment.processors,
             trials: done.count,
             first_seed: FIRST_SEED,
             note: experiment.note,
             not_simulated: methods.clone().filter(missing).collect(),
             ratio: experiment.ratio,
+            available: methods
+                .clone()
+                .filter_map(|method| AvailableSummary::of(method, &rows))
+                .collect(),
             columns: methods.filter_map(|method| ColumnSummary::of(method, &rows)).collect(),
             order: OrderSummary::of(&rows),
             improvements: if experiment.improvement { improvements(&rows)? } else { Vec::new() },
@@ -203,11 +221,18 @@ impl RowResult {
             clients = scenario.as_ref().map_or(clients, |scenario| scenario.clients);
             let trials = scenario.as_ref().map_or(&[][..], |scenario| done.of(scenario));
             let simulated = Simulated::of(trials, experiment.ra);
+            let published_available_percent = published.available(point, method);
             let published = published.value(point, method);
             let error_percent = published
                 .zip(simulated.as_ref())
                 .map(|(published, simulated)| (simulated.sample.mean / published - 1.0) * 100.0);
-            cells.push(Cell { method, published, simulated, error_percent });
+            cells.push(Cell {
+                method,
+                published,
+                simulated,
+                error_percent,
+                published_available_percent,
+            });
         }
         let mut row = Self {
             pattern: point.pattern.clone(),
@@ -246,6 +271,11 @@ impl RowResult {
         self.simulated(method).zip(self.simulated(over)).map(|(one, other)| one / other)
     }
 
+    /// What a method leaves of the servers' processors, if that was simulated.
+    pub(crate) fn availability(&self, method: Method) -> Option<Availability> {
+        self.cell(method)?.simulated.as_ref()?.availability
+    }
+
     /// What names it among the rows of its experiment.
     pub(crate) fn label(&self) -> String {
         let mut label = self.pattern.clone();
@@ -271,12 +301,14 @@ impl Simulated {
             digest: format!("{:016x}", trial.digest),
             events: trial.events,
             host_seconds: trial.host_seconds,
+            availability: trial.availability,
         };
+        let availability = Availability::mean(trials.iter().filter_map(|trial| trial.availability));
         let trials: Vec<TrialResult> = trials.iter().map(result).collect();
         let rates: Vec<f64> = trials.iter().map(|trial| trial.mib_s).collect();
         let sample = Sample::of(&rates)?;
         let coefficient_of_variation = sample.coefficient_of_variation();
-        Some(Self { sample, coefficient_of_variation, trials })
+        Some(Self { sample, coefficient_of_variation, availability, trials })
     }
 }
 
@@ -328,17 +360,21 @@ pub(crate) mod tests {
         let cell = |method, (published, mean): (f64, f64)| {
             let sample = Sample { count: 1, mean, deviation: 0.0 };
             let (seed, seconds, digest) = (1, 10.0 / mean, "00000000000000ff".to_owned());
+            let (events, host_seconds, availability) = (7, 0.1, None);
+            let mib_s = mean;
             let trial =
-                TrialResult { seed, seconds, mib_s: mean, digest, events: 7, host_seconds: 0.1 };
+                TrialResult { seed, seconds, mib_s, digest, events, host_seconds, availability };
             Cell {
                 method,
                 published: Some(published),
                 simulated: Some(Simulated {
                     sample,
                     coefficient_of_variation: 0.0,
+                    availability,
                     trials: vec![trial],
                 }),
                 error_percent: Some((mean / published - 1.0) * 100.0),
+                published_available_percent: None,
             }
         };
         RowResult {
@@ -373,12 +409,14 @@ pub(crate) mod tests {
             machine: "none".to_owned(),
             axis: Axis::Pattern,
             ra: RaUnit::Each,
+            processors: Processors::Ignored,
             trials: 1,
             first_seed: FIRST_SEED,
             note: "",
             not_simulated: Vec::new(),
             ratio: Some((Method::DiskDirected, Method::Caching)),
             columns: methods.iter().filter_map(|it| ColumnSummary::of(*it, &rows)).collect(),
+            available: Vec::new(),
             order: OrderSummary::of(&rows),
             improvements: Vec::new(),
             anchors: Vec::new(),

@@ -1,8 +1,8 @@
 //! A folder that takes the results: one CSV file for each experiment, and a report for readers.
 
-use crate::compare::Comparison;
+use crate::compare::{Comparison, TrialResult};
 use crate::html;
-use launch::{ExitCode, LaunchError};
+use launch::{Availability, ExitCode, LaunchError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -11,8 +11,9 @@ use tempfile::NamedTempFile;
 const REPORT: &str = "report.html";
 
 /// The columns of a CSV file, one line for each trial of each case. Throughputs are in 2^20 bytes a
-/// second; `mib_s` is the trial's, `mean_mib_s` that of all trials of the case.
-const COLUMNS: [&str; 14] = [
+/// second; `mib_s` is the trial's, `mean_mib_s` that of all trials of the case. Processor time
+/// is the trial's, where the experiment is about it.
+const COLUMNS: [&str; 17] = [
     "experiment",
     "machine",
     "layout",
@@ -27,6 +28,9 @@ const COLUMNS: [&str; 14] = [
     "mean_mib_s",
     "published_mib_s",
     "digest",
+    "cpu_available_percent",
+    "published_cpu_available_percent",
+    "cpu_usable_with_barriers_percent",
 ];
 
 /// A folder in which files can be made.
@@ -100,6 +104,9 @@ impl Folder {
 /// The CSV file of an experiment.
 fn table(comparison: &Comparison) -> Result<Vec<u8>, std::io::Error> {
     let optional = |value: Option<String>| value.unwrap_or_default();
+    let percent = |trial: &TrialResult, of: fn(Availability) -> f64| {
+        trial.availability.map(|left| of(left).to_string())
+    };
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
     for row in &comparison.rows {
@@ -121,6 +128,9 @@ fn table(comparison: &Comparison) -> Result<Vec<u8>, std::io::Error> {
                     simulated.sample.mean.to_string(),
                     optional(cell.published.map(|value| value.to_string())),
                     trial.digest.clone(),
+                    optional(percent(trial, |left| left.cpu_available_percent)),
+                    optional(cell.published_available_percent.map(|value| value.to_string())),
+                    optional(percent(trial, |left| left.cpu_usable_with_barriers_percent)),
                 ];
                 writer.write_record(&fields)?;
             }
@@ -149,7 +159,7 @@ mod tests {
         let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         assert_eq!(rows.len(), 6);
         let expected = "made-up,none,contiguous,rc,8192,,,caching,1,1.1111111111111112,9,9,10,\
-                        00000000000000ff";
+                        00000000000000ff,,,";
         assert_eq!(rows[2].iter().collect::<Vec<_>>().join(","), expected);
     }
 

@@ -1,5 +1,6 @@
 //! The report for readers: one page without outside resources, a section for each experiment.
 
+use crate::availability::AvailableSummary;
 use crate::compare::{Comparison, RowResult};
 use crate::page::plots;
 use crate::svg::escape;
@@ -65,8 +66,9 @@ fn section(out: &mut String, comparison: &Comparison) {
     }
     improvements(out, comparison);
     anchors(out, comparison);
-    let lines = comparison.columns.iter().map(column_line).chain(order_line(comparison));
-    let lines: Vec<String> = lines.collect();
+    let processors = comparison.available.iter().map(AvailableSummary::line);
+    let lines = comparison.columns.iter().map(column_line).chain(processors);
+    let lines: Vec<String> = lines.chain(order_line(comparison)).collect();
     if !lines.is_empty() {
         out.push_str("<ul>\n");
         for line in lines {

@@ -6,6 +6,7 @@
 //! and [`text()`] and [`Folder`] show it. Published values are files in `published/`, never code.
 
 mod anchors;
+mod availability;
 mod catalogue;
 mod compare;
 mod files;
@@ -22,7 +23,8 @@ mod svg;
 mod text;
 
 pub use anchors::AnchorResult;
-pub use catalogue::{Axis, Experiment, Point, RaUnit};
+pub use availability::AvailableSummary;
+pub use catalogue::{Axis, Experiment, Point, Processors, RaUnit};
 pub use compare::{
     Cell, ColumnSummary, Comparison, OrderSummary, RatioCell, RowResult, Simulated, TrialResult,
 };

@@ -1,20 +1,71 @@
 //! Which plots an experiment has.
 
-use crate::catalogue::{Axis, RaUnit};
+use crate::catalogue::{Axis, Processors, RaUnit};
 use crate::compare::{Comparison, RowResult};
 use crate::method::Method;
-use crate::svg::{BarSeries, Bars, LineSeries, Lines};
+use crate::svg::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
+use launch::Availability;
 
 /// The name of the vertical axis of every plot.
 const THROUGHPUT: &str = "throughput, MB/s (2^20 bytes)";
 
+/// Black, among the colours of plots.
+const PUBLISHED_COLOUR: usize = 6;
+
 /// The plots of an experiment, in order.
 pub(crate) fn plots(comparison: &Comparison) -> Vec<String> {
     match comparison.axis {
+        _ if comparison.processors != Processors::Ignored => vec![scatter(comparison)],
         Axis::Pattern => bars(comparison),
         Axis::RecordBytes => vec![record_sizes(comparison)],
         _ => vec![lines(comparison)],
     }
+}
+
+/// Throughput over processor time left; a kind of points for each method and direction, reads
+/// full, and one for what was published.
+fn scatter(comparison: &Comparison) -> String {
+    let left = |left: Availability| match comparison.processors {
+        Processors::WithBarriers => left.cpu_usable_with_barriers_percent,
+        Processors::Ignored | Processors::Available => left.cpu_available_percent,
+    };
+    let point = |row: &RowResult, method: Method| {
+        Some((row.label(), left(row.availability(method)?), row.simulated(method)?))
+    };
+    let mut series = Vec::new();
+    for method in methods(comparison) {
+        for (prefix, direction) in [("r", "reading"), ("w", "writing")] {
+            let rows = comparison.rows.iter().filter(|row| row.pattern.starts_with(prefix));
+            series.push(ScatterSeries {
+                name: format!("{method}, {direction}"),
+                colour: method as usize,
+                is_hollow: prefix == "w",
+                points: rows.filter_map(|row| point(row, method)).collect(),
+            });
+        }
+    }
+    let published = |row: &RowResult, method: Method| {
+        let cell = row.cell(method)?;
+        let name = format!("{} {method}, published", row.label());
+        Some((name, cell.published_available_percent?, cell.published?))
+    };
+    let published = comparison
+        .rows
+        .iter()
+        .flat_map(|row| methods(comparison).filter_map(move |method| published(row, method)));
+    let points: Vec<_> = published.collect();
+    if !points.is_empty() {
+        let name = "published".to_owned();
+        series.push(ScatterSeries { name, colour: PUBLISHED_COLOUR, is_hollow: true, points });
+    }
+    let x_name = match comparison.processors {
+        Processors::WithBarriers => "processor time of the servers usable with barriers, percent",
+        Processors::Ignored | Processors::Available => {
+            "processor time of the servers left for a computation, percent"
+        }
+    };
+    let title = format!("{}: {}", comparison.name, comparison.title);
+    Scatter { title, x_name, y_name: THROUGHPUT, series }.draw()
 }
 
 /// Methods of which something was simulated.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 const TR94_TABLE4: &str = include_str!("../published/tr94_table4_contiguous.csv");
+const CAI94_TABLE2: &str = include_str!("../published/cai94_table2.csv");
 const TOCS97_TABLE3: &str = include_str!("../published/tocs97_table3.csv");
 const ANCHORS: &str = include_str!("../published/anchors.csv");
 
@@ -22,6 +23,8 @@ struct ThroughputRow {
     pattern: String,
     record_bytes: u64,
     values: Vec<(Method, f64)>,
+    /// Percent of the servers' processor time that is left for a computation.
+    available: Vec<(Method, f64)>,
     ratio: Option<f64>,
 }
 
@@ -36,6 +39,21 @@ struct Table4Row {
     disk_directed: f64,
     #[serde(rename = "ratio_dd_tc")]
     ratio: f64,
+}
+
+/// A row of TR94-232, Table 2, as the file has it.
+#[derive(Debug, Deserialize)]
+struct Table2Row {
+    pattern: String,
+    record_bytes: u64,
+    #[serde(rename = "tc_MBps")]
+    caching: f64,
+    #[serde(rename = "tc_cpu_available_percent")]
+    caching_available: f64,
+    #[serde(rename = "dd_MBps")]
+    disk_directed: f64,
+    #[serde(rename = "dd_cpu_available_percent")]
+    disk_directed_available: f64,
 }
 
 /// A row of TOCS 1997, Table III, as the file has it.
@@ -71,23 +89,28 @@ impl Throughputs {
     /// # Errors
     /// When a file of this crate is damaged.
     pub(crate) fn of(experiment: &str) -> Result<Self, LaunchError> {
-        if experiment != "tr94-table4" {
-            return Ok(Self::default());
-        }
-        let rows = parse::<Table4Row>("tr94_table4_contiguous.csv", TR94_TABLE4)?;
-        let row = |row: Table4Row| ThroughputRow {
-            pattern: row.pattern,
-            record_bytes: row.record_bytes,
-            values: vec![(Method::Caching, row.caching), (Method::DiskDirected, row.disk_directed)],
-            ratio: Some(row.ratio),
+        let rows = match experiment {
+            "tr94-table4" => {
+                let rows = parse::<Table4Row>("tr94_table4_contiguous.csv", TR94_TABLE4)?;
+                rows.into_iter().map(ThroughputRow::from).collect()
+            }
+            "cai-table2" => {
+                let rows = parse::<Table2Row>("cai94_table2.csv", CAI94_TABLE2)?;
+                rows.into_iter().map(ThroughputRow::from).collect()
+            }
+            _ => Vec::new(),
         };
-        Ok(Self { rows: rows.into_iter().map(row).collect() })
+        Ok(Self { rows })
     }
 
     /// The throughput of a row by a method, in 2^20 bytes a second.
     pub(crate) fn value(&self, point: &Point, method: Method) -> Option<f64> {
-        let values = &self.row(point)?.values;
-        values.iter().find(|(published, _)| *published == method).map(|(_, value)| *value)
+        find(&self.row(point)?.values, method)
+    }
+
+    /// What a row leaves of the servers' processors, in percent.
+    pub(crate) fn available(&self, point: &Point, method: Method) -> Option<f64> {
+        find(&self.row(point)?.available, method)
     }
 
     /// The ratio that is printed in a row.
@@ -101,6 +124,37 @@ impl Throughputs {
             row.pattern == point.pattern && record
         };
         self.rows.iter().find(is_it)
+    }
+}
+
+fn find(values: &[(Method, f64)], method: Method) -> Option<f64> {
+    values.iter().find(|(published, _)| *published == method).map(|(_, value)| *value)
+}
+
+impl From<Table4Row> for ThroughputRow {
+    fn from(row: Table4Row) -> Self {
+        Self {
+            pattern: row.pattern,
+            record_bytes: row.record_bytes,
+            values: vec![(Method::Caching, row.caching), (Method::DiskDirected, row.disk_directed)],
+            available: Vec::new(),
+            ratio: Some(row.ratio),
+        }
+    }
+}
+
+impl From<Table2Row> for ThroughputRow {
+    fn from(row: Table2Row) -> Self {
+        let both = |caching, disk_directed| {
+            vec![(Method::Caching, caching), (Method::DiskDirected, disk_directed)]
+        };
+        Self {
+            pattern: row.pattern,
+            record_bytes: row.record_bytes,
+            values: both(row.caching, row.disk_directed),
+            available: both(row.caching_available, row.disk_directed_available),
+            ratio: None,
+        }
     }
 }
 
@@ -174,6 +228,19 @@ mod tests {
         assert_eq!(published.value(&small, Method::TwoPhase), None);
         assert_eq!(published.value(&point("ra", None), Method::Caching), Some(469.1));
         assert_eq!(published.value(&point("rc", Some(1024)), Method::Caching), None);
+    }
+
+    #[test]
+    fn table_2_has_processors() {
+        let published = Throughputs::of("cai-table2").unwrap();
+        let hard_read = point("rbc", Some(8));
+        assert_eq!(published.value(&hard_read, Method::DiskDirected), Some(16.2));
+        assert_eq!(published.available(&hard_read, Method::DiskDirected), Some(3.4));
+        assert_eq!(published.available(&hard_read, Method::Caching), Some(60.0));
+        let all = experiments();
+        let table = all.iter().find(|experiment| experiment.name == "cai-table2").unwrap();
+        let has_both = |it: &Point| published.available(it, Method::Caching).is_some();
+        assert!(table.points.iter().all(has_both));
     }
 
     #[test]

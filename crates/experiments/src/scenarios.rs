@@ -1,7 +1,7 @@
 //! From a point of an experiment and a method to what is simulated: the one place that knows how
 //! the machines and options of `launch` are called.
 
-use crate::catalogue::{Axis, Experiment, Paper, Point};
+use crate::catalogue::{Axis, Experiment, Paper, Point, Processors};
 use crate::method::Method;
 use launch::{LaunchError, MachineName, OrderName, Scenario, Strategy};
 
@@ -17,7 +17,7 @@ impl Paper {
     /// The machine on which the experiments of a paper are simulated.
     pub(crate) fn machine(self) -> MachineName {
         match self {
-            Self::Tr94 => MachineName::Tr94,
+            Self::Tr94 | Self::Cai94 => MachineName::Tr94,
             Self::Tocs97 => MachineName::Tocs97,
         }
     }
@@ -56,6 +56,7 @@ pub(crate) fn scenario(
         order,
         trials,
         seed: FIRST_SEED,
+        availability: experiment.processors != Processors::Ignored,
         ..Scenario::default()
     };
     let disks = scenario.servers * scenario.disks_per_server;

@@ -3,6 +3,10 @@
 //! Everything has a fixed place: the title on top, the legend below it, then the axes. Text is
 //! never rotated but for the name of the vertical axis.
 
+mod scatter;
+
+pub(crate) use scatter::{Scatter, ScatterSeries};
+
 use std::fmt::Write;
 
 /// Colours that people with any kind of colour vision tell apart (M. Okabe and K. Ito, Color

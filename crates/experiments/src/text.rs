@@ -1,13 +1,18 @@
 //! An experiment as text: a table, how well it agrees, and the figures that the papers state.
 
 use crate::anchors::AnchorResult;
-use crate::catalogue::{Axis, RaUnit};
+use crate::availability::AvailableSummary;
+use crate::catalogue::{Axis, Processors, RaUnit};
 use crate::compare::{Cell, ColumnSummary, Comparison, RatioCell, RowResult, WITHIN_PERCENT};
 use crate::method::Method;
 use std::fmt::Write;
 
 /// Stands where there is no value.
 pub(crate) const NOTHING: &str = "-";
+
+const PROCESSORS_LINE: &str = "cpu %: processor time of the servers left for a computation";
+const BARRIERS_LINE: &str = "cpu %: processor time of the servers left for a computation; barr. %: \
+    with a barrier every 5 ms";
 
 /// What is shown of one experiment on a terminal, ending with a line feed.
 pub fn text(comparison: &Comparison) -> String {
@@ -36,6 +41,12 @@ pub(crate) fn head(comparison: &Comparison) -> Vec<String> {
         format!("source: {}", comparison.source),
         conditions(comparison),
     ];
+    let processors = match comparison.processors {
+        Processors::Ignored => "",
+        Processors::Available => PROCESSORS_LINE,
+        Processors::WithBarriers => BARRIERS_LINE,
+    };
+    lines.extend((!processors.is_empty()).then(|| processors.to_owned()));
     if !comparison.note.is_empty() {
         lines.push(comparison.note.to_owned());
     }
@@ -67,6 +78,7 @@ pub(crate) fn conditions(comparison: &Comparison) -> String {
 /// What is said after the table: how well columns and order agree, and the anchors.
 fn foot(comparison: &Comparison) -> Vec<String> {
     let mut lines: Vec<String> = comparison.columns.iter().map(column_line).collect();
+    lines.extend(comparison.available.iter().map(AvailableSummary::line));
     lines.extend(order_line(comparison));
     lines.extend(chance_line(comparison));
     for row in &comparison.improvements {
@@ -189,6 +201,9 @@ enum Kind {
     Simulated(Method),
     Error(Method),
     Variation(Method),
+    PublishedAvailable(Method),
+    Available(Method),
+    WithBarriers(Method),
     PublishedRatio,
     Ratio,
 }
@@ -214,6 +229,19 @@ impl Kind {
                 let variation =
                     |cell: &Cell| Some(cell.simulated.as_ref()?.coefficient_of_variation);
                 number(cell(method).and_then(variation), |value| format!("{value:.3}"))
+            }
+            Self::PublishedAvailable(method) => {
+                let published = cell(method).and_then(|cell| cell.published_available_percent);
+                published.map_or(NOTHING.to_owned(), |value| value.to_string())
+            }
+            Self::Available(method) => {
+                let left = row.availability(method).map(|left| left.cpu_available_percent);
+                number(left, |value| format!("{value:.1}"))
+            }
+            Self::WithBarriers(method) => {
+                let left = row.availability(method);
+                let left = left.map(|left| left.cpu_usable_with_barriers_percent);
+                number(left, |value| format!("{value:.1}"))
             }
             Self::PublishedRatio => {
                 let published = row.ratio.as_ref().and_then(|ratio| ratio.published);
@@ -269,6 +297,15 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
             columns.push(Column::new("error", 10, Kind::Error(method)));
         }
         columns.push(Column::new("cv", 7, Kind::Variation(method)));
+        if comparison.available.iter().any(|published| published.method == method) {
+            columns.push(Column::new("publ.", 9, Kind::PublishedAvailable(method)));
+        }
+        if comparison.processors >= Processors::Available {
+            columns.push(Column::new("cpu %", 8, Kind::Available(method)));
+        }
+        if comparison.processors >= Processors::WithBarriers {
+            columns.push(Column::new("barr. %", 9, Kind::WithBarriers(method)));
+        }
         name_group(&mut columns[first..], method.to_string());
     }
     if let Some((one, other)) = comparison.ratio {

@@ -1,6 +1,7 @@
 //! Results as every face shows them: one row for each case.
 
 use crate::bench::Limits;
+use crate::simulated::Availability;
 use serde::{Deserialize, Serialize};
 
 /// Names the form of a report of real runs.
@@ -65,6 +66,9 @@ pub struct Row {
     /// Real: the most memory that any server has had so far, in bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_peak_bytes: Option<u64>,
+    /// Simulated: what was left of the servers' processors, where that was asked for.
+    #[serde(flatten)]
+    pub availability: Option<Availability>,
     /// Simulated: events of the engine in all trials.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub events: Option<u64>,

@@ -43,6 +43,8 @@ pub struct Scenario {
     pub sync: bool,
     /// What kind of data moves.
     pub payload: PayloadName,
+    /// Whether to find out how much of the servers' processors the transfer leaves to others.
+    pub availability: bool,
 }
 
 impl Default for Scenario {
@@ -66,6 +68,7 @@ impl Default for Scenario {
             seed: 1,
             sync: false,
             payload: PayloadName::Phantom,
+            availability: false,
         }
     }
 }

@@ -17,5 +17,6 @@ pub use device::{DeviceConfig, LayoutKind, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
 pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig, Pieces};
 pub use mechanism::Mechanism;
+pub use models::processor::Busy;
 pub use models::request_queue::QueueKind;
 pub use world::SimulatedWorld;

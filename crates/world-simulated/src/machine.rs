@@ -7,7 +7,7 @@
 use crate::device::{DeviceConfig, SimulatedDisk};
 use crate::engine::{Engine, Expire};
 use crate::models::layout::LayoutError;
-use crate::models::processor::Processor;
+use crate::models::processor::{Busy, Processor};
 use crate::models::torus::Torus;
 use crate::world::SimulatedWorld;
 use std::cell::{Cell, RefCell};
@@ -56,6 +56,8 @@ pub struct NodeConfig {
     /// How far each piece of work may differ from what it costs on average, in percent: drawn
     /// anew each time, every length within being as likely as another.
     pub variation_percent: u32,
+    /// Whether to remember when its processor works: [`Machine::processor_trace`].
+    pub traced: bool,
 }
 
 /// Processor time on the reference processor that moving data costs.
@@ -224,6 +226,12 @@ impl<P: Kind> Machine<P> {
         self.nodes[node as usize].processor.borrow().busy()
     }
 
+    /// When the processor of `node` worked, from the machine's beginning; empty unless its
+    /// configuration asks for it.
+    pub fn processor_trace(&self, node: u32) -> Vec<Busy> {
+        self.nodes[node as usize].processor.borrow().trace().to_vec()
+    }
+
     /// Ends `node` as a power failure would: its tasks stop where they are, its memory is gone,
     /// and every peer learns of it. What its disks hold remains.
     pub fn kill(&self, node: u32) {
@@ -340,13 +348,14 @@ impl<P: Kind> Node<P> {
         first_disk: u32,
         node: NodeConfig,
     ) -> Result<Self, LayoutError> {
+        let processor = Processor::new(node.speed, node.reference_speed);
         let random = |disk: u32| mix(config.seed ^ mix(u64::from(disk) + 1));
         let disks =
             SimulatedDisk::on_one_bus(engine, &config.disk, first_disk, node.disks, random)?;
         Ok(Self {
             index,
             alive: Cell::new(true),
-            processor: RefCell::new(Processor::new(node.speed, node.reference_speed)),
+            processor: RefCell::new(if node.traced { processor.traced() } else { processor }),
             variation_percent: node.variation_percent.min(100),
             work_random: Cell::new(mix(config.seed ^ mix(!u64::from(index)))),
             disks,

@@ -125,7 +125,13 @@ fn machine(nodes: usize, disk: &DeviceConfig) -> MachineConfig {
     let us = Duration::from_us;
     MachineConfig {
         nodes: vec![
-            NodeConfig { disks: 1, speed: 1, reference_speed: 1, variation_percent: 0 };
+            NodeConfig {
+                disks: 1,
+                speed: 1,
+                reference_speed: 1,
+                variation_percent: 0,
+                traced: false
+            };
             nodes
         ],
         messages: MessageCosts {

@@ -256,6 +256,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
         speed: 1,
         reference_speed: 1,
         variation_percent: 0,
+        traced: false,
     };
     let servers = std::iter::repeat_n(server, shape.servers as usize);
     let clients = std::iter::repeat_n(NodeConfig { disks: 0, ..server }, shape.clients as usize);

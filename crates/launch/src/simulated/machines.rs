@@ -133,8 +133,9 @@ pub(crate) fn machine(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> 
         speed: 1,
         reference_speed: 1,
         variation_percent: preset.variation_percent,
+        traced: scenario.availability,
     };
-    let client = NodeConfig { disks: 0, ..server };
+    let client = NodeConfig { disks: 0, traced: false, ..server };
     let servers = std::iter::repeat_n(server, scenario.servers as usize);
     let clients = std::iter::repeat_n(client, scenario.clients as usize);
     let layout = match scenario.layout {

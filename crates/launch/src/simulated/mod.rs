@@ -1,10 +1,12 @@
 //! Simulations: the file system on a machine made of models.
 
+mod availability;
 mod machines;
 mod run;
 mod trial;
 mod verify;
 
+pub use availability::Availability;
 pub use trial::{Trial, combine_trials, simulate_trial};
 
 use crate::error::LaunchError;

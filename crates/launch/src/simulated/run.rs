@@ -1,5 +1,6 @@
 //! One trial: start servers and clients on a fresh machine, transfer once, look at the clock.
 
+use super::availability::{Availability, Period};
 use super::machines;
 use super::verify::{Verify, verify};
 use crate::error::{ExitCode, LaunchError};
@@ -26,6 +27,8 @@ pub(crate) struct Outcome {
     pub(crate) digest: u64,
     /// Whether every byte was traced to its place.
     pub(crate) verified: bool,
+    /// How much of the servers' processors was left, if the scenario asks for it.
+    pub(crate) availability: Option<Availability>,
 }
 
 /// What the clients have done so far.
@@ -109,9 +112,14 @@ fn run_on<P: Verify>(
     let (events, digest) = (engine.events(), engine.digest());
     let times = progress.first_start.get().zip(progress.last_end.get());
     let (start, end) = times.ok_or_else(|| defect(scenario, "no client was timed"))?;
+    let availability = scenario.availability.then(|| {
+        let traces = (0..scenario.servers).map(|server| machine.processor_trace(server));
+        Availability::of(&traces.collect::<Vec<_>>(), Period { start, end })
+    });
     let memories: Vec<P::Memory> = progress.memories.borrow_mut().drain(..).flatten().collect();
     let verified = verify::<P>(scenario, access, engine, machine, memories)?;
-    Ok(Outcome { seconds: end.since(start).as_seconds(), events, digest, verified })
+    let seconds = end.since(start).as_seconds();
+    Ok(Outcome { seconds, events, digest, verified, availability })
 }
 
 fn defect(scenario: &Scenario, cause: &str) -> LaunchError {

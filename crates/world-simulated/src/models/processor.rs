@@ -2,6 +2,15 @@
 
 use units::{Duration, Instant};
 
+/// A time without a pause in which a processor worked: from `start` up to, but without, `end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Busy {
+    /// When it began.
+    pub start: Instant,
+    /// When the processor was free again.
+    pub end: Instant,
+}
+
 /// The state of one processor. Costs are stated for the reference processor of the papers, 50 MHz
 /// (Kotz, ACM TOCS 15(1), 1997, Table I).
 #[derive(Clone, Debug)]
@@ -10,6 +19,7 @@ pub struct Processor {
     busy: Duration,
     speed: u64,
     reference_speed: u64,
+    trace: Option<Vec<Busy>>,
 }
 
 impl Processor {
@@ -30,15 +40,25 @@ impl Processor {
             busy: Duration::ZERO,
             speed: speed.into(),
             reference_speed: reference_speed.into(),
+            trace: None,
         }
+    }
+
+    /// The same, remembering from now on when it works.
+    pub fn traced(self) -> Self {
+        Self { trace: Some(Vec::new()), ..self }
     }
 
     /// Does work that costs the reference processor `cost`, after all that came before: when it is
     /// done. Rounded up to a nanosecond.
     pub fn occupy(&mut self, now: Instant, cost: Duration) -> Instant {
         let length = self.scale(cost);
-        self.free_at = self.free_at.max(now) + length;
+        let start = self.free_at.max(now);
+        self.free_at = start + length;
         self.busy += length;
+        if let Some(trace) = &mut self.trace {
+            note(trace, Busy { start, end: self.free_at });
+        }
         self.free_at
     }
 
@@ -52,6 +72,12 @@ impl Processor {
         self.busy
     }
 
+    /// When it worked, in order; no two touch. Work accepted for the future is in it, and nothing
+    /// from before it was asked to remember; empty if it never was.
+    pub fn trace(&self) -> &[Busy] {
+        self.trace.as_deref().unwrap_or_default()
+    }
+
     fn scale(&self, cost: Duration) -> Duration {
         if self.speed == self.reference_speed {
             return cost;
@@ -59,6 +85,15 @@ impl Processor {
         let scaled = u128::from(cost.as_ns()) * u128::from(self.reference_speed);
         let ns = scaled.div_ceil(u128::from(self.speed));
         Duration::from_ns(u64::try_from(ns).expect("a computation must end within 584 years"))
+    }
+}
+
+/// Adds work that begins no earlier than all before it ended.
+fn note(trace: &mut Vec<Busy>, work: Busy) {
+    match trace.last_mut() {
+        _ if work.start == work.end => {}
+        Some(last) if last.end == work.start => last.end = work.end,
+        _ => trace.push(work),
     }
 }
 
@@ -85,5 +120,22 @@ mod tests {
         assert_eq!(done, Instant::from_ns(4));
         let mut slow = Processor::new(1, 3);
         assert_eq!(slow.occupy(Instant::START, Duration::from_ns(7)), Instant::from_ns(21));
+    }
+
+    /// Proves that a trace has one entry for work that touches, none for work that takes no time,
+    /// and that a processor that was not asked remembers nothing.
+    #[test]
+    fn traces_are_merged() {
+        let at = |us: u64| Instant::START + Duration::from_us(us);
+        let (mut traced, mut plain) = (Processor::reference().traced(), Processor::reference());
+        for processor in [&mut traced, &mut plain] {
+            for (now, cost) in [(2, 5), (3, 1), (8, 2), (20, 0), (30, 4)] {
+                processor.occupy(at(now), Duration::from_us(cost));
+            }
+        }
+        let busy = |start: u64, end: u64| Busy { start: at(start), end: at(end) };
+        assert_eq!(traced.trace(), [busy(2, 10), busy(30, 34)]);
+        assert_eq!(plain.trace(), []);
+        assert_eq!(traced.busy(), plain.busy());
     }
 }
