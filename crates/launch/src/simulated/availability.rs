@@ -113,8 +113,8 @@ fn usable(busy: &[Busy], period: Period) -> Vec<Idle> {
 /// How much each process has computed at the end of the period when, after every `interval` of
 /// computing, each waits for all.
 ///
-/// In the last interval that counts which the slowest has computed: had the file system nothing more
-/// to do from then on, all would meet as much later than without it as is missing here.
+/// In the last interval that counts which the slowest has computed: had the file system nothing
+/// more to do from then on, all would meet as much later than without it as is missing here.
 fn computed_with_barriers(processes: &[Vec<Idle>], period: Period, interval: Duration) -> Duration {
     let mut processes: Vec<Process> = processes.iter().map(|idle| Process { idle }).collect();
     let (mut computed, mut barrier) = (Duration::ZERO, period.start);
@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn only_the_period_counts() {
-        // The first interruption lies before it, the second reaches into it and the third out of it.
+        // The first interruption lies before it, the second reaches into it and the third out of
+        // it.
         let busy = [(0, 10), (90, 200), (900, 2_000)];
         let one = availability(&[&busy], period(100, 1_000));
         close(one.cpu_busy_percent, (100 + 100) as f64 / 9.0);
