@@ -3,7 +3,7 @@
 use crate::output_failed;
 use crate::words::show_size;
 use clap::error::ErrorKind;
-use launch::{LaunchError, Report, Row};
+use launch::{LaunchError, Limits, Report, Row};
 use serde::Serialize;
 use std::io::Write;
 
@@ -35,25 +35,32 @@ pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), LaunchError> 
     if as_json {
         return json(report);
     }
-    line(&table_header())?;
-    report.results.iter().try_for_each(|row| line(&table_row(row)))
+    line(&table_header(false))?;
+    report.results.iter().try_for_each(|row| line(&table_row(row, None)))
 }
 
-pub(crate) fn table_header() -> String {
+/// The names of the columns of [`table_row`], with or without those of ratios to limits.
+pub(crate) fn table_header(with_limits: bool) -> String {
+    let ratios = if with_limits { format!(" {:>6} {:>6}", "/copy", "/dd") } else { String::new() };
     format!(
-        "{:<8} {:>9} {:>10}  {:<14} {:>10} {:>10} {:>6}  {}",
+        "{:<8} {:>9} {:>10}  {:<14} {:>10}{ratios} {:>10} {:>6}  {}",
         "pattern", "record", "file", "strategy", "MiB/s", "seconds", "cv", "checked"
     )
 }
 
-pub(crate) fn table_row(row: &Row) -> String {
+pub(crate) fn table_row(row: &Row, limits: Option<&Limits>) -> String {
+    let ratios = limits.map(|limits| {
+        let (copy, dd) = (limits.memory_copy_mib_s, limits.dd_mib_s(row));
+        format!(" {:>6.3} {:>6.3}", row.mib_s / copy, row.mib_s / dd)
+    });
     format!(
-        "{:<8} {:>9} {:>10}  {:<14} {:>10.1} {:>10.4} {:>6.3}  {}",
+        "{:<8} {:>9} {:>10}  {:<14} {:>10.1}{} {:>10.4} {:>6.3}  {}",
         row.pattern,
         show_size(row.record_bytes),
         show_size(row.file_bytes),
         row.strategy,
         row.mib_s,
+        ratios.unwrap_or_default(),
         row.seconds,
         row.coefficient_of_variation,
         if row.verified { "every byte" } else { "-" },
