@@ -168,7 +168,7 @@ pub(crate) struct Bench {
     /// End writes only when the data is on stable storage.
     #[arg(long)]
     pub(crate) sync: bool,
-    /// First measure what a memory copy and one plain file reach, to compare with.
+    /// First measure what a memory copy and dd in the first data directory reach, to compare with.
     #[arg(long)]
     pub(crate) limits: bool,
     /// Requests that one client has under way at one disk (caching and two-phase).

@@ -4,7 +4,7 @@ use crate::arguments::Bench;
 use crate::present;
 use crate::words;
 use launch::{
-    BenchPlan, CaseSpec, Instance, LaunchError, Limits, Program, Row, ServerOptions,
+    BenchPlan, CaseSpec, Instance, LaunchError, Limits, Program, Report, Row, ServerOptions,
     TemporaryInstance,
 };
 
@@ -13,22 +13,8 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
     plan.check()?;
     let program = Program::current()?;
     launch::clean_up_on_signals()?;
-    let as_json = arguments.cases.json;
-    let limits = limits(arguments)?;
-    let mut header_shown = false;
-    let progress = |row: &Row| {
-        if as_json {
-            present::note(&present::table_row(row));
-            return;
-        }
-        if !header_shown {
-            header_shown = true;
-            let _ = present::line(&present::table_header());
-        }
-        let _ = present::line(&present::table_row(row));
-    };
-    let mut report = match &arguments.instance {
-        Some(directory) => launch::bench(&Instance::at(directory), &program, &plan, progress)?,
+    let report = match &arguments.instance {
+        Some(directory) => measure(&Instance::at(directory), &program, &plan, arguments)?,
         None => {
             let options =
                 ServerOptions { cache_bytes: arguments.cache, tcp_host: arguments.tcp.clone() };
@@ -39,32 +25,51 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
                 arguments.directory.as_deref(),
                 &options,
             )?;
-            launch::bench(started.instance(), &program, &plan, progress)?
+            measure(started.instance(), &program, &plan, arguments)?
         }
     };
-    report.limits = limits;
-    if as_json { present::json(&report) } else { Ok(()) }
+    if arguments.cases.json { present::json(&report) } else { Ok(()) }
 }
 
-/// What this machine can do without us, if that is wanted, on the disk of the first data directory.
-fn limits(arguments: &Bench) -> Result<Option<Limits>, LaunchError> {
-    if !arguments.limits {
-        return Ok(None);
+/// Measures what this machine can do without us, if that is wanted, and then the cases. Shows each
+/// row as it comes.
+fn measure(
+    instance: &Instance,
+    program: &Program,
+    plan: &BenchPlan,
+    arguments: &Bench,
+) -> Result<Report, LaunchError> {
+    let as_json = arguments.cases.json;
+    let limits = arguments.limits.then(|| Limits::measure(instance, arguments.size)).transpose()?;
+    if let (Some(limits), false) = (&limits, as_json) {
+        show_limits(limits)?;
     }
-    let default = std::env::temp_dir();
-    let named = arguments.data.first().or(arguments.directory.as_ref());
-    let limits = Limits::measure(named.unwrap_or(&default), arguments.size)?;
-    if !arguments.cases.json {
-        present::line(&format!(
-            "limits, MiB/s: memory copy {:.0}; one plain file: write {:.0}, write and fsync {:.0}, \
-             read {:.0}",
-            limits.memory_copy_mib_s,
-            limits.file_write_mib_s,
-            limits.file_write_sync_mib_s,
-            limits.file_read_mib_s,
-        ))?;
-    }
-    Ok(Some(limits))
+    let mut header_shown = false;
+    let progress = |row: &Row| {
+        let shown = present::table_row(row, limits.as_ref());
+        if as_json {
+            present::note(&shown);
+            return;
+        }
+        if !header_shown {
+            header_shown = true;
+            let _ = present::line(&present::table_header(limits.is_some()));
+        }
+        let _ = present::line(&shown);
+    };
+    let report = launch::bench(instance, program, plan, progress)?;
+    Ok(Report { limits, ..report })
+}
+
+fn show_limits(limits: &Limits) -> Result<(), LaunchError> {
+    let Limits { memory_copy_mib_s, dd_write_mib_s, dd_write_fsync_mib_s, dd_read_mib_s } = limits;
+    present::line(&format!(
+        "limits, MiB/s: memory copy {memory_copy_mib_s:.1}; dd bs=1M: write {dd_write_mib_s:.1}, \
+         write and fsync {dd_write_fsync_mib_s:.1}, read {dd_read_mib_s:.1}"
+    ))?;
+    present::line(
+        "/copy, /dd: MiB/s over MiB/s of the memory copy, and of dd in the same direction",
+    )
 }
 
 fn plan(arguments: &Bench) -> Result<BenchPlan, LaunchError> {

@@ -3,7 +3,7 @@
 use crate::output_failed;
 use crate::words::show_size;
 use clap::error::ErrorKind;
-use launch::{Availability, LaunchError, Report, Row};
+use launch::{Availability, LaunchError, Limits, Report, Row};
 use serde::Serialize;
 use std::io::Write;
 
@@ -36,10 +36,10 @@ pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), LaunchError> 
         return json(report);
     }
     let is_about_processors = report.results.iter().any(|row| row.availability.is_some());
-    line(&if is_about_processors { availability_header() } else { table_header() })?;
+    line(&if is_about_processors { availability_header() } else { table_header(false) })?;
     let row = |row: &Row| match row.availability {
         Some(left) => availability_row(row, left),
-        None => table_row(row),
+        None => table_row(row, None),
     };
     report.results.iter().try_for_each(|it| line(&row(it)))
 }
@@ -49,33 +49,40 @@ const TABLE_WIDTH: usize = 86;
 
 /// The heads of a table that also says what a transfer leaves of the servers' processors.
 fn availability_header() -> String {
-    format!("{:<TABLE_WIDTH$}  cpu available  with barriers", table_header())
+    format!("{:<TABLE_WIDTH$}  cpu available  with barriers", table_header(false))
 }
 
 fn availability_row(row: &Row, left: Availability) -> String {
     format!(
         "{:<TABLE_WIDTH$}  {:>12.1}%  {:>12.1}%",
-        table_row(row),
+        table_row(row, None),
         left.cpu_available_percent,
         left.cpu_usable_with_barriers_percent,
     )
 }
 
-pub(crate) fn table_header() -> String {
+/// The names of the columns of [`table_row`], with or without those of ratios to limits.
+pub(crate) fn table_header(with_limits: bool) -> String {
+    let ratios = if with_limits { format!(" {:>6} {:>6}", "/copy", "/dd") } else { String::new() };
     format!(
-        "{:<8} {:>9} {:>10}  {:<14} {:>10} {:>10} {:>6}  {}",
+        "{:<8} {:>9} {:>10}  {:<14} {:>10}{ratios} {:>10} {:>6}  {}",
         "pattern", "record", "file", "strategy", "MiB/s", "seconds", "cv", "checked"
     )
 }
 
-pub(crate) fn table_row(row: &Row) -> String {
+pub(crate) fn table_row(row: &Row, limits: Option<&Limits>) -> String {
+    let ratios = limits.map(|limits| {
+        let (copy, dd) = (limits.memory_copy_mib_s, limits.dd_mib_s(row));
+        format!(" {:>6.3} {:>6.3}", row.mib_s / copy, row.mib_s / dd)
+    });
     format!(
-        "{:<8} {:>9} {:>10}  {:<14} {:>10.1} {:>10.4} {:>6.3}  {}",
+        "{:<8} {:>9} {:>10}  {:<14} {:>10.1}{} {:>10.4} {:>6.3}  {}",
         row.pattern,
         show_size(row.record_bytes),
         show_size(row.file_bytes),
         row.strategy,
         row.mib_s,
+        ratios.unwrap_or_default(),
         row.seconds,
         row.coefficient_of_variation,
         if row.verified { "every byte" } else { "-" },

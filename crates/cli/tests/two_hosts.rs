@@ -239,6 +239,8 @@ fn a_copy_says_what_is_wrong_with_it() {
     run(command(&copied, &small)).refused(NO_SERVER, &[named]);
     std::fs::copy(place.instance().join("key"), &key).unwrap();
     run(command(&copied, &["stop"])).refused(USAGE, &["server 0", copied.to_str().unwrap()]);
+    run(command(&copied, &["bench", "--size", "1MiB", "--limits"]))
+        .refused(USAGE, &["disk", "server 0"]);
     run(command(&copied, &small)).done();
     assert_eq!(place.run(&["stop", "--json"]).done().json()["stopped"], 1);
     run(command(&copied, &["stop"])).code(DONE);

@@ -63,7 +63,8 @@ pub struct Row {
     /// Real: the most memory that any client has had so far, in bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub client_peak_bytes: Option<u64>,
-    /// Real: the most memory that any server has had so far, in bytes.
+    /// Real: the most memory that any server has had so far, in bytes; absent where the servers run
+    /// on another machine.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_peak_bytes: Option<u64>,
     /// Simulated: what was left of the servers' processors, where that was asked for.

@@ -1,11 +1,14 @@
 //! What this machine can do without a file system of ours: the limits that a bench is held against.
 
-use crate::error::LaunchError;
+use crate::error::{ExitCode, LaunchError};
+use crate::real::{Cleanup, Instance, Undo, run_to_end};
+use crate::row::Row;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::ffi::OsString;
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
+use tempfile::NamedTempFile;
 use units::MIB;
 
 /// Limits of this machine, in 2^20 bytes a second.
@@ -14,40 +17,53 @@ pub struct Limits {
     /// One thread copies memory, blocks of 1 MiB out of 64 MiB: what `memcpy` reaches when the
     /// data is not in a cache near the processor.
     pub memory_copy_mib_s: f64,
-    /// One thread writes a new file of the size of the cases, 1 MiB at a time, into the page cache.
-    pub file_write_mib_s: f64,
-    /// The same until the data is on stable storage.
-    pub file_write_sync_mib_s: f64,
-    /// One thread reads that file back, as it lies in the page cache.
-    pub file_read_mib_s: f64,
+    /// `dd if=/dev/zero of=FILE bs=1M` makes a new file of the size of the cases, in the page
+    /// cache. As for all of `dd`, with the time that it takes to start.
+    pub dd_write_mib_s: f64,
+    /// The same with `conv=fsync`: until the data is on stable storage.
+    pub dd_write_fsync_mib_s: f64,
+    /// `dd if=FILE of=/dev/null bs=1M` reads that file, as it lies in the page cache.
+    pub dd_read_mib_s: f64,
 }
 
 /// Bytes of the memory that is copied back and forth.
 const COPIED_BYTES: u64 = 64 * MIB;
 
-/// How often it is copied; the best time counts.
+/// How often memory is copied; the best time counts.
 const COPIES: u32 = 5;
 
+/// How often `dd` does the same; the best time counts.
+const DD_RUNS: u32 = 3;
+
 impl Limits {
-    /// Measures the limits with a file of `bytes` bytes in `directory`, which is removed again.
+    /// Measures the limits, with a file of `bytes` bytes in the first data directory of an
+    /// instance whose servers do nothing else meanwhile. The file is removed again.
     ///
     /// # Errors
-    /// When the directory does not take such a file.
-    pub fn measure(directory: &Path, bytes: u64) -> Result<Self, LaunchError> {
-        let path = directory.join("limits");
-        let files = measure_files(&path, bytes);
-        // It is of no further use, whether the measurement went well or not.
-        let _ = std::fs::remove_file(&path);
-        let [file_write_mib_s, file_write_sync_mib_s, file_read_mib_s] =
-            files.map_err(|error| {
-                LaunchError::usage(
-                    format!("cannot measure the disk of {}", directory.display()),
-                    error.to_string(),
-                    "name a directory with space for the file with --directory",
-                )
-            })?;
+    /// When that directory is on another machine or does not take such a file, or there is no `dd`.
+    pub fn measure(instance: &Instance, bytes: u64) -> Result<Self, LaunchError> {
+        let file = instance.read()?;
+        let server = file.servers.first().filter(|server| instance.is_running(server));
+        let directory = server.and_then(|server| server.data.first()).ok_or_else(|| {
+            LaunchError::usage(
+                "there is no disk to compare with",
+                "server 0 is no process of this machine",
+                "leave out --limits, or measure on the machine where the servers were started",
+            )
+        })?;
+        let [dd_write_fsync_mib_s, dd_write_mib_s, dd_read_mib_s] = measure_dd(directory, bytes)?;
         let memory_copy_mib_s = measure_copy();
-        Ok(Self { memory_copy_mib_s, file_write_mib_s, file_write_sync_mib_s, file_read_mib_s })
+        Ok(Self { memory_copy_mib_s, dd_write_mib_s, dd_write_fsync_mib_s, dd_read_mib_s })
+    }
+
+    /// What `dd` reaches in the direction of this row and until its end, be that the page cache or
+    /// stable storage.
+    pub fn dd_mib_s(&self, row: &Row) -> f64 {
+        match (row.pattern.starts_with('w'), row.sync) {
+            (false, _) => self.dd_read_mib_s,
+            (true, false) => self.dd_write_mib_s,
+            (true, true) => self.dd_write_fsync_mib_s,
+        }
     }
 }
 
@@ -69,30 +85,79 @@ fn measure_copy() -> f64 {
     best
 }
 
-fn measure_files(path: &Path, bytes: u64) -> std::io::Result<[f64; 3]> {
-    let block = vec![7_u8; MIB as usize];
-    let write = |sync: bool| -> std::io::Result<f64> {
-        let _ = std::fs::remove_file(path);
-        let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-        let start = Instant::now();
-        let mut left = bytes;
-        while left > 0 {
-            let part = left.min(MIB);
-            file.write_all(&block[..part as usize])?;
-            left -= part;
-        }
-        if sync {
-            file.sync_data()?;
-        }
-        Ok(rate(bytes, start))
+/// A file that is removed when dropped, or when the user interrupts.
+struct ScratchFile {
+    file: NamedTempFile,
+    // Dropped last: whoever interrupts may have to remove the file until it is gone.
+    _undo: Undo,
+}
+
+impl ScratchFile {
+    fn new(directory: &Path) -> std::io::Result<Self> {
+        let file = tempfile::Builder::new().prefix(".unisono-dd-").tempfile_in(directory)?;
+        let undo = Undo::on_signals(Cleanup::RemoveFile(file.path().to_owned()));
+        Ok(Self { file, _undo: undo })
+    }
+
+    /// The word that names it in a command.
+    fn word(&self, before: &str) -> OsString {
+        let mut word = OsString::from(before);
+        word.push(self.file.path());
+        word
+    }
+}
+
+/// What `dd` reaches when it writes until stable storage, writes, and reads, in this order: the
+/// file that is read must be in the page cache.
+fn measure_dd(directory: &Path, bytes: u64) -> Result<[f64; 3], LaunchError> {
+    let refused = |cause: String| {
+        LaunchError::usage(
+            format!("cannot measure the disk of {}", directory.display()),
+            cause,
+            "name a data directory with space for a file of the size of the cases",
+        )
     };
-    let synced = write(true)?;
-    let written = write(false)?;
-    let mut block = block.clone();
-    let mut file = File::open(path)?;
-    let start = Instant::now();
-    while file.read(&mut block)? > 0 {}
-    Ok([written, synced, rate(bytes, start)])
+    let scratch = ScratchFile::new(directory).map_err(|error| refused(error.to_string()))?;
+    let (target, source) = (scratch.word("of="), scratch.word("if="));
+    let (zeros, nowhere) = (OsString::from("if=/dev/zero"), OsString::from("of=/dev/null"));
+    let cases =
+        [(&zeros, &target, Some("conv=fsync")), (&zeros, &target, None), (&source, &nowhere, None)];
+    let mut best = [0.0_f64; 3];
+    for ((from, to, conversion), best) in cases.into_iter().zip(&mut best) {
+        for _ in 0..DD_RUNS {
+            if to == &target {
+                // What is written is always a new file.
+                let emptied = scratch.file.as_file().set_len(0);
+                emptied.map_err(|error| refused(error.to_string()))?;
+            }
+            let mut command = Command::new("dd");
+            command.arg(from).arg(to).args(conversion).arg(format!("count={bytes}"));
+            let start = Instant::now();
+            dd(command)?.map_err(refused)?;
+            *best = best.max(rate(bytes, start));
+        }
+    }
+    Ok(best)
+}
+
+/// Runs `dd` in units of 1 MiB to its end; the inner error is what it said.
+fn dd(mut command: Command) -> Result<Result<(), String>, LaunchError> {
+    // The last block need not be whole, so the count is one of bytes.
+    command.args(["bs=1M", "iflag=count_bytes", "status=none"]).env("LC_ALL", "C");
+    let ended = run_to_end(command).map_err(|error| {
+        LaunchError::new(
+            ExitCode::Failed,
+            "cannot run dd, which --limits compares with",
+            error.to_string(),
+            "install it with: apt install coreutils   (or leave out --limits)",
+        )
+    })?;
+    if ended.status.success() {
+        return Ok(Ok(()));
+    }
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let said = said.lines().next().unwrap_or("it said nothing");
+    Ok(Err(format!("dd ended with {}: {said}", ended.status)))
 }
 
 /// The most memory that a process has had so far, in bytes; 0 when it cannot be known.

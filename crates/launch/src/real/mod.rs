@@ -17,7 +17,7 @@ pub use instance::{
 };
 pub(crate) use member::Member;
 pub use part::PartFile;
-pub(crate) use process::{Child, Cleanup, Undo, on_stdin_closed};
+pub(crate) use process::{Child, Cleanup, Undo, on_stdin_closed, run_to_end};
 pub use process::{Program, clean_up_on_signals};
 pub use server::serve_process;
 pub(crate) use session::connect_from;

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -101,6 +101,15 @@ impl Drop for Child {
         let _ = self.process.wait();
         forget(&Cleanup::Kill(self.process.id()));
     }
+}
+
+/// Runs another program to its end; it is killed when the user interrupts, but outlives this
+/// process if that is killed. Only what it says on standard error is kept.
+pub(crate) fn run_to_end(mut command: Command) -> std::io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let process = command.spawn()?;
+    let _ended_with_this_one = Undo::on_signals(Cleanup::Kill(process.id()));
+    process.wait_with_output()
 }
 
 /// The end of a process that need not be a child of this one.
