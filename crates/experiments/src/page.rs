@@ -6,7 +6,7 @@ use crate::method::Method;
 use crate::svg::{BarSeries, Bars, LineSeries, Lines};
 
 /// The name of the vertical axis of every plot.
-const THROUGHPUT: &str = "throughput, MB/s (2^20 bytes)";
+const THROUGHPUT: &str = "throughput, MB/s (2²⁰ bytes)";
 
 /// The plots of an experiment, in order.
 pub(crate) fn plots(comparison: &Comparison) -> Vec<String> {
@@ -108,7 +108,7 @@ fn lines(comparison: &Comparison) -> String {
         Axis::Clients => "clients",
         Axis::Servers => "servers, one bus each",
         Axis::Disks => "disks on one bus",
-        Axis::FileMib => "size of the file, MB (2^20 bytes)",
+        Axis::FileMib => "size of the file, MB (2²⁰ bytes)",
         Axis::Pattern | Axis::RecordBytes => "bytes of a record",
     };
     draw(comparison, x_name, series)
