@@ -7,7 +7,7 @@ use crate::svg::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
 use launch::Availability;
 
 /// The name of the vertical axis of every plot.
-const THROUGHPUT: &str = "throughput, MB/s (2^20 bytes)";
+const THROUGHPUT: &str = "throughput, MB/s (2²⁰ bytes)";
 
 /// Black, among the colours of plots.
 const PUBLISHED_COLOUR: usize = 6;
@@ -159,7 +159,7 @@ fn lines(comparison: &Comparison) -> String {
         Axis::Clients => "clients",
         Axis::Servers => "servers, one bus each",
         Axis::Disks => "disks on one bus",
-        Axis::FileMib => "size of the file, MB (2^20 bytes)",
+        Axis::FileMib => "size of the file, MB (2²⁰ bytes)",
         Axis::Pattern | Axis::RecordBytes => "bytes of a record",
     };
     draw(comparison, x_name, series)

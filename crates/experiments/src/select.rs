@@ -78,10 +78,12 @@ pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, Launch
     Ok(selected)
 }
 
-/// The known name that takes the fewest changes to reach.
+/// The known name that shares the largest part of its pairs of letters, so that a part of a name
+/// finds it as well as a misspelling; `all` if none shares any.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> &'a str {
-    let distance = |known: &&&str| strsim::damerau_levenshtein(name, known);
-    known.iter().min_by_key(distance).copied().unwrap_or(ALL)
+    let likeness = |known: &&&str| strsim::sorensen_dice(name, known);
+    let by_likeness = |a: &&&str, b: &&&str| likeness(a).total_cmp(&likeness(b));
+    known.iter().max_by(by_likeness).copied().unwrap_or(ALL)
 }
 
 #[cfg(test)]
@@ -110,6 +112,7 @@ mod tests {
         assert!(error.cause.ends_with("tr94-table4"), "{error}");
         let error = select(&names(&["fig7"]), &[]).unwrap_err();
         assert!(error.cause.ends_with("tocs-fig7"), "{error}");
+        assert_eq!(nearest("zz", &experiment_names()), ALL);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Plots as SVG: bars for categories, lines for numbers. Sizes and places are in pixels.
 //!
-//! Everything has a fixed place: the title on top, the legend below it, then the axes. Text is
-//! never rotated but for the name of the vertical axis.
+//! Everything has a fixed place: the title on top, the legend below it, then the axes. Only the
+//! name of the vertical axis is rotated.
 
 mod scatter;
 
@@ -10,7 +10,7 @@ pub(crate) use scatter::{Scatter, ScatterSeries};
 use std::fmt::Write;
 
 /// Colours that people with any kind of colour vision tell apart (M. Okabe and K. Ito, Color
-/// Universal Design, 2008), the darker ones first.
+/// Universal Design, 2008).
 const COLOURS: [&str; 7] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000"];
 
@@ -26,7 +26,7 @@ const LEGEND_LINE: f64 = 18.0;
 /// About how wide a letter is, to find out how much fits into a line of the legend.
 const LETTER: f64 = 6.4;
 /// How wide the sign before a name in the legend is, with the gaps around it.
-const SIGN: f64 = 44.0;
+const SIGN: f64 = 46.0;
 
 /// Bars in groups, with a mark at each bar where something was published.
 pub(crate) struct Bars {
@@ -95,7 +95,7 @@ impl Bars {
         names.extend(has_published.then_some("published"));
         let frame = Frame::new(&names, all.flatten().copied());
         let mut out = begin(&self.title, frame.height);
-        let places = legend(&names);
+        let places = draw_names(&mut out, &names);
         for ((x, y), series) in places.iter().zip(&self.series) {
             let colour = COLOURS[series.colour % COLOURS.len()];
             let (x, y) = (x + 12.0, y - 10.0);
@@ -136,7 +136,7 @@ impl Lines {
         let names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
         let frame = Frame::new(&names, points.clone().map(|(_, y)| *y));
         let mut out = begin(&self.title, frame.height);
-        for ((x, y), series) in legend(&names).iter().zip(&self.series) {
+        for ((x, y), series) in draw_names(&mut out, &names).iter().zip(&self.series) {
             let y = y - 4.0;
             series.stroke(&mut out, &[(x + 8.0, y), (x + 40.0, y)]);
             series.point(&mut out, x + 24.0, y);
@@ -280,6 +280,15 @@ fn legend(names: &[&str]) -> Vec<(f64, f64)> {
     places
 }
 
+/// Writes the names of a legend; returns where the sign of each belongs.
+fn draw_names(out: &mut String, names: &[&str]) -> Vec<(f64, f64)> {
+    let places = legend(names);
+    for ((x, y), name) in places.iter().zip(names) {
+        text(out, (x + SIGN, *y), "start", name);
+    }
+    places
+}
+
 fn begin(title: &str, height: f64) -> String {
     let title = escape(title);
     format!(
@@ -388,7 +397,8 @@ mod tests {
         // The legend's own and one in the plot; a mark is two lines.
         assert_eq!(drawn.matches("<rect").count(), 2);
         assert_eq!(drawn.matches("stroke=\"#000\"").count(), 2);
-        assert!(drawn.contains("published") && !drawn.contains("NaN"));
+        assert!(drawn.contains(">a &lt; b<") && drawn.contains(">published<"));
+        assert!(!drawn.contains("NaN"));
     }
 
     #[test]

@@ -132,8 +132,7 @@ pub(crate) fn column_line(column: &ColumnSummary) -> String {
 pub(crate) fn order_line(comparison: &Comparison) -> Option<String> {
     let order = comparison.order.as_ref()?;
     Some(format!(
-        "order of strategies: right in {} of {} rows whose published figures differ by more than \
-         {} %",
+        "order of strategies: right in {} of {} rows with published figures over {} % apart",
         order.right, order.rows, WITHIN_PERCENT[0],
     ))
 }
@@ -416,7 +415,7 @@ mod tests {
             (throughput(9.994), throughput(31.44), throughput(0.789)),
             ("9.99".to_owned(), "31.4".to_owned(), "0.79".to_owned())
         );
-        assert_eq!((percent(-0.01), percent(-3.26)), ("+0.0 %".to_owned(), "-3.3 %".to_owned()));
+        assert_eq!((percent(-0.01), percent(-3.24)), ("+0.0 %".to_owned(), "-3.2 %".to_owned()));
     }
 
     #[test]
