@@ -38,6 +38,7 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
                     sync: arguments.sync,
                     payload: word(&arguments.payload)?,
                     availability: arguments.availability,
+                    costs: None,
                 });
             }
         }
