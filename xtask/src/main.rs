@@ -1,5 +1,6 @@
 //! Developer commands of the workspace, run as `cargo x <command>`.
 
+mod calibrate;
 mod check;
 mod steps;
 mod suite;
@@ -16,6 +17,9 @@ usage: cargo x <command>
   check   everything that must hold before a commit: format, clippy, tidy, unit tests
   test    every test, optimised, with one closing line; further arguments go to cargo test
   tidy    the rules of the tree: crate edges, file rules, links
+  calibrate-1994 PATH
+          fits the unpublished costs of the 1994 machine to published throughputs, which takes
+          minutes, writes to PATH how, and prints the constants; changes no source
   help    this list
 ";
 
@@ -28,6 +32,8 @@ fn main() -> ExitCode {
         ("check", []) => check::run(&root),
         ("test", _) => suite::run(&root, &rest),
         ("tidy", []) => tidy::run(&root),
+        ("calibrate-1994", [path]) => calibrate::run(&root, path),
+        ("calibrate-1994", _) => refuse("`calibrate-1994` takes the path of its report"),
         ("help" | "--help" | "-h", _) => {
             print!("{HELP}");
             true

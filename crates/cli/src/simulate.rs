@@ -43,6 +43,7 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
                     sync: arguments.sync,
                     payload: word(&arguments.payload)?,
                     availability: arguments.availability,
+                    costs: None,
                 });
             }
         }

@@ -7,6 +7,7 @@
 
 mod anchors;
 mod availability;
+mod calibration;
 mod catalogue;
 mod compare;
 mod files;
@@ -24,6 +25,7 @@ mod text;
 
 pub use anchors::AnchorResult;
 pub use availability::AvailableSummary;
+pub use calibration::{Calibration, calibrate_1994};
 pub use catalogue::{Axis, Experiment, Point, Processors, RaUnit};
 pub use compare::{
     Cell, ColumnSummary, Comparison, OrderSummary, RatioCell, RowResult, Simulated, TrialResult,

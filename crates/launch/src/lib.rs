@@ -28,7 +28,7 @@ pub use real::{
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{LayoutName, MachineName, OrderName, PayloadName, Scenario};
-pub use simulated::{Availability, Trial, combine_trials, simulate, simulate_trial};
+pub use simulated::{Availability, FittedCosts, Trial, combine_trials, simulate, simulate_trial};
 pub use wire::FileRecord;
 
 /// Bytes of a block of a real file, as a size is written.

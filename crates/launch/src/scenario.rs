@@ -2,6 +2,7 @@
 
 use crate::disk::DiskName;
 use crate::error::LaunchError;
+use crate::simulated::FittedCosts;
 use filesystem::collective::Strategy;
 use policy::{Access, DiskOrder, Pattern};
 use std::fmt;
@@ -45,6 +46,8 @@ pub struct Scenario {
     pub payload: PayloadName,
     /// Whether to find out how much of the servers' processors the transfer leaves to others.
     pub availability: bool,
+    /// What takes the place of the machine's fitted costs; `None` leaves them.
+    pub costs: Option<FittedCosts>,
 }
 
 impl Default for Scenario {
@@ -69,6 +72,7 @@ impl Default for Scenario {
             sync: false,
             payload: PayloadName::Phantom,
             availability: false,
+            costs: None,
         }
     }
 }

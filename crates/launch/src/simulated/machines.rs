@@ -1,5 +1,6 @@
 //! Machines that can be simulated. Every constant of a machine stands here, with its source.
 
+use super::fitted::FittedCosts;
 use crate::scenario::{LayoutName, MachineName, Scenario};
 use filesystem::collective::Strategy;
 use filesystem::{Costs, ServerConfig};
@@ -119,7 +120,11 @@ const TOCS97: Preset = Preset {
 };
 
 fn preset(scenario: &Scenario) -> &'static Preset {
-    match scenario.machine {
+    preset_of(scenario.machine)
+}
+
+fn preset_of(machine: MachineName) -> &'static Preset {
+    match machine {
         MachineName::Tr94 | MachineName::Ideal => &TR94,
         MachineName::Tocs97 => &TOCS97,
     }
@@ -145,7 +150,9 @@ pub(crate) fn machine(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> 
     };
     MachineConfig {
         nodes: servers.chain(clients).collect(),
-        messages: preset.messages,
+        messages: scenario
+            .costs
+            .map_or(preset.messages, |costs| costs.in_messages(preset.messages)),
         disk: DeviceConfig {
             mechanism: mechanism.clone(),
             layout,
@@ -169,13 +176,20 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         servers: scenario.servers,
         cache_bytes: blocks * scenario.block_bytes,
         buffers_per_disk: preset.buffers_per_disk,
-        costs: preset.costs,
+        costs: costs(scenario),
     }
 }
 
-/// What the clients of a scenario pay for their own work.
-pub(crate) fn client_costs(scenario: &Scenario) -> Costs {
-    preset(scenario).costs
+/// What the file system's own work costs in a scenario.
+pub(crate) fn costs(scenario: &Scenario) -> Costs {
+    let costs = preset(scenario).costs;
+    scenario.costs.map_or(costs, |fitted| fitted.in_costs(costs))
+}
+
+/// The fitted costs of a machine.
+pub(crate) fn fitted(machine: MachineName) -> FittedCosts {
+    let preset = preset_of(machine);
+    FittedCosts::from(&preset.costs, &preset.messages)
 }
 
 /// Requests that one client has under way at one disk.

@@ -1,12 +1,14 @@
 //! Simulations: the file system on a machine made of models.
 
 mod availability;
+mod fitted;
 mod machines;
 mod run;
 mod trial;
 mod verify;
 
 pub use availability::Availability;
+pub use fitted::FittedCosts;
 pub use trial::{Trial, combine_trials, simulate_trial};
 
 use crate::error::LaunchError;

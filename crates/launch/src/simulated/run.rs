@@ -143,8 +143,7 @@ async fn client<P: Verify>(
     let servers: Vec<Address> = (0..scenario.servers).map(node).collect();
     let members = scenario.servers..scenario.servers + scenario.clients;
     let members: Vec<Address> = members.map(node).collect();
-    let client =
-        Client::connect(world.clone(), &servers, machines::client_costs(&scenario)).await?;
+    let client = Client::connect(world.clone(), &servers, machines::costs(&scenario)).await?;
     let group = Group::join(client.clone(), 0, rank, &members, PATIENCE).await?;
     let file = match rank {
         ClientId(0) => client.create(FILE, scenario.file_bytes, scenario.stripe()).await.map(Some),

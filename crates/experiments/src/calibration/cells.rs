@@ -1,0 +1,221 @@
+//! The cells that costs are fitted to, and what is simulated of them.
+
+use crate::catalogue::Point;
+use crate::defect;
+use crate::method::Method;
+use crate::published::Throughputs;
+use crate::queue::Progress;
+use launch::{
+    FittedCosts, LaunchError, LayoutName, MachineName, Scenario, Strategy, simulate_trial,
+};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Every pattern whose chunks are single records, in both directions.
+const PATTERNS: [&str; 6] = ["rc", "rcc", "rbc", "wc", "wcc", "wbc"];
+const METHODS: [Method; 2] = [Method::Caching, Method::DiskDirected];
+const RECORD_BYTES: u64 = 8;
+/// The pattern whose ratio is the largest that is published.
+const PEAK: &str = "wbc";
+
+/// A cell of the table: what is published, and what was simulated with some costs.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Cell {
+    pub(super) pattern: &'static str,
+    pub(super) method: Method,
+    /// In 2^20 bytes a second.
+    pub(super) published: f64,
+    /// In 2^20 bytes a second.
+    pub(super) simulated: f64,
+    /// The published ratio of disk-directed to caching in its row.
+    pub(super) published_ratio: f64,
+}
+
+impl Cell {
+    pub(super) fn is_caching(&self) -> bool {
+        self.method == Method::Caching
+    }
+
+    pub(super) fn log_ratio(&self) -> f64 {
+        (self.simulated / self.published).ln()
+    }
+
+    pub(super) fn error_percent(&self) -> f64 {
+        (self.simulated / self.published - 1.0) * 100.0
+    }
+}
+
+/// How far the simulated peak ratio of disk-directed to caching is from the published one, in
+/// percent of that.
+pub(super) fn ratio_error_percent(cells: &[Cell]) -> Option<f64> {
+    let cell = |method| cells.iter().find(|it| it.pattern == PEAK && it.method == method);
+    let (caching, directed) = (cell(Method::Caching)?, cell(Method::DiskDirected)?);
+    Some((directed.simulated / caching.simulated / caching.published_ratio - 1.0) * 100.0)
+}
+
+/// A cell without its result: pattern, method, and costs.
+type Key = (&'static str, Method, [u64; 2]);
+
+/// Every cell, each simulated once for all costs that make no difference to it.
+pub(super) struct Cells<'a> {
+    published: Vec<Cell>,
+    simulated: BTreeMap<Key, f64>,
+    jobs: usize,
+    progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl<'a> Cells<'a> {
+    /// What is published; nothing is simulated yet.
+    ///
+    /// # Errors
+    /// When a cell is not published.
+    pub(super) fn new(
+        jobs: usize,
+        progress: &'a (dyn Fn(Progress) + Sync),
+    ) -> Result<Self, LaunchError> {
+        let table = Throughputs::of("tr94-table4")?;
+        let cell = |pattern: &'static str, method: Method| {
+            let point = Point {
+                pattern: pattern.to_owned(),
+                record_bytes: Some(RECORD_BYTES),
+                layout: LayoutName::Contiguous,
+                value: None,
+            };
+            let published = table.value(&point, method).zip(table.ratio(&point));
+            let (published, published_ratio) =
+                published.ok_or_else(|| defect(format!("table 4 has no {pattern} {method}")))?;
+            Ok(Cell { pattern, method, published, simulated: f64::NAN, published_ratio })
+        };
+        let all = PATTERNS.iter().flat_map(|pattern| METHODS.map(|method| cell(pattern, method)));
+        let published = all.collect::<Result<_, LaunchError>>()?;
+        Ok(Self { published, simulated: BTreeMap::new(), jobs, progress })
+    }
+
+    /// How many simulations there have been.
+    pub(super) fn trials(&self) -> u64 {
+        self.simulated.len() as u64
+    }
+
+    /// Simulates every cell with every one of these costs, unless it has been.
+    ///
+    /// # Errors
+    /// When a simulation fails.
+    pub(super) fn simulate(&mut self, choices: &[FittedCosts]) -> Result<(), LaunchError> {
+        let mut missing: BTreeMap<Key, FittedCosts> = BTreeMap::new();
+        for costs in choices {
+            let keys = self.published.iter().map(|cell| (key(cell, costs), *costs));
+            missing.extend(keys.filter(|(key, _)| !self.simulated.contains_key(key)));
+        }
+        let before = self.trials();
+        let all = before + missing.len() as u64;
+        // Caching takes by far the longest and comes first in the order of methods.
+        let mut remaining: Vec<(Key, FittedCosts)> = missing.into_iter().collect();
+        remaining.sort_by_key(|((_, method, _), _)| std::cmp::Reverse(*method));
+        let remaining = Mutex::new(remaining);
+        let done = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.max(1) {
+                scope.spawn(|| {
+                    loop {
+                        let next = lock(&remaining).pop();
+                        let Some((key, costs)) = next else { return };
+                        let trial = scenario(&key, costs).and_then(|it| simulate_trial(&it, 0));
+                        lock(&done).push((key, trial));
+                        let done = before + lock(&done).len() as u64;
+                        (self.progress)(Progress { done, all });
+                    }
+                });
+            }
+        });
+        for (key, trial) in done.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.simulated.insert(key, trial?.mib_s);
+        }
+        Ok(())
+    }
+
+    /// Every cell with these costs, which have been simulated.
+    pub(super) fn with(&self, costs: &FittedCosts) -> Vec<Cell> {
+        let simulated = |cell: &Cell| {
+            self.simulated.get(&key(cell, costs)).copied().expect("a cell is simulated before use")
+        };
+        let cells = self.published.iter();
+        cells.map(|cell| Cell { simulated: simulated(cell), ..cell.clone() }).collect()
+    }
+}
+
+/// A cell, with those of the costs that make a difference to it.
+fn key(cell: &Cell, costs: &FittedCosts) -> Key {
+    let reads = cell.pattern.starts_with('r');
+    let costs = match (cell.method, reads) {
+        (Method::Caching, true) => [costs.client_read_ns, costs.cache_read_ns],
+        (Method::Caching, false) => [costs.client_write_ns, 0],
+        (_, true) => [costs.piece_per_dimension_ns, 0],
+        (_, false) => [costs.piece_per_dimension_ns, costs.get_answer_ns],
+    };
+    (cell.pattern, cell.method, costs)
+}
+
+fn scenario(key: &Key, costs: FittedCosts) -> Result<Scenario, LaunchError> {
+    let (pattern, method, _) = *key;
+    let strategy = match method {
+        Method::Caching => Strategy::Caching,
+        _ => Strategy::DiskDirected,
+    };
+    Ok(Scenario {
+        machine: MachineName::Tr94,
+        pattern: pattern.parse().map_err(|_| defect(format!("{pattern} is no pattern")))?,
+        record_bytes: RECORD_BYTES,
+        strategy,
+        trials: 1,
+        costs: Some(costs),
+        ..Scenario::default()
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: every cell is published, errors are those of pencil and paper, and cells are
+    //! simulated anew only for costs that matter to them.
+    use super::*;
+
+    #[test]
+    fn every_cell_is_published() {
+        let cells = Cells::new(1, &|_| ()).unwrap();
+        assert_eq!(cells.published.len(), 12);
+        assert!(cells.published.iter().all(|cell| cell.published > 0.0));
+    }
+
+    #[test]
+    fn errors_are_relative() {
+        let cell = |method, published, simulated| Cell {
+            pattern: "wbc",
+            method,
+            published,
+            simulated,
+            published_ratio: 18.0,
+        };
+        let cells = [cell(Method::Caching, 0.8, 1.0), cell(Method::DiskDirected, 14.0, 9.0)];
+        assert!((cells[0].error_percent() - 25.0).abs() < 1e-9);
+        assert!((cells[0].log_ratio() - 1.25f64.ln()).abs() < 1e-12);
+        assert!((ratio_error_percent(&cells).unwrap() + 50.0).abs() < 1e-9);
+        assert_eq!(ratio_error_percent(&cells[..1]), None);
+    }
+
+    #[test]
+    fn only_costs_that_matter_make_a_difference() {
+        let cells = Cells::new(1, &|_| ()).unwrap().published;
+        let costs = FittedCosts::of(MachineName::Tr94);
+        let changed = |costs: FittedCosts, base: FittedCosts| {
+            cells.iter().filter(|cell| key(cell, &costs) != key(cell, &base)).count()
+        };
+        assert_eq!(changed(FittedCosts { client_read_ns: 1, ..costs }, costs), 3);
+        assert_eq!(changed(FittedCosts { client_write_ns: 1, ..costs }, costs), 3);
+        assert_eq!(changed(FittedCosts { cache_read_ns: 1, ..costs }, costs), 3);
+        assert_eq!(changed(FittedCosts { piece_per_dimension_ns: 1, ..costs }, costs), 6);
+        assert_eq!(changed(FittedCosts { get_answer_ns: 1, ..costs }, costs), 3);
+    }
+}

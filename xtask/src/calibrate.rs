@@ -1,0 +1,20 @@
+//! `cargo x calibrate-1994 PATH`: fits the unpublished costs of the simulated 1994 machine.
+
+use crate::steps::{cargo, succeeds};
+use std::path::Path;
+
+/// Has an example of `experiments` do it, as this crate depends on none; false when it failed.
+pub(crate) fn run(root: &Path, report: &str) -> bool {
+    // The command runs in the folder of the workspace, the path is meant from here.
+    let report = std::env::current_dir().map(|here| here.join(report));
+    let Ok(report) = report else {
+        eprintln!(
+            "error: nothing was done\ncause: the current folder is gone\nhelp:  change to another"
+        );
+        return false;
+    };
+    let example = ["--release", "--package", "experiments", "--example", "calibrate_1994"];
+    let mut command = cargo(root, &["run", "--quiet"]);
+    command.args(example).arg("--").arg(report);
+    succeeds(command)
+}
