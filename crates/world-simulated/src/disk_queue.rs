@@ -10,8 +10,8 @@ use std::task::{Poll, Waker};
 
 /// Gives turns in the order of its kind. Clones share the turns.
 ///
-/// Invariants: while a request could be served, no turn is free; a request or a turn that is dropped
-/// leaves nothing behind.
+/// Invariants: while a request could be served, no turn is free; a request or a turn that is
+/// dropped leaves nothing behind.
 #[derive(Clone)]
 pub(crate) struct DiskQueue(Rc<RefCell<State>>);
 

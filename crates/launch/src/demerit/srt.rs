@@ -3,13 +3,14 @@
 //! An ASCII header ends with a form feed. Records of big-endian 32-bit words follow:
 //!
 //! ```text
-//! size id sec usec start stop nbytes sectno devno drivertype cylno flags info [queuelen] [susflags]
+//! size id sec usec start stop nbytes sectno devno drivertype cylno flags info
+//!     [queuelen] [susflags]
 //! ```
 //!
 //! `size` is the bytes of the record, `id` its version (high half) and type (low half). `sec` and
 //! `usec` are when the request came to the driver, from the start of the trace; `start` and `stop`
-//! are microseconds after that. `queuelen` is in version 4, `susflags` in records of type SUSPECTIO.
-//! Records of other types are passed over. Source: the reader of HP traces of DiskSim.
+//! are microseconds after that. `queuelen` is in version 4, `susflags` in records of type
+//! SUSPECTIO. Records of other types are passed over. Source: the reader of HP traces of DiskSim.
 
 use super::trace::{REQUEST_SECTORS_MAX, Trace, TraceRequest};
 use std::collections::BTreeSet;

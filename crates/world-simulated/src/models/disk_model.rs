@@ -1,7 +1,7 @@
 //! What all disk models have in common: a command goes in, bursts of data and a report come out.
 //!
 //! ```text
-//! the command has arrived -> `begin` -> Burst { from, bytes } -> the driver moves them over the bus
+//! the command has arrived -> `begin` -> Burst { from, bytes } -> the driver moves them over a bus
 //!                                       ^                         |
 //!                                       '------------ `moved` <---'
 //!                                     Complete(at): the disk reports then

@@ -3,9 +3,9 @@
 //! The buffer reads ahead across tracks and cylinders, and takes writes that are reported when they
 //! are buffered, where the drive does so. Parameters are data, a [`Drive`]; two drives are presets.
 //! Algorithms: C. Ruemmler and J. Wilkes, "An introduction to disk drive modeling", IEEE Computer
-//! 27(3), 1994, and D. Kotz, S. Toh and S. Radhakrishnan, Dartmouth PCS-TR94-220, both through later
-//! restatements; what they leave open is settled for the HP 97560 by the throughputs of D. Kotz,
-//! PCS-TR94-226 (1994) and ACM TOCS 15(1), 1997, which `calibration.rs` repeats.
+//! 27(3), 1994, and D. Kotz, S. Toh and S. Radhakrishnan, Dartmouth PCS-TR94-220, both through
+//! later restatements; what they leave open is settled for the HP 97560 by the throughputs of
+//! D. Kotz, PCS-TR94-226 (1994) and ACM TOCS 15(1), 1997, which `calibration.rs` repeats.
 //!
 //! One command at a time. Each burst is as long as the fence of the drive lets it be.
 //!
@@ -188,9 +188,9 @@ impl MechanicalDisk {
     /// The burst of a write is in the buffer.
     ///
     /// With immediate reporting the report comes at once if the buffer was clean or the write
-    /// continues the run of sectors that is being written; otherwise when that run is on the medium.
-    /// Without, it comes when the write itself is on the medium. The arm begins to move as soon as
-    /// it is free and the command decoded, at the same time as the burst.
+    /// continues the run of sectors that is being written; otherwise when that run is on the
+    /// medium. Without, it comes when the write itself is on the medium. The arm begins to move
+    /// as soon as it is free and the command decoded, at the same time as the burst.
     fn write_buffered(&mut self, now: Instant, progress: Progress) -> Step {
         self.put_on_medium(now, &progress);
         if progress.burst.end == progress.end {
@@ -344,7 +344,7 @@ impl ReadStream {
             let moved = now + drive.move_between(self.track(drive, sector), drive.track_of(sector));
             medium.tick_of_sector(moved, sector)
         } else {
-            self.pass.tick_of(medium, sector) // The same pass, told from here on: shorter to search.
+            self.pass.tick_of(medium, sector) // The same pass, from here on: shorter to search.
         };
         self.pass = Pass { sector, tick };
         self.limit = limit;

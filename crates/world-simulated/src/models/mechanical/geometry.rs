@@ -80,7 +80,7 @@ impl Segment {
     /// the time in ticks that sequential media transfer needs from one to the other:
     ///
     /// ```text
-    /// | track 0: 72 | 8 | track 1: 72 | 8 | ... | last of the cylinder: 72 | 18 | next cylinder ...
+    /// | track 0: 72 | 8 | track 1: 72 | 8 | ... | last of its cylinder: 72 | 18 | next one ...
     /// ```
     pub(super) fn place(&self, drive: &Drive, sector: u64) -> u64 {
         let cylinder_tracks = drive.spec.cylinder_tracks;

@@ -1,9 +1,9 @@
 //! The turning medium: when which sector passes the heads.
 //!
 //! Time on the medium is counted in **ticks**: the medium turns by one sector a tick, and a sector
-//! can only begin at a tick. How long a tick is depends on the zone. A minute has whole revolutions,
-//! and a revolution whole ticks, so ticks and nanoseconds convert into each other in integers and
-//! never drift apart: an HP 97560 has 48,024 ticks in exactly 10 s.
+//! can only begin at a tick. How long a tick is depends on the zone. A minute has whole
+//! revolutions, and a revolution whole ticks, so ticks and nanoseconds convert into each other in
+//! integers and never drift apart: an HP 97560 has 48,024 ticks in exactly 10 s.
 
 use super::drive::Drive;
 use std::sync::Arc;
