@@ -76,8 +76,8 @@ fn with<const N: usize>(mut values: [u64; N], coordinate: usize, value: u64) -> 
 
 #[cfg(test)]
 mod tests {
-    //! Proves: a bowl is descended to its bottom, steps are told as they were, an error ends it, and
-    //! at the bottom nothing moves.
+    //! Proves: a bowl is descended to its bottom, steps are told as they were, an error ends it,
+    //! and at the bottom nothing moves.
     use super::*;
 
     const LIMITS: Limits<'static> = Limits { factors_percent: &[200, 110], rounds_max: 20 };
