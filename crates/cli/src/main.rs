@@ -8,6 +8,7 @@ mod bench;
 mod demo;
 mod files;
 mod instances;
+mod look;
 mod present;
 mod reproduce;
 mod simulate;

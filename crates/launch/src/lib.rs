@@ -11,6 +11,7 @@ mod real;
 mod row;
 mod scenario;
 mod simulated;
+mod timeline;
 
 pub use bench::{BenchPlan, CaseSpec, Limits, bench, bench_client};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
@@ -25,6 +26,10 @@ pub use real::{
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{LayoutName, MachineName, OrderName, PayloadName, Scenario};
 pub use simulated::{Trial, combine_trials, simulate, simulate_trial};
+pub use timeline::{
+    Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, follow_head,
+    trace_trial,
+};
 pub use wire::FileRecord;
 
 /// Bytes of a block of a real file, as a size is written.

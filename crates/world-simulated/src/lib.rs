@@ -10,6 +10,7 @@ mod engine;
 mod machine;
 mod mechanism;
 pub mod models;
+mod timeline;
 mod waker;
 mod world;
 
@@ -18,4 +19,6 @@ pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
 pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig, Pieces};
 pub use mechanism::Mechanism;
 pub use models::request_queue::QueueKind;
+pub use models::disk_model::{Activity, Phase};
+pub use timeline::{Link, Mark, Recorder, SharedRecorder, Slice, Track, What};
 pub use world::SimulatedWorld;

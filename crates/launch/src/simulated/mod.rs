@@ -5,6 +5,7 @@ mod run;
 mod trial;
 mod verify;
 
+pub(crate) use trial::simulate_trial_recorded;
 pub use trial::{Trial, combine_trials, simulate_trial};
 
 use crate::error::LaunchError;

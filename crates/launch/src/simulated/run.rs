@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
 use world::{Address, Clock, Tasks};
-use world_simulated::{Engine, Machine, SimulatedWorld, TaskHandle};
+use world_simulated::{Engine, Machine, SimulatedWorld, Slice, TaskHandle, Track, What};
 
 /// What came of one trial.
 #[derive(Clone, Copy, Debug)]
@@ -44,13 +44,13 @@ const FILE: &str = "matrix";
 /// How long members wait for one another; they start together, so any time will do.
 const PATIENCE: Duration = Duration::from_ms(60_000);
 
-/// Runs one trial to its end.
+/// Runs one trial to its end, on an engine that has not run yet.
 pub(crate) fn run_trial<P: Verify>(
     scenario: &Scenario,
     access: &Access,
     seed: u64,
+    engine: Engine,
 ) -> Result<Outcome, LaunchError> {
-    let engine = Engine::new();
     let machine = Machine::<P>::new(engine.clone(), &machines::machine(scenario, seed));
     let machine = machine.map_err(|error| {
         LaunchError::usage(
@@ -108,6 +108,11 @@ fn run_on<P: Verify>(
     let (events, digest) = (engine.events(), engine.digest());
     let times = progress.first_start.get().zip(progress.last_end.get());
     let (start, end) = times.ok_or_else(|| defect(scenario, "no client was timed"))?;
+    engine.record(|| {
+        let (track, what) = (Track::Transfer, What::Transfer);
+        Slice { track, from: start, until: end, what, phases: &[] }
+    });
+    machine.stop_recording();
     let memories: Vec<P::Memory> = progress.memories.borrow_mut().drain(..).flatten().collect();
     let verified = verify::<P>(scenario, access, engine, machine, memories)?;
     Ok(Outcome { seconds: end.since(start).as_seconds(), events, digest, verified })
