@@ -3,21 +3,26 @@
 //! Everything that can be refused is refused before anything is simulated, the paths included.
 
 use crate::arguments::Sim;
+use crate::heads;
 use crate::present;
-use launch::{ExitCode, LaunchError, Row, Scenario, TraceSummary};
+use launch::{ExitCode, HeadPath, LaunchError, Row, Scenario, TraceSummary, Trial};
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 /// What to show of a simulation.
 pub(crate) struct Wanted<'a> {
     timeline: Option<&'a Path>,
+    plot: Option<&'a Path>,
+    disk: u32,
 }
 
 impl<'a> Wanted<'a> {
     /// What is wanted, if anything.
     pub(crate) fn of(arguments: &'a Sim) -> Option<Self> {
-        let timeline = arguments.timeline.as_deref();
-        timeline.is_some().then_some(Self { timeline })
+        let (timeline, plot) = (arguments.timeline.as_deref(), arguments.plot.as_deref());
+        let is_wanted = timeline.is_some() || plot.is_some();
+        is_wanted.then_some(Self { timeline, plot, disk: arguments.plot_disk })
     }
 }
 
@@ -34,16 +39,38 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
             ));
         }
     }
-    let mut results = Vec::new();
-    if let Some(path) = wanted.timeline {
-        let [scenario] = scenarios else { return Err(too_many(scenarios)) };
-        results = vec![timeline(scenario, path)?];
+    let one_case = |what: &str, is_one: bool| match is_one {
+        true => Ok(()),
+        false => Err(too_many(what, scenarios.len())),
+    };
+    if wanted.timeline.is_some() {
+        one_case("a timeline shows one case", scenarios.len() == 1)?;
     }
-    Ok(results)
+    if wanted.plot.is_some() {
+        let case = |it: &Scenario| (it.pattern.to_string(), it.record_bytes);
+        let is_one = scenarios.windows(2).all(|pair| case(&pair[0]) == case(&pair[1]));
+        one_case("a plot shows one case, by one or more strategies", is_one)?;
+    }
+    let timeline = wanted.timeline.map(|path| Ok((path, create(path)?))).transpose()?;
+    let plot = wanted.plot.map(|path| Ok((path, create(path)?))).transpose()?;
+    let mut trials = Vec::new();
+    if let (Some((path, file)), Some(scenario)) = (timeline, scenarios.first()) {
+        trials = vec![trace(scenario, path, file)?];
+    }
+    if let Some((path, mut file)) = plot {
+        let followed = scenarios.iter().map(|it| launch::follow_head(it, wanted.disk));
+        let (of_plot, heads): (Vec<Trial>, Vec<HeadPath>) =
+            followed.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let picture = heads::picture(scenarios, wanted.disk, &of_plot, &heads).draw();
+        file.write_all(picture.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+        present::note(&format!("wrote {}", path.display()));
+        trials = of_plot;
+    }
+    let both = scenarios.iter().zip(trials);
+    both.map(|(scenario, trial)| launch::combine_trials(scenario, &[trial])).collect()
 }
 
-fn timeline(scenario: &Scenario, path: &Path) -> Result<Row, LaunchError> {
-    let file = create(path)?;
+fn trace(scenario: &Scenario, path: &Path, file: File) -> Result<Trial, LaunchError> {
     let (trial, summary) = launch::trace_trial(scenario, file)?;
     let TraceSummary { events, events_left_out } = summary;
     present::note(&format!("wrote {}: {events} events", path.display()));
@@ -53,7 +80,7 @@ fn timeline(scenario: &Scenario, path: &Path) -> Result<Row, LaunchError> {
              --record makes fewer"
         ));
     }
-    launch::combine_trials(scenario, &[trial])
+    Ok(trial)
 }
 
 /// The file at `path`, empty and ready to be written.
@@ -70,10 +97,10 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
     )
 }
 
-fn too_many(scenarios: &[Scenario]) -> LaunchError {
+fn too_many(what: &str, cases: usize) -> LaunchError {
     LaunchError::usage(
-        "a timeline shows one case",
-        format!("patterns, records and strategies make {} cases", scenarios.len()),
+        what,
+        format!("patterns, records and strategies make {cases} cases"),
         "say one of each, such as --pattern rb --record 8KiB --strategy disk-directed",
     )
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod bench;
 mod demo;
 mod files;
+mod heads;
 mod instances;
 mod look;
 mod present;

@@ -165,8 +165,8 @@ fn varied(patterns: &[&str], values: &[u32], layout: LayoutName) -> Vec<Point> {
     patterns.iter().flat_map(at).collect()
 }
 
-/// Caching of cyclic records of several sizes, in both layouts (TOCS 1997, Figure 15: "We also tried
-/// 1024-byte and 4096-byte records").
+/// Caching of cyclic records of several sizes, in both layouts (TOCS 1997, Figure 15: "We also
+/// tried 1024-byte and 4096-byte records").
 fn record_sizes() -> Vec<Point> {
     let layouts = [LayoutName::Contiguous, LayoutName::RandomBlocks];
     let at = |layout| {

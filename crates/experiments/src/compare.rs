@@ -303,8 +303,8 @@ impl OrderSummary {
     }
 }
 
-/// Whether every pair of methods whose published figures differ comes in the published order; `None`
-/// when none differ.
+/// Whether every pair of methods whose published figures differ comes in the published order;
+/// `None` when none differ.
 fn order_is_right(row: &RowResult) -> Option<bool> {
     let both = |cell: &Cell| Some((cell.published?, cell.simulated.as_ref()?.sample.mean));
     let cells: Vec<(f64, f64)> = row.cells.iter().filter_map(both).collect();

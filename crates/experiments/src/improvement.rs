@@ -37,8 +37,8 @@ pub(crate) fn improvements(rows: &[RowResult]) -> Result<Vec<ImprovementRow>, La
     Ok(published::improvements()?.into_iter().map(row).collect())
 }
 
-/// "We include 'DDIO no sort' only for comparison [...]; these numbers apply only to the random disk
-/// layout" (TOCS 1997, section 6).
+/// "We include 'DDIO no sort' only for comparison [...]; these numbers apply only to the random
+/// disk layout" (TOCS 1997, section 6).
 fn counts(row: &RowResult, method: Method) -> bool {
     method != Method::DiskDirectedUnsorted || row.layout != LayoutName::Contiguous.to_string()
 }

@@ -18,7 +18,6 @@ mod queue;
 mod scenarios;
 mod select;
 mod stats;
-mod svg;
 mod text;
 
 pub use anchors::AnchorResult;

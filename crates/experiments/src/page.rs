@@ -3,7 +3,7 @@
 use crate::catalogue::{Axis, RaUnit};
 use crate::compare::{Comparison, RowResult};
 use crate::method::Method;
-use crate::svg::{BarSeries, Bars, LineSeries, Lines};
+use plot::{BarSeries, Bars, LineSeries, Lines};
 
 /// The name of the vertical axis of every plot.
 const THROUGHPUT: &str = "throughput, MB/s (2^20 bytes)";

@@ -5,8 +5,8 @@ use crate::catalogue::{Axis, Experiment, Paper, Point};
 use crate::method::Method;
 use launch::{LaunchError, MachineName, OrderName, Scenario, Strategy};
 
-/// Seed of the first trial of every case, so that all cases meet the same layouts ("We used the same
-/// set of five layouts (one for each trial) for all random-blocks experiments": TOCS 1997,
+/// Seed of the first trial of every case, so that all cases meet the same layouts ("We used the
+/// same set of five layouts (one for each trial) for all random-blocks experiments": TOCS 1997,
 /// section 5).
 pub(crate) const FIRST_SEED: u64 = 1;
 

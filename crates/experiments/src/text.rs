@@ -120,7 +120,8 @@ pub(crate) fn column_line(column: &ColumnSummary) -> String {
 pub(crate) fn order_line(comparison: &Comparison) -> Option<String> {
     let order = comparison.order.as_ref()?;
     Some(format!(
-        "order of strategies: right in {} of {} rows whose published figures differ by more than {} %",
+        "order of strategies: right in {} of {} rows whose published figures differ by more than \
+         {} %",
         order.right, order.rows, WITHIN_PERCENT[0],
     ))
 }

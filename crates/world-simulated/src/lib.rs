@@ -18,7 +18,7 @@ pub use device::{DeviceConfig, LayoutKind, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
 pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig, Pieces};
 pub use mechanism::Mechanism;
-pub use models::request_queue::QueueKind;
 pub use models::disk_model::{Activity, Phase};
+pub use models::request_queue::QueueKind;
 pub use timeline::{Link, Mark, Recorder, SharedRecorder, Slice, Track, What};
 pub use world::SimulatedWorld;

@@ -289,13 +289,7 @@ impl<P: Kind> Machine<P> {
         self.launch((from, sent), to, bytes, Parcel::Message(message));
     }
 
-    fn launch(
-        &self,
-        (from, mark): (u32, Option<Mark>),
-        to: Link,
-        bytes: u64,
-        parcel: Parcel<P>,
-    ) {
+    fn launch(&self, (from, mark): (u32, Option<Mark>), to: Link, bytes: u64, parcel: Parcel<P>) {
         let arrival = self.deliver(from, to.node, bytes);
         let flight = Flight { to, arrived: false, bytes, mark, parcel };
         let token = self.flights.borrow_mut().insert(flight);

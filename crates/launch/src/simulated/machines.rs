@@ -59,8 +59,8 @@ const GATHER_PIECE: Duration = Duration::from_ns(3_900);
 /// Published, or derived from published figures: `cache_write` with sending and receiving makes the
 /// 22.7 us for each request of 8 bytes of TR94-232 (Table 2, hard write); `copy_ps_per_byte` is
 /// what writing blocks of 8 KB occupies a server more than reading them, 192 us a block (easy write
-/// and read); `block` leaves of its 187 us a block, two interruptions of 50 us and one memput of 46 us
-/// included. Fitted on the contiguous 8-byte cells of TR94-226, Table 4 (docs/validation.md):
+/// and read); `block` leaves of its 187 us a block, two interruptions of 50 us and one memput of 46
+/// us included. Fitted on the contiguous 8-byte cells of TR94-226, Table 4 (docs/validation.md):
 /// `client_read`, `client_write`, `cache_read` on caching, `piece_per_dimension` on disk-directed.
 /// `collective` is a round figure of no influence, one per client and transfer.
 const STARFISH_COSTS: Costs = Costs {
@@ -103,8 +103,8 @@ const TR94: Preset = Preset {
 
 /// TOCS 1997, section 4: four outstanding requests per disk and client, eight cache buffers for
 /// each client and disk; cyclic scan by disk sector; a directed read has the disk fetch a block
-/// into its buffer before it asks for it (footnote 3: three bus transactions); "randomness in the disk layouts, disk initial rotational positions, and in
-/// the network"; the total time includes "waiting for all I/O to complete" (section 5).
+/// into its buffer before it asks for it (footnote 3: three bus transactions); "randomness in the
+/// disk layouts, disk initial rotational positions, and in the network"; the total time includes "waiting for all I/O to complete" (section 5).
 const TOCS97: Preset = Preset {
     start: StartAngle::Independent,
     queue: QueueKind::Cscan,

@@ -267,9 +267,7 @@ impl<W: Write> ChromeTrace<W> {
                 ("answer memget".to_owned(), json!({ "to": node(*to), "bytes": bytes }))
             }
             What::Compute => ("compute".to_owned(), json!({})),
-            What::Bus { disk, bytes: None } => {
-                ("command".to_owned(), json!({ "disk": disk }))
-            }
+            What::Bus { disk, bytes: None } => ("command".to_owned(), json!({ "disk": disk })),
             What::Bus { disk, bytes: Some(bytes) } => {
                 ("burst".to_owned(), json!({ "disk": disk, "bytes": bytes }))
             }
@@ -302,10 +300,7 @@ impl<W: Write> ChromeTrace<W> {
 /// Whether a command that spends time so needs the medium, and not only the buffer.
 fn is_of_medium(activity: Activity) -> bool {
     use Activity::{ArmWait, HeadSwitch, Read, ReadAhead, Rotation, Seek, Work, Write};
-    matches!(
-        activity,
-        ArmWait | HeadSwitch | Read | ReadAhead | Rotation | Seek | Work | Write
-    )
+    matches!(activity, ArmWait | HeadSwitch | Read | ReadAhead | Rotation | Seek | Work | Write)
 }
 
 fn activity_name(activity: Activity) -> &'static str {

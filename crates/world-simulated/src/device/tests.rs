@@ -96,7 +96,7 @@ fn an_ssd_takes_many_at_once() {
     assert!(time(16) < 130, "{}", time(16));
 }
 
-/// Proves that a read given up while it waits, or while it is served, leaves the disk to the others.
+/// Proves that a read given up while it waits, or while it is served, leaves the disk to others.
 #[test]
 fn reads_can_be_given_up() {
     for queue in [QueueKind::Fcfs, QueueKind::Cscan] {

@@ -28,9 +28,7 @@ mod zoned_tests;
 
 pub use drive::{Drive, DriveError, DriveSpec, Region, SeekCurve, Zone};
 
-use super::disk_model::{
-    Activity, Command, DiskModel, Motion, Phase, SectorsOutOfRange, Step,
-};
+use super::disk_model::{Activity, Command, DiskModel, Motion, Phase, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
 use geometry::Track;
 use motions::Way;

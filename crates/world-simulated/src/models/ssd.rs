@@ -7,7 +7,8 @@
 //!
 //! What is left out: the translation layer (a page is programmed where its address says, a part of
 //! a page like a whole one), erasure and garbage collection, and reads that find their data in the
-//! buffer. So it is the disk of a file system that writes whole blocks to a disk with room to spare.
+//! buffer. So it is the disk of a file system that writes whole blocks to a disk with room to
+//! spare.
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
