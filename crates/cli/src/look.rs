@@ -50,6 +50,7 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
         let case = |it: &Scenario| (it.pattern.to_string(), it.record_bytes);
         let is_one = scenarios.windows(2).all(|pair| case(&pair[0]) == case(&pair[1]));
         one_case("a plot shows one case, by one or more strategies", is_one)?;
+        scenarios.iter().try_for_each(|it| launch::check_disk(it, wanted.disk))?;
     }
     let timeline = wanted.timeline.map(|path| Ok((path, create(path)?))).transpose()?;
     let plot = wanted.plot.map(|path| Ok((path, create(path)?))).transpose()?;

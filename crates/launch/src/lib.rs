@@ -27,8 +27,8 @@ pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{LayoutName, MachineName, OrderName, PayloadName, Scenario};
 pub use simulated::{Trial, combine_trials, simulate, simulate_trial};
 pub use timeline::{
-    Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, follow_head,
-    trace_trial,
+    Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, check_disk,
+    follow_head, trace_trial,
 };
 pub use wire::FileRecord;
 

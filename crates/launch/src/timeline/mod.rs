@@ -51,15 +51,7 @@ fn trace_with(
 /// # Errors
 /// When the trial fails, or there is no such disk or it has no head.
 pub fn follow_head(scenario: &Scenario, disk: u32) -> Result<(Trial, HeadPath), LaunchError> {
-    scenario.check()?;
-    let disks = u64::from(scenario.servers) * u64::from(scenario.disks_per_server);
-    if u64::from(disk) >= disks {
-        return Err(LaunchError::usage(
-            format!("there is no disk {disk}"),
-            format!("the machine has {disks} disks, counted from 0 over all servers"),
-            "choose one of them with --plot-disk, or more with --servers and --disks",
-        ));
-    }
+    check_disk(scenario, disk)?;
     let recorder = Rc::new(RefCell::new(HeadRecorder::new(disk)));
     let trial = simulate_trial_recorded(scenario, 0, recorder.clone())?;
     let path = recorder.borrow_mut().take();
@@ -71,4 +63,21 @@ pub fn follow_head(scenario: &Scenario, disk: u32) -> Result<(Trial, HeadPath), 
         ));
     }
     Ok((trial, path))
+}
+
+/// Whether there is a disk number `disk`, counted over all servers, without simulating anything.
+///
+/// # Errors
+/// When there is none, or the scenario makes no sense.
+pub fn check_disk(scenario: &Scenario, disk: u32) -> Result<(), LaunchError> {
+    scenario.check()?;
+    let disks = u64::from(scenario.servers) * u64::from(scenario.disks_per_server);
+    if u64::from(disk) >= disks {
+        return Err(LaunchError::usage(
+            format!("there is no disk {disk}"),
+            format!("the machine has {disks} disks, counted from 0 over all servers"),
+            "choose one of them with --plot-disk, or more with --servers and --disks",
+        ));
+    }
+    Ok(())
 }
