@@ -221,9 +221,9 @@ pub(crate) struct Sim {
     /// Bytes of a block.
     #[arg(long, default_value = "8KiB", value_parser = size, value_name = "SIZE")]
     pub(crate) block: u64,
-    /// Number of trials, each with a seed of its own.
-    #[arg(long, default_value = "5", value_parser = count)]
-    pub(crate) trials: u32,
+    /// Number of trials, each with a seed of its own (default: 5; 1 with --timeline and --plot).
+    #[arg(long, value_parser = count)]
+    pub(crate) trials: Option<u32>,
     /// Seed of the first trial.
     #[arg(long, default_value = "1")]
     pub(crate) seed: u64,
@@ -237,6 +237,17 @@ pub(crate) struct Sim {
     /// without synchronisation and with a barrier every 5 ms.
     #[arg(long)]
     pub(crate) availability: bool,
+    /// Write what happens in the one trial of one case into this file, as a Chrome trace: open it
+    /// in Perfetto (ui.perfetto.dev) or chrome://tracing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Draw where the head of a disk is over time into this SVG file; one picture for each strategy
+    /// of one case, one above the other.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Which disk --plot is about, counted from 0 over all servers.
+    #[arg(long, value_name = "DISK", default_value = "0", requires = "plot")]
+    pub(crate) plot_disk: u32,
 }
 
 #[derive(Subcommand, Debug)]

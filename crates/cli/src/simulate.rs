@@ -1,18 +1,29 @@
 //! `sim`: simulates transfers, and says how good a disk model is.
 
 use crate::arguments::{Demerit, Sim, SimCommand};
+use crate::look;
 use crate::present;
 use crate::words;
 use launch::{DemeritPlan, DiskName, LaunchError, Report, Scenario};
+
+/// Trials of a case that nobody looks at.
+const TRIALS: u32 = 5;
 
 pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
         return run_demerit(demerit);
     }
-    let mut results = Vec::new();
-    for scenario in scenarios(arguments)? {
-        results.extend(launch::simulate(&scenario)?.results);
-    }
+    let scenarios = scenarios(arguments)?;
+    let results = match look::Wanted::of(arguments) {
+        Some(wanted) => look::run(&scenarios, &wanted)?,
+        None => {
+            let mut results = Vec::new();
+            for scenario in &scenarios {
+                results.extend(launch::simulate(scenario)?.results);
+            }
+            results
+        }
+    };
     let report = Report { schema: launch::SIM_SCHEMA.to_owned(), limits: None, results };
     present::report(&report, arguments.cases.json)
 }
@@ -21,6 +32,7 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
     let cases = &arguments.cases;
     let patterns = words::patterns(&cases.pattern, cases.distribution.as_deref(), cases.write)?;
     let disk: Option<DiskName> = arguments.disk.as_deref().map(str::parse).transpose()?;
+    let is_looked_at = look::Wanted::of(arguments).is_some();
     let mut scenarios = Vec::new();
     for pattern in &patterns {
         for &record_bytes in &cases.record {
@@ -38,7 +50,7 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
                     disks_per_server: arguments.disks,
                     block_bytes: arguments.block,
                     strategy: word(&strategy)?,
-                    trials: arguments.trials,
+                    trials: arguments.trials.unwrap_or(if is_looked_at { 1 } else { TRIALS }),
                     seed: arguments.seed,
                     sync: arguments.sync,
                     payload: word(&arguments.payload)?,

@@ -3,11 +3,11 @@
 use crate::availability::AvailableSummary;
 use crate::compare::{Comparison, RowResult};
 use crate::page::plots;
-use crate::svg::escape;
 use crate::text::{
     NOTHING, Table, chance_line, column_line, head, improvement_cells, order_line, percent, range,
     throughput,
 };
+use plot::escape;
 use std::fmt::Write;
 
 const STYLE: &str = "\

@@ -20,7 +20,6 @@ mod queue;
 mod scenarios;
 mod select;
 mod stats;
-mod svg;
 mod text;
 
 pub use anchors::AnchorResult;

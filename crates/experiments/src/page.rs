@@ -3,8 +3,8 @@
 use crate::catalogue::{Axis, Processors, RaUnit};
 use crate::compare::{Comparison, RowResult};
 use crate::method::Method;
-use crate::svg::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
 use launch::Availability;
+use plot::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
 
 /// The name of the vertical axis of every plot.
 const THROUGHPUT: &str = "throughput, MB/s (2²⁰ bytes)";

@@ -13,6 +13,7 @@ mod real;
 mod row;
 mod scenario;
 mod simulated;
+mod timeline;
 
 pub use bench::{BenchPlan, CaseSpec, Limits, bench, bench_client};
 pub use demerit::{DEMERIT_SCHEMA, Demerit, DemeritPlan, Percentile, demerit};
@@ -29,6 +30,10 @@ pub use real::{
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{LayoutName, MachineName, OrderName, PayloadName, Scenario};
 pub use simulated::{Availability, FittedCosts, Trial, combine_trials, simulate, simulate_trial};
+pub use timeline::{
+    Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, check_disk,
+    follow_head, trace_trial,
+};
 pub use wire::FileRecord;
 
 /// Bytes of a block of a real file, as a size is written.

@@ -5,17 +5,19 @@
 //! work is left. Requests wait in the queue of the device, and as many are served at once as its
 //! model takes; those for the same place are served in the order of their calls.
 
+mod command_log;
 #[cfg(test)]
 mod tests;
 
 use crate::contents::Contents;
 use crate::disk_queue::DiskQueue;
-use crate::engine::Engine;
+use crate::engine::{Engine, Sleep};
 use crate::mechanism::Mechanism;
 use crate::models::bus::Bus;
 use crate::models::disk_model::{Command, DiskModel, Step};
 use crate::models::layout::{DiskShape, Layout, LayoutError, Placement};
 use crate::models::request_queue::QueueKind;
+use command_log::CommandLog;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -80,6 +82,8 @@ struct Device<P: Kind> {
     prefetch_commands: u32,
     /// Shared with the other disks of the node.
     bus: Option<Rc<RefCell<Bus>>>,
+    /// The number of its first disk, by which recorders know it.
+    bus_number: u32,
     model: RefCell<Box<dyn DiskModel>>,
     objects: RefCell<BTreeMap<FileId, Object<P>>>,
 }
@@ -116,9 +120,17 @@ impl<P: Kind> SimulatedDisk<P> {
                 StartAngle::Common => random(u32::MAX),
                 StartAngle::Independent => random(number),
             };
-            Device::new(engine, config, number, (random(number), angle), bus.clone())
+            Device::new(engine, config, number, (random(number), angle), (bus.clone(), first))
         };
         (first..first + count).map(|number| Ok(Self(Rc::new(disk(number)?)))).collect()
+    }
+}
+
+impl<P: Kind> SimulatedDisk<P> {
+    /// Tells the recorder of what is still going on.
+    pub(crate) fn stop_recording(&self) {
+        let motions = self.0.model.borrow_mut().end_watch(self.0.engine.now());
+        self.0.tell_motions(motions);
     }
 }
 
@@ -128,9 +140,12 @@ impl<P: Kind> Device<P> {
         config: &DeviceConfig,
         number: u32,
         (random, angle): (u64, u64),
-        bus: Option<Rc<RefCell<Bus>>>,
+        (bus, bus_number): (Option<Rc<RefCell<Bus>>>, u32),
     ) -> Result<Self, LayoutError> {
-        let model = config.mechanism.build(angle);
+        let mut model = config.mechanism.build(angle);
+        if engine.timeline().is_recorded() {
+            model.watch();
+        }
         let layout = match config.layout {
             LayoutKind::Contiguous => Layout::Contiguous,
             LayoutKind::RandomBlocks => Layout::RandomBlocks { seed: random },
@@ -146,6 +161,7 @@ impl<P: Kind> Device<P> {
             queue: model.commands_max().map(|commands| DiskQueue::new(config.queue, commands)),
             prefetch_commands: config.prefetch_commands,
             bus,
+            bus_number,
             model: RefCell::new(model),
             objects: RefCell::default(),
         };
@@ -206,35 +222,46 @@ impl<P: Kind> Device<P> {
     /// Carries out one command: sends it, and moves its data in the bursts that the disk asks for.
     async fn carry_out(&self, command: Command) -> Result<(), DiskError> {
         let engine = &self.engine;
-        if let Some(bus) = &self.bus {
-            let arrived = bus.borrow_mut().command(engine.now());
-            engine.sleep_until(arrived).await;
-        }
+        let mut log = CommandLog::begin(self, &command);
+        self.over_bus(None, &mut log).await;
         let _command = Abandon { device: self };
         let begun = self.model.borrow_mut().begin(engine.now(), &command);
         let mut step = begun.map_err(|error| self.failed("begin", &error.to_string()))?;
         let mut commands_left = if command.reads { self.prefetch_commands } else { 0 };
         loop {
+            log.step(&step);
             match step {
                 Step::Burst { from, bytes } => {
                     engine.sleep_until(from).await;
-                    while let (1.., Some(bus)) = (commands_left, &self.bus) {
+                    while commands_left > 0 {
                         commands_left -= 1;
-                        let arrived = bus.borrow_mut().command(engine.now());
-                        engine.sleep_until(arrived).await;
+                        self.over_bus(None, &mut log).await;
                     }
-                    if let Some(bus) = &self.bus {
-                        let moved = bus.borrow_mut().transfer(engine.now(), bytes);
-                        engine.sleep_until(moved).await;
-                    }
+                    self.over_bus(Some(bytes), &mut log).await;
                     step = self.model.borrow_mut().moved(engine.now());
                 }
                 Step::Complete(at) => {
                     engine.sleep_until(at).await;
+                    log.complete();
                     return Ok(());
                 }
             }
         }
+    }
+
+    /// Takes the bus for `bytes` of data, or for a command: until it is given back. No time passes
+    /// where there is no bus.
+    fn over_bus(&self, bytes: Option<u64>, log: &mut CommandLog<'_, P>) -> Sleep {
+        let now = self.engine.now();
+        let Some(bus) = &self.bus else { return self.engine.sleep_until(now) };
+        let mut bus = bus.borrow_mut();
+        let from = bus.free_at().max(now);
+        let until = match bytes {
+            Some(bytes) => bus.transfer(now, bytes),
+            None => bus.command(now),
+        };
+        log.on_bus(from, until, bytes);
+        self.engine.sleep_until(until)
     }
 
     fn failed(&self, operation: &str, cause: &str) -> DiskError {

@@ -5,6 +5,7 @@
 //! they were woken, before time moves on. Nothing here depends on the host, so two runs of one
 //! program give the same [`Engine::digest`].
 
+use crate::timeline::{Cause, SharedRecorder, Slice, Timeline};
 use crate::waker::{self, TaskKey};
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -27,6 +28,7 @@ struct Inner {
     timers: RefCell<BinaryHeap<Timer>>,
     tasks: RefCell<Vec<Slot>>,
     free: RefCell<Vec<u32>>,
+    timeline: Timeline,
 }
 
 /// What happens when a timer expires.
@@ -52,6 +54,7 @@ type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
 struct Slot {
     generation: u32,
     node: u32,
+    cause: Cause,
     state: TaskState,
 }
 
@@ -72,6 +75,15 @@ impl Default for Engine {
 impl Engine {
     /// An engine at time zero, with nothing to do.
     pub fn new() -> Self {
+        Self::with(Timeline::default())
+    }
+
+    /// The same, and `recorder` is told of all that happens.
+    pub fn recorded(recorder: SharedRecorder) -> Self {
+        Self::with(Timeline::to(recorder))
+    }
+
+    fn with(timeline: Timeline) -> Self {
         Self(Rc::new(Inner {
             now: Cell::new(Instant::START),
             sequence: Cell::new(0),
@@ -80,7 +92,17 @@ impl Engine {
             timers: RefCell::default(),
             tasks: RefCell::default(),
             free: RefCell::default(),
+            timeline,
         }))
+    }
+
+    /// Tells the recorder, if there is one, of a slice that the program knows of.
+    pub fn record<'a>(&self, slice: impl FnOnce() -> Slice<'a>) {
+        self.0.timeline.slice(slice);
+    }
+
+    pub(crate) fn timeline(&self) -> &Timeline {
+        &self.0.timeline
     }
 
     /// The present moment of the simulation.
@@ -187,7 +209,8 @@ impl Engine {
 
     fn insert(&self, node: u32, task: BoxedTask) -> TaskKey {
         let generation = waker::next_generation();
-        let slot = Slot { generation, node, state: TaskState::Waiting(task) };
+        let cause = self.0.timeline.cause();
+        let slot = Slot { generation, node, cause, state: TaskState::Waiting(task) };
         let mut tasks = self.0.tasks.borrow_mut();
         let reused = self.0.free.borrow_mut().pop();
         let index = reused.unwrap_or(tasks.len() as u32);
@@ -207,6 +230,7 @@ impl Engine {
             let slot = &mut tasks[key.index as usize];
             let cancelled = matches!(slot.state, TaskState::Cancelled);
             if outcome == Poll::Pending && !cancelled {
+                slot.cause = self.0.timeline.cause();
                 slot.state = TaskState::Waiting(task);
                 None
             } else {
@@ -226,7 +250,10 @@ impl Engine {
             return None;
         }
         match std::mem::replace(&mut slot.state, TaskState::Running) {
-            TaskState::Waiting(task) => Some(task),
+            TaskState::Waiting(task) => {
+                self.0.timeline.set_cause(slot.cause);
+                Some(task)
+            }
             other => {
                 slot.state = other;
                 None

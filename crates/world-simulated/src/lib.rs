@@ -10,6 +10,7 @@ mod engine;
 mod machine;
 mod mechanism;
 pub mod models;
+mod timeline;
 mod waker;
 mod world;
 
@@ -17,6 +18,8 @@ pub use device::{DeviceConfig, LayoutKind, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
 pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig, Pieces};
 pub use mechanism::Mechanism;
+pub use models::disk_model::{Activity, Phase};
 pub use models::processor::Busy;
 pub use models::request_queue::QueueKind;
+pub use timeline::{Link, Mark, Recorder, SharedRecorder, Slice, Track, What};
 pub use world::SimulatedWorld;

@@ -9,6 +9,7 @@ use crate::engine::{Engine, Expire};
 use crate::models::layout::LayoutError;
 use crate::models::processor::{Busy, Processor};
 use crate::models::torus::Torus;
+use crate::timeline::{Cause, Link as Because, Mark, Slice, Track, What};
 use crate::world::SimulatedWorld;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -153,7 +154,8 @@ pub(crate) struct Node<P: Kind> {
     pub(crate) regions: RefCell<BTreeMap<RegionId, Region<P>>>,
     regions_exposed: Cell<u64>,
     links: RefCell<Vec<Option<Link>>>,
-    inbox: RefCell<VecDeque<Incoming<P>>>,
+    /// What arrived, each with the mark of its receipt.
+    inbox: RefCell<VecDeque<(Incoming<P>, Option<Mark>)>>,
     receiver: RefCell<Option<Waker>>,
 }
 
@@ -181,6 +183,9 @@ struct Flights<P> {
 struct Flight<P> {
     to: Link,
     arrived: bool,
+    bytes: u64,
+    /// The latest that the recorder knows of it: its sending, then its receipt.
+    mark: Option<Mark>,
     parcel: Parcel<P>,
 }
 
@@ -190,6 +195,20 @@ enum Parcel<P> {
     End {
         cause: &'static str,
     },
+}
+
+/// Work that a processor has taken on.
+pub(crate) struct Work {
+    /// When it is done.
+    pub(crate) until: Instant,
+    /// What the recorder calls it.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// What a message weighs on the network.
+pub(crate) fn message_bytes<P: Payload>(message: &Message<P>) -> u64 {
+    let body = message.body.as_ref().map_or(0, Payload::length);
+    ENVELOPE_BYTES + message.header.len() as u64 + body
 }
 
 impl<P: Kind> Machine<P> {
@@ -246,6 +265,14 @@ impl<P: Kind> Machine<P> {
         self.engine.cancel_node(node.index);
     }
 
+    /// Tells the recorder of what is still going on, and then nothing any more.
+    pub fn stop_recording(&self) {
+        for disk in self.nodes.iter().flat_map(|node| &node.disks) {
+            disk.stop_recording();
+        }
+        self.engine.timeline().stop();
+    }
+
     pub(crate) fn node(&self, number: u32) -> Option<&Rc<Node<P>>> {
         self.nodes.get(number as usize)
     }
@@ -254,24 +281,30 @@ impl<P: Kind> Machine<P> {
     /// sent before.
     pub(crate) fn end(&self, node: &Node<P>, link: PeerId, cause: &'static str) {
         if let Some(to) = node.unlink(link) {
-            self.launch(node.index, to, ENVELOPE_BYTES, Parcel::End { cause });
+            self.launch((node.index, None), to, ENVELOPE_BYTES, Parcel::End { cause });
         }
     }
 
     /// Puts a message on the network now; it reaches `to` later, unless either side is gone then.
-    pub(crate) fn launch_message(&self, from: u32, to: Link, message: Message<P>) {
-        let body = message.body.as_ref().map_or(0, Payload::length);
-        let bytes = ENVELOPE_BYTES + message.header.len() as u64 + body;
-        self.launch(from, to, bytes, Parcel::Message(message));
+    /// `sent` is the mark of the work that sent it.
+    pub(crate) fn launch_message(
+        &self,
+        (from, sent): (u32, Option<Mark>),
+        to: Link,
+        message: Message<P>,
+    ) {
+        let bytes = message_bytes(&message);
+        self.launch((from, sent), to, bytes, Parcel::Message(message));
     }
 
-    fn launch(&self, from: u32, to: Link, bytes: u64, parcel: Parcel<P>) {
+    fn launch(&self, (from, mark): (u32, Option<Mark>), to: Link, bytes: u64, parcel: Parcel<P>) {
         let arrival = self.deliver(from, to.node, bytes);
-        let token = self.flights.borrow_mut().insert(Flight { to, arrived: false, parcel });
+        let flight = Flight { to, arrived: false, bytes, mark, parcel };
+        let token = self.flights.borrow_mut().insert(flight);
         self.engine.call_at(arrival, self.as_expire(), token);
     }
 
-    fn take_in(&self, to: Link, parcel: Parcel<P>) {
+    fn take_in(&self, (to, receipt): (Link, Option<Mark>), parcel: Parcel<P>) {
         let node = &self.nodes[to.node as usize];
         let from = to.theirs;
         if node.link(from).is_none() {
@@ -279,14 +312,15 @@ impl<P: Kind> Machine<P> {
         }
         match parcel {
             Parcel::Message(message) => {
-                if let Err(cause) = node.take_message(from, message) {
+                if let Err(cause) = node.take_message(from, message, receipt) {
                     self.end(node, from, "it refused what was sent to its memory");
-                    node.post(Incoming::Departed { peer: from, cause });
+                    node.post(Incoming::Departed { peer: from, cause }, receipt);
                 }
             }
             Parcel::End { cause } => {
                 node.unlink(from);
-                node.post(Incoming::Departed { peer: from, cause: cause.to_owned() });
+                let cause = cause.to_owned();
+                node.post(Incoming::Departed { peer: from, cause }, receipt);
             }
         }
     }
@@ -311,15 +345,18 @@ impl<P: Kind> Expire for Machine<P> {
         let node = &self.nodes[flight.to.node as usize];
         if !flight.arrived && node.alive.get() {
             flight.arrived = true;
-            let taken_in = node.occupy(self.engine.now(), self.costs.receive);
+            let what = What::Receive { bytes: flight.bytes };
+            let work = node.occupy(&self.engine, self.costs.receive, what);
+            self.engine.timeline().arrow(Because::Message, flight.mark, work.mark);
+            flight.mark = work.mark;
             drop(flights);
-            self.engine.call_at(taken_in, self.as_expire(), token);
+            self.engine.call_at(work.until, self.as_expire(), token);
             return;
         }
         let flight = flights.remove(token);
         drop(flights);
-        if let Some(Flight { to, parcel, .. }) = flight {
-            self.take_in(to, parcel);
+        if let Some(Flight { to, mark, parcel, .. }) = flight {
+            self.take_in((to, mark), parcel);
         }
     }
 }
@@ -369,10 +406,14 @@ impl<P: Kind> Node<P> {
         })
     }
 
-    /// Has the processor do work that costs the reference processor `cost` on average: when it is
-    /// done.
-    pub(crate) fn occupy(&self, now: Instant, cost: Duration) -> Instant {
-        self.processor.borrow_mut().occupy(now, self.varied(cost))
+    /// Has the processor do work that costs the reference processor `cost` on average.
+    pub(crate) fn occupy(&self, engine: &Engine, cost: Duration, what: What) -> Work {
+        let mut processor = self.processor.borrow_mut();
+        let from = processor.free_at().max(engine.now());
+        let until = processor.occupy(engine.now(), self.varied(cost));
+        let track = Track::Processor(self.index);
+        let mark = engine.timeline().slice(|| Slice { track, from, until, what, phases: &[] });
+        Work { until, mark }
     }
 
     fn varied(&self, cost: Duration) -> Duration {
@@ -409,25 +450,33 @@ impl<P: Kind> Node<P> {
     }
 
     /// Adds to what the node's program will receive.
-    pub(crate) fn post(&self, incoming: Incoming<P>) {
-        self.inbox.borrow_mut().push_back(incoming);
+    fn post(&self, incoming: Incoming<P>, receipt: Option<Mark>) {
+        self.inbox.borrow_mut().push_back((incoming, receipt));
         let waiting = self.receiver.borrow_mut().take();
         if let Some(waker) = waiting {
             waker.wake();
         }
     }
 
-    /// The next thing to receive, or a promise to wake `waker` when there is one.
-    pub(crate) fn take(&self, waker: &Waker) -> Option<Incoming<P>> {
+    /// The next thing to receive, which is the cause of what the running task does then; or a
+    /// promise to wake `waker` when there is one.
+    pub(crate) fn take(&self, engine: &Engine, waker: &Waker) -> Option<Incoming<P>> {
         let next = self.inbox.borrow_mut().pop_front();
-        if next.is_none() {
+        let Some((incoming, request)) = next else {
             *self.receiver.borrow_mut() = Some(waker.clone());
-        }
-        next
+            return None;
+        };
+        engine.timeline().set_cause(Cause { request, command: None });
+        Some(incoming)
     }
 
     /// Hands a message to the program, its body in its place; says why it cannot go there.
-    fn take_message(&self, from: PeerId, message: Message<P>) -> Result<(), String> {
+    fn take_message(
+        &self,
+        from: PeerId,
+        message: Message<P>,
+        receipt: Option<Mark>,
+    ) -> Result<(), String> {
         let Message { header, mut body, place } = message;
         if let (Some(place), Some(payload)) = (place, &body) {
             self.place(from, place, payload)?;
@@ -435,7 +484,7 @@ impl<P: Kind> Node<P> {
         if place.is_some() {
             body = None;
         }
-        self.post(Incoming::Message { from, header, body });
+        self.post(Incoming::Message { from, header, body }, receipt);
         Ok(())
     }
 

@@ -2,7 +2,10 @@
 
 use crate::device::SimulatedDisk;
 use crate::engine::{Sleep, TaskHandle};
-use crate::machine::{Link, Machine, Node, Region, check_header, departed, next_random};
+use crate::machine::{
+    Link, Machine, Node, Region, Work, check_header, departed, message_bytes, next_random,
+};
+use crate::timeline::{Cause, Link as Because, What};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
@@ -35,9 +38,12 @@ impl<P: Kind> SimulatedWorld<P> {
         self.node.index
     }
 
-    fn occupy(&self, cost: Duration) -> Sleep {
-        let engine = &self.machine.engine;
-        engine.sleep_until(self.node.occupy(engine.now(), cost))
+    fn occupy(&self, cost: Duration, what: What) -> Work {
+        self.node.occupy(&self.machine.engine, cost, what)
+    }
+
+    fn until_done(&self, work: &Work) -> Sleep {
+        self.machine.engine.sleep_until(work.until)
     }
 
     /// The other end of a connection that has not ended, as far as this side knows or could know.
@@ -105,7 +111,7 @@ impl<P: Kind> Tasks for SimulatedWorld<P> {
 
 impl<P: Kind> Processor for SimulatedWorld<P> {
     fn compute(&self, cost: Duration) -> impl Future<Output = ()> + 'static {
-        self.occupy(cost)
+        self.until_done(&self.occupy(cost, What::Compute))
     }
 }
 
@@ -171,15 +177,21 @@ impl<P: Kind> Network for SimulatedWorld<P> {
 
     async fn send(&self, to: PeerId, message: Message<P>) -> Result<(), NetworkError> {
         check_header(&message.header)?;
-        self.link(to)?;
-        self.occupy(self.machine.costs.send).await;
+        let (Link { node, .. }, _) = self.link(to)?;
+        let what = What::Send { to: node, bytes: message_bytes(&message) };
+        let work = self.occupy(self.machine.costs.send, what);
+        let timeline = self.machine.engine.timeline();
+        let Cause { request, command } = timeline.cause();
+        timeline.arrow(Because::Answer, command, work.mark);
+        timeline.set_cause(Cause { request, command: None });
+        self.until_done(&work).await;
         let (link, _) = self.link(to)?;
-        self.machine.launch_message(self.node.index, link, message);
+        self.machine.launch_message((self.node.index, work.mark), link, message);
         Ok(())
     }
 
     async fn receive(&self) -> Incoming<P> {
-        poll_fn(|context| match self.node.take(context.waker()) {
+        poll_fn(|context| match self.node.take(&self.machine.engine, context.waker()) {
             Some(incoming) => Poll::Ready(incoming),
             None => Poll::Pending,
         })
@@ -217,7 +229,8 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let other = self.with_region(peer, region, pieces, |node, _| node)?;
         let costs = &self.machine.costs;
         let (count, bytes) = size_of(pieces);
-        self.occupy(costs.put(count, bytes)).await;
+        let what = What::Put { to: other, pieces: count, bytes };
+        self.until_done(&self.occupy(costs.put(count, bytes), what)).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
         let arrival = self.machine.deliver(own, other, bytes + headers);
@@ -242,12 +255,17 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let other = self.with_region(peer, region, pieces, |node, _| node)?;
         let costs = &self.machine.costs;
         let (count, bytes) = size_of(pieces);
-        self.occupy(costs.get(count, bytes)).await;
+        let what = What::Get { from: other, pieces: count, bytes };
+        let asked = self.occupy(costs.get(count, bytes), what);
+        self.until_done(&asked).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
         engine.sleep_until(self.machine.deliver(own, other, headers)).await;
         if let Some(owner) = self.machine.node(other) {
-            engine.sleep_until(owner.occupy(engine.now(), costs.data(bytes))).await;
+            let what = What::GetAnswer { to: own, bytes };
+            let answered = owner.occupy(engine, costs.data(bytes), what);
+            engine.timeline().arrow(Because::Get, asked.mark, answered.mark);
+            engine.sleep_until(answered.until).await;
         }
         let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();

@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Each crate, and the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 11] = [
+const PERMITTED: [(&str, &[&str]); 12] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -20,8 +20,9 @@ const PERMITTED: [(&str, &[&str]); 11] = [
         "launch",
         &["units", "policy", "wire", "world", "filesystem", "world-simulated", "world-real"],
     ),
-    ("experiments", &["launch"]),
-    ("cli", &["launch", "experiments"]),
+    ("plot", &[]),
+    ("experiments", &["launch", "plot"]),
+    ("cli", &["launch", "experiments", "plot"]),
     ("xtask", &[]),
 ];
 

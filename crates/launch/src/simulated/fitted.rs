@@ -60,6 +60,7 @@ mod tests {
     //! Proves: a machine's own fitted costs change nothing, and others take their places.
     use super::*;
     use crate::scenario::Scenario;
+    use world_simulated::Mechanism;
 
     #[test]
     fn costs_take_their_places() {
@@ -67,7 +68,8 @@ mod tests {
         let plain = Scenario::default();
         let with = |costs| Scenario { costs: Some(costs), ..plain.clone() };
         assert_eq!(machines::costs(&with(own)), machines::costs(&plain));
-        let messages = |scenario: &Scenario| machines::machine(scenario, 1).messages;
+        let messages =
+            |scenario: &Scenario| machines::machine(scenario, &Mechanism::Hp97560, 1).messages;
         assert_eq!(messages(&with(own)), messages(&plain));
         let other = FittedCosts {
             client_read_ns: 1,

@@ -9,6 +9,7 @@ mod verify;
 
 pub use availability::Availability;
 pub use fitted::FittedCosts;
+pub(crate) use trial::simulate_trial_recorded;
 pub use trial::{Trial, combine_trials, simulate_trial};
 
 use crate::error::LaunchError;

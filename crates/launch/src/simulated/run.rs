@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
 use world::{Address, Clock, Tasks};
-use world_simulated::{Engine, Machine, Mechanism, SimulatedWorld, TaskHandle};
+use world_simulated::{Engine, Machine, Mechanism, SimulatedWorld, Slice, TaskHandle, Track, What};
 
 /// What came of one trial.
 #[derive(Clone, Copy, Debug)]
@@ -47,14 +47,14 @@ const FILE: &str = "matrix";
 /// How long members wait for one another; they start together, so any time will do.
 const PATIENCE: Duration = Duration::from_ms(60_000);
 
-/// Runs one trial to its end.
+/// Runs one trial to its end, on an engine that has not run yet.
 pub(crate) fn run_trial<P: Verify>(
     scenario: &Scenario,
     access: &Access,
     mechanism: &Mechanism,
     seed: u64,
+    engine: Engine,
 ) -> Result<Outcome, LaunchError> {
-    let engine = Engine::new();
     let machine = Machine::<P>::new(engine.clone(), &machines::machine(scenario, mechanism, seed));
     let machine = machine.map_err(|error| {
         LaunchError::usage(
@@ -116,6 +116,11 @@ fn run_on<P: Verify>(
         let traces = (0..scenario.servers).map(|server| machine.processor_trace(server));
         Availability::of(&traces.collect::<Vec<_>>(), Period { start, end })
     });
+    engine.record(|| {
+        let (track, what) = (Track::Transfer, What::Transfer);
+        Slice { track, from: start, until: end, what, phases: &[] }
+    });
+    machine.stop_recording();
     let memories: Vec<P::Memory> = progress.memories.borrow_mut().drain(..).flatten().collect();
     let verified = verify::<P>(scenario, access, engine, machine, memories)?;
     let seconds = end.since(start).as_seconds();

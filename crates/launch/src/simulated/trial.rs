@@ -9,6 +9,7 @@ use policy::Access;
 use std::time::Instant;
 use units::ClientId;
 use world::payload::{Phantom, Traced};
+use world_simulated::{Engine, SharedRecorder};
 
 /// What came of one trial. All but `host_seconds` follows from the scenario and the trial's number.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,13 +43,26 @@ pub struct Trial {
 /// # Errors
 /// When the scenario makes no sense, or the file system reports a fault.
 pub fn simulate_trial(scenario: &Scenario, number: u32) -> Result<Trial, LaunchError> {
+    run(scenario, number, Engine::new())
+}
+
+/// The same, and `recorder` is told of all that happens. The trial is the same.
+pub(crate) fn simulate_trial_recorded(
+    scenario: &Scenario,
+    number: u32,
+    recorder: SharedRecorder,
+) -> Result<Trial, LaunchError> {
+    run(scenario, number, Engine::recorded(recorder))
+}
+
+fn run(scenario: &Scenario, number: u32, engine: Engine) -> Result<Trial, LaunchError> {
     let access = scenario.access()?;
     let mechanism = scenario.disk().mechanism()?;
     let seed = scenario.seed.wrapping_add(u64::from(number));
     let started = Instant::now();
     let outcome = match scenario.payload {
-        PayloadName::Phantom => run_trial::<Phantom>(scenario, &access, &mechanism, seed)?,
-        PayloadName::Traced => run_trial::<Traced>(scenario, &access, &mechanism, seed)?,
+        PayloadName::Phantom => run_trial::<Phantom>(scenario, &access, &mechanism, seed, engine)?,
+        PayloadName::Traced => run_trial::<Traced>(scenario, &access, &mechanism, seed, engine)?,
     };
     if scenario.payload == PayloadName::Traced && !outcome.verified {
         return Err(misplaced(scenario, seed));

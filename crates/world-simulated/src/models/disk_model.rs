@@ -49,6 +49,77 @@ pub trait DiskModel {
 
     /// When everything written so far is on the medium.
     fn idle_at(&self) -> Instant;
+
+    /// Where the time goes that the latest step takes, from `from` (the present) to `until` (the
+    /// instant that the step names): phases without gaps.
+    fn phases(&self, _from: Instant, until: Instant) -> Vec<Phase> {
+        vec![Phase { activity: Activity::Work, until }]
+    }
+
+    /// From now on, keeps account of what arm and medium do, until it is fetched by
+    /// [`motions`](Self::motions). Disks without them have nothing to tell.
+    fn watch(&mut self) {}
+
+    /// What arm and medium did, or will do for certain, since it was last asked.
+    fn motions(&mut self) -> Vec<Motion> {
+        Vec::new()
+    }
+
+    /// The last of the motions, when nobody will look after `now`.
+    fn end_watch(&mut self, _now: Instant) -> Vec<Motion> {
+        self.motions()
+    }
+}
+
+/// What the time of a disk goes to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Activity {
+    /// Others have the bus.
+    BusWait,
+    /// A command goes over the bus.
+    BusCommand,
+    /// Data goes over the bus.
+    BusBurst,
+    /// The controller finds out what a command wants.
+    Overhead,
+    /// The arm is at work for an earlier command.
+    ArmWait,
+    /// The arm moves to another cylinder.
+    Seek,
+    /// Another head of the cylinder is chosen.
+    HeadSwitch,
+    /// The medium turns until the first sector is under the head.
+    Rotation,
+    /// Sectors that a host asked for, and the skews between them, pass under the head.
+    Read,
+    /// The same for sectors that nobody has asked for.
+    ReadAhead,
+    /// Sectors are written, skews included.
+    Write,
+    /// The work of a disk that is a formula.
+    Work,
+}
+
+/// A part of the time of a command. It begins where the one before it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Phase {
+    /// What it went to.
+    pub activity: Activity,
+    /// When it ended.
+    pub until: Instant,
+}
+
+/// What arm and medium did for a while, whoever it was for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Motion {
+    /// What they did.
+    pub activity: Activity,
+    /// From then …
+    pub from: Instant,
+    /// … to then.
+    pub until: Instant,
+    /// The sectors that passed; none, at the place of the first to come, for a move and a wait.
+    pub sectors: Range<u64>,
 }
 
 /// What a host asks of a disk.

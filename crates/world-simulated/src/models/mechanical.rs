@@ -15,6 +15,7 @@
 
 mod drive;
 mod geometry;
+mod motions;
 mod presets;
 mod rotation;
 
@@ -27,9 +28,10 @@ mod zoned_tests;
 
 pub use drive::{Drive, DriveError, DriveSpec, Region, SeekCurve, Zone};
 
-use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
+use super::disk_model::{Activity, Command, DiskModel, Motion, Phase, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
 use geometry::Track;
+use motions::Way;
 use rotation::{Medium, Pass};
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,6 +45,12 @@ pub struct MechanicalDisk {
     reading: Option<ReadStream>,
     dirty: Option<DirtyRun>,
     command: Option<Progress>,
+    /// When the controller had understood the latest command.
+    decoded: Instant,
+    /// The latest move of the arm.
+    way: Way,
+    /// What arm and medium did, while somebody watches.
+    account: Option<Vec<Motion>>,
     /// When the latest command was complete: no other may come before.
     complete_at: Instant,
     /// When all data written so far is on the medium.
@@ -67,8 +75,6 @@ struct Progress {
     burst_from: Instant,
     /// One past the last sector of the command.
     end: u64,
-    /// When the controller had understood it.
-    decoded: Instant,
     /// Not reported complete earlier.
     report_from: Instant,
 }
@@ -120,6 +126,23 @@ impl DiskModel for MechanicalDisk {
     fn idle_at(&self) -> Instant {
         self.clean_at
     }
+
+    fn phases(&self, from: Instant, until: Instant) -> Vec<Phase> {
+        self.phases_between(from, until)
+    }
+
+    fn watch(&mut self) {
+        self.account = Some(Vec::new());
+    }
+
+    fn motions(&mut self) -> Vec<Motion> {
+        self.account.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn end_watch(&mut self, now: Instant) -> Vec<Motion> {
+        self.note_read(now, Activity::ReadAhead);
+        self.account.take().unwrap_or_default()
+    }
 }
 
 impl MechanicalDisk {
@@ -132,6 +155,9 @@ impl MechanicalDisk {
             reading: None,
             dirty: None,
             command: None,
+            decoded: Instant::START,
+            way: Way::default(),
+            account: None,
             complete_at: Instant::START,
             clean_at: Instant::START,
         }
@@ -145,6 +171,7 @@ impl MechanicalDisk {
     /// medium does not wait for the host while there is room there.
     fn read(&mut self, now: Instant, sectors: Range<u64>) -> Progress {
         let decoded = now + self.drive().spec.read_overhead;
+        self.decoded = decoded;
         self.dirty = None; // The arm, free only when they are done, makes us wait for the writes.
         if !self.continue_reading(decoded, &sectors) {
             self.start_reading(decoded, &sectors);
@@ -152,15 +179,14 @@ impl MechanicalDisk {
         let burst = first_part(&sectors, self.drive().read_fence_sectors);
         let burst_from = self.buffered_at(burst.end).max(decoded);
         let end = sectors.end;
-        Progress { reads: true, burst, burst_from, end, decoded, report_from: decoded }
+        Progress { reads: true, burst, burst_from, end, report_from: decoded }
     }
 
     /// The burst of a read has moved to the host.
     fn read_transferred(&mut self, now: Instant, progress: Progress) -> Step {
         let sent = progress.burst.end;
         let limit = read_limit(&self.medium.drive, sent, progress.end);
-        let stream = self.reading.as_mut().expect("a burst was read, so a read is in progress");
-        stream.read_on(&self.medium, now, limit);
+        self.read_on(now, limit);
         if sent == progress.end {
             return self.complete(now);
         }
@@ -173,6 +199,7 @@ impl MechanicalDisk {
     /// read ahead is lost.
     fn write(&mut self, now: Instant, sectors: Range<u64>) -> Progress {
         let decoded = now + self.drive().spec.write_overhead;
+        self.decoded = decoded;
         self.stop_reading(decoded);
         let continues = self.dirty.as_ref().is_some_and(|run| run.end == sectors.start);
         let report_from = if continues { decoded } else { self.clean_at };
@@ -182,7 +209,7 @@ impl MechanicalDisk {
         let burst = first_part(&sectors, self.drive().write_burst_sectors());
         let burst_from = self.room_at(&burst).max(decoded);
         let end = sectors.end;
-        Progress { reads: false, burst, burst_from, end, decoded, report_from }
+        Progress { reads: false, burst, burst_from, end, report_from }
     }
 
     /// The burst of a write is in the buffer.
@@ -238,8 +265,22 @@ impl MechanicalDisk {
         if start < stream.oldest(drive, reached) || start >= stream.limit || start > reached {
             return false;
         }
-        stream.read_on(medium, decoded, read_limit(drive, start, sectors.end));
+        let limit = read_limit(drive, start, sectors.end);
+        stream.asked_end = stream.asked_end.max(sectors.end);
+        self.read_on(decoded, limit);
         true
+    }
+
+    /// There is room in the buffer up to `limit` from `now` on.
+    fn read_on(&mut self, now: Instant, limit: u64) {
+        let stream = self.reading.as_ref().expect("only a read in progress can go on");
+        if stream.pauses_before(&self.medium, now, limit) {
+            self.note_read(now, Activity::Read); // It goes on, so somebody takes what was read.
+        }
+        let stream = self.reading.as_mut().expect("only a read in progress can go on");
+        if let Some(way) = stream.read_on(&self.medium, now, limit) {
+            self.way = way;
+        }
     }
 
     /// Gives up what was read, and moves the head to the first sector to read from there on.
@@ -247,17 +288,18 @@ impl MechanicalDisk {
         self.stop_reading(decoded);
         let (drive, start) = (&self.medium.drive, sectors.start);
         let moved = drive.move_between(self.arm.track, drive.track_of(start));
-        let at = decoded.max(self.arm.free_at) + moved;
-        self.reading = Some(ReadStream {
-            first: start,
-            pass: Pass { sector: start, tick: self.medium.tick_of_sector(at, start) },
-            limit: read_limit(drive, start, sectors.end),
-        });
+        let from = decoded.max(self.arm.free_at);
+        let at = from + moved;
+        let pass = Pass { sector: start, tick: self.medium.tick_of_sector(at, start) };
+        let limit = read_limit(drive, start, sectors.end);
+        self.way = Way::new(&self.medium, self.arm.track, [from, at, at], pass);
+        self.reading = Some(ReadStream { first: start, pass, limit, asked_end: sectors.end });
     }
 
     /// Gives up what was read; the head stays where it is at `now`. It stops within a sector, as
     /// the HP disks do that DiskSim was validated on ("stop prefetch in sector").
     fn stop_reading(&mut self, now: Instant) {
+        self.note_read(now, Activity::ReadAhead);
         if let Some(stream) = self.reading.take() {
             let reached = stream.reached(&self.medium, now);
             self.arm = Arm { track: stream.track(self.drive(), reached), free_at: now };
@@ -275,15 +317,21 @@ impl MechanicalDisk {
     fn put_on_medium(&mut self, now: Instant, progress: &Progress) {
         let Range { start, end } = progress.burst;
         let drive = &self.medium.drive;
-        let moving_from = self.arm.free_at.max(progress.decoded);
-        let moved = moving_from + drive.move_between(self.arm.track, drive.track_of(start));
-        let tick = self.medium.tick_of_sector(moved.max(now), start);
+        let from = self.arm.free_at.max(self.decoded);
+        let arrived = from + drive.move_between(self.arm.track, drive.track_of(start));
+        let ready = arrived.max(now);
+        let tick = self.medium.tick_of_sector(ready, start);
+        let written_before = self.clean_at;
         let pass = match self.dirty.as_ref() {
             Some(run) if run.pass.tick_of(&self.medium, start) == tick => run.pass,
             _ => Pass { sector: start, tick },
         };
         self.clean_at = pass.passed_at(&self.medium, end);
+        if pass.sector == start {
+            self.way = Way::new(&self.medium, self.arm.track, [from, arrived, ready], pass);
+        }
         self.arm = Arm { track: drive.track_of(end - 1), free_at: self.clean_at };
+        self.note_write(written_before, &progress.burst);
         self.dirty = Some(DirtyRun { pass, end });
     }
 }
@@ -309,6 +357,8 @@ struct ReadStream {
     pass: Pass,
     /// Where the head stops; see [`read_limit`].
     limit: u64,
+    /// One past the last sector that a host has asked for.
+    asked_end: u64,
 }
 
 impl ReadStream {
@@ -330,22 +380,31 @@ impl ReadStream {
         drive.track_of(reached.min(self.limit - 1))
     }
 
-    /// There is room up to `limit` from `now` on: the head goes on, or starts again if it had
-    /// filled the buffer and paused.
-    fn read_on(&mut self, medium: &Medium, now: Instant, limit: u64) {
+    /// Whether room up to `limit` from `now` on finds the head at rest before a full buffer.
+    fn pauses_before(&self, medium: &Medium, now: Instant, limit: u64) -> bool {
+        limit > self.limit && self.pass.passed_at(medium, self.limit) < now
+    }
+
+    /// There is room up to `limit` from `now` on: the head goes on, or starts again, on a new way,
+    /// if it had filled the buffer and paused.
+    fn read_on(&mut self, medium: &Medium, now: Instant, limit: u64) -> Option<Way> {
         if limit <= self.limit {
-            return;
+            return None;
         }
         let sector = self.reached(medium, now);
-        let tick = if self.pass.passed_at(medium, self.limit) < now {
-            let drive = &medium.drive;
-            let moved = now + drive.move_between(self.track(drive, sector), drive.track_of(sector));
-            medium.tick_of_sector(moved, sector)
-        } else {
-            self.pass.tick_of(medium, sector) // The same pass, from here on: shorter to search.
+        let way = self.pauses_before(medium, now, limit).then(|| {
+            let (drive, left) = (&medium.drive, self.track(&medium.drive, sector));
+            let arrived = now + drive.move_between(left, drive.track_of(sector));
+            let pass = Pass { sector, tick: medium.tick_of_sector(arrived, sector) };
+            Way::new(medium, left, [now, arrived, arrived], pass)
+        });
+        self.pass = match &way {
+            Some(way) => way.pass,
+            // The same pass, from here on: shorter to search.
+            None => Pass { sector, tick: self.pass.tick_of(medium, sector) },
         };
-        self.pass = Pass { sector, tick };
         self.limit = limit;
+        way
     }
 }
 

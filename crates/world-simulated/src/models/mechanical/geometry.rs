@@ -7,6 +7,11 @@ use units::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Track(u64);
 
+impl Track {
+    /// The outermost, under the first head.
+    pub(super) const FIRST: Self = Self(0);
+}
+
 impl Drive {
     /// The track that holds `sector`, which must be on the disk.
     pub(super) fn track_of(&self, sector: u64) -> Track {

@@ -1,101 +1,85 @@
-//! Plots as SVG: bars for categories, lines for numbers. Sizes and places are in pixels.
+//! Bars for categories, lines for numbers.
 //!
 //! Everything has a fixed place: the title on top, the legend below it, then the axes. Only the
 //! name of the vertical axis is rotated.
 
-mod scatter;
-
-pub(crate) use scatter::{Scatter, ScatterSeries};
-
+use crate::canvas::{
+    BOTTOM, COLOURS, LEFT, LEGEND_LINE, LEGEND_TOP, RIGHT, WIDTH, begin, legend, line, name_axis,
+    name_legend, rectangle, step, text,
+};
 use std::fmt::Write;
 
-/// Colours that people with any kind of colour vision tell apart (M. Okabe and K. Ito, Color
-/// Universal Design, 2008).
-const COLOURS: [&str; 7] =
-    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000"];
-
-const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 330.0;
-const LEFT: f64 = 62.0;
-const RIGHT: f64 = 14.0;
-const BOTTOM: f64 = 48.0;
-/// The first line of the legend is this far below the top.
-const LEGEND_TOP: f64 = 42.0;
-/// From one line of the legend to the next.
-const LEGEND_LINE: f64 = 18.0;
-/// About how wide a letter is, to find out how much fits into a line of the legend.
-const LETTER: f64 = 6.4;
-/// How wide the sign before a name in the legend is, with the gaps around it.
-const SIGN: f64 = 46.0;
 
 /// Bars in groups, with a mark at each bar where something was published.
-pub(crate) struct Bars {
+pub struct Bars {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// What the horizontal axis means.
-    pub(crate) x_name: &'static str,
+    pub x_name: &'static str,
     /// What the vertical axis means, with its unit.
-    pub(crate) y_name: &'static str,
+    pub y_name: &'static str,
     /// The name of each group.
-    pub(crate) groups: Vec<String>,
+    pub groups: Vec<String>,
     /// One bar in each group.
-    pub(crate) series: Vec<BarSeries>,
+    pub series: Vec<BarSeries>,
 }
 
 /// The bars of one colour.
-pub(crate) struct BarSeries {
+pub struct BarSeries {
     /// What they are.
-    pub(crate) name: String,
+    pub name: String,
     /// Which of the colours.
-    pub(crate) colour: usize,
+    pub colour: usize,
     /// The height in each group.
-    pub(crate) values: Vec<Option<f64>>,
+    pub values: Vec<Option<f64>>,
     /// The published height in each group.
-    pub(crate) published: Vec<Option<f64>>,
+    pub published: Vec<Option<f64>>,
 }
 
 /// Lines over an axis of numbers, whose distances are those of their logarithms.
-pub(crate) struct Lines {
+pub struct Lines {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// What the horizontal axis means, with its unit.
-    pub(crate) x_name: &'static str,
+    pub x_name: &'static str,
     /// What the vertical axis means, with its unit.
-    pub(crate) y_name: &'static str,
+    pub y_name: &'static str,
     /// One line each.
-    pub(crate) series: Vec<LineSeries>,
+    pub series: Vec<LineSeries>,
 }
 
 /// One line.
-pub(crate) struct LineSeries {
+pub struct LineSeries {
     /// What it is.
-    pub(crate) name: String,
+    pub name: String,
     /// Which of the colours; also the form of its points.
-    pub(crate) colour: usize,
+    pub colour: usize,
     /// Broken, with hollow points, instead of full.
-    pub(crate) is_broken: bool,
+    pub is_broken: bool,
     /// Where it goes through, from left to right; x is positive.
-    pub(crate) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
 }
 
 /// Where a plot's axes are, and what they mean.
-struct Frame {
+pub(crate) struct Frame {
     top: f64,
     y_max: f64,
     y_step: f64,
-    height: f64,
+    pub(crate) height: f64,
 }
 
 impl Bars {
     /// The plot.
-    pub(crate) fn draw(&self) -> String {
+    pub fn draw(&self) -> String {
         let has_published = self.series.iter().any(|it| it.published.iter().any(Option::is_some));
         let all = self.series.iter().flat_map(|it| it.values.iter().chain(&it.published));
         let mut names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
         names.extend(has_published.then_some("published"));
         let frame = Frame::new(&names, all.flatten().copied());
         let mut out = begin(&self.title, frame.height);
-        let places = draw_names(&mut out, &names);
+        let places = legend(&names);
+        name_legend(&mut out, &names);
         for ((x, y), series) in places.iter().zip(&self.series) {
             let colour = COLOURS[series.colour % COLOURS.len()];
             let (x, y) = (x + 12.0, y - 10.0);
@@ -131,12 +115,13 @@ impl Bars {
 
 impl Lines {
     /// The plot.
-    pub(crate) fn draw(&self) -> String {
+    pub fn draw(&self) -> String {
         let points = self.series.iter().flat_map(|it| &it.points);
         let names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
         let frame = Frame::new(&names, points.clone().map(|(_, y)| *y));
         let mut out = begin(&self.title, frame.height);
-        for ((x, y), series) in draw_names(&mut out, &names).iter().zip(&self.series) {
+        name_legend(&mut out, &names);
+        for ((x, y), series) in legend(&names).iter().zip(&self.series) {
             let y = y - 4.0;
             series.stroke(&mut out, &[(x + 8.0, y), (x + 40.0, y)]);
             series.point(&mut out, x + 24.0, y);
@@ -191,7 +176,7 @@ impl LineSeries {
 
     /// A point whose form tells lines apart where colours do not, and lies open so that those below
     /// it are seen.
-    fn point(&self, out: &mut String, x: f64, y: f64) {
+    pub(crate) fn point(&self, out: &mut String, x: f64, y: f64) {
         // Larger forms lie around smaller ones where lines meet.
         let r = 3.5 + 1.2 * (self.colour % 4) as f64;
         let corners = |corners: &[(f64, f64)]| {
@@ -216,7 +201,7 @@ impl LineSeries {
 
 impl Frame {
     /// Room for a legend of these names, and an axis from zero over all values.
-    fn new(names: &[&str], values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn new(names: &[&str], values: impl Iterator<Item = f64>) -> Self {
         let lines = legend(names).last().map_or(0.0, |(_, y)| (y - LEGEND_TOP) / LEGEND_LINE + 1.0);
         let top = LEGEND_TOP + lines * LEGEND_LINE;
         let largest = values.fold(0.0, f64::max);
@@ -225,15 +210,15 @@ impl Frame {
         Self { top, y_max, y_step, height: HEIGHT + lines * LEGEND_LINE }
     }
 
-    fn bottom(&self) -> f64 {
+    pub(crate) fn bottom(&self) -> f64 {
         self.height - BOTTOM
     }
 
-    fn y(&self, value: f64) -> f64 {
+    pub(crate) fn y(&self, value: f64) -> f64 {
         self.bottom() - value / self.y_max * (self.bottom() - self.top)
     }
 
-    fn draw_axes(&self, out: &mut String, x_name: &str, y_name: &str) {
+    pub(crate) fn draw_axes(&self, out: &mut String, x_name: &str, y_name: &str) {
         let right = WIDTH - RIGHT;
         let ticks = (self.y_max / self.y_step).round() as u32;
         for tick in 0..=ticks {
@@ -247,77 +232,8 @@ impl Frame {
         }
         line(out, (LEFT, self.top), (LEFT, self.bottom()), "axis");
         text(out, (f64::midpoint(LEFT, right), self.height - 10.0), "middle", x_name);
-        let middle = f64::midpoint(self.top, self.bottom());
-        let _ = writeln!(
-            out,
-            "<text transform=\"translate(16 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}\
-             </text>",
-            escape(y_name),
-        );
+        name_axis(out, f64::midpoint(self.top, self.bottom()), y_name);
     }
-}
-
-/// The distance of the marks on an axis that reaches `largest`: 1, 2 or 5 times a power of ten, at
-/// least 0.1, so that there are from about three to seven.
-fn step(largest: f64) -> f64 {
-    let power = 10f64.powf((largest.max(0.1) / 5.0).log10().floor()).max(0.1);
-    let fits = |factor: &&f64| power * **factor * 6.0 >= largest;
-    power * [1.0, 2.0, 5.0].iter().find(fits).copied().unwrap_or(10.0)
-}
-
-/// Where each name of a legend begins: from left to right, in as many lines as it takes.
-fn legend(names: &[&str]) -> Vec<(f64, f64)> {
-    let (mut x, mut y) = (LEFT - 8.0, LEGEND_TOP);
-    let mut places = Vec::new();
-    for name in names {
-        let width = SIGN + name.chars().count() as f64 * LETTER + 14.0;
-        if x + width > WIDTH - RIGHT && x > LEFT {
-            (x, y) = (LEFT - 8.0, y + LEGEND_LINE);
-        }
-        places.push((x, y));
-        x += width;
-    }
-    places
-}
-
-/// Writes the names of a legend; returns where the sign of each belongs.
-fn draw_names(out: &mut String, names: &[&str]) -> Vec<(f64, f64)> {
-    let places = legend(names);
-    for ((x, y), name) in places.iter().zip(names) {
-        text(out, (x + SIGN, *y), "start", name);
-    }
-    places
-}
-
-fn begin(title: &str, height: f64) -> String {
-    let title = escape(title);
-    format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" \
-         aria-label=\"{title}\" xmlns=\"http://www.w3.org/2000/svg\">\n<style>.grid{{stroke:#ddd}}\
-         .axis{{stroke:#444}}text{{font:12px sans-serif;fill:#222}}.title{{font-weight:bold}}\
-         </style>\n<text class=\"title\" x=\"{LEFT}\" y=\"20\">{title}</text>\n"
-    )
-}
-
-fn text(out: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
-    let words = escape(words);
-    let _ =
-        writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>");
-}
-
-fn line(out: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
-    let _ = writeln!(
-        out,
-        "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
-    );
-}
-
-fn rectangle(out: &mut String, (x, y, width, height): (f64, f64, f64, f64), colour: &str) {
-    let _ = writeln!(
-        out,
-        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
-         fill=\"{colour}\"/>"
-    );
 }
 
 /// The mark of a published value: a black line with a white rim, seen on bars of any colour.
@@ -332,26 +248,12 @@ fn mark(out: &mut String, x: f64, y: f64, width: f64) {
     }
 }
 
-/// Text that means itself in SVG and HTML.
-pub(crate) fn escape(words: &str) -> String {
-    let mut out = String::new();
-    for letter in words.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            _ => out.push(letter),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     //! Proves: axes have few round marks that reach the largest value, nothing leaves the picture,
     //! names cannot break the markup, and places in the legend do not overlap.
     use super::*;
+    use crate::canvas::{LETTER, SIGN, escape};
 
     #[test]
     fn axes_have_round_marks() {

@@ -1,42 +1,46 @@
 //! Points over an axis of percentages.
 
-use super::{Frame, LEFT, LineSeries, RIGHT, WIDTH, begin, escape, legend, line as straight, text};
+use crate::canvas::{
+    LEFT, RIGHT, WIDTH, begin, escape, legend, line as straight, name_legend, text,
+};
+use crate::charts::{Frame, LineSeries};
 use std::fmt::Write;
 
 /// Between the ends of the horizontal axis and 0 and 100 percent.
 const INSET: f64 = 14.0;
 
 /// Points, each with a name that shows when it is pointed at.
-pub(crate) struct Scatter {
+pub struct Scatter {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// What the horizontal axis means, in percent.
-    pub(crate) x_name: &'static str,
+    pub x_name: &'static str,
     /// What the vertical axis means, with its unit.
-    pub(crate) y_name: &'static str,
+    pub y_name: &'static str,
     /// The points of each kind.
-    pub(crate) series: Vec<ScatterSeries>,
+    pub series: Vec<ScatterSeries>,
 }
 
 /// Points of one colour and form.
-pub(crate) struct ScatterSeries {
+pub struct ScatterSeries {
     /// What they are.
-    pub(crate) name: String,
+    pub name: String,
     /// Which of the colours; also the form.
-    pub(crate) colour: usize,
+    pub colour: usize,
     /// Whether they are empty inside.
-    pub(crate) is_hollow: bool,
+    pub is_hollow: bool,
     /// What each is, and where: from 0 to 100, and not negative.
-    pub(crate) points: Vec<(String, f64, f64)>,
+    pub points: Vec<(String, f64, f64)>,
 }
 
 impl Scatter {
     /// The plot.
-    pub(crate) fn draw(&self) -> String {
+    pub fn draw(&self) -> String {
         let names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
         let points = self.series.iter().flat_map(|it| &it.points);
         let frame = Frame::new(&names, points.map(|(_, _, y)| *y));
         let mut out = begin(&self.title, frame.height);
+        name_legend(&mut out, &names);
         for ((x, y), series) in legend(&names).iter().zip(&self.series) {
             series.form().point(&mut out, x + 24.0, y - 4.0);
         }

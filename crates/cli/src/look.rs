@@ -1,0 +1,107 @@
+//! `sim --timeline` and `sim --plot`: shows what happens in a trial.
+//!
+//! Everything that can be refused is refused before anything is simulated, the paths included.
+
+use crate::arguments::Sim;
+use crate::heads;
+use crate::present;
+use launch::{ExitCode, HeadPath, LaunchError, Row, Scenario, TraceSummary, Trial};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// What to show of a simulation.
+pub(crate) struct Wanted<'a> {
+    timeline: Option<&'a Path>,
+    plot: Option<&'a Path>,
+    disk: u32,
+}
+
+impl<'a> Wanted<'a> {
+    /// What is wanted, if anything.
+    pub(crate) fn of(arguments: &'a Sim) -> Option<Self> {
+        let (timeline, plot) = (arguments.timeline.as_deref(), arguments.plot.as_deref());
+        let is_wanted = timeline.is_some() || plot.is_some();
+        is_wanted.then_some(Self { timeline, plot, disk: arguments.plot_disk })
+    }
+}
+
+/// Simulates one trial of each case and shows what is wanted of it.
+pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row>, LaunchError> {
+    for scenario in scenarios {
+        scenario.check()?;
+        if scenario.trials > 1 {
+            let cause = format!("--trials {} was said", scenario.trials);
+            return Err(LaunchError::usage(
+                "only one trial can be looked at",
+                cause,
+                "leave out --trials; trial n of a case is the one with --seed plus n",
+            ));
+        }
+    }
+    let one_case = |what: &str, is_one: bool| match is_one {
+        true => Ok(()),
+        false => Err(too_many(what, scenarios.len())),
+    };
+    if wanted.timeline.is_some() {
+        one_case("a timeline shows one case", scenarios.len() == 1)?;
+    }
+    if wanted.plot.is_some() {
+        let case = |it: &Scenario| (it.pattern.to_string(), it.record_bytes);
+        let is_one = scenarios.windows(2).all(|pair| case(&pair[0]) == case(&pair[1]));
+        one_case("a plot shows one case, by one or more strategies", is_one)?;
+        scenarios.iter().try_for_each(|it| launch::check_disk(it, wanted.disk))?;
+    }
+    let timeline = wanted.timeline.map(|path| create(path).map(|file| (path, file))).transpose()?;
+    let plot = wanted.plot.map(|path| create(path).map(|file| (path, file))).transpose()?;
+    let mut trials = Vec::new();
+    if let (Some((path, file)), Some(scenario)) = (timeline, scenarios.first()) {
+        trials = vec![trace(scenario, path, file)?];
+    }
+    if let Some((path, mut file)) = plot {
+        let followed = scenarios.iter().map(|it| launch::follow_head(it, wanted.disk));
+        let (of_plot, heads): (Vec<Trial>, Vec<HeadPath>) =
+            followed.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let picture = heads::picture(scenarios, wanted.disk, &of_plot, &heads).draw();
+        file.write_all(picture.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+        present::note(&format!("wrote {}", path.display()));
+        trials = of_plot;
+    }
+    let both = scenarios.iter().zip(trials);
+    both.map(|(scenario, trial)| launch::combine_trials(scenario, &[trial])).collect()
+}
+
+fn trace(scenario: &Scenario, path: &Path, file: File) -> Result<Trial, LaunchError> {
+    let (trial, summary) = launch::trace_trial(scenario, file)?;
+    let TraceSummary { events, events_left_out } = summary;
+    present::note(&format!("wrote {}: {events} events", path.display()));
+    if events_left_out > 0 {
+        present::note(&format!(
+            "note: {events_left_out} later events were left out; a smaller --size or a larger \
+             --record makes fewer"
+        ));
+    }
+    Ok(trial)
+}
+
+/// The file at `path`, empty and ready to be written.
+fn create(path: &Path) -> Result<File, LaunchError> {
+    File::create(path).map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
+    LaunchError::new(
+        ExitCode::Failed,
+        format!("cannot write {}", path.display()),
+        error.to_string(),
+        "name a file in a folder that is there and that you may write",
+    )
+}
+
+fn too_many(what: &str, cases: usize) -> LaunchError {
+    LaunchError::usage(
+        what,
+        format!("patterns, records and strategies make {cases} cases"),
+        "say one of each, such as --pattern rb --record 8KiB --strategy disk-directed",
+    )
+}

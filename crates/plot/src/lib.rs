@@ -1,0 +1,14 @@
+//! Pictures as SVG. They know numbers and names, and nothing of what is drawn.
+//!
+//! A picture stands for itself: no script, no font and no file is fetched. Sizes and places are in
+//! pixels. Colours are such that people with any kind of colour vision tell them apart.
+
+mod canvas;
+mod charts;
+mod scatter;
+mod ways;
+
+pub use canvas::escape;
+pub use charts::{BarSeries, Bars, LineSeries, Lines};
+pub use scatter::{Scatter, ScatterSeries};
+pub use ways::{Kind, Panel, Stroke, Ways};

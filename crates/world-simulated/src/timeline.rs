@@ -1,0 +1,206 @@
+//! What happens on a machine, told to whoever records it: busy parts of tracks, and what caused
+//! what.
+//!
+//! Nobody listens unless a [`Recorder`] is given to the [`Engine`](crate::Engine). A recorder
+//! changes nothing: it sets no timer and draws no number, so a simulation is the same with it and
+//! without.
+
+use crate::models::disk_model::{Activity, Phase};
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+use units::Instant;
+
+/// Whoever listens to what happens on a machine.
+pub trait Recorder {
+    /// Something took its time on a track. Slices come when their length is known, so not always
+    /// in the order in which they begin; some end in the future.
+    fn slice(&mut self, slice: &Slice<'_>) -> Mark;
+
+    /// What `from` stands for led to what `to` stands for.
+    fn arrow(&mut self, link: Link, from: Mark, to: Mark);
+}
+
+/// A recorder, shared between a machine and whoever wants to know.
+pub type SharedRecorder = Rc<RefCell<dyn Recorder>>;
+
+/// A part of a track.
+#[derive(Clone, Debug)]
+pub struct Slice<'a> {
+    /// Where it happened.
+    pub track: Track,
+    /// When it began.
+    pub from: Instant,
+    /// When it ended, or will.
+    pub until: Instant,
+    /// What it was.
+    pub what: What,
+    /// Its parts, without gaps from `from` to `until`; empty if it has none.
+    pub phases: &'a [Phase],
+}
+
+/// Something that does one thing after another. Only the commands of a disk that takes several at
+/// once overlap.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Track {
+    /// The transfer that is measured.
+    Transfer,
+    /// The processor of a node.
+    Processor(u32),
+    /// The bus whose first disk has this number, counted over the machine.
+    Bus(u32),
+    /// The commands of a disk.
+    Commands(u32),
+    /// What the arm and the medium of a disk do.
+    Mechanism(u32),
+}
+
+/// What took its time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// The transfer, from its first client's start to its last client's end.
+    Transfer,
+    /// A processor sent a message.
+    Send {
+        /// To which node.
+        to: u32,
+        /// Bytes on the network.
+        bytes: u64,
+    },
+    /// A processor took in a message.
+    Receive {
+        /// Bytes on the network.
+        bytes: u64,
+    },
+    /// A processor sent data into the memory of a node.
+    Put {
+        /// Which node.
+        to: u32,
+        /// Pieces of data.
+        pieces: u64,
+        /// Bytes in all of them.
+        bytes: u64,
+    },
+    /// A processor asked for data from the memory of a node.
+    Get {
+        /// Which node.
+        from: u32,
+        /// Pieces of data.
+        pieces: u64,
+        /// Bytes in all of them.
+        bytes: u64,
+    },
+    /// A processor sent the data that a node asked for.
+    GetAnswer {
+        /// Which node.
+        to: u32,
+        /// Bytes of data.
+        bytes: u64,
+    },
+    /// A processor did work of the program.
+    Compute,
+    /// A bus connected to a disk, and carried a command or data.
+    Bus {
+        /// Which disk.
+        disk: u32,
+        /// Bytes of data; none for a command.
+        bytes: Option<u64>,
+    },
+    /// A disk carried out a command.
+    Command {
+        /// Whether it read.
+        reads: bool,
+        /// Which sectors.
+        sectors: Range<u64>,
+        /// Whether it was carried out to its end, or its host lost interest.
+        is_complete: bool,
+    },
+    /// The arm and the medium of a disk.
+    Motion {
+        /// What they did.
+        activity: Activity,
+        /// The sectors that passed, or to which the arm moved.
+        sectors: Range<u64>,
+    },
+}
+
+/// Why an arrow leads from one slice to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// A message that was sent and received.
+    Message,
+    /// A memget, and the other node's part in it.
+    Get,
+    /// A request that was received, and a disk command that it caused.
+    Request,
+    /// A disk command, and the answer that was sent after it.
+    Answer,
+}
+
+/// A slice as its recorder knows it, so that arrows may begin or end there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// The recorder's own number for the track.
+    pub track: u32,
+    /// When the slice began.
+    pub from: Instant,
+    /// When it ended.
+    pub until: Instant,
+}
+
+/// Why a task does what it does. Tasks inherit it from those who start them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Cause {
+    /// The message that was received and led to it.
+    pub(crate) request: Option<Mark>,
+    /// The latest disk command on its way.
+    pub(crate) command: Option<Mark>,
+}
+
+/// The recorder of a simulation, if there is one, and the cause of the task that is running.
+#[derive(Default)]
+pub(crate) struct Timeline {
+    recorder: RefCell<Option<SharedRecorder>>,
+    cause: Cell<Cause>,
+}
+
+impl Timeline {
+    /// Tells `recorder` from now on.
+    pub(crate) fn to(recorder: SharedRecorder) -> Self {
+        Self { recorder: RefCell::new(Some(recorder)), cause: Cell::default() }
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorder.borrow().is_some()
+    }
+
+    /// Tells nobody any more.
+    pub(crate) fn stop(&self) {
+        self.recorder.borrow_mut().take();
+    }
+
+    /// Tells of a slice, which is made only if anybody listens.
+    pub(crate) fn slice<'a>(&self, make: impl FnOnce() -> Slice<'a>) -> Option<Mark> {
+        let recorder = self.recorder.borrow();
+        recorder.as_ref().map(|recorder| recorder.borrow_mut().slice(&make()))
+    }
+
+    /// Tells of an arrow between two slices, if both are known.
+    pub(crate) fn arrow(&self, link: Link, from: Option<Mark>, to: Option<Mark>) {
+        let recorder = self.recorder.borrow();
+        if let (Some(recorder), Some(from), Some(to)) = (recorder.as_ref(), from, to) {
+            recorder.borrow_mut().arrow(link, from, to);
+        }
+    }
+
+    /// Why the running task does what it does.
+    pub(crate) fn cause(&self) -> Cause {
+        self.cause.get()
+    }
+
+    /// From here on the running task does what it does because of this.
+    pub(crate) fn set_cause(&self, cause: Cause) {
+        self.cause.set(cause);
+    }
+}
