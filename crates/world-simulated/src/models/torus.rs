@@ -108,9 +108,8 @@ impl Torus {
             self.free_at_ns[link as usize] = head_ns + Self::NS_PER_BYTE * bytes;
         });
 
-        // The tail follows the head without a gap, and its last byte frees link after link.
-        let arrival = Instant::from_ns(head_ns) + Duration::from_ns(Self::NS_PER_BYTE) * bytes;
-        arrival
+        // The tail follows the head without a gap.
+        Instant::from_ns(head_ns) + Duration::from_ns(Self::NS_PER_BYTE) * bytes
     }
 
     fn place(&self, node: u32) -> (u32, u32) {
