@@ -16,6 +16,7 @@ h1{font-size:1.6em}h2{font-size:1.25em;margin-top:2.5em;border-bottom:1px solid 
 svg{max-width:100%;height:auto;display:block;margin:1em 0}
 table{border-collapse:collapse;margin:1em 0;font-size:.9em}
 th,td{padding:.15em .6em;text-align:right;font-variant-numeric:tabular-nums}
+.words td:not(:first-child):not(:last-child){white-space:nowrap}
 th:first-child,td:first-child,.words td,.words th{text-align:left}
 thead{border-bottom:1px solid #444}tbody tr:nth-child(even){background:#f4f4f4}
 th.group{text-align:left;border-left:1px solid #bbb}td.group{border-left:1px solid #bbb}
@@ -31,8 +32,8 @@ pub(crate) fn report(comparisons: &[Comparison]) -> String {
          <title>Published experiments, simulated</title>\n<style>\n{STYLE}\n</style>\n</head>\n\
          <body>\n<h1>Published experiments, simulated</h1>\n\
          <p>Made by <code>unisono reproduce</code>, version {}. In bar plots a black line marks \
-         what was published. Where a section shows no published values, they were printed as a \
-         picture only.</p>\n",
+         what was published. Where a section shows no published values, none are at hand as \
+         numbers.</p>\n",
         env!("CARGO_PKG_VERSION"),
     );
     if comparisons.len() > 1 {

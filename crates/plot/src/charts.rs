@@ -177,8 +177,9 @@ impl LineSeries {
     /// A point whose form tells lines apart where colours do not, and lies open so that those below
     /// it are seen.
     pub(crate) fn point(&self, out: &mut String, x: f64, y: f64) {
-        // Larger forms lie around smaller ones where lines meet.
-        let r = 3.5 + 1.2 * (self.colour % 4) as f64;
+        // Larger forms lie around smaller ones where lines meet, and hollow around full ones.
+        let hollow = if self.is_broken { 2.0 } else { 0.0 };
+        let r = 3.5 + 1.2 * (self.colour % 4) as f64 + hollow;
         let corners = |corners: &[(f64, f64)]| {
             let at = |(dx, dy): &(f64, f64)| format!("{:.1},{:.1}", x + dx * r, y + dy * r);
             let points = corners.iter().map(at).collect::<Vec<String>>().join(" ");
