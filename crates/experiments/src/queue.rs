@@ -195,9 +195,9 @@ mod tests {
 
     #[test]
     fn shared_cases_run_once() {
-        // Caching, two-phase and disk-directed of Figure 5; Figure 14 has two of these; Figure 15
-        // has caching of it, and in a contiguous layout.
-        assert_eq!(plan(1).cases.len(), 4);
+        // Caching, two-phase, and disk-directed with and without sorting of Figure 5; Figure 14 has
+        // some of these; Figure 15 has caching of it, and in a contiguous layout.
+        assert_eq!(plan(1).cases.len(), 5);
     }
 
     #[test]

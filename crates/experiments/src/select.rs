@@ -79,10 +79,13 @@ pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, Launch
 }
 
 /// The known name that shares the largest part of its pairs of letters, so that a part of a name
-/// finds it as well as a misspelling; `all` if none shares any.
+/// finds it as well as a misspelling; among equals the one that takes the fewest corrections.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> &'a str {
     let likeness = |known: &&&str| strsim::sorensen_dice(name, known);
-    let by_likeness = |a: &&&str, b: &&&str| likeness(a).total_cmp(&likeness(b));
+    let corrections = |known: &&&str| strsim::osa_distance(name, known);
+    let by_likeness = |a: &&&str, b: &&&str| {
+        likeness(a).total_cmp(&likeness(b)).then_with(|| corrections(b).cmp(&corrections(a)))
+    };
     known.iter().max_by(by_likeness).copied().unwrap_or(ALL)
 }
 
