@@ -233,7 +233,7 @@ fn a_simulation_is_the_same_for_the_same_seed() {
 fn a_simulation_that_makes_no_sense_is_refused() {
     // Proves: each mistake ends with code 2 and names what is wrong and what there is instead.
     let mistakes: [(&str, &[&str]); 14] = [
-        ("--machine cray", &["\"cray\"", "tr94, ideal-disks"]),
+        ("--machine cray", &["\"cray\"", "tr94, tocs97, ideal-disks"]),
         ("--layout heap", &["\"heap\"", "contiguous, random-blocks, random-tracks"]),
         ("--payload real", &["\"real\"", "phantom, traced"]),
         ("--strategy magic", &["\"magic\"", "caching, two-phase and disk-directed"]),

@@ -43,10 +43,10 @@ fn what_cannot_be_shown_is_refused() {
         assert!(!file.exists());
     };
     let one = ["--strategy", "caching"];
-    refused("--timeline", &["--strategy", "all"], &["one case", "3 cases", "--strategy"]);
-    refused("--timeline", &[&one[..], &["--trials", "2"]].concat(), &["one trial", "--trials"]);
+    refused("--timeline", &["--strategy", "all"], &["one case", "3 cases"]);
+    refused("--timeline", &[&one[..], &["--trials", "2"]].concat(), &["one trial"]);
     refused("--plot", &["--record", "8,8KiB"], &["one case", "6 cases"]);
-    refused("--plot", &["--plot-disk", "2"], &["disk 2", "2 disks", "--plot-disk"]);
+    refused("--plot", &["--plot-disk", "2"], &["disk 2", "2 disks"]);
     let mut nowhere = sim(&one);
     nowhere.arg("--timeline").arg(place.path("no/such/folder/trace.json"));
     run(nowhere).refused(FAILED, &["cannot write", "trace.json"]);
