@@ -269,10 +269,13 @@ fn an_address_that_nobody_can_call_is_refused() {
     // Proves: a node's address is one that others can call; 0.0.0.0 and [::] stand for all.
     let place = Place::new();
     run(async {
-        for listen in ["tcp:0.0.0.0:0", "tcp:[::]:0"] {
+        for (index, listen) in ["tcp:0.0.0.0:0", "tcp:[::]:0"].into_iter().enumerate() {
             let listen = Some(Address(listen.to_owned()));
-            let refused = RealWorld::open(NodeConfig { listen, ..place.config(Kind::Tcp, 0) });
-            assert!(matches!(refused.err(), Some(OpenError::Listen { .. })));
+            // A directory of its own for each: the disks of a refused node may take a moment to
+            // end.
+            let refused = RealWorld::open(NodeConfig { listen, ..place.config(Kind::Tcp, index) });
+            let refused = refused.err();
+            assert!(matches!(refused, Some(OpenError::Listen { .. })), "{refused:?}");
         }
     });
 }
