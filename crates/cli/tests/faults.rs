@@ -6,7 +6,7 @@ mod support;
 use rustix::process::Signal;
 use support::{
     COLLECTIVE, ENDLESS, INTERRUPTED, NO_SERVER, Place, Running, children_of, gone, group,
-    processes_naming, signal, unisono, until, until_moving,
+    others_learn_of_client_2, processes_naming, signal, unisono, until, until_moving,
 };
 
 /// The words of a bench of a running instance that never ends by itself.
@@ -34,18 +34,8 @@ fn clients_learn_which_of_them_was_killed() {
     // others fail with its number and the code 5, and the servers hold nothing any more.
     let place = Place::with_servers(2);
     for (number, case) in ENDLESS.iter().enumerate() {
-        let mut clients = group(&place, 4);
-        let file = format!("killed-{number}");
-        clients.iter_mut().for_each(|client| client.order(case, &file));
-        until_moving(&place, 2 * case.file_bytes);
-        clients[2].kill();
-        for rank in [0, 1, 3] {
-            let refusal = clients[rank].answer().expect_err("the collective cannot be completed");
-            assert_eq!(refusal.code, i64::from(COLLECTIVE), "{case:?}: {refusal:?}");
-            assert!(refusal.cause.contains("client 2 left"), "{case:?}: {refusal:?}");
-        }
-        drop(clients);
-        place.assert_nothing_held();
+        let clients = group(&place, 4);
+        others_learn_of_client_2(&place, clients, case, &format!("killed-{number}"));
     }
     assert_eq!(place.files(), [""; 0], "client 0 removes the file of a failed case");
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use support::{
     COLLECTIVE, Case, DONE, ENDLESS, Home, NO_SERVER, Place, Running, USAGE, bytes, children_of,
-    gone, group_of, processes_naming, run, signal, unisono, until_moving,
+    gone, group_of, others_learn_of_client_2, processes_naming, run, signal, unisono, until_moving,
 };
 
 /// Where the servers are, and two hosts for clients.
@@ -183,18 +183,8 @@ fn clients_on_two_hosts_learn_which_of_them_was_killed() {
     let home = |host| Home { instance: &copied, host: Some(host) };
     for (number, case) in ENDLESS.iter().enumerate() {
         let homes = [HOSTS[0], HOSTS[1], HOSTS[1], SERVERS].map(home);
-        let mut clients = group_of(&homes);
-        let file = format!("killed-{number}");
-        clients.iter_mut().for_each(|client| client.order(case, &file));
-        until_moving(&place, 2 * case.file_bytes);
-        clients[2].kill();
-        for rank in [0, 1, 3] {
-            let refusal = clients[rank].answer().expect_err("the collective cannot be completed");
-            assert_eq!(refusal.code, i64::from(COLLECTIVE), "{case:?}: {refusal:?}");
-            assert!(refusal.cause.contains("client 2 left"), "{case:?}: {refusal:?}");
-        }
-        drop(clients);
-        place.assert_nothing_held();
+        let clients = group_of(&homes);
+        others_learn_of_client_2(&place, clients, case, &format!("killed-{number}"));
     }
     assert_eq!(place.files(), [""; 0], "client 0 removes the file of a failed case");
 }

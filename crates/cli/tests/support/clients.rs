@@ -1,6 +1,6 @@
 //! Client processes of a bench, given their orders by a test, so that it knows which is which.
 
-use super::{PATIENCE, Place, signal, unisono};
+use super::{COLLECTIVE, PATIENCE, Place, signal, unisono, until_moving};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -64,6 +64,27 @@ pub(crate) struct BenchClient {
     pub(crate) address: String,
     input: ChildStdin,
     answers: Receiver<String>,
+}
+
+/// Proves of a group of four in the midst of a transfer: when client 2 is killed, the others fail
+/// with its number and the code of a failed collective, and the servers hold nothing any more.
+#[track_caller]
+pub(crate) fn others_learn_of_client_2(
+    place: &Place,
+    mut clients: Vec<BenchClient>,
+    case: &Case,
+    file: &str,
+) {
+    clients.iter_mut().for_each(|client| client.order(case, file));
+    until_moving(place, 2 * case.file_bytes);
+    clients[2].kill();
+    for rank in [0, 1, 3] {
+        let refusal = clients[rank].answer().expect_err("the collective cannot be completed");
+        assert_eq!(refusal.code, i64::from(COLLECTIVE), "{case:?}: {refusal:?}");
+        assert!(refusal.cause.contains("client 2 left"), "{case:?}: {refusal:?}");
+    }
+    drop(clients);
+    place.assert_nothing_held();
 }
 
 /// Starts `clients` clients of an instance that work as one group, by rank.

@@ -1,6 +1,7 @@
 //! One trial of a scenario, and the row that all trials of it make.
 
 use super::availability::Availability;
+use super::machines;
 use super::run::run_trial;
 use crate::error::{ExitCode, LaunchError};
 use crate::row::{Row, mib_s};
@@ -106,7 +107,7 @@ pub fn combine_trials(scenario: &Scenario, trials: &[Trial]) -> Result<Row, Laun
         block_bytes: scenario.block_bytes,
         machine: scenario.machine.to_string(),
         layout: scenario.layout.to_string(),
-        sync: scenario.sync,
+        sync: scenario.sync || machines::waits_for_medium(scenario),
         verified: trials.iter().all(|trial| trial.verified),
         availability: Availability::mean(trials.iter().filter_map(|trial| trial.availability)),
         events: Some(trials.iter().map(|trial| trial.events).sum()),
@@ -128,11 +129,25 @@ fn misplaced(scenario: &Scenario, seed: u64) -> LaunchError {
         ExitCode::DataCheck,
         format!("{} put bytes in wrong places", scenario.strategy),
         format!("pattern {}, seed {seed}: the traces differ", scenario.pattern),
-        format!(
-            "this is a defect of unisono; repeat it with: unisono sim --strategy {} --pattern {} \
-             --record {} --size {} --seed {seed} --trials 1 --payload traced",
-            scenario.strategy, scenario.pattern, scenario.record_bytes, scenario.file_bytes
-        ),
+        format!("this is a defect of unisono; repeat it with: {}", again(scenario, seed)),
+    )
+}
+
+/// The command that runs one trial again, and checks it.
+fn again(scenario: &Scenario, seed: u64) -> String {
+    let Scenario { machine, layout, order, strategy, pattern, .. } = scenario;
+    let sync = if scenario.sync { " --sync" } else { "" };
+    format!(
+        "unisono sim --machine {machine} --disk {} --layout {layout} --order {order} --strategy \
+         {strategy} --pattern {pattern} --record {} --size {} --block {} --clients {} --servers {} \
+         --disks {}{sync} --seed {seed} --trials 1 --payload traced",
+        scenario.disk(),
+        scenario.record_bytes,
+        scenario.file_bytes,
+        scenario.block_bytes,
+        scenario.clients,
+        scenario.servers,
+        scenario.disks_per_server,
     )
 }
 
