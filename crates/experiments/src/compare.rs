@@ -44,8 +44,6 @@ pub struct Comparison {
     pub note: &'static str,
     /// The methods, in the order shown.
     pub methods: Vec<Method>,
-    /// Methods that this version cannot simulate.
-    pub not_simulated: Vec<Method>,
     /// The methods whose ratio is in each row: the first over the second.
     pub ratio: Option<(Method, Method)>,
     /// The rows.
@@ -174,7 +172,6 @@ impl Comparison {
         let rows: Vec<RowResult> =
             experiment.points.iter().map(row).collect::<Result<_, LaunchError>>()?;
         let methods = experiment.methods.iter().copied();
-        let missing = |method: &Method| rows.iter().all(|row| row.sample(*method).is_none());
         Ok(Self {
             name: experiment.name,
             title: experiment.title,
@@ -186,7 +183,6 @@ impl Comparison {
             trials: done.count,
             first_seed: FIRST_SEED,
             note: experiment.note,
-            not_simulated: methods.clone().filter(missing).collect(),
             ratio: experiment.ratio,
             available: methods
                 .clone()
@@ -218,9 +214,8 @@ impl RowResult {
         let mut clients = 0;
         for &method in &experiment.methods {
             let scenario = scenario(experiment, point, method, done.count)?;
-            clients = scenario.as_ref().map_or(clients, |scenario| scenario.clients);
-            let trials = scenario.as_ref().map_or(&[][..], |scenario| done.of(scenario));
-            let simulated = Simulated::of(trials, experiment.ra);
+            clients = scenario.clients;
+            let simulated = Simulated::of(done.of(&scenario), experiment.ra);
             let published_available_percent = published.available(point, method);
             let published = published.value(point, method);
             let error_percent = published
@@ -413,7 +408,6 @@ pub(crate) mod tests {
             trials: 1,
             first_seed: FIRST_SEED,
             note: "",
-            not_simulated: Vec::new(),
             ratio: Some((Method::DiskDirected, Method::Caching)),
             columns: methods.iter().filter_map(|it| ColumnSummary::of(*it, &rows)).collect(),
             available: Vec::new(),

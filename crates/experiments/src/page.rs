@@ -33,7 +33,7 @@ fn scatter(comparison: &Comparison) -> String {
         Some((row.label(), left(row.availability(method)?), row.simulated(method)?))
     };
     let mut series = Vec::new();
-    for method in methods(comparison) {
+    for method in comparison.methods.iter().copied() {
         for (prefix, direction) in [("r", "reading"), ("w", "writing")] {
             let rows = comparison.rows.iter().filter(|row| row.pattern.starts_with(prefix));
             series.push(ScatterSeries {
@@ -49,10 +49,9 @@ fn scatter(comparison: &Comparison) -> String {
         let name = format!("{} {method}, published", row.label());
         Some((name, cell.published_available_percent?, cell.published?))
     };
-    let published = comparison
-        .rows
-        .iter()
-        .flat_map(|row| methods(comparison).filter_map(move |method| published(row, method)));
+    let published = comparison.rows.iter().flat_map(|row| {
+        comparison.methods.iter().copied().filter_map(move |method| published(row, method))
+    });
     let points: Vec<_> = published.collect();
     if !points.is_empty() {
         let name = "published".to_owned();
@@ -66,12 +65,6 @@ fn scatter(comparison: &Comparison) -> String {
     };
     let title = format!("{}: {}", comparison.name, comparison.title);
     Scatter { title, x_name, y_name: THROUGHPUT, series }.draw()
-}
-
-/// Methods of which something was simulated.
-fn methods(comparison: &Comparison) -> impl Iterator<Item = Method> + '_ {
-    let simulated = |method: &Method| !comparison.not_simulated.contains(method);
-    comparison.methods.iter().copied().filter(simulated)
 }
 
 /// A plot for each layout, size of records and direction. What does not depend on the size of
@@ -133,7 +126,7 @@ fn one_bars(comparison: &Comparison, rows: &[&RowResult], title: String) -> Stri
         x_name: "pattern",
         y_name: THROUGHPUT,
         groups: rows.iter().map(group).collect(),
-        series: methods(comparison).map(series).collect(),
+        series: comparison.methods.iter().copied().map(series).collect(),
     };
     plot.draw()
 }
@@ -145,7 +138,7 @@ fn lines(comparison: &Comparison) -> String {
     let baseline = comparison.methods.first().copied();
     let mut series = Vec::new();
     for (colour, pattern) in patterns.into_iter().enumerate() {
-        for method in methods(comparison) {
+        for method in comparison.methods.iter().copied() {
             let of_pattern = comparison.rows.iter().filter(|row| row.pattern == pattern);
             series.push(LineSeries {
                 name: format!("{pattern} {method}"),
@@ -171,7 +164,7 @@ fn record_sizes(comparison: &Comparison) -> String {
     layouts.dedup();
     let mut series = Vec::new();
     for (colour, layout) in layouts.into_iter().enumerate() {
-        for method in methods(comparison) {
+        for method in comparison.methods.iter().copied() {
             let of_layout = comparison.rows.iter().filter(|row| row.layout == layout);
             series.push(LineSeries {
                 name: format!("{method}, {layout}"),

@@ -49,10 +49,9 @@ impl Plan {
         for experiment in experiments {
             for point in &experiment.points {
                 for &method in &experiment.methods {
-                    if let Some(scenario) = scenario(experiment, point, method, trials)? {
-                        scenario.check()?;
-                        cases.insert(key(&scenario), scenario);
-                    }
+                    let scenario = scenario(experiment, point, method, trials)?;
+                    scenario.check()?;
+                    cases.insert(key(&scenario), scenario);
                 }
             }
         }

@@ -23,7 +23,7 @@ impl Paper {
     }
 }
 
-/// What is simulated for a point and a method; `None` if this version cannot.
+/// What is simulated for a point and a method.
 ///
 /// # Errors
 /// When the pattern has no such name.
@@ -32,7 +32,7 @@ pub(crate) fn scenario(
     point: &Point,
     method: Method,
     trials: u32,
-) -> Result<Option<Scenario>, LaunchError> {
+) -> Result<Scenario, LaunchError> {
     let (strategy, order) = match method {
         Method::Caching => (Strategy::Caching, OrderName::Sorted),
         Method::TwoPhase => (Strategy::TwoPhase, OrderName::Sorted),
@@ -73,5 +73,5 @@ pub(crate) fn scenario(
         (Axis::FileMib, Some(mib)) => scenario.file_bytes = u64::from(mib) << 20,
         _ => {}
     }
-    Ok(Some(scenario))
+    Ok(scenario)
 }

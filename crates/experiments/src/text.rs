@@ -50,9 +50,6 @@ pub(crate) fn head(comparison: &Comparison) -> Vec<String> {
     if !comparison.note.is_empty() {
         lines.push(comparison.note.to_owned());
     }
-    for method in &comparison.not_simulated {
-        lines.push(format!("{method}: this version cannot simulate it."));
-    }
     lines
 }
 
@@ -284,7 +281,7 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
         let layout = Column::new("layout", 15, Kind::Layout);
         columns.push(layout);
     }
-    for &method in comparison.methods.iter().filter(|it| !comparison.not_simulated.contains(it)) {
+    for &method in &comparison.methods {
         let first = columns.len();
         let is_published = comparison.is_published(method);
         if is_published {
