@@ -19,6 +19,9 @@ pub(crate) struct Signal {
 impl Signal {
     /// Waits until `condition` gives a value; asks now and after each [`Signal::notify`].
     pub(crate) async fn until<T>(&self, mut condition: impl FnMut() -> Option<T>) -> T {
+        if let Some(value) = condition() {
+            return value;
+        }
         let place = Place { signal: self, number: self.next.get() };
         self.next.set(place.number + 1);
         poll_fn(|context| {

@@ -321,7 +321,7 @@ fn hostile_collectives_are_refused() {
                     };
                     let request = Message::Request {
                         id: RequestId(5),
-                        request: Request::Collective(request),
+                        request: Request::Collective(Box::new(request)),
                     };
                     raw.tell(&request).await;
                     // A collective that began is told to its participant first.

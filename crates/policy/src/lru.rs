@@ -30,6 +30,9 @@ impl<K: Ord + Copy> Lru<K> {
         let Some(stamp) = self.stamps.get_mut(&key) else {
             return false;
         };
+        if *stamp + 1 == self.next_stamp {
+            return true;
+        }
         self.keys.remove(stamp);
         *stamp = self.next_stamp;
         self.keys.insert(self.next_stamp, key);

@@ -24,24 +24,32 @@ impl RangeSet {
         if range.is_empty() {
             return 0;
         }
-        let (mut start, mut end, mut known) = (range.start, range.end, 0);
-        // Those that overlap or touch `range` become one with it.
-        while let Some((&other, &other_end)) = self.ranges.range(..=end).next_back() {
-            if other_end < start {
-                break;
-            }
+        let (mut end, mut known) = (range.end, 0);
+        // Those that begin in `range`, or where it ends, become one with it.
+        while let Some((&other, &other_end)) = self.ranges.range(..=range.end).next_back()
+            && other > range.start
+        {
             self.ranges.remove(&other);
             known += other_end - other;
-            start = start.min(other);
             end = end.max(other_end);
         }
-        self.ranges.insert(start, end);
-        end - start - known
+        // So does one that ends in it, or where it begins: most often one is continued.
+        let before = self.ranges.range_mut(..=range.start).next_back();
+        if let Some((_, before_end)) = before
+            && *before_end >= range.start
+        {
+            let added = end.saturating_sub(*before_end);
+            *before_end += added;
+            return added - known;
+        }
+        self.ranges.insert(range.start, end);
+        end - range.start - known
     }
 
     /// True when every byte of `range` is in the set.
     pub fn contains(&self, range: ByteRange) -> bool {
-        range.is_empty() || self.from(range.start).next().is_some_and(|r| r.contains(range))
+        let around = || self.ranges.range(..=range.start).next_back();
+        range.is_empty() || around().is_some_and(|(_, &end)| range.end <= end)
     }
 
     /// The bytes of `range` that are not in the set, ascending, as few ranges.

@@ -25,10 +25,17 @@ pub enum DecodeError {
     },
 }
 
+/// Enough for the messages of which there are many: requests for bytes of a block, and answers.
+const SMALL_BYTES: usize = 64;
+
 /// The bytes of `message`: a [`crate::Message`], or a record that is kept.
-pub fn encode<T: Serialize, B: Extend<u8> + Default>(message: &T) -> B {
-    let encoded = postcard::to_extend(message, B::default());
-    encoded.expect("a message must encode: its types have no fallible serialisation")
+pub fn encode<T: Serialize, B: for<'a> From<&'a [u8]>>(message: &T) -> B {
+    let mut small = [0; SMALL_BYTES];
+    if let Ok(encoded) = postcard::to_slice(message, &mut small) {
+        return B::from(encoded);
+    }
+    let encoded = postcard::to_allocvec(message);
+    B::from(&encoded.expect("a message must encode: its types have no fallible serialisation"))
 }
 
 /// The message that `bytes` are, all of them.

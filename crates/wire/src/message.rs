@@ -81,8 +81,8 @@ pub enum Request {
     Write(WriteRequest),
     /// Caching: waits for write-behind and prefetches.
     Flush(FlushRequest),
-    /// Disk-directed: the one request of a collective.
-    Collective(CollectiveRequest),
+    /// Disk-directed: the one request of a collective. It is large, and all others move often.
+    Collective(Box<CollectiveRequest>),
     /// What this server is and does.
     Status,
     /// Finish what is under way, write everything back, and end.

@@ -1,15 +1,14 @@
-//! The event engine: a heap of timed actions, and an executor for tasks.
+//! The event engine: a queue of timed actions, and an executor for tasks.
 //!
 //! Invariants: time never runs backwards; actions at equal instants happen in the order in which
 //! they were asked for (a sequence number decides); tasks that are ready run in the order in which
 //! they were woken, before time moves on. Nothing here depends on the host, so two runs of one
 //! program give the same [`Engine::digest`].
 
+use crate::queue::EventQueue;
 use crate::timeline::{Cause, SharedRecorder, Slice, Timeline};
 use crate::waker::{self, TaskKey};
 use std::cell::{Cell, RefCell};
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -22,10 +21,9 @@ pub struct Engine(Rc<Inner>);
 
 struct Inner {
     now: Cell<Instant>,
-    sequence: Cell<u64>,
     events: Cell<u64>,
     digest: Cell<u64>,
-    timers: RefCell<BinaryHeap<Timer>>,
+    timers: RefCell<EventQueue<Action>>,
     tasks: RefCell<Vec<Slot>>,
     free: RefCell<Vec<u32>>,
     timeline: Timeline,
@@ -41,12 +39,6 @@ enum Action {
 pub trait Expire {
     /// The time that was asked for has come; `token` is what the asker gave.
     fn expire(&self, token: u64);
-}
-
-struct Timer {
-    at: Instant,
-    sequence: u64,
-    action: Action,
 }
 
 type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
@@ -86,7 +78,6 @@ impl Engine {
     fn with(timeline: Timeline) -> Self {
         Self(Rc::new(Inner {
             now: Cell::new(Instant::START),
-            sequence: Cell::new(0),
             events: Cell::new(0),
             digest: Cell::new(0x9e37_79b9_7f4a_7c15),
             timers: RefCell::default(),
@@ -189,11 +180,11 @@ impl Engine {
 
     fn expire_next(&self) -> bool {
         let next = self.0.timers.borrow_mut().pop();
-        let Some(timer) = next else { return false };
-        self.0.now.set(timer.at);
+        let Some((key, action)) = next else { return false };
+        self.0.now.set(key.at);
         self.0.events.set(self.0.events.get() + 1);
-        self.audit(timer.at.as_ns() ^ timer.sequence.rotate_left(40));
-        match timer.action {
+        self.audit(key.at.as_ns() ^ key.sequence.rotate_left(40));
+        match action {
             Action::Wake(waker) => waker.wake(),
             Action::Call(target, token) => target.expire(token),
         }
@@ -201,10 +192,7 @@ impl Engine {
     }
 
     fn push(&self, at: Instant, action: Action) {
-        let sequence = self.0.sequence.get();
-        self.0.sequence.set(sequence + 1);
-        let at = at.max(self.now());
-        self.0.timers.borrow_mut().push(Timer { at, sequence, action });
+        self.0.timers.borrow_mut().push(at, action);
     }
 
     fn insert(&self, node: u32, task: BoxedTask) -> TaskKey {
@@ -340,27 +328,6 @@ impl Future for Sleep {
 pub struct Deadlock {
     /// When the last event happened.
     pub at: Instant,
-}
-
-impl PartialEq for Timer {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Timer {}
-
-impl PartialOrd for Timer {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timer {
-    /// The earliest timer is the greatest, because `BinaryHeap` gives the greatest first.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.sequence).cmp(&(self.at, self.sequence))
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod engine;
 mod machine;
 mod mechanism;
 pub mod models;
+mod queue;
 mod timeline;
 mod waker;
 mod world;

@@ -12,7 +12,7 @@ use units::{PeerId, RegionId};
 pub const HEADER_BYTES_MAX: usize = 4 << 20;
 
 /// The encoded form of one message of the file system; always real bytes.
-pub type Header = SmallVec<[u8; 96]>;
+pub type Header = SmallVec<[u8; 32]>;
 
 /// Where a node can be reached. What it means is the world's business: `node:3`,
 /// `unix:/run/x/server-0.sock`, `tcp:127.0.0.1:7001`.

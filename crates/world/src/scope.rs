@@ -4,8 +4,9 @@
 //! before anyone is told; a cancelled task runs no further line.
 
 use crate::Tasks;
+use futures_util::FutureExt;
+use slab::Slab;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -19,37 +20,44 @@ pub struct Scope<W: Tasks, E: 'static> {
 }
 
 struct State<T, E> {
-    next: u64,
-    tasks: BTreeMap<u64, T>,
+    started: u64,
+    tasks: Slab<Started<T>>,
     failure: Option<E>,
     closed: bool,
     waiting: Option<Waker>,
+}
+
+/// A task, and as how many-th of its scope it started: places among the tasks are used again.
+struct Started<T> {
+    number: u64,
+    task: T,
 }
 
 impl<W: Tasks, E: 'static> Scope<W, E> {
     /// An empty scope on the node of `world`.
     pub fn new(world: W) -> Self {
         let state =
-            State { next: 0, tasks: BTreeMap::new(), failure: None, closed: false, waiting: None };
+            State { started: 0, tasks: Slab::new(), failure: None, closed: false, waiting: None };
         Self { world, state: Rc::new(RefCell::new(state)) }
     }
 
     /// Starts a task in the scope. After a failure nothing starts any more.
     pub fn spawn(&self, future: impl Future<Output = Result<(), E>> + 'static) {
-        let id = {
+        let (place, number) = {
             let mut state = self.state.borrow_mut();
             if state.closed {
                 return;
             }
-            state.next += 1;
-            state.next
+            state.started += 1;
+            (state.tasks.vacant_key(), state.started)
         };
         let shared = Rc::clone(&self.state);
-        let task = self.world.spawn(async move {
-            let outcome = future.await;
-            end_task(&shared, id, outcome);
-        });
-        self.state.borrow_mut().tasks.insert(id, task);
+        // Not a block that awaits the future: that would hold it twice, as what it captures and as
+        // what it awaits, and a task is moved when it starts.
+        let end = move |outcome| end_task(&shared, (place, number), outcome);
+        let task = self.world.spawn(future.map(end));
+        let inserted = self.state.borrow_mut().tasks.insert(Started { number, task });
+        debug_assert!(inserted == place, "a task must not run before its spawn returns");
     }
 
     /// Number of tasks that have not ended.
@@ -89,17 +97,23 @@ impl<W: Tasks, E> Drop for Scope<W, E> {
     }
 }
 
-fn end_task<T, E>(state: &RefCell<State<T, E>>, id: u64, outcome: Result<(), E>) {
+fn end_task<T, E>(
+    state: &RefCell<State<T, E>>,
+    (place, number): (usize, u64),
+    outcome: Result<(), E>,
+) {
     let ended = match outcome {
         Ok(()) => {
-            let own = state.borrow_mut().tasks.remove(&id);
-            own.into_iter().collect()
+            let tasks = &mut state.borrow_mut().tasks;
+            let is_own = tasks.get(place).is_some_and(|started| started.number == number);
+            is_own.then(|| tasks.remove(place).task).into_iter().collect()
         }
         Err(error) => {
             let mut state = state.borrow_mut();
             state.closed = true;
             state.failure.get_or_insert(error);
-            std::mem::take(&mut state.tasks).into_values().collect::<Vec<_>>()
+            let tasks = std::mem::take(&mut state.tasks);
+            tasks.into_iter().map(|(_, started)| started.task).collect::<Vec<_>>()
         }
     };
     // Outside the borrow: dropping a sibling runs its destructors, which may use the scope.

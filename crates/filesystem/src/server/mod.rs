@@ -18,6 +18,7 @@ use crate::server::catalogue::Catalogue;
 use crate::server::files::Files;
 use crate::server::session::Session;
 use crate::signal::Signal;
+use futures_util::FutureExt;
 use futures_util::future::select;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -177,11 +178,7 @@ impl<W: World> Server<W> {
             return false;
         }
         self.counters.requests.set(self.counters.requests.get() + 1);
-        let server = Rc::clone(self);
-        session.scope.spawn(async move {
-            server.answer(from, id, request, body).await;
-            Ok(())
-        });
+        session.scope.spawn(Rc::clone(self).answer(from, id, request, body).map(Ok));
         true
     }
 

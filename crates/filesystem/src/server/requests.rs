@@ -99,7 +99,9 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
             Request::Flush(request) => caching::server::flush(self, request).await,
-            Request::Collective(request) => disk_directed::server::serve(self, from, request).await,
+            Request::Collective(request) => {
+                disk_directed::server::serve(self, from, *request).await
+            }
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record),
             Request::Drop { file } => self.drop_file(file).await,

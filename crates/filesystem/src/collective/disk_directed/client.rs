@@ -37,7 +37,7 @@ async fn direct<W: World>(
 ) -> Result<(), Fault> {
     let members = group.keys().zip(&memory.regions);
     let participants = members.map(|(key, &region)| Participant { key, region }).collect();
-    let request = Request::Collective(CollectiveRequest {
+    let request = Request::Collective(Box::new(CollectiveRequest {
         collective,
         direction: transfer.direction,
         file: transfer.file.file,
@@ -45,7 +45,7 @@ async fn direct<W: World>(
         participants,
         order: transfer.order,
         sync: transfer.sync,
-    });
+    }));
     call_to_the_end(group, &request, collective).await
 }
 
