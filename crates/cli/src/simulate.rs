@@ -4,7 +4,7 @@ use crate::arguments::{Demerit, Sim, SimCommand};
 use crate::look;
 use crate::present;
 use crate::words;
-use launch::{DemeritPlan, DiskName, LaunchError, Report, Scenario};
+use launch::{DemeritPlan, DiskName, LaunchError, Machine, Report, Scenario};
 
 /// Trials of a case that nobody looks at.
 const TRIALS: u32 = 5;
@@ -31,15 +31,17 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
 fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
     let cases = &arguments.cases;
     let patterns = words::patterns(&cases.pattern, cases.distribution.as_deref(), cases.write)?;
-    let disk: Option<DiskName> = arguments.disk.as_deref().map(str::parse).transpose()?;
+    let mut machine = Machine::of(word(&arguments.machine)?);
+    if let Some(disk) = &arguments.disk {
+        machine.disk = disk.parse()?;
+    }
     let is_looked_at = look::Wanted::of(arguments).is_some();
     let mut scenarios = Vec::new();
     for pattern in &patterns {
         for &record_bytes in &cases.record {
             for strategy in words::strategies(&cases.strategy) {
                 scenarios.push(Scenario {
-                    machine: word(&arguments.machine)?,
-                    disk: disk.clone(),
+                    machine: machine.clone(),
                     layout: word(&arguments.layout)?,
                     order: word(&arguments.order)?,
                     pattern: word(pattern)?,
@@ -55,7 +57,6 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
                     sync: arguments.sync,
                     payload: word(&arguments.payload)?,
                     availability: arguments.availability,
-                    costs: None,
                 });
             }
         }
