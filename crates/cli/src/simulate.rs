@@ -1,17 +1,18 @@
-//! `sim`: simulates transfers, and says how good a disk model is.
+//! `sim`: simulates transfers.
 
-use crate::arguments::{Demerit, Sim, SimCommand};
+use crate::arguments::{Sim, SimCommand};
+use crate::demerit;
 use crate::look;
 use crate::present;
 use crate::words;
-use launch::{DemeritPlan, DiskName, LaunchError, Machine, Report, Scenario};
+use launch::{LaunchError, Machine, Report, Scenario};
 
 /// Trials of a case that nobody looks at.
 const TRIALS: u32 = 5;
 
 pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
-        return run_demerit(demerit);
+        return demerit::run(demerit);
     }
     let scenarios = scenarios(arguments)?;
     let results = match look::Wanted::of(arguments) {
@@ -62,29 +63,6 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
         }
     }
     Ok(scenarios)
-}
-
-fn run_demerit(arguments: &Demerit) -> Result<(), LaunchError> {
-    let disk: DiskName = arguments.disk.parse()?;
-    let Demerit { trace, cscan, unit, .. } = arguments;
-    let found = launch::demerit(&DemeritPlan { trace, disk: &disk, cscan: *cscan, unit: *unit })?;
-    if let Some(path) = &arguments.plot {
-        found.save_svg(path)?;
-    }
-    if arguments.json {
-        return present::json(&found);
-    }
-    present::line(&format!("requests       {:>12}", found.requests))?;
-    present::line(&format!("mean measured  {:>12.3} ms", found.measured_mean_ms))?;
-    present::line(&format!("mean modelled  {:>12.3} ms", found.modelled_mean_ms))?;
-    present::line(&format!("demerit        {:>12.3} ms", found.demerit_ms))?;
-    present::line(&format!("               {:>12.2} % of the mean", found.demerit_percent))?;
-    present::line("")?;
-    present::line(&format!("{:>8} {:>12} {:>12}", "percent", "measured ms", "modelled ms"))?;
-    found.percentiles.iter().try_for_each(|point| {
-        let times = format!("{:>12.3} {:>12.3}", point.measured_ms, point.modelled_ms);
-        present::line(&format!("{:>8} {times}", point.percent))
-    })
 }
 
 /// A word that names something, or why it does not.
