@@ -89,7 +89,7 @@ fn create(path: &Path) -> Result<File, LaunchError> {
     File::create(path).map_err(|error| cannot_write(path, &error))
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
+pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
     LaunchError::new(
         ExitCode::Failed,
         format!("cannot write {}", path.display()),

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bench;
+mod demerit;
 mod demo;
 mod files;
 mod heads;

@@ -1,17 +1,18 @@
-//! `sim`: simulates transfers, and says how good a disk model is.
+//! `sim`: simulates transfers.
 
-use crate::arguments::{Demerit, Sim, SimCommand};
+use crate::arguments::{Sim, SimCommand};
+use crate::demerit;
 use crate::look;
 use crate::present;
 use crate::words;
-use launch::{DemeritPlan, DiskName, LaunchError, Report, Scenario};
+use launch::{LaunchError, Machine, Report, Scenario};
 
 /// Trials of a case that nobody looks at.
 const TRIALS: u32 = 5;
 
 pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
-        return run_demerit(demerit);
+        return demerit::run(demerit);
     }
     let scenarios = scenarios(arguments)?;
     let results = match look::Wanted::of(arguments) {
@@ -31,15 +32,17 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
 fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
     let cases = &arguments.cases;
     let patterns = words::patterns(&cases.pattern, cases.distribution.as_deref(), cases.write)?;
-    let disk: Option<DiskName> = arguments.disk.as_deref().map(str::parse).transpose()?;
+    let mut machine = Machine::of(word(&arguments.machine)?);
+    if let Some(disk) = &arguments.disk {
+        machine.disk = disk.parse()?;
+    }
     let is_looked_at = look::Wanted::of(arguments).is_some();
     let mut scenarios = Vec::new();
     for pattern in &patterns {
         for &record_bytes in &cases.record {
             for strategy in words::strategies(&cases.strategy) {
                 scenarios.push(Scenario {
-                    machine: word(&arguments.machine)?,
-                    disk: disk.clone(),
+                    machine: machine.clone(),
                     layout: word(&arguments.layout)?,
                     order: word(&arguments.order)?,
                     pattern: word(pattern)?,
@@ -55,35 +58,11 @@ fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
                     sync: arguments.sync,
                     payload: word(&arguments.payload)?,
                     availability: arguments.availability,
-                    costs: None,
                 });
             }
         }
     }
     Ok(scenarios)
-}
-
-fn run_demerit(arguments: &Demerit) -> Result<(), LaunchError> {
-    let disk: DiskName = arguments.disk.parse()?;
-    let Demerit { trace, cscan, unit, .. } = arguments;
-    let found = launch::demerit(&DemeritPlan { trace, disk: &disk, cscan: *cscan, unit: *unit })?;
-    if let Some(path) = &arguments.plot {
-        found.save_svg(path)?;
-    }
-    if arguments.json {
-        return present::json(&found);
-    }
-    present::line(&format!("requests       {:>12}", found.requests))?;
-    present::line(&format!("mean measured  {:>12.3} ms", found.measured_mean_ms))?;
-    present::line(&format!("mean modelled  {:>12.3} ms", found.modelled_mean_ms))?;
-    present::line(&format!("demerit        {:>12.3} ms", found.demerit_ms))?;
-    present::line(&format!("               {:>12.2} % of the mean", found.demerit_percent))?;
-    present::line("")?;
-    present::line(&format!("{:>8} {:>12} {:>12}", "percent", "measured ms", "modelled ms"))?;
-    found.percentiles.iter().try_for_each(|point| {
-        let times = format!("{:>12.3} {:>12.3}", point.measured_ms, point.modelled_ms);
-        present::line(&format!("{:>8} {times}", point.percent))
-    })
 }
 
 /// A word that names something, or why it does not.

@@ -52,7 +52,9 @@ fn traces_are_replayed() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["schema"], "unisono.demerit/1");
     assert_eq!((&report["requests"], &report["measured_mean_ms"]), (&100.into(), &20.0.into()));
-    assert!(std::fs::read_to_string(&plot).unwrap().contains("<polyline"));
+    let drawn = std::fs::read_to_string(&plot).unwrap();
+    assert!(drawn.starts_with("<svg ") && drawn.contains("trace.csv on hp97560: demerit"));
+    assert!(drawn.contains(">measured<") && drawn.contains(">model<") && !drawn.contains("NaN"));
     let output = unisono(&["sim", "demerit", &trace, "--disk", "analytic"]);
     assert!(String::from_utf8(output.stdout).unwrap().contains("demerit"));
 

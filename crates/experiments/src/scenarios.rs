@@ -3,7 +3,7 @@
 
 use crate::catalogue::{Axis, Experiment, Paper, Point, Processors};
 use crate::method::Method;
-use launch::{LaunchError, MachineName, OrderName, Scenario, Strategy};
+use launch::{LaunchError, Machine, MachineName, OrderName, Scenario, Strategy};
 
 /// Seed of the first trial of every case, so that all cases meet the same layouts ("We used the
 /// same set of five layouts (one for each trial) for all random-blocks experiments": TOCS 1997,
@@ -48,7 +48,7 @@ pub(crate) fn scenario(
             )
         })?;
     let mut scenario = Scenario {
-        machine: experiment.paper.machine(),
+        machine: Machine::of(experiment.paper.machine()),
         layout: point.layout,
         pattern,
         record_bytes: point.record_bytes.unwrap_or(ANY_RECORD_BYTES),

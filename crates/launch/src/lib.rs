@@ -9,6 +9,7 @@ mod demerit;
 mod demo;
 mod disk;
 mod error;
+mod machine;
 mod real;
 mod row;
 mod scenario;
@@ -20,7 +21,9 @@ pub use demerit::{DEMERIT_SCHEMA, Demerit, DemeritPlan, Percentile, demerit};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use disk::DiskName;
 pub use error::{ExitCode, LaunchError};
+pub use filesystem::Costs;
 pub use filesystem::collective::Strategy;
+pub use machine::Machine;
 pub use policy::{BYTES_MAX, Direction, Pattern};
 pub use real::{
     DataDirectories, Instance, InstanceFile, PartFile, Program, ServerEntry, ServerOptions,
@@ -28,13 +31,14 @@ pub use real::{
     serve_process,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
-pub use scenario::{LayoutName, MachineName, OrderName, PayloadName, Scenario};
+pub use scenario::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, Scenario};
 pub use simulated::{Availability, FittedCosts, Trial, combine_trials, simulate, simulate_trial};
 pub use timeline::{
     Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, check_disk,
     follow_head, trace_trial,
 };
 pub use wire::FileRecord;
+pub use world_simulated::{MessageCosts, Pieces, QueueKind, StartAngle};
 
 /// Bytes of a block of a real file, as a size is written.
 pub const DEFAULT_BLOCK: &str = "1MiB";

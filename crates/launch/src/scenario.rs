@@ -1,8 +1,7 @@
 //! What to simulate.
 
-use crate::disk::DiskName;
 use crate::error::LaunchError;
-use crate::simulated::FittedCosts;
+use crate::machine::Machine;
 use filesystem::collective::Strategy;
 use policy::{Access, DiskOrder, Pattern};
 use std::fmt;
@@ -10,12 +9,10 @@ use std::str::FromStr;
 use units::MIB;
 
 /// One case to simulate, as often as there are trials.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scenario {
-    /// The hardware.
-    pub machine: MachineName,
-    /// Its disks; those of the machine if none are named.
-    pub disk: Option<DiskName>,
+    /// The hardware, and the file system's own constants.
+    pub machine: Machine,
     /// How blocks lie on the disks.
     pub layout: LayoutName,
     /// Which access.
@@ -46,8 +43,6 @@ pub struct Scenario {
     pub payload: PayloadName,
     /// Whether to find out how much of the servers' processors the transfer leaves to others.
     pub availability: bool,
-    /// What takes the place of the machine's fitted costs; `None` leaves them.
-    pub costs: Option<FittedCosts>,
 }
 
 impl Default for Scenario {
@@ -55,8 +50,7 @@ impl Default for Scenario {
     /// blocks of 8 KB (TOCS 1997, Table I and section 5).
     fn default() -> Self {
         Self {
-            machine: MachineName::Tr94,
-            disk: None,
+            machine: Machine::of(MachineName::Tr94),
             layout: LayoutName::Contiguous,
             pattern: Pattern::from_str("rb").expect("the papers' pattern rb must be known"),
             record_bytes: 8192,
@@ -72,7 +66,6 @@ impl Default for Scenario {
             sync: false,
             payload: PayloadName::Phantom,
             availability: false,
-            costs: None,
         }
     }
 }
@@ -125,6 +118,14 @@ name! {
         Tocs97 = "tocs97",
         /// The same with disks that know only a latency and a rate: shows what the mechanics do.
         Ideal = "ideal-disks",
+    }
+}
+
+name! {
+    /// What connects the nodes of a machine.
+    NetworkName, "network" {
+        /// A torus of two dimensions, nearly square.
+        Torus = "torus",
     }
 }
 
@@ -209,15 +210,6 @@ impl Scenario {
             return refuse(error.to_string(), "choose a block size such as 8KiB or 1MiB");
         }
         access_of(&self.pattern, self.clients, self.record_bytes, self.file_bytes)
-    }
-
-    /// The disks: those that were named, or those of the machine.
-    pub(crate) fn disk(&self) -> DiskName {
-        let of_machine = || match self.machine {
-            MachineName::Tr94 | MachineName::Tocs97 => DiskName::Hp97560,
-            MachineName::Ideal => DiskName::Ideal,
-        };
-        self.disk.clone().unwrap_or_else(of_machine)
     }
 
     pub(crate) fn stripe(&self) -> policy::Stripe {

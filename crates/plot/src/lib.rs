@@ -5,10 +5,12 @@
 
 mod canvas;
 mod charts;
+mod curves;
 mod scatter;
 mod ways;
 
 pub use canvas::escape;
 pub use charts::{BarSeries, Bars, LineSeries, Lines};
+pub use curves::{Curve, Curves};
 pub use scatter::{Scatter, ScatterSeries};
 pub use ways::{Kind, Panel, Stroke, Ways};

@@ -6,7 +6,7 @@ use crate::method::Method;
 use crate::published::Throughputs;
 use crate::queue::Progress;
 use launch::{
-    FittedCosts, LaunchError, LayoutName, MachineName, Scenario, Strategy, simulate_trial,
+    FittedCosts, LaunchError, LayoutName, Machine, MachineName, Scenario, Strategy, simulate_trial,
 };
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -162,12 +162,11 @@ fn scenario(key: &Key, costs: FittedCosts) -> Result<Scenario, LaunchError> {
         _ => Strategy::DiskDirected,
     };
     Ok(Scenario {
-        machine: MachineName::Tr94,
+        machine: costs.on(Machine::of(MachineName::Tr94)),
         pattern: pattern.parse().map_err(|_| defect(format!("{pattern} is no pattern")))?,
         record_bytes: RECORD_BYTES,
         strategy,
         trials: 1,
-        costs: Some(costs),
         ..Scenario::default()
     })
 }
@@ -208,7 +207,7 @@ mod tests {
     #[test]
     fn only_costs_that_matter_make_a_difference() {
         let cells = Cells::new(1, &|_| ()).unwrap().published;
-        let costs = FittedCosts::of(MachineName::Tr94);
+        let costs = FittedCosts::of(&Machine::of(MachineName::Tr94));
         let changed = |costs: FittedCosts, base: FittedCosts| {
             cells.iter().filter(|cell| key(cell, &costs) != key(cell, &base)).count()
         };

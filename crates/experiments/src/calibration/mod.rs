@@ -11,7 +11,7 @@ mod report;
 use crate::queue::Progress;
 use cells::{Cell, Cells};
 use descent::{Limits, Step, descend};
-use launch::{FittedCosts, LaunchError, MachineName};
+use launch::{FittedCosts, LaunchError, Machine, MachineName};
 
 /// What each cost is tried times and over, first coarse, then fine; in percent.
 const FACTORS_PERCENT: [u64; 2] = [130, 110];
@@ -61,7 +61,7 @@ pub fn calibrate_1994(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Calibration, LaunchError> {
     let mut cells = Cells::new(jobs, progress)?;
-    let start = FittedCosts::of(MachineName::Tr94);
+    let start = FittedCosts::of(&Machine::of(MachineName::Tr94));
     let limits = Limits { factors_percent: &FACTORS_PERCENT, rounds_max: ROUNDS_MAX };
     let score = |choices: &[[u64; 5]]| -> Result<Vec<Score>, LaunchError> {
         let choices: Vec<FittedCosts> = choices.iter().map(from_array).collect();

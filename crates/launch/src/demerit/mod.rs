@@ -3,7 +3,6 @@
 
 mod csv;
 mod figure;
-mod plot;
 mod replay;
 mod srt;
 mod trace;
@@ -12,7 +11,7 @@ mod trace;
 mod tests;
 
 use crate::disk::DiskName;
-use crate::error::{ExitCode, LaunchError};
+use crate::error::LaunchError;
 use serde::Serialize;
 use std::path::Path;
 use trace::Trace;
@@ -58,9 +57,12 @@ pub struct Demerit {
     pub demerit_percent: f64,
     /// Some points of the two distributions.
     pub percentiles: Vec<Percentile>,
-    /// Service times in microseconds, ascending: what the curves are drawn of.
+    /// Service times in the trace, in microseconds, ascending.
     #[serde(skip)]
-    curves: Curves,
+    pub measured_us: Vec<u64>,
+    /// Those of the model.
+    #[serde(skip)]
+    pub modelled_us: Vec<u64>,
 }
 
 /// One point of the two distributions.
@@ -72,12 +74,6 @@ pub struct Percentile {
     pub measured_ms: f64,
     /// In the model.
     pub modelled_ms: f64,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Curves {
-    measured: Vec<u64>,
-    modelled: Vec<u64>,
 }
 
 /// Percentiles that a report shows.
@@ -127,7 +123,8 @@ pub fn demerit(plan: &DemeritPlan<'_>) -> Result<Demerit, LaunchError> {
         demerit_ms: demerit_us / 1e3,
         demerit_percent: if demerit_us > 0.0 { demerit_us / measured_mean_us * 100.0 } else { 0.0 },
         percentiles: PERCENTS.map(percentile).to_vec(),
-        curves: Curves { measured, modelled },
+        measured_us: measured,
+        modelled_us: modelled,
     })
 }
 
@@ -146,27 +143,5 @@ fn check_sectors(trace: &Trace, model: &dyn DiskModel) -> Result<(), String> {
             request.sectors,
             request.lbn,
         )),
-    }
-}
-
-impl Demerit {
-    /// The two distributions as a drawing that needs no other file.
-    pub fn svg(&self) -> String {
-        plot::svg(self, &self.curves.measured, &self.curves.modelled)
-    }
-
-    /// Writes the drawing to a file.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn save_svg(&self, path: &Path) -> Result<(), LaunchError> {
-        std::fs::write(path, self.svg()).map_err(|error| {
-            LaunchError::new(
-                ExitCode::Failed,
-                format!("cannot write the plot {}", path.display()),
-                error.to_string(),
-                "name a file in a directory that you may write to",
-            )
-        })
     }
 }

@@ -1,10 +1,7 @@
 //! The costs of a machine that nobody published and that are fitted to throughputs.
 
-use super::machines;
-use crate::scenario::MachineName;
-use filesystem::Costs;
+use crate::machine::Machine;
 use units::Duration;
-use world_simulated::MessageCosts;
 
 /// Processor time of the reference processor, in nanoseconds, for the kinds of work whose costs are
 /// fitted.
@@ -23,12 +20,9 @@ pub struct FittedCosts {
 }
 
 impl FittedCosts {
-    /// Those of a machine as it is.
-    pub fn of(machine: MachineName) -> Self {
-        machines::fitted(machine)
-    }
-
-    pub(crate) fn from(costs: &Costs, messages: &MessageCosts) -> Self {
+    /// Those of a machine.
+    pub fn of(machine: &Machine) -> Self {
+        let Machine { costs, messages, .. } = machine;
         Self {
             client_read_ns: costs.client_read.as_ns(),
             client_write_ns: costs.client_write.as_ns(),
@@ -38,20 +32,15 @@ impl FittedCosts {
         }
     }
 
-    /// In the place of those among the costs of the file system's work.
-    pub(crate) fn in_costs(self, costs: Costs) -> Costs {
-        Costs {
-            client_read: Duration::from_ns(self.client_read_ns),
-            client_write: Duration::from_ns(self.client_write_ns),
-            cache_read: Duration::from_ns(self.cache_read_ns),
-            piece_per_dimension: Duration::from_ns(self.piece_per_dimension_ns),
-            ..costs
-        }
-    }
-
-    /// In the place of those among the costs of messages.
-    pub(crate) fn in_messages(self, messages: MessageCosts) -> MessageCosts {
-        MessageCosts { get_answer: Duration::from_ns(self.get_answer_ns), ..messages }
+    /// The machine with these in the place of its own.
+    pub fn on(self, mut machine: Machine) -> Machine {
+        let Machine { costs, messages, .. } = &mut machine;
+        costs.client_read = Duration::from_ns(self.client_read_ns);
+        costs.client_write = Duration::from_ns(self.client_write_ns);
+        costs.cache_read = Duration::from_ns(self.cache_read_ns);
+        costs.piece_per_dimension = Duration::from_ns(self.piece_per_dimension_ns);
+        messages.get_answer = Duration::from_ns(self.get_answer_ns);
+        machine
     }
 }
 
@@ -59,18 +48,13 @@ impl FittedCosts {
 mod tests {
     //! Proves: a machine's own fitted costs change nothing, and others take their places.
     use super::*;
-    use crate::scenario::Scenario;
-    use world_simulated::Mechanism;
+    use crate::scenario::MachineName;
 
     #[test]
     fn costs_take_their_places() {
-        let own = FittedCosts::of(MachineName::Tr94);
-        let plain = Scenario::default();
-        let with = |costs| Scenario { costs: Some(costs), ..plain.clone() };
-        assert_eq!(machines::costs(&with(own)), machines::costs(&plain));
-        let messages =
-            |scenario: &Scenario| machines::machine(scenario, &Mechanism::Hp97560, 1).messages;
-        assert_eq!(messages(&with(own)), messages(&plain));
+        let tr94 = Machine::of(MachineName::Tr94);
+        let own = FittedCosts::of(&tr94);
+        assert_eq!(own.on(tr94.clone()), tr94);
         let other = FittedCosts {
             client_read_ns: 1,
             client_write_ns: 2,
@@ -78,7 +62,8 @@ mod tests {
             piece_per_dimension_ns: 4,
             get_answer_ns: 5,
         };
-        let scenario = with(other);
-        assert_eq!(FittedCosts::from(&machines::costs(&scenario), &messages(&scenario)), other);
+        let changed = other.on(tr94.clone());
+        assert_eq!(FittedCosts::of(&changed), other);
+        assert_eq!(own.on(changed), tr94, "nothing else was changed");
     }
 }

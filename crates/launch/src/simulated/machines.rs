@@ -1,7 +1,8 @@
 //! Machines that can be simulated. Every constant of a machine stands here, with its source.
 
-use super::fitted::FittedCosts;
-use crate::scenario::{LayoutName, MachineName, Scenario};
+use crate::disk::DiskName;
+use crate::machine::Machine;
+use crate::scenario::{LayoutName, MachineName, NetworkName, Scenario};
 use filesystem::collective::Strategy;
 use filesystem::{Costs, ServerConfig};
 use policy::Direction;
@@ -10,28 +11,6 @@ use world_simulated::{
     DeviceConfig, LayoutKind, MachineConfig, Mechanism, MessageCosts, NodeConfig, Pieces,
     QueueKind, StartAngle,
 };
-
-/// All that makes up a machine and the file system on it.
-struct Preset {
-    start: StartAngle,
-    /// Which of the requests that wait for a disk is next.
-    queue: QueueKind,
-    /// Commands of a read over its bus besides the first, by strategy.
-    prefetch_commands: fn(Strategy) -> u32,
-    messages: MessageCosts,
-    costs: Costs,
-    /// How far the cost of each piece of work varies.
-    variation_percent: u32,
-    /// Requests that one client has under way at one disk.
-    outstanding_per_disk: u32,
-    /// Blocks of cache for each client and disk.
-    cache_blocks_per_client_and_disk: u64,
-    /// Blocks that a collective holds for each disk.
-    buffers_per_disk: u32,
-    /// The strategies whose writes end when the data is on the medium; those of the others end
-    /// when the disks have it.
-    waits_for_medium: fn(Strategy) -> bool,
-}
 
 /// Processor time of the messages of STARFISH on its 50 MHz processor, pieces one by one.
 ///
@@ -53,6 +32,9 @@ const STARFISH_MESSAGES: MessageCosts = MessageCosts {
 /// patterns by 10 to 24 % (TOCS 1997, section 6), so a piece that costs 7.5 us by itself costs
 /// about 6.4 us in a batch, of which 2.5 us find its place.
 const GATHER_PIECE: Duration = Duration::from_ns(3_900);
+
+/// Pieces that travel together.
+pub(crate) const BATCHED: Pieces = Pieces::Batched { gather: GATHER_PIECE };
 
 /// Processor time of the file system's own work.
 ///
@@ -87,57 +69,65 @@ const STARFISH_VARIATION_PERCENT: u32 = 25;
 /// its own. That caching waits for the medium and directed writes do not is inferred: 34.8 MB/s is
 /// more than the medium can take, and caching loses on every contiguous write the time that the
 /// medium needs for what a disk's buffer holds.
-const TR94: Preset = Preset {
-    start: StartAngle::Common,
-    queue: QueueKind::Fcfs,
-    prefetch_commands: |_| 0,
-    messages: STARFISH_MESSAGES,
-    costs: STARFISH_COSTS,
-    variation_percent: STARFISH_VARIATION_PERCENT,
-    outstanding_per_disk: 1,
-    cache_blocks_per_client_and_disk: 2,
-    buffers_per_disk: 2,
-    waits_for_medium: |strategy| strategy != Strategy::DiskDirected,
-};
+fn tr94() -> Machine {
+    Machine {
+        preset: MachineName::Tr94,
+        disk: DiskName::Hp97560,
+        network: NetworkName::Torus,
+        start: StartAngle::Common,
+        queue: QueueKind::Fcfs,
+        directed_prefetch_commands: 0,
+        messages: STARFISH_MESSAGES,
+        costs: STARFISH_COSTS,
+        variation_percent: STARFISH_VARIATION_PERCENT,
+        outstanding_per_disk: 1,
+        cache_blocks_per_client_and_disk: 2,
+        buffers_per_disk: 2,
+        waits_for_medium: vec![Strategy::Caching, Strategy::TwoPhase],
+    }
+}
 
 /// TOCS 1997, section 4: four outstanding requests per disk and client, eight cache buffers for
 /// each client and disk; cyclic scan by disk sector; a directed read has the disk fetch a block
 /// into its buffer before it asks for it (footnote 3: three bus transactions); "randomness in the
 /// disk layouts, disk initial rotational positions, and in the network"; the total time includes
 /// "waiting for all I/O to complete" (section 5).
-const TOCS97: Preset = Preset {
-    start: StartAngle::Independent,
-    queue: QueueKind::Cscan,
-    prefetch_commands: |strategy| u32::from(strategy == Strategy::DiskDirected),
-    messages: MessageCosts {
-        pieces: Pieces::Batched { gather: GATHER_PIECE },
-        ..STARFISH_MESSAGES
-    },
-    outstanding_per_disk: 4,
-    cache_blocks_per_client_and_disk: 8,
-    waits_for_medium: |_| true,
-    ..TR94
-};
-
-fn preset(scenario: &Scenario) -> &'static Preset {
-    preset_of(scenario.machine)
+fn tocs97() -> Machine {
+    Machine {
+        preset: MachineName::Tocs97,
+        start: StartAngle::Independent,
+        queue: QueueKind::Cscan,
+        directed_prefetch_commands: 1,
+        messages: MessageCosts { pieces: BATCHED, ..STARFISH_MESSAGES },
+        outstanding_per_disk: 4,
+        cache_blocks_per_client_and_disk: 8,
+        waits_for_medium: Strategy::ALL.to_vec(),
+        ..tr94()
+    }
 }
 
-fn preset_of(machine: MachineName) -> &'static Preset {
-    match machine {
-        MachineName::Tr94 | MachineName::Ideal => &TR94,
-        MachineName::Tocs97 => &TOCS97,
+/// Shows what the mechanics of disks do.
+fn ideal_disks() -> Machine {
+    Machine { preset: MachineName::Ideal, disk: DiskName::Ideal, ..tr94() }
+}
+
+/// The machine of this name.
+pub(crate) fn preset(name: MachineName) -> Machine {
+    match name {
+        MachineName::Tr94 => tr94(),
+        MachineName::Tocs97 => tocs97(),
+        MachineName::Ideal => ideal_disks(),
     }
 }
 
 /// The machine of a scenario: its servers first, then its clients.
-pub(crate) fn machine(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> MachineConfig {
-    let preset = preset(scenario);
+pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> MachineConfig {
+    let machine = &scenario.machine;
     let server = NodeConfig {
         disks: scenario.disks_per_server,
         speed: 1,
         reference_speed: 1,
-        variation_percent: preset.variation_percent,
+        variation_percent: machine.variation_percent,
         traced: scenario.availability,
     };
     let client = NodeConfig { disks: 0, traced: false, ..server };
@@ -148,18 +138,21 @@ pub(crate) fn machine(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> 
         LayoutName::RandomBlocks => LayoutKind::RandomBlocks,
         LayoutName::RandomTracks => LayoutKind::RandomTracks,
     };
+    // There is one model of a network; a second one is chosen here.
+    let NetworkName::Torus = machine.network;
     MachineConfig {
         nodes: servers.chain(clients).collect(),
-        messages: scenario
-            .costs
-            .map_or(preset.messages, |costs| costs.in_messages(preset.messages)),
+        messages: machine.messages,
         disk: DeviceConfig {
             mechanism: mechanism.clone(),
             layout,
             slot_bytes: scenario.block_bytes,
-            start: preset.start,
-            queue: preset.queue,
-            prefetch_commands: (preset.prefetch_commands)(scenario.strategy),
+            start: machine.start,
+            queue: machine.queue,
+            prefetch_commands: match scenario.strategy {
+                Strategy::DiskDirected => machine.directed_prefetch_commands,
+                Strategy::Caching | Strategy::TwoPhase => 0,
+            },
         },
         seed,
     }
@@ -167,38 +160,22 @@ pub(crate) fn machine(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> 
 
 /// What server number `id` of a scenario is told at its start.
 pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
-    let preset = preset(scenario);
-    let blocks = preset.cache_blocks_per_client_and_disk
-        * u64::from(scenario.clients)
-        * u64::from(scenario.disks_per_server);
+    let machine = &scenario.machine;
+    let cache_bytes = u64::from(machine.cache_blocks_per_client_and_disk)
+        .saturating_mul(scenario.clients.into())
+        .saturating_mul(scenario.disks_per_server.into())
+        .saturating_mul(scenario.block_bytes);
     ServerConfig {
         id: ServerId(id),
         servers: scenario.servers,
-        cache_bytes: blocks * scenario.block_bytes,
-        buffers_per_disk: preset.buffers_per_disk,
-        costs: costs(scenario),
+        cache_bytes,
+        buffers_per_disk: machine.buffers_per_disk,
+        costs: machine.costs,
     }
-}
-
-/// What the file system's own work costs in a scenario.
-pub(crate) fn costs(scenario: &Scenario) -> Costs {
-    let costs = preset(scenario).costs;
-    scenario.costs.map_or(costs, |fitted| fitted.in_costs(costs))
-}
-
-/// The fitted costs of a machine.
-pub(crate) fn fitted(machine: MachineName) -> FittedCosts {
-    let preset = preset_of(machine);
-    FittedCosts::from(&preset.costs, &preset.messages)
-}
-
-/// Requests that one client has under way at one disk.
-pub(crate) fn outstanding_per_disk(scenario: &Scenario) -> u32 {
-    preset(scenario).outstanding_per_disk
 }
 
 /// Whether the transfer ends only when what it writes is on the medium.
 pub(crate) fn waits_for_medium(scenario: &Scenario) -> bool {
     let writes = scenario.pattern.direction == Direction::Write;
-    writes && (scenario.sync || (preset(scenario).waits_for_medium)(scenario.strategy))
+    writes && (scenario.sync || scenario.machine.waits_for_medium.contains(&scenario.strategy))
 }

@@ -2,7 +2,7 @@
 
 mod availability;
 mod fitted;
-mod machines;
+pub(crate) mod machines;
 mod run;
 mod trial;
 mod verify;

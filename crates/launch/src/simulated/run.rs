@@ -55,7 +55,7 @@ pub(crate) fn run_trial<P: Verify>(
     seed: u64,
     engine: Engine,
 ) -> Result<Outcome, LaunchError> {
-    let machine = Machine::<P>::new(engine.clone(), &machines::machine(scenario, mechanism, seed));
+    let machine = Machine::<P>::new(engine.clone(), &machines::config(scenario, mechanism, seed));
     let machine = machine.map_err(|error| {
         LaunchError::usage(
             "there is no such machine",
@@ -148,7 +148,7 @@ async fn client<P: Verify>(
     let servers: Vec<Address> = (0..scenario.servers).map(node).collect();
     let members = scenario.servers..scenario.servers + scenario.clients;
     let members: Vec<Address> = members.map(node).collect();
-    let client = Client::connect(world.clone(), &servers, machines::costs(&scenario)).await?;
+    let client = Client::connect(world.clone(), &servers, scenario.machine.costs).await?;
     let group = Group::join(client.clone(), 0, rank, &members, PATIENCE).await?;
     let file = match rank {
         ClientId(0) => client.create(FILE, scenario.file_bytes, scenario.stripe()).await.map(Some),
@@ -167,7 +167,7 @@ async fn client<P: Verify>(
         access,
         strategy: scenario.strategy,
         order: scenario.order.policy(),
-        outstanding_per_disk: machines::outstanding_per_disk(&scenario),
+        outstanding_per_disk: scenario.machine.outstanding_per_disk,
         sync: machines::waits_for_medium(&scenario),
     };
     group.barrier().await?;

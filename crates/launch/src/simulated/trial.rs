@@ -58,7 +58,7 @@ pub(crate) fn simulate_trial_recorded(
 
 fn run(scenario: &Scenario, number: u32, engine: Engine) -> Result<Trial, LaunchError> {
     let access = scenario.access()?;
-    let mechanism = scenario.disk().mechanism()?;
+    let mechanism = scenario.machine.disk.mechanism()?;
     let seed = scenario.seed.wrapping_add(u64::from(number));
     let started = Instant::now();
     let outcome = match scenario.payload {
@@ -105,7 +105,7 @@ pub fn combine_trials(scenario: &Scenario, trials: &[Trial]) -> Result<Row, Laun
         servers: scenario.servers,
         disks_per_server: scenario.disks_per_server,
         block_bytes: scenario.block_bytes,
-        machine: scenario.machine.to_string(),
+        machine: scenario.machine.preset.to_string(),
         layout: scenario.layout.to_string(),
         sync: scenario.sync || machines::waits_for_medium(scenario),
         verified: trials.iter().all(|trial| trial.verified),
@@ -141,7 +141,7 @@ fn again(scenario: &Scenario, seed: u64) -> String {
         "unisono sim --machine {machine} --disk {} --layout {layout} --order {order} --strategy \
          {strategy} --pattern {pattern} --record {} --size {} --block {} --clients {} --servers {} \
          --disks {}{sync} --seed {seed} --trials 1 --payload traced",
-        scenario.disk(),
+        machine.disk,
         scenario.record_bytes,
         scenario.file_bytes,
         scenario.block_bytes,

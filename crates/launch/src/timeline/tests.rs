@@ -3,6 +3,7 @@
 //! are busy for as long as their geometry says; and what cannot be shown is refused.
 
 use super::*;
+use crate::machine::Machine;
 use crate::scenario::{LayoutName, MachineName, PayloadName};
 use crate::simulated::simulate_trial;
 use filesystem::collective::Strategy;
@@ -45,7 +46,7 @@ fn scenarios() -> Vec<Scenario> {
     for pattern in ["rb", "rc", "wb", "wcc"] {
         for strategy in Strategy::ALL {
             for machine in [MachineName::Tr94, MachineName::Tocs97, MachineName::Ideal] {
-                all.push(Scenario { machine, ..scenario(pattern, strategy) });
+                all.push(Scenario { machine: Machine::of(machine), ..scenario(pattern, strategy) });
             }
         }
     }
@@ -220,6 +221,6 @@ fn a_head_is_followed_from_sector_to_sector() {
 fn what_cannot_be_shown_is_refused() {
     let scenario = scenario("rb", Strategy::DiskDirected);
     assert_eq!(follow_head(&scenario, 4).unwrap_err().code, ExitCode::Usage);
-    let ideal = Scenario { machine: MachineName::Ideal, ..scenario };
+    let ideal = Scenario { machine: Machine::of(MachineName::Ideal), ..scenario };
     assert_eq!(follow_head(&ideal, 0).unwrap_err().code, ExitCode::Usage);
 }
