@@ -153,6 +153,7 @@ pub(crate) fn machine(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> 
         messages: scenario
             .costs
             .map_or(preset.messages, |costs| costs.in_messages(preset.messages)),
+        network: world_simulated::NetworkSpec::default(),
         disk: DeviceConfig {
             mechanism: mechanism.clone(),
             layout,

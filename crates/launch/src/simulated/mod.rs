@@ -3,6 +3,8 @@
 mod availability;
 mod fitted;
 mod machines;
+#[cfg(test)]
+mod networks;
 mod run;
 mod trial;
 mod verify;
