@@ -8,10 +8,14 @@ mod support;
 use filesystem::collective::Strategy;
 use policy::{Direction, Pattern};
 use support::{Cluster, Shape, create, image, read_back, transfer, write_image};
-use world_simulated::{LayoutKind, Mechanism};
+use world_simulated::{FatTreeShape, LayoutKind, Mechanism, NetworkKind};
 
 /// Writes and reads a file; returns the digest of the whole simulation and its events.
 fn digest(strategy: Strategy, seed: u64) -> (u64, u64) {
+    digest_on(NetworkKind::default(), strategy, seed)
+}
+
+fn digest_on(network: NetworkKind, strategy: Strategy, seed: u64) -> (u64, u64) {
     const BYTES: u64 = 8192 * 40 + 100;
     let cluster = Cluster::new(Shape {
         servers: 3,
@@ -20,6 +24,7 @@ fn digest(strategy: Strategy, seed: u64) -> (u64, u64) {
         cache_blocks: 8,
         mechanism: Mechanism::Hp97560,
         layout: LayoutKind::RandomBlocks,
+        network,
         seed,
         ..Shape::default()
     });
@@ -48,6 +53,26 @@ fn digest(strategy: Strategy, seed: u64) -> (u64, u64) {
 fn one_seed_gives_one_digest() {
     for strategy in Strategy::ALL {
         assert_eq!(digest(strategy, 7), digest(strategy, 7), "{strategy}");
+    }
+}
+
+#[test]
+fn one_seed_gives_one_digest_on_every_network() {
+    let shape = FatTreeShape { leaf_nodes: 2, spines: 2 };
+    let networks = [
+        NetworkKind::MODELLED_TORUS,
+        NetworkKind::EXACT_TORUS,
+        NetworkKind::Crossbar,
+        NetworkKind::FatTree(shape),
+    ];
+    for strategy in Strategy::ALL {
+        let digests = networks.map(|network| {
+            let digest = digest_on(network, strategy, 7);
+            assert_eq!(digest, digest_on(network, strategy, 7), "{strategy} on {network:?}");
+            digest.0
+        });
+        let different: std::collections::BTreeSet<_> = digests.into_iter().collect();
+        assert_eq!(different.len(), networks.len(), "{strategy}");
     }
 }
 

@@ -16,6 +16,7 @@ use support::{
 };
 use units::{ClientId, Duration, Instant, ServerId};
 use world::Clock;
+use world_simulated::NetworkKind;
 
 /// Everyone knows of a death at most this long after it.
 const NEWS_MAX: Duration = Duration::from_ms(1_000);
@@ -39,6 +40,7 @@ fn scene(seed: u64) -> Scene {
         disks_per_server: 1 + numbers.below(2) as u32,
         clients: 2 + numbers.below(4) as u32,
         cache_blocks: numbers.below(9),
+        network: NetworkKind::EXACT_TORUS,
         seed,
         ..Shape::default()
     };

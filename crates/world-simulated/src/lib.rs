@@ -12,14 +12,18 @@ mod mechanism;
 pub mod models;
 mod queue;
 mod timeline;
+mod transport;
 mod waker;
 mod world;
 
 pub use device::{DeviceConfig, LayoutKind, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
-pub use machine::{Machine, MachineConfig, MessageCosts, NodeConfig, Pieces};
+pub use machine::{Machine, MachineConfig, MachineError, MessageCosts, NodeConfig, Pieces};
 pub use mechanism::Mechanism;
 pub use models::disk_model::{Activity, Phase};
+pub use models::network::{
+    FatTreeShape, LinkSpec, NetworkKind, NetworkSpec, TorusForm, TorusSize, UnfitNetwork,
+};
 pub use models::processor::Busy;
 pub use models::request_queue::QueueKind;
 pub use timeline::{Link, Mark, Recorder, SharedRecorder, Slice, Track, What};

@@ -7,9 +7,10 @@
 use crate::device::{DeviceConfig, SimulatedDisk};
 use crate::engine::{Engine, Expire};
 use crate::models::layout::LayoutError;
+use crate::models::network::{Network, NetworkSpec, UnfitNetwork};
 use crate::models::processor::{Busy, Processor};
-use crate::models::torus::Torus;
 use crate::timeline::{Cause, Link as Because, Mark, Slice, Track, What};
+use crate::transport::Transport;
 use crate::world::SimulatedWorld;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -26,10 +27,23 @@ pub struct MachineConfig {
     pub nodes: Vec<NodeConfig>,
     /// Processor time of messages and one-sided transfers.
     pub messages: MessageCosts,
+    /// What connects the nodes.
+    pub network: NetworkSpec,
     /// What each disk is.
     pub disk: DeviceConfig,
     /// Start of every random sequence.
     pub seed: u64,
+}
+
+/// Why there is no such machine.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The blocks do not fit the disks.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The nodes do not fit the network.
+    #[error(transparent)]
+    Network(#[from] UnfitNetwork),
 }
 
 /// SplitMix64's mixing step (Steele, Lea and Flood, OOPSLA 2014): a bijection that looks random.
@@ -133,7 +147,7 @@ const ENVELOPE_BYTES: u64 = 16;
 pub struct Machine<P: Kind> {
     pub(crate) engine: Engine,
     pub(crate) costs: MessageCosts,
-    pub(crate) network: RefCell<Torus>,
+    pub(crate) network: Transport,
     nodes: Vec<Rc<Node<P>>>,
     flights: RefCell<Flights<P>>,
     own: Weak<Self>,
@@ -215,8 +229,8 @@ impl<P: Kind> Machine<P> {
     /// A machine at rest at the engine's present moment.
     ///
     /// # Errors
-    /// When the blocks do not fit the disks.
-    pub fn new(engine: Engine, config: &MachineConfig) -> Result<Rc<Self>, LayoutError> {
+    /// When the blocks do not fit the disks, or the nodes the network.
+    pub fn new(engine: Engine, config: &MachineConfig) -> Result<Rc<Self>, MachineError> {
         let mut disks_before = 0;
         let nodes = config.nodes.iter().enumerate().map(|(index, node)| {
             let first = disks_before;
@@ -224,11 +238,11 @@ impl<P: Kind> Machine<P> {
             Ok(Rc::new(Node::new(&engine, config, index as u32, first, *node)?))
         });
         let nodes: Vec<_> = nodes.collect::<Result<_, LayoutError>>()?;
-        let network = Torus::for_nodes(nodes.len() as u32);
-        Ok(Rc::new_cyclic(|own| Self {
+        let network = Network::new(&config.network, nodes.len() as u32)?;
+        Ok(Rc::new_cyclic(|own: &Weak<Self>| Self {
+            network: Transport::new(engine.clone(), network, Weak::<Self>::clone(own)),
             engine,
             costs: config.messages,
-            network: RefCell::new(network),
             nodes,
             flights: RefCell::new(Flights { slots: Vec::new(), free: Vec::new() }),
             own: Weak::clone(own),
@@ -298,10 +312,11 @@ impl<P: Kind> Machine<P> {
     }
 
     fn launch(&self, (from, mark): (u32, Option<Mark>), to: Link, bytes: u64, parcel: Parcel<P>) {
-        let arrival = self.deliver(from, to.node, bytes);
         let flight = Flight { to, arrived: false, bytes, mark, parcel };
         let token = self.flights.borrow_mut().insert(flight);
-        self.engine.call_at(arrival, self.as_expire(), token);
+        if let Some(arrival) = self.network.launch((from, to.node), bytes, token) {
+            self.engine.call_at(arrival, self.as_expire(), token);
+        }
     }
 
     fn take_in(&self, (to, receipt): (Link, Option<Mark>), parcel: Parcel<P>) {
@@ -323,12 +338,6 @@ impl<P: Kind> Machine<P> {
                 node.post(Incoming::Departed { peer: from, cause }, receipt);
             }
         }
-    }
-
-    /// When the last of `bytes` sent now from one node is at the other.
-    pub(crate) fn deliver(&self, from: u32, to: u32, bytes: u64) -> Instant {
-        self.engine.audit(u64::from(from) << 48 ^ u64::from(to) << 32 ^ bytes);
-        self.network.borrow_mut().deliver(self.engine.now(), from, to, bytes)
     }
 
     fn as_expire(&self) -> Rc<dyn Expire> {

@@ -231,17 +231,16 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let (count, bytes) = size_of(pieces);
         let what = What::Put { to: other, pieces: count, bytes };
         self.until_done(&self.occupy(costs.put(count, bytes), what)).await;
-        let (own, engine) = (self.node.index, &self.machine.engine);
+        let (own, network) = (self.node.index, &self.machine.network);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
-        let arrival = self.machine.deliver(own, other, bytes + headers);
-        engine.sleep_until(arrival).await;
+        network.carry(own, other, bytes + headers).await;
         let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
         let gathered = source.gather(&file_side);
         self.with_region(peer, region, pieces, |_, memory| {
             memory.scatter(&memory_side, &gathered)
         })?;
-        engine.sleep_until(self.machine.deliver(other, own, ONE_SIDED_HEADER_BYTES)).await;
+        network.carry(other, own, ONE_SIDED_HEADER_BYTES).await;
         Ok(())
     }
 
@@ -260,7 +259,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         self.until_done(&asked).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
-        engine.sleep_until(self.machine.deliver(own, other, headers)).await;
+        self.machine.network.carry(own, other, headers).await;
         if let Some(owner) = self.machine.node(other) {
             let what = What::GetAnswer { to: own, bytes };
             let answered = owner.occupy(engine, costs.data(bytes), what);
@@ -271,7 +270,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
         let gathered =
             self.with_region(peer, region, pieces, |_, memory| memory.gather(&memory_side))?;
-        engine.sleep_until(self.machine.deliver(other, own, bytes + headers)).await;
+        self.machine.network.carry(other, own, bytes + headers).await;
         target.scatter(&file_side, &gathered);
         Ok(())
     }

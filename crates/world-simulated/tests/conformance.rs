@@ -8,8 +8,9 @@ use world::payload::{Bytes, Kind, Origin, Phantom, Segment, Traced, TracedMemory
 use world::{Memory, Payload};
 use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{
-    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NodeConfig,
-    Pieces, QueueKind, SimulatedWorld, StartAngle,
+    DeviceConfig, Engine, FatTreeShape, LayoutKind, Machine, MachineConfig, Mechanism,
+    MessageCosts, NetworkKind, NetworkSpec, NodeConfig, Pieces, QueueKind, SimulatedWorld,
+    StartAngle,
 };
 
 /// A kind of data that can, or cannot, be made of bytes and read again.
@@ -63,9 +64,10 @@ impl Readable for Traced {
     }
 }
 
-/// Nodes of one machine that moves data of kind `P`, with such disks.
+/// Nodes of one machine that moves data of kind `P`, with such disks on such a network.
 struct Nodes<P> {
     disk: DeviceConfig,
+    network: NetworkSpec,
     kind: PhantomData<P>,
 }
 
@@ -75,12 +77,17 @@ impl<P> Nodes<P> {
         let latency = Duration::from_us(100);
         // The suite reaches beyond 8 GiB, where no HP 97560 goes.
         let mechanism = Mechanism::Ideal { latency, bytes_per_second: 1 << 30 };
-        Self { disk: disk(mechanism, QueueKind::Fcfs), kind: PhantomData }
+        let disk = disk(mechanism, QueueKind::Fcfs);
+        Self { disk, network: NetworkSpec::default(), kind: PhantomData }
     }
 
     /// With disks that serve many requests at once and change their order.
     fn with_ssds() -> Self {
-        Self { disk: disk(Mechanism::Ssd(SsdSpec::NVME), QueueKind::Cscan), kind: PhantomData }
+        Self { disk: disk(Mechanism::Ssd(SsdSpec::NVME), QueueKind::Cscan), ..Self::plain() }
+    }
+
+    fn on(kind: NetworkKind) -> Self {
+        Self { network: NetworkSpec { kind, ..NetworkSpec::default() }, ..Self::plain() }
     }
 }
 
@@ -104,8 +111,8 @@ impl<P: Readable> Fixture for Nodes<P> {
         program: impl FnOnce(Vec<SimulatedWorld<P>>) -> F,
     ) -> R {
         let engine = Engine::new();
-        let machine =
-            Machine::new(engine.clone(), &machine(nodes, &self.disk)).expect("it is a machine");
+        let config = machine(nodes, &self.disk, self.network);
+        let machine = Machine::new(engine.clone(), &config).expect("it is a machine");
         let worlds = (0..nodes).map(|node| machine.world(node as u32)).collect();
         let output = engine.run(program(worlds));
         engine.shut_down();
@@ -121,7 +128,7 @@ impl<P: Readable> Fixture for Nodes<P> {
     }
 }
 
-fn machine(nodes: usize, disk: &DeviceConfig) -> MachineConfig {
+fn machine(nodes: usize, disk: &DeviceConfig, network: NetworkSpec) -> MachineConfig {
     let us = Duration::from_us;
     MachineConfig {
         nodes: vec![
@@ -142,6 +149,7 @@ fn machine(nodes: usize, disk: &DeviceConfig) -> MachineConfig {
             per_50_words: us(1),
             pieces: Pieces::Batched { gather: us(0) },
         },
+        network,
         disk: disk.clone(),
         seed: 1,
     }
@@ -176,4 +184,20 @@ fn with_disks_that_change_the_order() {
 #[test]
 fn with_phantom_data() {
     run_all(&mut Nodes::<Phantom>::plain());
+}
+
+#[test]
+fn on_an_exact_torus() {
+    run_all(&mut Nodes::<Bytes>::on(NetworkKind::EXACT_TORUS));
+}
+
+#[test]
+fn on_a_crossbar() {
+    run_all(&mut Nodes::<Bytes>::on(NetworkKind::Crossbar));
+}
+
+#[test]
+fn on_a_fat_tree() {
+    let shape = FatTreeShape { leaf_nodes: 2, spines: 1 };
+    run_all(&mut Nodes::<Bytes>::on(NetworkKind::FatTree(shape)));
 }

@@ -16,8 +16,8 @@ use wire::{FileRecord, ServerStatus};
 use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::{
-    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NodeConfig,
-    Pieces, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
+    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NetworkKind,
+    NetworkSpec, NodeConfig, Pieces, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
 };
 
 /// What a machine is made of. Nodes are numbered: servers first, then clients.
@@ -31,6 +31,7 @@ pub(crate) struct Shape {
     pub(crate) cache_blocks: u64,
     pub(crate) mechanism: Mechanism,
     pub(crate) layout: LayoutKind,
+    pub(crate) network: NetworkKind,
     pub(crate) seed: u64,
     /// Programs that run longer than this, in simulated time, hang.
     pub(crate) bound: Duration,
@@ -46,6 +47,7 @@ impl Default for Shape {
             cache_blocks: 16,
             mechanism: FAST,
             layout: LayoutKind::Contiguous,
+            network: NetworkKind::default(),
             seed: 1,
             bound: Duration::from_ms(600_000),
         }
@@ -270,6 +272,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             per_50_words: us(1),
             pieces: Pieces::Batched { gather: us(0) },
         },
+        network: NetworkSpec { kind: shape.network, ..NetworkSpec::default() },
         disk: DeviceConfig {
             mechanism: shape.mechanism.clone(),
             layout: shape.layout,

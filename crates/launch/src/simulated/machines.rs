@@ -143,6 +143,7 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
     MachineConfig {
         nodes: servers.chain(clients).collect(),
         messages: machine.messages,
+        network: world_simulated::NetworkSpec::default(),
         disk: DeviceConfig {
             mechanism: mechanism.clone(),
             layout,

@@ -3,6 +3,8 @@
 mod availability;
 mod fitted;
 pub(crate) mod machines;
+#[cfg(test)]
+mod networks;
 mod run;
 mod trial;
 mod verify;

@@ -14,7 +14,9 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
 use world::{Address, Clock, Tasks};
-use world_simulated::{Engine, Machine, Mechanism, SimulatedWorld, Slice, TaskHandle, Track, What};
+use world_simulated::{
+    Engine, Machine, MachineConfig, Mechanism, SimulatedWorld, Slice, TaskHandle, Track, What,
+};
 
 /// What came of one trial.
 #[derive(Clone, Copy, Debug)]
@@ -55,12 +57,22 @@ pub(crate) fn run_trial<P: Verify>(
     seed: u64,
     engine: Engine,
 ) -> Result<Outcome, LaunchError> {
-    let machine = Machine::<P>::new(engine.clone(), &machines::config(scenario, mechanism, seed));
-    let machine = machine.map_err(|error| {
+    run_trial_on::<P>(scenario, access, &machines::config(scenario, mechanism, seed), engine)
+}
+
+/// The same on a machine that need not be the one of the scenario.
+pub(crate) fn run_trial_on<P: Verify>(
+    scenario: &Scenario,
+    access: &Access,
+    machine: &MachineConfig,
+    engine: Engine,
+) -> Result<Outcome, LaunchError> {
+    let machine = Machine::<P>::new(engine.clone(), machine).map_err(|error| {
         LaunchError::usage(
             "there is no such machine",
             error.to_string(),
-            "choose a block size that the disks of the machine can hold",
+            "choose a block size that the disks of the machine can hold, and a network with room for \
+             all nodes",
         )
     })?;
     let ended = run_on(scenario, access, &engine, &machine);

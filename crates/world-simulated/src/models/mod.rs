@@ -13,7 +13,7 @@ pub mod disk_model;
 pub mod ideal;
 pub mod layout;
 pub mod mechanical;
+pub mod network;
 pub mod processor;
 pub mod request_queue;
 pub mod ssd;
-pub mod torus;

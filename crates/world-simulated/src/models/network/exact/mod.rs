@@ -1,0 +1,138 @@
+//! A two-dimensional torus, exact: every flit of every worm is moved, link by link.
+//!
+//! A flit is what a link carries in the time of a hop: 4 bytes with the links of the papers, 20 ns
+//! at 200 * 10^6 bytes/s. That time is the tick of the network, and all routers move at ticks: a
+//! message enters at the next one, and its last flit is sent whole. So a message alone costs
+//! 20 ns a hop and 20 ns for each 4 bytes begun, from the first tick that is not before its
+//! sending: what the [modelled](super::torus) torus says, within less than two ticks.
+//!
+//! How worms move is said in `worms.rs`. Ways are those of the modelled torus. The rings of a torus
+//! would let worms wait for one another in a circle, so every link between routers has two lanes
+//! with buffers of their own (Dally and Seitz, "Deadlock-free message routing in multiprocessor
+//! interconnection networks", IEEE Transactions on Computers C-36(5), 1987): a worm starts each
+//! leg of its way in lane 0 and is in lane 1 from the link on that closes the ring. Then no order
+//! of waiting is a circle: out of a node, along x in lane 0, in lane 1, along y likewise, into a
+//! node. The link into a node never waits, because each processor has a deep queue for what
+//! arrives (TOCS 1997, section 4.1).
+
+mod worms;
+
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use super::grid::{EJECTION, Grid, INJECTION, LINKS_PER_NODE};
+use super::{LinkSpec, TorusSize, UnfitNetwork};
+use std::collections::VecDeque;
+use units::Instant;
+use worms::{Ended, LaneSpec, Worms};
+
+/// Flits that a router keeps for each lane that ends there, unless another number is stated.
+///
+/// Two are the fewest that let a worm move at the full rate, since a place that is left in one
+/// tick can be taken in the next. The papers name none; eight are our choice, and
+/// docs/validation.md says what other depths change.
+pub const BUFFER_FLITS: u32 = 8;
+
+/// Lanes of a link.
+const LANES_PER_LINK: u32 = 2;
+
+/// The state of one network.
+#[derive(Debug)]
+pub struct ExactTorus {
+    grid: Grid,
+    flit_bytes: u64,
+    /// Length of a tick.
+    tick_ns: u64,
+    worms: Worms,
+    /// Those that have arrived, or will at the end of the tick that has begun, in order.
+    ended: VecDeque<Ended>,
+}
+
+impl ExactTorus {
+    /// A quiet torus whose routers keep `buffer_flits` flits for each lane that ends there.
+    ///
+    /// # Errors
+    /// When the buffers hold nothing, or a link carries no whole number of bytes in a hop.
+    pub fn new(size: TorusSize, link: LinkSpec, buffer_flits: u32) -> Result<Self, UnfitNetwork> {
+        if buffer_flits == 0 {
+            return Err(UnfitNetwork::Buffer);
+        }
+        let flit_bytes = flit_bytes(link)?;
+        let grid = Grid::new(size);
+        let worms = Worms::new(lane_specs(&grid, buffer_flits));
+        let tick_ns = link.hop.as_ns();
+        Ok(Self { grid, flit_bytes, tick_ns, worms, ended: VecDeque::new() })
+    }
+
+    /// Sends `bytes` now from one node to another; [`arrived`](Self::arrived) will return `parcel`.
+    /// Panics when both are the same: such a message is there at once.
+    pub fn send(&mut self, now: Instant, (from, to): (u32, u32), bytes: u64, parcel: u32) {
+        assert_ne!(from, to, "a message to its own sender uses no network");
+        self.advance(now);
+        let grid = &self.grid;
+        let flits = bytes.div_ceil(self.flit_bytes).max(1);
+        self.worms.send(parcel, flits, |way| lanes_of(grid, (from, to), way));
+    }
+
+    /// The next parcel, in order, whose last flit has arrived by now.
+    pub fn arrived(&mut self, now: Instant) -> Option<u32> {
+        self.advance(now);
+        let next = self.ended.front()?;
+        if next.tick * self.tick_ns > now.as_ns() {
+            return None;
+        }
+        self.ended.pop_front().map(|ended| ended.parcel)
+    }
+
+    /// No parcel arrives before, whatever else is sent; `None` when nothing is under way.
+    pub fn next_arrival_from(&self) -> Option<Instant> {
+        let ended = self.ended.front().map(|ended| ended.tick);
+        let tick = ended.or_else(|| self.worms.next_end_from())?;
+        Some(Instant::from_ns(tick * self.tick_ns))
+    }
+
+    /// Does all ticks that have begun: what is sent now cannot change them.
+    fn advance(&mut self, now: Instant) {
+        self.worms.advance(now.as_ns().div_ceil(self.tick_ns), &mut self.ended);
+    }
+}
+
+/// Bytes that a link carries in a hop.
+fn flit_bytes(link: LinkSpec) -> Result<u64, UnfitNetwork> {
+    let (hop_ns, bytes_per_second) = (link.hop.as_ns(), link.bytes_per_second);
+    let product = u128::from(hop_ns) * u128::from(bytes_per_second);
+    let bytes = u64::try_from(product / 1_000_000_000).unwrap_or(u64::MAX);
+    if bytes == 0 || product % 1_000_000_000 != 0 {
+        return Err(UnfitNetwork::Flit { hop_ns, bytes_per_second });
+    }
+    Ok(bytes)
+}
+
+/// All lanes of a torus, in the order of their numbers.
+fn lane_specs(grid: &Grid, buffer_flits: u32) -> impl Iterator<Item = LaneSpec> {
+    (0..grid.links() as u32 * LANES_PER_LINK).map(move |lane| {
+        let link = lane / LANES_PER_LINK;
+        let room_flits = match link % LINKS_PER_NODE {
+            INJECTION | EJECTION => u64::MAX,
+            _ => u64::from(buffer_flits),
+        };
+        LaneSpec { link, room_flits }
+    })
+}
+
+/// Puts the lanes between two nodes into `way`, in order.
+fn lanes_of(grid: &Grid, (from, to): (u32, u32), way: &mut Vec<u32>) {
+    let (mut leg, mut lane) = (None, 0);
+    grid.route(from, to).for_each_link(|link, _| {
+        let direction = link % LINKS_PER_NODE;
+        if leg != Some(direction) {
+            (leg, lane) = (Some(direction), 0);
+        }
+        if grid.closes_ring(link) {
+            lane = 1;
+        }
+        way.push(link * LANES_PER_LINK + lane);
+    });
+}

@@ -1,0 +1,156 @@
+//! A fat tree of two levels: leaf switches with the nodes, and spine switches above them.
+//!
+//! ```text
+//!   spine 0      spine 1        every leaf has a link up to, and one down from, every spine
+//!     | \________/ |
+//!     | /        \ |
+//!   leaf 0       leaf 1
+//!   | | | |      | | | |
+//!   0 1 2 3      4 5 6 7        nodes
+//! ```
+//!
+//! A message to a node of the same leaf passes that one switch. Any other goes up, over the spine
+//! whose number is its receiver's modulo the number of spines, and down: static routing by
+//! destination (*d-mod-k*; Zahavi, Johnson, Kerbyson and Lang, "Optimized InfiniBand fat-tree
+//! routing for shift all-to-all communication patterns", 2010). So all messages to one node meet
+//! on one spine, and those to neighbouring nodes spread over all.
+//!
+//! A message that waits for a link does so in the switch before it, in a queue of any depth, and
+//! holds no link behind it. Invariant: each link carries one message at a time, in the order in
+//! which [`FatTree::deliver`] was called.
+
+use super::links::{Links, Pace};
+use super::{FatTreeShape, LinkSpec, NODES_MAX, UnfitNetwork};
+use units::Instant;
+
+/// The state of one fat tree.
+#[derive(Clone, Debug)]
+pub struct FatTree {
+    nodes: u32,
+    shape: FatTreeShape,
+    pace: Pace,
+    hop_ns: u64,
+    /// From each node to its leaf, and from its leaf to each node.
+    node_links: Links,
+    /// From each leaf to each spine, then from each spine to each leaf: `leaf * spines + spine`.
+    spine_links: Links,
+    down: usize,
+}
+
+impl FatTree {
+    /// A quiet fat tree with as many leaves as `nodes` nodes need.
+    ///
+    /// # Errors
+    /// When the shape has nothing on a leaf, no spine, or more of either than [`NODES_MAX`].
+    pub fn new(nodes: u32, shape: FatTreeShape, link: LinkSpec) -> Result<Self, UnfitNetwork> {
+        let FatTreeShape { leaf_nodes, spines } = shape;
+        let counts = 1..=NODES_MAX;
+        if !counts.contains(&leaf_nodes) || !counts.contains(&spines) {
+            return Err(UnfitNetwork::FatTree);
+        }
+        let down = nodes.div_ceil(leaf_nodes) as usize * spines as usize;
+        Ok(Self {
+            nodes,
+            shape,
+            pace: Pace::of(link),
+            hop_ns: link.hop.as_ns(),
+            node_links: Links::new(2 * nodes as usize),
+            spine_links: Links::new(2 * down),
+            down,
+        })
+    }
+
+    /// Sends `bytes` now: when the last of them arrives. At once when a node sends to itself.
+    pub fn deliver(&mut self, now: Instant, from: u32, to: u32, bytes: u64) -> Instant {
+        assert!(
+            from < self.nodes && to < self.nodes,
+            "a message must go from and to a node of the fat tree"
+        );
+        if from == to {
+            return now;
+        }
+        let FatTreeShape { leaf_nodes, spines } = self.shape;
+        let (busy_ns, hop_ns) = (self.pace.ns(bytes), self.hop_ns);
+        let (up_leaf, down_leaf) = (from / leaf_nodes, to / leaf_nodes);
+        let mut head_ns = self.node_links.enter(from as usize, now.as_ns(), busy_ns);
+        if up_leaf != down_leaf {
+            let spine = (to % spines) as usize;
+            let link = |leaf: u32| leaf as usize * spines as usize + spine;
+            head_ns = self.spine_links.enter(link(up_leaf), head_ns + hop_ns, busy_ns);
+            let down = self.down + link(down_leaf);
+            head_ns = self.spine_links.enter(down, head_ns + hop_ns, busy_ns);
+        }
+        let into = (self.nodes + to) as usize;
+        head_ns = self.node_links.enter(into, head_ns + hop_ns, busy_ns);
+        Instant::from_ns(head_ns + busy_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three leaves of four nodes, two spines: oversubscribed by two.
+    fn tree() -> FatTree {
+        let shape = FatTreeShape { leaf_nodes: 4, spines: 2 };
+        FatTree::new(12, shape, LinkSpec::TOCS_1997).unwrap()
+    }
+
+    const NOW: Instant = Instant::START;
+
+    /// Proves that a message alone costs its bytes, and one switch within a leaf or three.
+    #[test]
+    fn alone_a_message_costs_its_bytes_and_its_switches() {
+        for (from, to, switches) in [(0, 3, 1), (5, 4, 1), (0, 4, 3), (11, 0, 3)] {
+            let arrival = tree().deliver(Instant::from_ns(7), from, to, 1_000);
+            assert_eq!(arrival, Instant::from_ns(7 + 20 * switches + 5_000), "{from} to {to}");
+        }
+        assert_eq!(tree().deliver(Instant::from_ns(7), 1, 1, 1_000), Instant::from_ns(7));
+    }
+
+    /// Proves that flows from one leaf disturb each other when they go up to one spine, and do not
+    /// when they go up to different ones.
+    #[test]
+    fn flows_meet_on_the_way_up_when_their_spine_is_the_same() {
+        let mut other_spine = tree();
+        other_spine.deliver(NOW, 0, 4, 1_000);
+        assert_eq!(other_spine.deliver(NOW, 1, 5, 1_000), Instant::from_ns(5_060));
+        let mut same_spine = tree();
+        same_spine.deliver(NOW, 0, 4, 1_000);
+        assert_eq!(same_spine.deliver(NOW, 1, 6, 1_000), Instant::from_ns(10_060));
+        // A flow within the leaf uses no spine.
+        assert_eq!(same_spine.deliver(NOW, 2, 3, 1_000), Instant::from_ns(5_020));
+    }
+
+    /// Proves that flows into one leaf meet on the way down, although they come from two leaves
+    /// and go to two nodes.
+    #[test]
+    fn flows_meet_on_the_way_down() {
+        let mut tree = tree();
+        tree.deliver(NOW, 0, 8, 1_000);
+        assert_eq!(tree.deliver(NOW, 4, 10, 1_000), Instant::from_ns(10_060), "spine 0");
+        assert_eq!(tree.deliver(NOW, 5, 9, 1_000), Instant::from_ns(5_060), "spine 1");
+        assert_eq!(tree.deliver(NOW, 9, 1, 1_000), Instant::from_ns(5_060), "the other way");
+    }
+
+    /// Proves that the links of a sender and of a receiver carry one message at a time.
+    #[test]
+    fn flows_meet_at_their_sender_and_at_their_receiver() {
+        let mut tree = tree();
+        tree.deliver(NOW, 0, 1, 1_000);
+        assert_eq!(tree.deliver(NOW, 0, 4, 100), Instant::from_ns(5_000 + 60 + 500));
+        assert_eq!(tree.deliver(NOW, 2, 1, 100), Instant::from_ns(5_020 + 500));
+    }
+
+    /// Proves that four nodes of a leaf that send to four of another get what two spines carry,
+    /// and four spines the full rate.
+    #[test]
+    fn oversubscription_halves_the_rate() {
+        for (spines, last_ns) in [(2, 2 * 5_000 + 60), (4, 5_000 + 60)] {
+            let shape = FatTreeShape { leaf_nodes: 4, spines };
+            let mut tree = FatTree::new(8, shape, LinkSpec::TOCS_1997).unwrap();
+            let last = (0..4).map(|node| tree.deliver(NOW, node, node + 4, 1_000)).max();
+            assert_eq!(last, Some(Instant::from_ns(last_ns)), "{spines} spines");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Links that carry one message at a time, in the order of the calls.
+
+use super::LinkSpec;
+use units::Duration;
+
+/// How long bytes need to pass a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Time of a byte in ns, if that is a whole number; a division less for each message.
+    whole_ns_per_byte: Option<u64>,
+    bytes_per_second: u64,
+}
+
+impl Pace {
+    pub(super) fn of(link: LinkSpec) -> Self {
+        let bytes_per_second = link.bytes_per_second;
+        let is_whole = 1_000_000_000 % bytes_per_second == 0;
+        let whole_ns_per_byte = is_whole.then(|| 1_000_000_000 / bytes_per_second);
+        Self { whole_ns_per_byte, bytes_per_second }
+    }
+
+    /// In ns, rounded up.
+    #[inline]
+    pub(super) fn ns(self, bytes: u64) -> u64 {
+        match self.whole_ns_per_byte {
+            Some(ns) => ns * bytes,
+            None => Duration::of_transfer(bytes, self.bytes_per_second).as_ns(),
+        }
+    }
+}
+
+/// When each of a number of links is free.
+#[derive(Clone, Debug)]
+pub(super) struct Links {
+    free_at_ns: Box<[u64]>,
+}
+
+impl Links {
+    /// `count` free links.
+    pub(super) fn new(count: usize) -> Self {
+        Self { free_at_ns: vec![0; count].into() }
+    }
+
+    /// Has the head of a message that is at the start of `link` enter it when it is free, and
+    /// keep it for `busy_ns`: when the head enters.
+    #[inline]
+    pub(super) fn enter(&mut self, link: usize, head_ns: u64, busy_ns: u64) -> u64 {
+        let free_at_ns = &mut self.free_at_ns[link];
+        let head_ns = head_ns.max(*free_at_ns);
+        *free_at_ns = head_ns + busy_ns;
+        head_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: speeds whose byte is no whole number of ns are rounded up once a message, not once
+    //! a byte.
+    use super::*;
+
+    #[test]
+    fn any_speed_is_possible() {
+        let pace =
+            |bytes_per_second| Pace::of(LinkSpec { bytes_per_second, ..LinkSpec::TOCS_1997 });
+        assert_eq!(pace(200_000_000).ns(8192), 40_960);
+        assert_eq!(pace(25_000_000_000).ns(1), 1);
+        assert_eq!(pace(25_000_000_000).ns(1_000_001), 40_001);
+        assert_eq!(pace(300_000_000).ns(3), 10);
+    }
+}
