@@ -154,7 +154,9 @@ fn work_of(scenario: &Scenario) -> u64 {
     let blocks = scenario.file_bytes / scenario.block_bytes.max(1) * copies;
     match scenario.strategy {
         Strategy::Caching => requests,
-        Strategy::TwoPhase | Strategy::DiskDirected => blocks + requests / 32,
+        Strategy::TwoPhase | Strategy::DiskDirected | Strategy::Noncollective => {
+            blocks + requests / 32
+        }
     }
 }
 

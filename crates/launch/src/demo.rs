@@ -119,7 +119,7 @@ impl Demo {
     ) -> Result<DemoCase, LaunchError> {
         let most = match strategy {
             Strategy::Caching => CACHING_RECORDS_MAX.saturating_mul(record_bytes),
-            Strategy::TwoPhase | Strategy::DiskDirected => u64::MAX,
+            Strategy::TwoPhase | Strategy::DiskDirected | Strategy::Noncollective => u64::MAX,
         };
         let used = self.bytes.min(most);
         // The last record is filled up with zeros.

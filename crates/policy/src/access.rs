@@ -350,7 +350,7 @@ impl Access {
     }
 
     /// What `client` owns, folded. A list has no footprint.
-    fn footprint(&self, client: ClientId) -> Footprint {
+    pub(crate) fn footprint(&self, client: ClientId) -> Footprint {
         match self {
             Self::All { bytes, clients } if client.0 < *clients => {
                 Footprint::contiguous(0, 0, *bytes)

@@ -191,6 +191,18 @@ impl Footprint {
         rank
     }
 
+    /// The first of the client's bytes at or behind `position`.
+    pub(crate) fn first_from(&self, position: u64) -> Option<u64> {
+        let rank = self.rank(position);
+        (rank < self.bytes).then(|| self.run_at(rank, self.bytes).offset)
+    }
+
+    /// One past the last of the client's bytes.
+    pub(crate) fn end(&self) -> Option<u64> {
+        let last = self.bytes.checked_sub(1)?;
+        Some(self.run_at(last, self.bytes).offset + 1)
+    }
+
     /// How many of the client's bytes lie in `range`.
     pub(crate) fn count_bytes(&self, range: ByteRange) -> u64 {
         self.rank(range.end) - self.rank(range.start)

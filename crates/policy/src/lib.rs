@@ -9,6 +9,7 @@
 //! |---|---|
 //! | Which server and disk holds a block of a file? | [`Stripe`] |
 //! | Which bytes of the file go where in which client's memory? | [`Access`] |
+//! | Which blocks and servers have some of one client's part? | [`Access::blocks_of`] |
 //! | Which access do the papers mean by "rbc"? | [`Pattern`] |
 //! | In which order does a disk take its blocks? | [`disk_order`] |
 //! | Which bytes of a block have arrived? | [`RangeSet`] |
@@ -28,6 +29,7 @@ mod list;
 mod lru;
 mod nested;
 mod order;
+mod part;
 mod pattern;
 mod prefetch;
 mod ranges;

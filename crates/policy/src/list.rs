@@ -94,6 +94,12 @@ pub(crate) fn file_extent(entries: &[ListEntry]) -> Option<ByteRange> {
     Some(ByteRange::new(first.file_offset, last.file_end()))
 }
 
+/// The first byte at or behind `position`. Found by bisection.
+pub(crate) fn first_from(entries: &[ListEntry], position: u64) -> Option<u64> {
+    let first = entries.partition_point(|entry| entry.file_end() <= position);
+    entries.get(first).map(|entry| entry.file_offset.max(position))
+}
+
 /// The entries in `range`, clipped to it. Finds the first by bisection.
 pub(crate) fn pieces(entries: &[ListEntry], range: ByteRange) -> ListPieces<'_> {
     let first = entries.partition_point(|entry| entry.file_end() <= range.start);

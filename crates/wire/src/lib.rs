@@ -14,8 +14,8 @@ pub use codec::{DecodeError, decode, encode};
 pub use fault::Fault;
 pub use message::{
     ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Message,
-    PARTICIPANTS_MAX, Participant, ReadRequest, Reply, Request, RequestId, ServerStatus,
-    WriteRequest,
+    PARTICIPANTS_MAX, PartRequest, Participant, ReadRequest, Reply, Request, RequestId,
+    ServerStatus, WriteRequest,
 };
 
 /// The version of the messages; both sides must speak the same.

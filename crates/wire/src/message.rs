@@ -87,11 +87,14 @@ pub enum Request {
     Status,
     /// Finish what is under way, write everything back, and end.
     Stop,
-    /// Disk-directed: give up a collective that has failed at another server.
+    /// Disk-directed: give up a collective, or the part of one client, that has failed at another
+    /// server.
     Cancel {
         /// Its number, as in the request that began it.
         collective: u64,
     },
+    /// Disk-directed, non-collective: the one request of one client.
+    Part(Box<PartRequest>),
 }
 
 /// What the catalogue knows of a file.
@@ -161,6 +164,26 @@ pub struct CollectiveRequest {
     pub order: DiskOrder,
     /// Whether written data must be on stable storage at the end.
     pub sync: bool,
+}
+
+/// Disk-directed, non-collective: all that one client wants of this server, in one request. What
+/// it writes stays in the server's cache until a [`FlushRequest`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PartRequest {
+    /// Its number among the sender's collectives and parts that are under way.
+    pub number: u64,
+    /// Whether the client reads or writes.
+    pub direction: Direction,
+    /// Which file; it must be open.
+    pub file: FileId,
+    /// Which bytes belong to whom.
+    pub access: Access,
+    /// Which client of the access the sender is.
+    pub client: ClientId,
+    /// The memory that the sender exposed to the servers.
+    pub region: RegionId,
+    /// In which order each disk is used.
+    pub order: DiskOrder,
 }
 
 /// One client of a collective.

@@ -5,14 +5,19 @@
 
 pub(crate) mod caching;
 pub(crate) mod disk_directed;
+pub(crate) mod noncollective;
 pub(crate) mod two_phase;
 
-use crate::client::{Group, SharedMemory};
+pub use noncollective::Part;
+
+use crate::client::{Client, Group, SharedMemory};
+use futures_util::future::join_all;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use policy::{Access, Direction, DiskOrder};
 use std::fmt;
 use std::str::FromStr;
-use units::ClientId;
-use wire::{Fault, FileRecord};
+use units::{ClientId, ServerId};
+use wire::{Fault, FileRecord, Request};
 use world::{Memory, TransferError, World};
 
 /// How a collective transfer is carried out.
@@ -24,11 +29,16 @@ pub enum Strategy {
     TwoPhase,
     /// Servers direct the transfer.
     DiskDirected,
+    /// Servers direct the part of each client by itself.
+    Noncollective,
 }
 
 impl Strategy {
-    /// All of them, in the order in which the papers present them.
+    /// Those that the papers compare, in their order: what is used when nothing else is said.
     pub const ALL: [Self; 3] = [Self::Caching, Self::TwoPhase, Self::DiskDirected];
+    /// Every one that can be named.
+    pub const NAMED: [Self; 4] =
+        [Self::Caching, Self::TwoPhase, Self::DiskDirected, Self::Noncollective];
 }
 
 impl fmt::Display for Strategy {
@@ -37,6 +47,7 @@ impl fmt::Display for Strategy {
             Self::Caching => "caching",
             Self::TwoPhase => "two-phase",
             Self::DiskDirected => "disk-directed",
+            Self::Noncollective => "noncollective",
         })
     }
 }
@@ -49,8 +60,10 @@ impl FromStr for Strategy {
             "caching" | "independent" => Ok(Self::Caching),
             "two-phase" | "2pio" => Ok(Self::TwoPhase),
             "disk-directed" | "ddio" => Ok(Self::DiskDirected),
+            "noncollective" => Ok(Self::Noncollective),
             _ => Err(format!(
-                "{word:?} is no strategy; there are caching, two-phase and disk-directed"
+                "{word:?} is no strategy; there are caching, two-phase, disk-directed and \
+                 noncollective"
             )),
         }
     }
@@ -94,6 +107,9 @@ impl<W: World> Group<W> {
             Strategy::DiskDirected => {
                 disk_directed::client::transfer(self, transfer, memory, &expected).await
             }
+            Strategy::Noncollective => {
+                noncollective::client::transfer(self, transfer, memory, collective).await
+            }
         };
         self.client().world().compute(self.client().costs().collective).await;
         moved
@@ -130,6 +146,42 @@ pub(crate) fn check_access(
         Direction::Write => access.validate_write(file.bytes),
     };
     checked.map_err(|error| Fault::BadAccess { cause: error.to_string() })
+}
+
+/// Whether an access, which may come from anyone, has this client.
+pub(crate) fn check_client(client: ClientId, access: &Access) -> Result<(), Fault> {
+    let clients = access.clients();
+    if client.0 >= clients {
+        let cause = format!("{client} has no part in an access of {clients} clients");
+        return Err(Fault::BadAccess { cause });
+    }
+    Ok(())
+}
+
+/// Asks servers and waits until all have ended, so that nothing lands in anyone's memory later.
+/// When one fails, the others are told to give up the transfer of this number. Returns the first
+/// fault.
+async fn call_to_the_end<W: World>(
+    client: &Client<W>,
+    servers: &[ServerId],
+    request: &Request,
+    number: u64,
+) -> Result<(), Fault> {
+    let calls = servers.iter().map(|server| client.call(*server, request.clone()));
+    let mut calls: FuturesUnordered<_> = calls.collect();
+    let mut outcome = Ok(());
+    while let Some(ended) = calls.next().await {
+        if let Err(fault) = ended
+            && outcome.is_ok()
+        {
+            outcome = Err(fault);
+            let cancel = Request::Cancel { collective: number };
+            let cancels = servers.iter().map(|server| client.call(*server, cancel.clone()));
+            // A server that cannot be told has left, and its call ends for that reason.
+            join_all(cancels).await;
+        }
+    }
+    outcome
 }
 
 /// Whether two clients may own the same byte of a write that was checked, so that the sum of what

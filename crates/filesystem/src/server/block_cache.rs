@@ -16,8 +16,9 @@ use policy::{Lru, next_on_disk};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::Range;
 use std::rc::Rc;
-use units::{ByteRange, FileId, ServerId};
+use units::{ByteRange, FileId, Run, ServerId};
 use wire::{Fault, FileRecord};
 use world::{Disk, Payload, Scope, World};
 
@@ -99,17 +100,17 @@ impl<W: World> BlockCache<W> {
         });
     }
 
-    /// Puts `payload` at `offset` of a block. A block that is now written in full is written
-    /// behind.
+    /// Puts `payload` piece by piece into `runs` of a block. A block that is now written in full is
+    /// written behind.
     pub(crate) async fn write(
         self: &Rc<Self>,
         file: &FileRecord,
         block: u64,
-        offset: u64,
+        runs: &[Run],
         payload: W::Payload,
     ) -> Result<(), Fault> {
         let user = self.enter(file, block).await?;
-        user.put(&self.world, offset, &payload);
+        user.put(&self.world, runs, &payload);
         if user.is_written_full() {
             let cache = Rc::clone(self);
             self.background.spawn(async move {
@@ -173,11 +174,31 @@ impl<W: World> BlockCache<W> {
         file: &FileRecord,
         block: u64,
     ) -> Result<Option<W::Payload>, Fault> {
-        if !self.entries.borrow().contains_key(&(file.file, block)) {
+        if !self.holds(file.file, block) {
             return Ok(None);
         }
         let whole = ByteRange::at(0, file.stripe.block_range(block, file.bytes).length());
         self.read(file, block, whole).await.map(Some)
+    }
+
+    /// Whether a block is in the cache, or on its way there.
+    pub(crate) fn holds(&self, file: FileId, block: u64) -> bool {
+        self.entries.borrow().contains_key(&(file, block))
+    }
+
+    /// The first of `blocks` that is in the cache, or on its way there. Found by bisection.
+    pub(crate) fn next_held(&self, file: FileId, blocks: Range<u64>) -> Option<u64> {
+        let entries = self.entries.borrow();
+        let (key, _) = entries.range((file, blocks.start)..(file, blocks.end)).next()?;
+        Some(key.1)
+    }
+
+    /// The bytes `range` of a block, if they are there without anything to wait for.
+    pub(crate) fn peek(&self, file: FileId, block: u64, range: ByteRange) -> Option<W::Payload> {
+        let key = (file, block);
+        let payload = self.entries.borrow().get(&key)?.cut(range)?;
+        self.order.borrow_mut().touch(key);
+        Some(payload)
     }
 
     /// Makes room for a collective write of a block: what the cache holds of it goes to the disk

@@ -10,6 +10,7 @@ mod catalogue;
 mod files;
 pub(crate) mod requests;
 mod session;
+pub(crate) mod underway;
 
 use crate::Costs;
 use crate::server::block_cache::BlockCache;
@@ -17,6 +18,7 @@ use crate::server::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::Files;
 use crate::server::session::Session;
+use crate::server::underway::Underway;
 use crate::signal::Signal;
 use futures_util::FutureExt;
 use futures_util::future::select;
@@ -24,7 +26,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
-use units::{FileId, PeerId, ServerId};
+use units::{PeerId, ServerId};
 use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION, Request, RequestId};
 use world::{DiskError, Incoming, Scope, World};
 
@@ -37,8 +39,8 @@ pub struct ServerConfig {
     pub servers: u32,
     /// Room of its block cache, in bytes; at least one block is always held.
     pub cache_bytes: u64,
-    /// Blocks that a collective holds for each disk: two, while one is at the disk the other is on
-    /// the network (TOCS 1997, section 4).
+    /// Blocks that a collective, or the part of one client, holds for each disk: two, while one is
+    /// at the disk the other is on the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
     /// What its own work costs its processor.
     pub costs: Costs,
@@ -61,19 +63,12 @@ pub(crate) struct Server<W: World> {
     /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
-    /// Collectives under way, by who asked for them and their number.
+    /// Collectives and parts under way, by who asked for them and their number.
     pub(crate) collectives: RefCell<BTreeMap<(PeerId, u64), Underway>>,
     /// Rung when a client has left, or a collective has ended or must.
     pub(crate) departures: Signal,
     pub(crate) stopping: Cell<bool>,
     pub(crate) stop: Signal,
-}
-
-/// A collective under way.
-pub(crate) struct Underway {
-    pub(crate) file: FileId,
-    /// Why it must end, once it must.
-    pub(crate) verdict: Option<Fault>,
 }
 
 /// What a server counts.

@@ -1,6 +1,6 @@
 //! What a server does with each kind of request.
 
-use crate::collective::{caching, disk_directed};
+use crate::collective::{caching, disk_directed, noncollective};
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
 use std::cell::RefCell;
@@ -102,6 +102,7 @@ impl<W: World> Server<W> {
             Request::Collective(request) => {
                 disk_directed::server::serve(self, from, *request).await
             }
+            Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record),
             Request::Drop { file } => self.drop_file(file).await,
@@ -159,7 +160,7 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Ends a collective of this client, if it is still under way.
+    /// Ends a collective or a part of this client, if it is still under way.
     fn cancel(&self, from: PeerId, collective: u64) -> Reply {
         if let Some(underway) = self.collectives.borrow_mut().get_mut(&(from, collective)) {
             underway.verdict = Some(Fault::Cancelled);

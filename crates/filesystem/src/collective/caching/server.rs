@@ -4,7 +4,7 @@ use crate::server::Server;
 use crate::server::disk_fault;
 use crate::server::requests::Answer;
 use std::rc::Rc;
-use units::ByteRange;
+use units::{ByteRange, Run};
 use wire::{Fault, FileRecord, FlushRequest, ReadRequest, Reply, WriteRequest};
 use world::{Disk, Payload, Place, World};
 
@@ -36,7 +36,8 @@ pub(crate) async fn write<W: World>(
     check_range(server, &file, request.block, request.offset, length)?;
     let costs = &server.config.costs;
     server.world.compute(costs.cache_write + costs.copy(length)).await;
-    server.cache.write(&file, request.block, request.offset, body).await?;
+    let run = Run::contiguous(request.offset, length);
+    server.cache.write(&file, request.block, &[run], body).await?;
     server.count_moved(length);
     Ok(Reply::Done.into())
 }

@@ -1,9 +1,8 @@
 //! The client's side of disk-directed I/O: CollectiveReadCP of Figure 2c (TOCS 1997).
 
-use super::super::Transfer;
+use super::super::{Transfer, call_to_the_end};
 use crate::client::{Expected, Group, SharedMemory};
 use futures_util::future::{Either, select};
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use units::{ClientId, ServerId};
 use wire::{CollectiveRequest, Fault, Participant, Request};
 use world::World;
@@ -46,31 +45,6 @@ async fn direct<W: World>(
         order: transfer.order,
         sync: transfer.sync,
     }));
-    call_to_the_end(group, &request, collective).await
-}
-
-/// Asks every server and waits until all have ended, so that nothing lands in anyone's memory
-/// later. When one fails, the others are told to give up. Returns the first fault.
-async fn call_to_the_end<W: World>(
-    group: &Group<W>,
-    request: &Request,
-    collective: u64,
-) -> Result<(), Fault> {
-    let client = group.client();
-    let mut calls: FuturesUnordered<_> = (0..client.servers())
-        .map(|server| client.call(ServerId(server), request.clone()))
-        .collect();
-    let mut outcome = Ok(());
-    while let Some(ended) = calls.next().await {
-        if let Err(fault) = ended
-            && outcome.is_ok()
-        {
-            outcome = Err(fault);
-            let cancels = (0..client.servers())
-                .map(|server| client.call(ServerId(server), Request::Cancel { collective }));
-            // A server that cannot be told has left, and its call ends for that reason.
-            futures_util::future::join_all(cancels).await;
-        }
-    }
-    outcome
+    let servers = (0..group.client().servers()).map(ServerId).collect::<Vec<_>>();
+    call_to_the_end(group.client(), &servers, &request, collective).await
 }

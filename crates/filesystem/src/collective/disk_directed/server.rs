@@ -2,13 +2,13 @@
 
 use crate::collective::{check_access, may_overlap, transfer_fault};
 use crate::server::requests::Answer;
-use crate::server::{Server, Underway, disk_fault};
+use crate::server::underway::{Held, Running};
+use crate::server::{Server, disk_fault};
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
-use std::collections::btree_map::Entry;
 use std::rc::Rc;
-use units::{ByteRange, ClientId, DiskId, Duration, FileId, PeerId, PieceRun};
+use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun};
 use wire::{CollectiveRequest, Fault, FileRecord, Message, PARTICIPANTS_MAX, Reply};
 use world::{Disk, Memory, Payload, TransferError, World};
 
@@ -293,58 +293,5 @@ struct Share {
 impl Share {
     fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.bytes()).sum()
-    }
-}
-
-/// A collective's entry among those under way, as long as it is.
-struct Running<'a, W: World> {
-    server: &'a Server<W>,
-    key: (PeerId, u64),
-}
-
-impl<'a, W: World> Running<'a, W> {
-    fn new(server: &'a Server<W>, key: (PeerId, u64), file: FileId) -> Result<Self, Fault> {
-        match server.collectives.borrow_mut().entry(key) {
-            Entry::Occupied(_) => {
-                let cause = format!("collective {} is already under way", key.1);
-                Err(Fault::BadRequest { cause })
-            }
-            Entry::Vacant(vacant) => {
-                vacant.insert(Underway { file, verdict: None });
-                Ok(Self { server, key })
-            }
-        }
-    }
-
-    fn verdict(&self) -> Option<Fault> {
-        self.server.collectives.borrow().get(&self.key)?.verdict.clone()
-    }
-}
-
-impl<W: World> Drop for Running<'_, W> {
-    fn drop(&mut self) {
-        self.server.collectives.borrow_mut().remove(&self.key);
-        self.server.departures.notify();
-    }
-}
-
-/// Counts the bytes of a buffer as long as it is held.
-struct Held<'a, W: World> {
-    server: &'a Server<W>,
-    bytes: u64,
-}
-
-impl<'a, W: World> Held<'a, W> {
-    fn new(server: &'a Server<W>, bytes: u64) -> Self {
-        let held = &server.counters.collective_bytes;
-        held.set(held.get() + bytes);
-        Self { server, bytes }
-    }
-}
-
-impl<W: World> Drop for Held<'_, W> {
-    fn drop(&mut self) {
-        let held = &self.server.counters.collective_bytes;
-        held.set(held.get() - self.bytes);
     }
 }

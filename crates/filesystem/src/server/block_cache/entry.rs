@@ -157,14 +157,23 @@ impl<W: World> Entry<W> {
         }
     }
 
-    /// Overwrites bytes.
-    pub(crate) fn put(&self, world: &W, offset: u64, payload: &W::Payload) {
+    /// Overwrites the pieces of `runs`, which ascend, with those of `payload`.
+    pub(crate) fn put(&self, world: &W, runs: &[Run], payload: &W::Payload) {
         let state = &mut *self.state.borrow_mut();
-        let run = Run::contiguous(offset, payload.length());
-        state.memory(world, self.length).scatter(&[run], payload);
-        let range = ByteRange::at(offset, payload.length());
-        state.filled.insert(range);
-        state.dirty.insert(range);
+        if runs == [Run::contiguous(0, self.length)] {
+            // The whole block is kept as it came.
+            state.content = Content::Frozen(payload.clone());
+        } else {
+            state.memory(world, self.length).scatter(runs, payload);
+        }
+        let ranges = runs.iter().flat_map(|run| {
+            let pieces = if run.is_contiguous() { contiguous(*run) } else { *run };
+            pieces.offsets().map(move |offset| ByteRange::at(offset, pieces.length))
+        });
+        for range in ranges {
+            state.filled.insert(range);
+            state.dirty.insert(range);
+        }
     }
 
     /// Takes what the disk had, where nothing newer is known.
@@ -250,6 +259,11 @@ impl<W: World> Drop for Unwritten<'_, W> {
             dirty.insert(ByteRange::at(*offset, payload.length()));
         }
     }
+}
+
+/// Pieces that touch one another as one piece.
+fn contiguous(run: Run) -> Run {
+    Run::contiguous(run.offset, run.bytes())
 }
 
 impl<W: World> State<W> {
