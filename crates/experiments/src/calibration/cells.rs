@@ -32,10 +32,6 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub(super) fn is_caching(&self) -> bool {
-        self.method == Method::Caching
-    }
-
     pub(super) fn log_ratio(&self) -> f64 {
         (self.simulated / self.published).ln()
     }
