@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod check;
+mod pages;
 mod steps;
 mod suite;
 mod tidy;
@@ -20,6 +21,8 @@ usage: cargo x <command>
   calibrate-1994 PATH
           fits the unpublished costs of the 1994 machine to published throughputs, which takes
           minutes, writes to PATH how, and prints the constants; changes no source
+  scenarios-page
+          writes docs/scenarios.md anew from the table of keys of scenario files
   help    this list
 ";
 
@@ -34,11 +37,14 @@ fn main() -> ExitCode {
         ("tidy", []) => tidy::run(&root),
         ("calibrate-1994", [path]) => calibrate::run(&root, path),
         ("calibrate-1994", _) => refuse("`calibrate-1994` takes the path of its report"),
+        ("scenarios-page", []) => pages::run(&root),
         ("help" | "--help" | "-h", _) => {
             print!("{HELP}");
             true
         }
-        ("check" | "tidy", _) => refuse(&format!("`{command}` takes no arguments")),
+        ("check" | "tidy" | "scenarios-page", _) => {
+            refuse(&format!("`{command}` takes no arguments"))
+        }
         _ => refuse(&format!("there is no command `{command}`")),
     };
     if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE }

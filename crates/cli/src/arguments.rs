@@ -1,7 +1,8 @@
 //! What can be said on the command line.
 
-use crate::words::{count, size};
+use crate::words::count;
 use clap::{Args, Parser, Subcommand};
+use launch::parse_size as size;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
@@ -38,7 +39,7 @@ pub(crate) enum Command {
     /// Measure real transfers; every byte is checked.
     Bench(Bench),
     /// Simulate transfers on a machine made of models.
-    Sim(Sim),
+    Sim(Box<Sim>),
     /// Run published experiments on the simulated machine and compare with what was published.
     Reproduce(Reproduce),
     /// Write and read a real file by every strategy, here and on the simulated 1994 machine.
@@ -114,8 +115,8 @@ pub(crate) struct Named {
 /// What to transfer; shared by `bench` and `sim`. Lists are crossed.
 #[derive(Args, Debug)]
 pub(crate) struct Cases {
-    /// Patterns as the papers name them, separated by commas.
-    #[arg(long, default_value = "wbc,rbc", value_delimiter = ',', conflicts_with = "distribution")]
+    /// Patterns as the papers name them, separated by commas (default: wbc,rbc).
+    #[arg(long, value_delimiter = ',', conflicts_with = "distribution")]
     pub(crate) pattern: Vec<String>,
     /// A distribution instead of a pattern: one word for each dimension out of none, block, cyclic
     /// and cyclic(k), or all.
@@ -124,12 +125,11 @@ pub(crate) struct Cases {
     /// With --distribution: write instead of read.
     #[arg(long, requires = "distribution")]
     pub(crate) write: bool,
-    /// Record sizes, separated by commas.
-    #[arg(long, value_name = "SIZE", default_value = "8KiB")]
-    #[arg(value_parser = size, value_delimiter = ',')]
+    /// Record sizes, separated by commas (default: 8KiB).
+    #[arg(long, value_name = "SIZE", value_parser = size, value_delimiter = ',')]
     pub(crate) record: Vec<u64>,
-    /// Strategies, separated by commas: caching, two-phase, disk-directed, or all.
-    #[arg(long, default_value = "all", value_delimiter = ',')]
+    /// Strategies, separated by commas: caching, two-phase, disk-directed, or all (default: all).
+    #[arg(long, value_delimiter = ',')]
     pub(crate) strategy: Vec<String>,
     /// Print the result as one JSON object.
     #[arg(long)]
@@ -193,50 +193,67 @@ pub(crate) struct Sim {
     pub(crate) command: Option<SimCommand>,
     #[command(flatten)]
     pub(crate) cases: Cases,
-    /// The machine to simulate: tr94, tocs97 or ideal-disks.
-    #[arg(long, default_value = "tr94")]
-    pub(crate) machine: String,
+    /// Simulate what this file describes; options come before it (docs/scenarios.md explains the
+    /// keys).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Print the scenario that comes of presets, file and options, every key explained, as a file
+    /// for --scenario (or as JSON); simulate nothing.
+    #[arg(long, conflicts_with_all = ["timeline", "plot"])]
+    pub(crate) explain: bool,
+    /// The machine to simulate: tr94, tocs97 or ideal-disks (default: tr94).
+    #[arg(long)]
+    pub(crate) machine: Option<String>,
+    /// Change a parameter of the machine, such as queue=cscan; repeat it for more.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Its disks instead of those of the machine: hp97560, hp-c2200a, nvme, analytic, ideal, or a
     /// description in a file FILE.toml (docs/disks/hp97560.toml explains the keys).
     #[arg(long, value_name = "DISK")]
     pub(crate) disk: Option<String>,
-    /// How blocks lie on its disks: contiguous, random-blocks or random-tracks.
-    #[arg(long, default_value = "contiguous")]
-    pub(crate) layout: String,
-    /// How servers that direct a transfer use their disks: sorted, as-asked or staggered.
-    #[arg(long, default_value = "sorted")]
-    pub(crate) order: String,
-    /// Number of clients.
-    #[arg(long, default_value = "16", value_parser = count)]
-    pub(crate) clients: u32,
-    /// Number of servers.
-    #[arg(long, default_value = "16", value_parser = count)]
-    pub(crate) servers: u32,
-    /// Disks of each server, on one bus.
-    #[arg(long, default_value = "1", value_parser = count)]
-    pub(crate) disks: u32,
-    /// Bytes of the file.
-    #[arg(long, default_value = "10MiB", value_parser = size)]
-    pub(crate) size: u64,
-    /// Bytes of a block.
-    #[arg(long, default_value = "8KiB", value_parser = size, value_name = "SIZE")]
-    pub(crate) block: u64,
+    /// Blocks that a server which directs a transfer holds for each disk (default: 2).
+    #[arg(long, value_parser = count, value_name = "COUNT")]
+    pub(crate) buffers: Option<u32>,
+    /// How blocks lie on its disks: contiguous, random-blocks or random-tracks (default:
+    /// contiguous).
+    #[arg(long)]
+    pub(crate) layout: Option<String>,
+    /// How servers that direct a transfer use their disks: sorted, as-asked or staggered (default:
+    /// sorted).
+    #[arg(long)]
+    pub(crate) order: Option<String>,
+    /// Number of clients (default: 16).
+    #[arg(long, value_parser = count)]
+    pub(crate) clients: Option<u32>,
+    /// Number of servers (default: 16).
+    #[arg(long, value_parser = count)]
+    pub(crate) servers: Option<u32>,
+    /// Disks of each server, on one bus (default: 1).
+    #[arg(long, value_parser = count)]
+    pub(crate) disks: Option<u32>,
+    /// Bytes of the file (default: 10MiB).
+    #[arg(long, value_parser = size)]
+    pub(crate) size: Option<u64>,
+    /// Bytes of a block (default: 8KiB).
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: Option<u64>,
     /// Number of trials, each with a seed of its own (default: 5; 1 with --timeline and --plot).
     #[arg(long, value_parser = count)]
     pub(crate) trials: Option<u32>,
-    /// Seed of the first trial.
-    #[arg(long, default_value = "1")]
-    pub(crate) seed: u64,
-    /// End writes only when the data is on the medium.
+    /// Seed of the first trial (default: 1).
     #[arg(long)]
-    pub(crate) sync: bool,
-    /// What moves: phantom (lengths only) or traced (proves that every byte is in its place).
-    #[arg(long, default_value = "phantom")]
-    pub(crate) payload: String,
+    pub(crate) seed: Option<u64>,
+    /// End writes only when the data is on the medium; --sync=false takes back what a file says.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) sync: Option<bool>,
+    /// What moves: phantom (lengths only) or traced (proves that every byte is in its place)
+    /// (default: phantom).
+    #[arg(long)]
+    pub(crate) payload: Option<String>,
     /// Show how much of the servers' processors the transfer leaves to a computation on them,
     /// without synchronisation and with a barrier every 5 ms.
-    #[arg(long)]
-    pub(crate) availability: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) availability: Option<bool>,
     /// Write what happens in the one trial of one case into this file, as a Chrome trace: open it
     /// in Perfetto (ui.perfetto.dev) or chrome://tracing.
     #[arg(long, value_name = "FILE")]

@@ -8,6 +8,10 @@ use launch::{
     TemporaryInstance,
 };
 
+/// What is measured when nothing else is said.
+const PATTERNS: [&str; 2] = ["wbc", "rbc"];
+const RECORD_BYTES: u64 = 8192;
+
 pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
     let plan = plan(arguments)?;
     plan.check()?;
@@ -72,12 +76,17 @@ fn show_limits(limits: &Limits) -> Result<(), LaunchError> {
     )
 }
 
+/// What is said, or `otherwise` if that is nothing.
+fn or<T: Clone>(said: Vec<T>, otherwise: &[T]) -> Vec<T> {
+    if said.is_empty() { otherwise.to_vec() } else { said }
+}
+
 fn plan(arguments: &Bench) -> Result<BenchPlan, LaunchError> {
     let cases = &arguments.cases;
-    let patterns = words::patterns(&cases.pattern, cases.distribution.as_deref(), cases.write)?;
+    let patterns = or(words::patterns(cases), &PATTERNS.map(str::to_owned));
     let mut specs = Vec::new();
     for pattern in &patterns {
-        for &record_bytes in &cases.record {
+        for &record_bytes in &or(cases.record.clone(), &[RECORD_BYTES]) {
             for strategy in words::strategies(&cases.strategy) {
                 specs.push(CaseSpec {
                     strategy,

@@ -31,11 +31,11 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
     for scenario in scenarios {
         scenario.check()?;
         if scenario.trials > 1 {
-            let cause = format!("--trials {} was said", scenario.trials);
+            let cause = format!("{} trials are asked for", scenario.trials);
             return Err(LaunchError::usage(
                 "only one trial can be looked at",
                 cause,
-                "leave out --trials; trial n of a case is the one with --seed plus n",
+                "say --trials 1; trial n of a case is the one with --seed plus n",
             ));
         }
     }

@@ -1,25 +1,26 @@
-//! `sim`: simulates transfers.
+//! `sim`: simulates transfers, and explains scenarios.
 
 use crate::arguments::{Sim, SimCommand};
 use crate::demerit;
 use crate::look;
 use crate::present;
 use crate::words;
-use launch::{LaunchError, Machine, Report, Scenario};
-
-/// Trials of a case that nobody looks at.
-const TRIALS: u32 = 5;
+use launch::{LaunchError, Report, Setting, SimulationPlan};
 
 pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
         return demerit::run(demerit);
     }
-    let scenarios = scenarios(arguments)?;
+    let plan = SimulationPlan::resolve(arguments.scenario.as_deref(), options(arguments)?)?;
+    if arguments.explain {
+        return explain(&plan, arguments.cases.json);
+    }
     let results = match look::Wanted::of(arguments) {
-        Some(wanted) => look::run(&scenarios, &wanted)?,
+        // One trial can be looked at.
+        Some(wanted) => look::run(&plan.with_default_trials(1).scenarios(), &wanted)?,
         None => {
             let mut results = Vec::new();
-            for scenario in &scenarios {
+            for scenario in &plan.scenarios() {
                 results.extend(launch::simulate(scenario)?.results);
             }
             results
@@ -29,52 +30,52 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
     present::report(&report, arguments.cases.json)
 }
 
-fn scenarios(arguments: &Sim) -> Result<Vec<Scenario>, LaunchError> {
-    let cases = &arguments.cases;
-    let patterns = words::patterns(&cases.pattern, cases.distribution.as_deref(), cases.write)?;
-    let mut machine = Machine::of(word(&arguments.machine)?);
-    if let Some(disk) = &arguments.disk {
-        machine.disk = disk.parse()?;
+fn explain(plan: &SimulationPlan, as_json: bool) -> Result<(), LaunchError> {
+    match as_json {
+        true => present::json(&plan.explain_as_json()),
+        false => present::line(plan.explain().trim_end()),
     }
-    let is_looked_at = look::Wanted::of(arguments).is_some();
-    let mut scenarios = Vec::new();
-    for pattern in &patterns {
-        for &record_bytes in &cases.record {
-            for strategy in words::strategies(&cases.strategy) {
-                scenarios.push(Scenario {
-                    machine: machine.clone(),
-                    layout: word(&arguments.layout)?,
-                    order: word(&arguments.order)?,
-                    pattern: word(pattern)?,
-                    record_bytes,
-                    file_bytes: arguments.size,
-                    clients: arguments.clients,
-                    servers: arguments.servers,
-                    disks_per_server: arguments.disks,
-                    block_bytes: arguments.block,
-                    strategy: word(&strategy)?,
-                    trials: arguments.trials.unwrap_or(if is_looked_at { 1 } else { TRIALS }),
-                    seed: arguments.seed,
-                    sync: arguments.sync,
-                    payload: word(&arguments.payload)?,
-                    availability: arguments.availability,
-                });
-            }
-        }
-    }
-    Ok(scenarios)
 }
 
-/// A word that names something, or why it does not.
-fn word<T>(word: &str) -> Result<T, LaunchError>
-where
-    T: std::str::FromStr<Err: std::fmt::Display>,
-{
-    word.parse().map_err(|error: T::Err| {
-        LaunchError::usage(
-            format!("{word:?} cannot be simulated"),
-            error.to_string(),
-            "see: unisono sim --help",
-        )
-    })
+/// What the options say.
+fn options(arguments: &Sim) -> Result<Vec<Setting>, LaunchError> {
+    let cases = &arguments.cases;
+    let text = |number: Option<u32>| number.map(|it| it.to_string());
+    let long = |number: Option<u64>| number.map(|it| it.to_string());
+    let flag = |flag: Option<bool>| flag.map(|it| it.to_string());
+    let said = [
+        ("machine", arguments.machine.clone()),
+        ("disk", arguments.disk.clone()),
+        ("layout", arguments.layout.clone()),
+        ("order", arguments.order.clone()),
+        ("payload", arguments.payload.clone()),
+        ("clients", text(arguments.clients)),
+        ("servers", text(arguments.servers)),
+        ("disks-per-server", text(arguments.disks)),
+        ("buffers-per-disk", text(arguments.buffers)),
+        ("trials", text(arguments.trials)),
+        ("size", long(arguments.size)),
+        ("block", long(arguments.block)),
+        ("seed", long(arguments.seed)),
+        ("sync", flag(arguments.sync)),
+        ("availability", flag(arguments.availability)),
+    ];
+    let setting = |(key, value): (&str, Option<String>)| Some(Setting::option(key, &value?));
+    let mut settings: Vec<Setting> = said.into_iter().filter_map(setting).collect();
+    let records: Vec<String> = cases.record.iter().map(u64::to_string).collect();
+    let distribution = cases.distribution.as_ref().map(|_| "--distribution");
+    let lists = [
+        (distribution.unwrap_or("--pattern"), "pattern", words::patterns(cases)),
+        ("--record", "record", records),
+        ("--strategy", "strategy", cases.strategy.clone()),
+    ];
+    for (option, key, values) in lists {
+        if !values.is_empty() {
+            settings.push(Setting::list(option, key, &values));
+        }
+    }
+    for assignment in &arguments.set {
+        settings.push(Setting::parameter(assignment)?);
+    }
+    Ok(settings)
 }

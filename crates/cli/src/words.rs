@@ -1,16 +1,6 @@
 //! Words of the command line that stand for numbers and cases.
 
-use launch::LaunchError;
-
-/// A size in bytes: `4096`, `8KiB`, `1GiB`, `10MB`; at most that of the largest file. The parser
-/// takes what is larger than 2^64-1 for that, so it would be taken for something else.
-pub(crate) fn size(word: &str) -> Result<u64, String> {
-    match word.parse::<bytesize::ByteSize>() {
-        Ok(size) if size.0 > launch::BYTES_MAX => Err("the largest size is 4EiB, 2^62".to_owned()),
-        Ok(size) => Ok(size.0),
-        Err(_) => Err("write a size like 4096, 8KiB, 1MiB or 2GiB".to_owned()),
-    }
-}
+use crate::arguments::Cases;
 
 /// A number that is not zero.
 pub(crate) fn count(word: &str) -> Result<u32, String> {
@@ -21,28 +11,28 @@ pub(crate) fn count(word: &str) -> Result<u32, String> {
     }
 }
 
-/// The patterns that a command is for: those named, or one from a distribution.
-pub(crate) fn patterns(
-    named: &[String],
-    distribution: Option<&str>,
-    write: bool,
-) -> Result<Vec<String>, LaunchError> {
-    match distribution {
+/// The patterns that a command is for: those named, if any, or one from a distribution.
+pub(crate) fn patterns(cases: &Cases) -> Vec<String> {
+    match &cases.distribution {
         Some(words) => {
-            let direction = if write { "w" } else { "r" };
-            Ok(vec![format!("{direction}:{words}")])
+            let direction = if cases.write { "w" } else { "r" };
+            vec![format!("{direction}:{words}")]
         }
-        None => Ok(named.to_vec()),
+        None => cases.pattern.clone(),
     }
 }
 
-/// The strategies named; `all` is each of them.
+/// The strategies named; `all` is each of them, and so is no name.
 pub(crate) fn strategies(named: &[String]) -> Vec<String> {
     let expand = |name: &String| match name.as_str() {
         "all" => launch::strategy_names(),
         _ => vec![name.clone()],
     };
-    named.iter().flat_map(expand).collect()
+    if named.is_empty() {
+        launch::strategy_names()
+    } else {
+        named.iter().flat_map(expand).collect()
+    }
 }
 
 /// A size for people, in the largest binary unit that it reaches; with one decimal where the unit
@@ -63,21 +53,11 @@ pub(crate) fn plural(count: u32, thing: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: sizes are read with binary and decimal units, and nonsense is refused.
+    //! Proves: sizes are shown in the unit that fits them, numbers of things in their plural.
     use super::*;
 
     #[test]
     fn sizes_have_units() {
-        assert_eq!(size("8"), Ok(8));
-        assert_eq!(size("8KiB"), Ok(8192));
-        assert_eq!(size("1GiB"), Ok(1 << 30));
-        assert_eq!(size("10MB"), Ok(10_000_000));
-        assert!(size("many").is_err());
-        assert!(size("-1").is_err());
-        assert_eq!(size("4EiB"), Ok(1 << 62));
-        for large in ["4611686018427387905", "16EiB", "18446744073709551615", "1000EiB"] {
-            assert!(size(large).is_err_and(|cause| cause.contains("4EiB")), "{large}");
-        }
         assert_eq!(show_size(8192), "8 KiB");
         assert_eq!(show_size(8), "8 B");
         assert_eq!(show_size(3 << 29), "1.5 GiB");

@@ -10,10 +10,13 @@ mod demo;
 mod disk;
 mod error;
 mod machine;
+mod nearest;
+mod plan;
 mod real;
 mod row;
 mod scenario;
 mod simulated;
+mod size;
 mod timeline;
 
 pub use bench::{BenchPlan, CaseSpec, Limits, bench, bench_client};
@@ -24,6 +27,7 @@ pub use error::{ExitCode, LaunchError};
 pub use filesystem::Costs;
 pub use filesystem::collective::Strategy;
 pub use machine::Machine;
+pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use policy::{BYTES_MAX, Direction, Pattern};
 pub use real::{
     DataDirectories, Instance, InstanceFile, PartFile, Program, ServerEntry, ServerOptions,
@@ -33,6 +37,7 @@ pub use real::{
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, Scenario};
 pub use simulated::{Availability, FittedCosts, Trial, combine_trials, simulate, simulate_trial};
+pub use size::parse_size;
 pub use timeline::{
     Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, check_disk,
     follow_head, trace_trial,

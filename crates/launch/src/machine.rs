@@ -5,7 +5,6 @@ use crate::scenario::{MachineName, NetworkName};
 use crate::simulated::machines;
 use filesystem::Costs;
 use filesystem::collective::Strategy;
-use std::fmt;
 use world_simulated::{MessageCosts, QueueKind, StartAngle};
 
 /// All that makes up a machine and the file system on it, besides how many nodes there are.
@@ -44,12 +43,5 @@ impl Machine {
     /// A preset as it is.
     pub fn of(preset: MachineName) -> Self {
         machines::preset(preset)
-    }
-}
-
-impl fmt::Display for Machine {
-    /// The name of its preset.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.preset.fmt(out)
     }
 }

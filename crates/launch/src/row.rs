@@ -42,6 +42,9 @@ pub struct Row {
     pub block_bytes: u64,
     /// The machine: `this-machine`, or the preset that was simulated.
     pub machine: String,
+    /// Simulated: what is not as in the preset, as a scenario file says it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub changed: Vec<String>,
     /// How blocks lie on a simulated disk; `as-is` on a real one.
     pub layout: String,
     /// File bytes over seconds, in 2^20 bytes a second: the mean over trials. For pattern `ra`,

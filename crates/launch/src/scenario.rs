@@ -3,7 +3,7 @@
 use crate::error::LaunchError;
 use crate::machine::Machine;
 use filesystem::collective::Strategy;
-use policy::{Access, DiskOrder, Pattern};
+use policy::{Access, Direction, DiskOrder, Pattern};
 use std::fmt;
 use std::str::FromStr;
 use units::MIB;
@@ -174,7 +174,7 @@ name! {
 }
 
 /// The most of anything countable in a scenario: nodes of the network.
-const NODES_MAX: u64 = 1 << 20;
+pub(crate) const NODES_MAX: u64 = 1 << 20;
 
 impl Scenario {
     /// Whether it can be simulated, without doing it.
@@ -182,14 +182,25 @@ impl Scenario {
     /// # Errors
     /// When it makes no sense: counts of nothing, a pattern that does not fit, no such block size.
     pub fn check(&self) -> Result<(), LaunchError> {
-        self.access().map(drop)
+        self.access()?;
+        let prefetches = self.machine.directed_prefetch_commands > 0
+            && self.strategy == Strategy::DiskDirected
+            && self.pattern.direction == Direction::Read;
+        let buffer_bytes = self.machine.disk.mechanism()?.buffer_bytes();
+        match buffer_bytes {
+            Some(bytes) if prefetches && self.block_bytes > bytes => refused(
+                format!(
+                    "a disk is to fetch a block of {} bytes into its buffer, which has {bytes}",
+                    self.block_bytes,
+                ),
+                "choose a smaller block, or directed-prefetch-commands = 0",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The access of all clients, after checking everything that can be checked.
     pub(crate) fn access(&self) -> Result<Access, LaunchError> {
-        let refuse = |cause: String, help: &str| {
-            Err(LaunchError::usage("this scenario cannot be simulated", cause, help))
-        };
         let counts = [
             ("clients", self.clients),
             ("servers", self.servers),
@@ -199,15 +210,19 @@ impl Scenario {
         for (what, count) in counts {
             if count == 0 || u64::from(count) > NODES_MAX {
                 let cause = format!("the number of {what} is {count}");
-                return refuse(cause, "give a number from 1 to 1048576");
+                refused(cause, "give a number from 1 to 1048576")?;
             }
         }
         if u64::from(self.clients) + u64::from(self.servers) > NODES_MAX {
             let cause = format!("{} clients and {} servers", self.clients, self.servers);
-            return refuse(cause, "together there may be 1048576 nodes");
+            refused(cause, "together there may be 1048576 nodes")?;
+        }
+        if self.stripe().disks() > NODES_MAX {
+            let cause = format!("{} servers of {} disks", self.servers, self.disks_per_server);
+            refused(cause, "together there may be 1048576 disks")?;
         }
         if let Err(error) = self.stripe().validate() {
-            return refuse(error.to_string(), "choose a block size such as 8KiB or 1MiB");
+            refused(error.to_string(), "choose a block size such as 8KiB or 1MiB")?;
         }
         access_of(&self.pattern, self.clients, self.record_bytes, self.file_bytes)
     }
@@ -219,6 +234,10 @@ impl Scenario {
             disks_per_server: self.disks_per_server,
         }
     }
+}
+
+fn refused(cause: String, help: &str) -> Result<(), LaunchError> {
+    Err(LaunchError::usage("this scenario cannot be simulated", cause, help))
 }
 
 /// The access of a pattern, or why there is none.

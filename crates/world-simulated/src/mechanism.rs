@@ -37,6 +37,11 @@ impl Mechanism {
         self.drive().map(|drive| drive.spec().bus)
     }
 
+    /// Bytes of a mechanical disk's buffer.
+    pub fn buffer_bytes(&self) -> Option<u64> {
+        self.drive().map(|drive| drive.spec().buffer_bytes)
+    }
+
     /// A disk at rest. Where it turns, `angle` says how far it has turned, in nanoseconds; whole
     /// revolutions do not count.
     pub fn build(&self, angle: u64) -> Box<dyn DiskModel> {

@@ -2,6 +2,7 @@
 
 use super::file::drive_of_file;
 use crate::error::LaunchError;
+use crate::nearest::nearest;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -41,6 +42,9 @@ impl DiskName {
         ("ideal", Self::Ideal),
     ];
 
+    /// Every name.
+    pub const WORDS: &[&str] = &["hp97560", "hp-c2200a", "nvme", "analytic", "ideal"];
+
     /// The model of this name; a file is read now.
     ///
     /// # Errors
@@ -71,15 +75,13 @@ impl FromStr for DiskName {
         if word.contains('/') || word.ends_with(".toml") {
             return Ok(Self::File(PathBuf::from(word)));
         }
-        let names = Self::NAMED.map(|(name, _)| name);
-        let nearest = names.iter().max_by(|one, other| {
-            let likeness = |name: &str| strsim::jaro_winkler(name, &word.to_lowercase());
-            likeness(one).total_cmp(&likeness(other))
-        });
         Err(LaunchError::usage(
             format!("there is no disk {word:?}"),
-            format!("there are {}, and descriptions in files FILE.toml", names.join(", ")),
-            nearest.map_or_else(String::new, |name| format!("did you mean {name}?")),
+            format!("there are {}, and descriptions in files FILE.toml", Self::WORDS.join(", ")),
+            match nearest(word, Self::WORDS.iter().copied()) {
+                Some(name) => format!("did you mean {name}?"),
+                None => "choose one of them, or describe a disk in a file".to_owned(),
+            },
         ))
     }
 }
@@ -104,6 +106,7 @@ mod tests {
     /// pen is answered with the name that was meant.
     #[test]
     fn names() {
+        assert_eq!(DiskName::NAMED.map(|(name, _)| name), DiskName::WORDS);
         for (name, disk) in DiskName::NAMED {
             assert_eq!(name.parse(), Ok(disk.clone()));
             assert_eq!(disk.to_string(), name);

@@ -106,6 +106,7 @@ pub fn combine_trials(scenario: &Scenario, trials: &[Trial]) -> Result<Row, Laun
         disks_per_server: scenario.disks_per_server,
         block_bytes: scenario.block_bytes,
         machine: scenario.machine.preset.to_string(),
+        changed: scenario.machine.changes(),
         layout: scenario.layout.to_string(),
         sync: scenario.sync || machines::waits_for_medium(scenario),
         verified: trials.iter().all(|trial| trial.verified),
@@ -138,10 +139,10 @@ fn again(scenario: &Scenario, seed: u64) -> String {
     let Scenario { machine, layout, order, strategy, pattern, .. } = scenario;
     let sync = if scenario.sync { " --sync" } else { "" };
     format!(
-        "unisono sim --machine {machine} --disk {} --layout {layout} --order {order} --strategy \
-         {strategy} --pattern {pattern} --record {} --size {} --block {} --clients {} --servers {} \
-         --disks {}{sync} --seed {seed} --trials 1 --payload traced",
-        machine.disk,
+        "unisono sim {} --layout {layout} --order {order} --strategy {strategy} --pattern {pattern} \
+         --record {} --size {} --block {} --clients {} --servers {} --disks {}{sync} --seed {seed} \
+         --trials 1 --payload traced",
+        machine.options(),
         scenario.record_bytes,
         scenario.file_bytes,
         scenario.block_bytes,

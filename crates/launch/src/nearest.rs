@@ -1,0 +1,28 @@
+//! The known word that a user may have meant.
+
+/// A word less like any known one than this is no slip of the pen.
+const LIKENESS_MIN: f64 = 0.6;
+
+/// The known word that is most like `word`, if any is like it.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let rated = known.into_iter().map(|known| (strsim::jaro_winkler(known, &word), known));
+    let best = rated.max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a slip finds what was meant, whatever the case of its letters; nonsense finds
+    //! nothing.
+    use super::*;
+
+    #[test]
+    fn slips_are_understood() {
+        let known = ["buffers-per-disk", "outstanding-per-disk", "queue"];
+        assert_eq!(nearest("buffer_per_disk", known), Some("buffers-per-disk"));
+        assert_eq!(nearest("QUEU", known), Some("queue"));
+        assert_eq!(nearest("xyzzy", known), None);
+        assert_eq!(nearest("queue", []), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! Every key of scenario files at the top, in the order in which they are explained and applied;
+//! those of `[parameters]` follow from [`super::parameters`]. The explanation that a user meets,
+//! in `sim --explain`, in an error or on the page docs/scenarios.md, is made of this table.
+
+use super::key::{Field, Key, Owner, Table, field};
+use super::parameters::PARAMETERS;
+use super::value::{Kind, STRATEGIES, Said, Value};
+use crate::disk::DiskName;
+use crate::machine::Machine;
+use crate::scenario::{LayoutName, MachineName, NODES_MAX, NetworkName, OrderName, PayloadName};
+use filesystem::collective::Strategy;
+
+/// Every key.
+pub(super) fn keys() -> impl DoubleEndedIterator<Item = &'static Key> + Clone {
+    TOP.iter().chain(&PARAMETERS)
+}
+
+/// The key of this name; names are the same in no two tables.
+pub(super) fn key(name: &str) -> Option<&'static Key> {
+    keys().find(|key| key.name == name)
+}
+
+/// Something countable that there is at least one of.
+const COUNT: Kind = Kind::Number { least: 1, most: NODES_MAX, unit: "" };
+
+/// A key at the top that says the same for every machine.
+const fn case(
+    name: &'static str,
+    option: &'static str,
+    kind: Kind,
+    meaning: &'static str,
+    field: Field,
+) -> Key {
+    let (table, owner, source) = (Table::Top, Owner::Case, "");
+    Key { name, option, table, owner, kind, meaning, source, field }
+}
+
+static TOP: [Key; 18] = [
+    case(
+        "machine",
+        "--machine",
+        Kind::Word(MachineName::WORDS),
+        "The machine and the file system on it: the preset that gives every parameter its value. \
+         tr94 is that of TR94-226: 50 MHz processors, HP 97560 disks, a torus; pieces travel one \
+         by one, and a client has one request under way at each disk. tocs97 is that of TOCS 1997: \
+         the same hardware; pieces travel together, a client has four requests under way at each \
+         disk, and writes end when the data is on the medium. ideal-disks is tr94 with disks that \
+         know only a rate.",
+        Field {
+            get: |plan| Some(plan.base.machine.preset.say()),
+            set: |plan, value| {
+                plan.base.machine = Machine::of(Said::hear(value)?);
+                Ok(())
+            },
+        },
+    ),
+    Key {
+        owner: Owner::Machine,
+        source: "TR94-226 and TOCS 1997: HP 97560.",
+        ..case(
+            "disk",
+            "--disk",
+            Kind::Word(DiskName::WORDS),
+            "The disks of the machine: the name of a model, or a description of a mechanical disk \
+             in a file FILE.toml, from the folder in which the command runs \
+             (docs/disks/hp97560.toml explains such a file).",
+            field!(base.machine.disk),
+        )
+    },
+    Key {
+        owner: Owner::Machine,
+        source: "TR94-226 and TOCS 1997: a torus of 6 by 6 nodes.",
+        ..case(
+            "network",
+            "",
+            Kind::Word(NetworkName::WORDS),
+            "What connects the nodes.",
+            field!(base.machine.network),
+        )
+    },
+    case(
+        "layout",
+        "--layout",
+        Kind::Word(LayoutName::WORDS),
+        "How the blocks of the file lie on a disk: one after the other, each anywhere, or \
+         consecutive within tracks that are anywhere.",
+        field!(base.layout),
+    ),
+    case(
+        "pattern",
+        "--pattern",
+        Kind::List { of: &Kind::Word(PATTERNS), may_be_empty: false },
+        "Which bytes belong to whom, by the names of the papers: r or w for reading or writing, \
+         then a letter for each dimension of the array: n (none), b (block), c (cyclic); ra has \
+         every client read all. Or the same in words of High-Performance Fortran, such as \
+         \"r:block,cyclic(4)\". Each pattern of a list is simulated.",
+        field!(patterns),
+    ),
+    case(
+        "record",
+        "--record",
+        Kind::List { of: &Kind::Size, may_be_empty: false },
+        "Bytes of a record, the element of the array; the file is a whole number of them. Each \
+         size of a list is simulated.",
+        field!(records),
+    ),
+    case(
+        "strategy",
+        "--strategy",
+        Kind::List { of: &Kind::Word(STRATEGIES), may_be_empty: false },
+        "How the transfer is carried out. Each strategy of a list is simulated; all is each of \
+         them.",
+        Field {
+            get: |plan| Some(plan.strategies.say()),
+            set: |plan, value| {
+                plan.strategies = strategies(value)?;
+                Ok(())
+            },
+        },
+    ),
+    case("size", "--size", Kind::Size, "Bytes of the file.", field!(base.file_bytes)),
+    case("clients", "--clients", COUNT, "Number of clients.", field!(base.clients)),
+    case("servers", "--servers", COUNT, "Number of servers.", field!(base.servers)),
+    case(
+        "disks-per-server",
+        "--disks",
+        COUNT,
+        "Disks of each server, on one bus.",
+        field!(base.disks_per_server),
+    ),
+    case(
+        "block",
+        "--block",
+        Kind::Size,
+        "Bytes of a block: the unit of striping and of requests to disks.",
+        field!(base.block_bytes),
+    ),
+    case(
+        "order",
+        "--order",
+        Kind::Word(OrderName::WORDS),
+        "In which order servers that direct a transfer use their disks: sorted by the place on the \
+         disk (the papers' presort), as the blocks lie in the file, or sorted with each server \
+         beginning at its own share.",
+        field!(base.order),
+    ),
+    case(
+        "trials",
+        "--trials",
+        COUNT,
+        "Number of trials of each case, each with a seed of its own.",
+        field!(base.trials),
+    ),
+    case(
+        "seed",
+        "--seed",
+        Kind::Number { least: 0, most: u64::MAX, unit: "" },
+        "Seed of the first trial; trial n has this plus n. Equal seeds make equal results.",
+        field!(base.seed),
+    ),
+    case(
+        "sync",
+        "--sync",
+        Kind::Flag,
+        "Whether every write ends only when the data is on the medium, also by strategies whose \
+         writes do not wait for it by themselves.",
+        field!(base.sync),
+    ),
+    case(
+        "payload",
+        "--payload",
+        Kind::Word(PayloadName::WORDS),
+        "What moves: lengths only, or traces, which prove that every byte comes to its place and \
+         change no time.",
+        field!(base.payload),
+    ),
+    case(
+        "availability",
+        "--availability",
+        Kind::Flag,
+        "Whether to find out how much of the servers' processors the transfer leaves to a \
+         computation on them, without synchronisation and with a barrier every 5 ms.",
+        field!(base.availability),
+    ),
+];
+
+/// The patterns with a short name.
+const PATTERNS: &[&str] = &[
+    "ra", "rn", "rb", "rc", "rnb", "rbb", "rbc", "rcn", "rcb", "rcc", "wn", "wb", "wc", "wnb",
+    "wbb", "wbc", "wcn", "wcb", "wcc",
+];
+
+/// Strategies as they were named, where `all` is each of them.
+fn strategies(value: &Value) -> Result<Vec<Strategy>, String> {
+    let all = Value::Word("all".to_owned());
+    match value {
+        it if *it == all => Ok(Strategy::ALL.to_vec()),
+        Value::List(values) => {
+            let each: Result<Vec<_>, String> = values.iter().map(strategies).collect();
+            Ok(each?.concat())
+        }
+        alone => Vec::hear(alone),
+    }
+}
+
+/// The strategies that are named, in their own order, each once.
+pub(super) fn set_of_strategies(value: &Value) -> Result<Vec<Strategy>, String> {
+    let named = strategies(value)?;
+    Ok(Strategy::ALL.into_iter().filter(|strategy| named.contains(strategy)).collect())
+}

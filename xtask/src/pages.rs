@@ -1,0 +1,27 @@
+//! `cargo x scenarios-page`: writes docs/scenarios.md from the table of keys.
+
+use crate::steps::cargo;
+use std::path::Path;
+use std::process::Stdio;
+
+/// The page, in the folder of the workspace.
+const PAGE: &str = "docs/scenarios.md";
+
+/// Has an example of `launch` print it, as this crate depends on none; false when it failed.
+pub(crate) fn run(root: &Path) -> bool {
+    let example = ["run", "--quiet", "--package", "launch", "--example", "scenarios_page"];
+    let printed = cargo(root, &example).stderr(Stdio::inherit()).output();
+    let written = match printed {
+        Ok(output) if output.status.success() => std::fs::write(root.join(PAGE), output.stdout),
+        Ok(_) => return false,
+        Err(error) => Err(error),
+    };
+    match written {
+        Ok(()) => true,
+        Err(cause) => {
+            let help = "is cargo on your PATH, and may you write the file?";
+            eprintln!("error: cannot write {PAGE}\ncause: {cause}\nhelp:  {help}");
+            false
+        }
+    }
+}
