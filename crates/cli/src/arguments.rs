@@ -211,6 +211,9 @@ pub(crate) struct Sim {
     /// description in a file FILE.toml (docs/disks/hp97560.toml explains the keys).
     #[arg(long, value_name = "DISK")]
     pub(crate) disk: Option<String>,
+    /// What connects its nodes: torus, exact-torus, crossbar or fat-tree (default: torus).
+    #[arg(long)]
+    pub(crate) network: Option<String>,
     /// Blocks that a server which directs a transfer holds for each disk (default: 2).
     #[arg(long, value_parser = count, value_name = "COUNT")]
     pub(crate) buffers: Option<u32>,

@@ -46,6 +46,7 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, LaunchError> {
     let said = [
         ("machine", arguments.machine.clone()),
         ("disk", arguments.disk.clone()),
+        ("network", arguments.network.clone()),
         ("layout", arguments.layout.clone()),
         ("order", arguments.order.clone()),
         ("payload", arguments.payload.clone()),

@@ -26,7 +26,7 @@ pub use disk::DiskName;
 pub use error::{ExitCode, LaunchError};
 pub use filesystem::Costs;
 pub use filesystem::collective::Strategy;
-pub use machine::Machine;
+pub use machine::{Machine, Network};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use policy::{BYTES_MAX, Direction, Pattern};
 pub use real::{

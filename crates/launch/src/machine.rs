@@ -5,7 +5,11 @@ use crate::scenario::{MachineName, NetworkName};
 use crate::simulated::machines;
 use filesystem::Costs;
 use filesystem::collective::Strategy;
-use world_simulated::{MessageCosts, QueueKind, StartAngle};
+use units::Duration;
+use world_simulated::{
+    FatTreeShape, LinkSpec, MessageCosts, NetworkKind, NetworkSpec, QueueKind, StartAngle,
+    TorusForm,
+};
 
 /// All that makes up a machine and the file system on it, besides how many nodes there are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,7 +19,7 @@ pub struct Machine {
     /// Its disks.
     pub disk: DiskName,
     /// What connects its nodes.
-    pub network: NetworkName,
+    pub network: Network,
     /// At which angle its disks start.
     pub start: StartAngle,
     /// Which of the requests that wait for a disk is next.
@@ -37,6 +41,42 @@ pub struct Machine {
     /// The strategies whose writes end when the data is on the medium; those of the others end
     /// when the disks have it. In the order of [`Strategy::ALL`], each once.
     pub waits_for_medium: Vec<Strategy>,
+}
+
+/// What connects the nodes of a machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// How they are connected.
+    pub name: NetworkName,
+    /// What a link carries in each direction.
+    pub bytes_per_second: u64,
+    /// Time of the head of a message from one router or switch to the next.
+    pub hop: Duration,
+    /// Flits in each buffer of a router, where every flit is simulated.
+    pub buffer_flits: u32,
+    /// Nodes on a leaf of a fat tree.
+    pub leaf_nodes: u32,
+    /// Spines of a fat tree.
+    pub spines: u32,
+}
+
+impl Network {
+    pub(crate) fn spec(&self) -> NetworkSpec {
+        let kind = match self.name {
+            NetworkName::Torus => NetworkKind::MODELLED_TORUS,
+            NetworkName::ExactTorus => {
+                let form = TorusForm::Exact { buffer_flits: self.buffer_flits };
+                NetworkKind::Torus { size: None, form }
+            }
+            NetworkName::Crossbar => NetworkKind::Crossbar,
+            NetworkName::FatTree => {
+                let Self { leaf_nodes, spines, .. } = *self;
+                NetworkKind::FatTree(FatTreeShape { leaf_nodes, spines })
+            }
+        };
+        let link = LinkSpec { bytes_per_second: self.bytes_per_second, hop: self.hop };
+        NetworkSpec { kind, link }
+    }
 }
 
 impl Machine {

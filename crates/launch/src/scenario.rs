@@ -124,8 +124,14 @@ name! {
 name! {
     /// What connects the nodes of a machine.
     NetworkName, "network" {
-        /// A torus of two dimensions, nearly square.
+        /// A torus of two dimensions, nearly square, with modelled contention.
         Torus = "torus",
+        /// The same torus, flit by flit.
+        ExactTorus = "exact-torus",
+        /// One switch between all nodes.
+        Crossbar = "crossbar",
+        /// Two levels of switches.
+        FatTree = "fat-tree",
     }
 }
 

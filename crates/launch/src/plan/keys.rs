@@ -72,10 +72,12 @@ static TOP: [Key; 18] = [
         source: "TR94-226 and TOCS 1997: a torus of 6 by 6 nodes.",
         ..case(
             "network",
-            "",
+            "--network",
             Kind::Word(NetworkName::WORDS),
-            "What connects the nodes.",
-            field!(base.machine.network),
+            "What connects the nodes: a torus of two dimensions, nearly square, in which worms wait \
+             for one another in a modelled way or exactly, flit by flit; one switch between all \
+             nodes; or two levels of switches.",
+            field!(base.machine.network.name),
         )
     },
     case(
@@ -206,5 +208,5 @@ fn strategies(value: &Value) -> Result<Vec<Strategy>, String> {
 /// The strategies that are named, in their own order, each once.
 pub(super) fn set_of_strategies(value: &Value) -> Result<Vec<Strategy>, String> {
     let named = strategies(value)?;
-    Ok(Strategy::ALL.into_iter().filter(|strategy| named.contains(strategy)).collect())
+    Ok(Strategy::NAMED.into_iter().filter(|strategy| named.contains(strategy)).collect())
 }

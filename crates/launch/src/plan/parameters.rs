@@ -28,7 +28,7 @@ const fn parameter(
     Key { name, option, table, owner, kind, meaning, source, field }
 }
 
-pub(super) static PARAMETERS: [Key; 23] = [
+pub(super) static PARAMETERS: [Key; 28] = [
     parameter(
         "start-angle",
         Kind::Word(STARTS),
@@ -92,6 +92,43 @@ pub(super) static PARAMETERS: [Key; 23] = [
                 Ok(())
             },
         },
+    ),
+    parameter(
+        "network-bytes-per-second",
+        Kind::Number { least: 1, most: 1_000_000_000_000, unit: " of bytes a second" },
+        "What a link of the network carries in each direction.",
+        "TOCS 1997, Table I: 200 x 10^6 bytes a second.",
+        field!(base.machine.network.bytes_per_second),
+    ),
+    parameter(
+        "network-hop-ns",
+        COST,
+        "Time that the head of a message needs from one router or switch to the next. An exact \
+         torus moves what a link carries in this time as one flit.",
+        "TOCS 1997, Table I: 20 ns.",
+        field!(base.machine.network.hop),
+    ),
+    parameter(
+        "exact-torus-buffer-flits",
+        Kind::Number { least: 1, most: 1 << 30, unit: "" },
+        "Flits that a router of an exact torus keeps for each lane that ends there.",
+        "Our choice (docs/validation.md says what other depths change).",
+        field!(base.machine.network.buffer_flits),
+    ),
+    parameter(
+        "fat-tree-leaf-nodes",
+        Kind::Number { least: 1, most: 1 << 20, unit: "" },
+        "Nodes on each leaf switch of a fat tree.",
+        "Our choice.",
+        field!(base.machine.network.leaf_nodes),
+    ),
+    parameter(
+        "fat-tree-spines",
+        Kind::Number { least: 1, most: 1 << 20, unit: "" },
+        "Spine switches of a fat tree: each leaf has one link up to each. With fewer of them than \
+         nodes on a leaf it is oversubscribed.",
+        "Our choice.",
+        field!(base.machine.network.spines),
     ),
     parameter(
         "variation-percent",

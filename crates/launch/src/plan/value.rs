@@ -21,7 +21,7 @@ pub(super) enum Value {
 }
 
 /// The strategies by name.
-pub(super) const STRATEGIES: &[&str] = &["caching", "two-phase", "disk-directed"];
+pub(super) const STRATEGIES: &[&str] = &["caching", "two-phase", "disk-directed", "noncollective"];
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
