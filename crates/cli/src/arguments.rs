@@ -307,7 +307,8 @@ pub(crate) struct Reproduce {
     /// Number of trials of each case; trial n has seed n in every case.
     #[arg(long, default_value = "5", value_parser = count)]
     pub(crate) trials: u32,
-    /// Write EXPERIMENT.csv, with every trial, and report.html, with plots, into this folder.
+    /// Write EXPERIMENT.csv and EXPERIMENT.parquet, with every trial, and report.html, with plots,
+    /// into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Only these rows: patterns, or patterns with bytes of a record such as rc:8192, separated by

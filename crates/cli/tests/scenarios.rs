@@ -1,5 +1,5 @@
-//! Proves: `sim` takes a scenario from a file and from options, explains it as a file that gives the
-//! same results, and refuses what makes no sense with its place.
+//! Proves: `sim` takes a scenario from a file and from options, explains it as a file that gives
+//! the same results, and refuses what makes no sense with its place.
 
 mod support;
 

@@ -27,7 +27,7 @@ impl SimulationPlan {
             for key in keys().filter(|key| key.table == table) {
                 let Some(value) = key.get(self) else { continue };
                 out.push('\n');
-                comment(&mut out, &format!("{} It is {}.", key.meaning, key.kind.expected()));
+                comment(&mut out, &format!("{} Takes {}.", key.meaning, key.kind.expected()));
                 if !key.source.is_empty() {
                     comment(&mut out, &format!("Source: {}", key.source));
                 }

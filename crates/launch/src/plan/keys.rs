@@ -188,8 +188,8 @@ static TOP: [Key; 18] = [
 
 /// The patterns with a short name.
 const PATTERNS: &[&str] = &[
-    "ra", "rn", "rb", "rc", "rnb", "rbb", "rbc", "rcn", "rcb", "rcc", "wn", "wb", "wc", "wnb",
-    "wbb", "wbc", "wcn", "wcb", "wcc",
+    "ra", "rn", "rb", "rc", "rnn", "rnb", "rnc", "rbn", "rbb", "rbc", "rcn", "rcb", "rcc", "wn",
+    "wb", "wc", "wnn", "wnb", "wnc", "wbn", "wbb", "wbc", "wcn", "wcb", "wcc",
 ];
 
 /// Strategies as they were named, where `all` is each of them.

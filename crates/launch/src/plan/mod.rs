@@ -105,7 +105,8 @@ impl Setting {
             Origin::File { file, line } => format!("{file}, line {line}: {}", self.key.name),
             Origin::Option(option) => option.clone(),
         };
-        let words = self.key.kind.words();
+        // Words of High-Performance Fortran are no slip of a short name.
+        let words = if self.said.contains(':') { &[] } else { self.key.kind.words() };
         let meant = nearest(self.said.trim_matches('"'), words.iter().copied());
         let help = match meant {
             Some(word) => format!("did you mean {word}?"),

@@ -29,9 +29,9 @@ buffers-per-disk = 4
 variation-percent = 0
 ```
 
-A key that does not exist, a value that it cannot have, and a machine that cannot be are refused with
-the file and the line. A parameter can also be changed by `--set KEY=VALUE`. Results name what is not
-as in the preset: `changed` in JSON.
+A key that does not exist, a value that it cannot have, and a machine that cannot be are refused
+with the file and the line. A parameter can also be changed by `--set KEY=VALUE`. Results name what
+is not as in the preset: `changed` in JSON.
 
 This page is made of the same table as `--explain`: `cargo x scenarios-page` writes it anew, and a
 test fails when it is stale. Papers are named as in [validation.md](validation.md).

@@ -1,4 +1,5 @@
-//! Every key of `[parameters]`: what a preset says of a machine, and a file or an option may change.
+//! Every key of `[parameters]`: what a preset says of a machine, and a file or an option may
+//! change.
 //!
 //! The values themselves, with the reasons for each, stand in
 //! [`machines.rs`](crate::simulated::machines).

@@ -139,9 +139,9 @@ fn again(scenario: &Scenario, seed: u64) -> String {
     let Scenario { machine, layout, order, strategy, pattern, .. } = scenario;
     let sync = if scenario.sync { " --sync" } else { "" };
     format!(
-        "unisono sim {} --layout {layout} --order {order} --strategy {strategy} --pattern {pattern} \
-         --record {} --size {} --block {} --clients {} --servers {} --disks {}{sync} --seed {seed} \
-         --trials 1 --payload traced",
+        "unisono sim {} --layout {layout} --order {order} --strategy {strategy} \
+         --pattern {pattern} --record {} --size {} --block {} --clients {} --servers {} \
+         --disks {}{sync} --seed {seed} --trials 1 --payload traced",
         machine.options(),
         scenario.record_bytes,
         scenario.file_bytes,
