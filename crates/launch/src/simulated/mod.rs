@@ -3,8 +3,6 @@
 mod availability;
 mod fitted;
 pub(crate) mod machines;
-#[cfg(test)]
-mod networks;
 mod run;
 mod trial;
 mod verify;

@@ -14,9 +14,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
 use world::{Address, Clock, Tasks};
-use world_simulated::{
-    Engine, Machine, MachineConfig, Mechanism, SimulatedWorld, Slice, TaskHandle, Track, What,
-};
+use world_simulated::{Engine, Machine, Mechanism, SimulatedWorld, Slice, TaskHandle, Track, What};
 
 /// What came of one trial.
 #[derive(Clone, Copy, Debug)]
@@ -57,22 +55,12 @@ pub(crate) fn run_trial<P: Verify>(
     seed: u64,
     engine: Engine,
 ) -> Result<Outcome, LaunchError> {
-    run_trial_on::<P>(scenario, access, &machines::config(scenario, mechanism, seed), engine)
-}
-
-/// The same on a machine that need not be the one of the scenario.
-pub(crate) fn run_trial_on<P: Verify>(
-    scenario: &Scenario,
-    access: &Access,
-    machine: &MachineConfig,
-    engine: Engine,
-) -> Result<Outcome, LaunchError> {
-    let machine = Machine::<P>::new(engine.clone(), machine).map_err(|error| {
+    let config = machines::config(scenario, mechanism, seed);
+    let machine = Machine::<P>::new(engine.clone(), &config).map_err(|error| {
         LaunchError::usage(
             "there is no such machine",
             error.to_string(),
-            "choose a block size that the disks of the machine can hold, and a network with room for \
-             all nodes",
+            "choose blocks that its disks can hold, and a network that can be built",
         )
     })?;
     let ended = run_on(scenario, access, &engine, &machine);

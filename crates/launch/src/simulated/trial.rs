@@ -157,7 +157,7 @@ mod tests {
     //! Proves: trials run one by one, in any order, make the same row as all run in parallel, and
     //! watching the processors changes nothing but what is told.
     use super::*;
-    use crate::scenario::LayoutName;
+    use crate::scenario::{LayoutName, NetworkName};
     use crate::simulate;
     use units::MIB;
 
@@ -202,5 +202,22 @@ mod tests {
             (left.cpu_available_percent, left.cpu_usable_with_barriers_percent);
         assert!(usable < available && available < 100.0 - left.cpu_busy_percent, "{left:?}");
         assert!(usable > 70.0, "{left:?}");
+    }
+
+    /// A modelled network is enough where the papers say so: directed transfers take the same time
+    /// on an exact one within 1 %.
+    #[test]
+    fn an_exact_network_makes_no_difference_that_counts() {
+        for (name, record_bytes) in [("rb", 8192), ("rcc", 8), ("wb", 8192), ("wcc", 8)] {
+            let pattern = name.parse().unwrap();
+            let plain = Scenario { pattern, record_bytes, file_bytes: MIB, ..Scenario::default() };
+            let mut exact = plain.clone();
+            exact.machine.network.name = NetworkName::ExactTorus;
+            let (plain, exact) = (simulate_trial(&plain, 0), simulate_trial(&exact, 0));
+            let (plain, exact) = (plain.unwrap(), exact.unwrap());
+            assert_ne!(exact.digest, plain.digest, "{name}: it is another network");
+            let difference = (exact.seconds / plain.seconds - 1.0).abs();
+            assert!(difference < 0.01, "{name} {record_bytes}: {difference}");
+        }
     }
 }
