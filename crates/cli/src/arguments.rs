@@ -128,7 +128,8 @@ pub(crate) struct Cases {
     #[arg(long, value_name = "SIZE", default_value = "8KiB")]
     #[arg(value_parser = size, value_delimiter = ',')]
     pub(crate) record: Vec<u64>,
-    /// Strategies, separated by commas: caching, two-phase, disk-directed, or all.
+    /// Strategies, separated by commas: caching, two-phase, disk-directed, or all of these; or
+    /// noncollective, which is disk-directed without a collective.
     #[arg(long, default_value = "all", value_delimiter = ',')]
     pub(crate) strategy: Vec<String>,
     /// Print the result as one JSON object.

@@ -108,7 +108,9 @@ const TR94: Preset = Preset {
 const TOCS97: Preset = Preset {
     start: StartAngle::Independent,
     queue: QueueKind::Cscan,
-    prefetch_commands: |strategy| u32::from(strategy == Strategy::DiskDirected),
+    prefetch_commands: |strategy| {
+        u32::from(matches!(strategy, Strategy::DiskDirected | Strategy::Noncollective))
+    },
     messages: MessageCosts {
         pieces: Pieces::Batched { gather: GATHER_PIECE },
         ..STARFISH_MESSAGES
