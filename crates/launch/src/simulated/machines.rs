@@ -162,9 +162,10 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
             start: machine.start,
             queue: machine.queue,
             prefetch_commands: match scenario.strategy {
-                Strategy::DiskDirected => machine.directed_prefetch_commands,
-                // A request of one client fetches blocks into the cache, as caching does.
-                Strategy::Caching | Strategy::TwoPhase | Strategy::Noncollective => 0,
+                Strategy::DiskDirected | Strategy::Noncollective => {
+                    machine.directed_prefetch_commands
+                }
+                Strategy::Caching | Strategy::TwoPhase => 0,
             },
         },
         seed,
