@@ -18,7 +18,8 @@ use support::{
 use units::{ClientId, Duration, FileId, PeerId, RegionId};
 use wire::{
     ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Message,
-    PROTOCOL_VERSION, Participant, ReadRequest, Reply, Request, RequestId, WriteRequest,
+    PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request, RequestId,
+    WriteRequest,
 };
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
@@ -203,6 +204,13 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
     let good = Stripe { block_bytes: 64, servers: 2, disks_per_server: 1 };
     let open = |bytes, stripe| Request::Open(record(1, bytes, stripe));
     let some = Some(vec![1; 10]);
+    let part = |file, access, client| {
+        let (file, client, region) = (FileId(file), ClientId(client), RegionId(0));
+        let (direction, order) = (Direction::Write, DiskOrder::Sorted);
+        let part = PartRequest { number: 7, direction, file, access, client, region, order };
+        (Request::Part(Box::new(part)), None)
+    };
+    let all = |bytes, clients| Access::All { bytes, clients };
     vec![
         (read(99, 0, 0, 8), None),
         (read(1, 1, 0, 8), None),  // a block of the other server
@@ -227,6 +235,13 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (Request::Create(record(0, BYTES_MAX + 1, good)), None),
         (Request::Stat { name: "x".repeat(1 << 20) }, None),
         (Request::Remove { name: String::new() }, None),
+        part(99, all(FILE_BYTES, 1), 0),
+        part(1, all(FILE_BYTES, 1), 1),
+        part(1, all(FILE_BYTES, 1), u32::MAX),
+        part(1, all(FILE_BYTES, 0), 0),
+        part(1, all(FILE_BYTES + 1, 1), 0),
+        part(1, all(FILE_BYTES, 1), 0), // a memory that nobody has exposed
+        part(1, Access::List(vec![]), 0),
     ]
 }
 
@@ -377,7 +392,8 @@ fn files_that_are_not_there_or_already_are() {
 #[test]
 fn a_file_removed_in_use_fails_its_users() {
     for_each_seed("bad_input", "a_file_removed_in_use", 60, |seed| {
-        let cluster = Cluster::<Bytes>::new(Shape::default());
+        let cache_blocks = seed % 3 * seed;
+        let cluster = Cluster::<Bytes>::new(Shape { cache_blocks, ..Shape::default() });
         let strategy = Strategy::NAMED[(seed % 4) as usize];
         let access = "wc".parse::<policy::Pattern>().unwrap().access(4, 8, 2000).unwrap();
         let direction = match seed / 4 % 2 {
@@ -412,6 +428,8 @@ fn a_file_removed_in_use_fails_its_users() {
             let told = matches!(fault, Fault::NoSuchFile { .. } | Fault::BadRequest { .. });
             assert!(told, "{strategy}: {fault}");
         }
+        let held: u64 = cluster.status(0).into_iter().map(|it| it.unwrap().cache_bytes).sum();
+        assert_eq!(held, 0, "{strategy}: nothing of a removed file may stay in a cache");
     });
 }
 

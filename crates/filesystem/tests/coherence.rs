@@ -157,6 +157,95 @@ fn groups_and_files_do_not_mix() {
     });
 }
 
+/// The runs of bytes that member `member` of `members` owns: every so many of `length` bytes.
+fn stripes_of(member: u64, members: u64, length: u64, bytes: u64) -> Access {
+    let starts = (member * length..bytes).step_by((members * length) as usize);
+    let mut at = 0;
+    let entries = starts.map(|file_offset| {
+        let entry =
+            ListEntry { file_offset, memory_offset: at, length: length.min(bytes - file_offset) };
+        at += entry.length;
+        entry
+    });
+    Access::List(vec![entries.collect()])
+}
+
+/// The accesses of single clients as one of a group.
+fn together(parts: &[Access]) -> Access {
+    let list = |part: &Access| match part {
+        Access::List(lists) => lists[0].clone(),
+        _ => Vec::new(),
+    };
+    Access::List(parts.iter().map(list).collect())
+}
+
+/// Two groups of two and two clients alone write and read one file at the same time, by every
+/// strategy, on the smallest caches. Each byte has one owner, who must find what it wrote last
+/// whatever goes on in the rest of the block. Two-phase only reads: where others own bytes of a
+/// segment, it writes back what it read of them (see ARCHITECTURE.md).
+#[test]
+fn owners_of_interleaved_bytes_do_not_disturb_one_another() {
+    const BYTES: u64 = 1300;
+    const ROUNDS: u64 = 5;
+    for_each_seed("coherence", "owners_of_interleaved_bytes", 300, |seed| {
+        let mut numbers = Numbers::new(seed);
+        let shape = Shape {
+            servers: 1 + numbers.below(2) as u32,
+            disks_per_server: 1 + numbers.below(2) as u32,
+            clients: 6,
+            cache_blocks: numbers.below(7),
+            seed,
+            ..Shape::default()
+        };
+        let length = [1, 7, 32, 64, 100][numbers.below(5) as usize];
+        let parts: Vec<Access> = (0..6).map(|it| stripes_of(it, 6, length, BYTES)).collect();
+        let cluster = Cluster::new(shape);
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            client.create("f", BYTES, start.shape.stripe()).await.unwrap();
+        });
+        let writers = [Strategy::Caching, Strategy::DiskDirected, Strategy::Noncollective];
+        let mut programs = Vec::new();
+        for (number, clients) in [(0, vec![0, 1]), (1, vec![2, 3]), (2, vec![4]), (3, vec![5])] {
+            let first = clients[0] as usize;
+            let access = together(&parts[first..first + clients.len()]);
+            let how: Vec<(Strategy, Strategy)> = (0..ROUNDS)
+                .map(|_| (numbers.pick(&writers), numbers.pick(&Strategy::NAMED)))
+                .collect();
+            programs.extend(cluster.programs(&clients, |start| {
+                let (access, how) = (access.clone(), how.clone());
+                async move {
+                    let group = start.join(number).await.unwrap();
+                    let file = group.client().open("f").await.unwrap();
+                    for (round, (write_by, read_by)) in (0..).zip(how) {
+                        let contents = image(seed * ROUNDS + round, BYTES);
+                        let write = transfer(Direction::Write, &file, &access, write_by);
+                        write_image(&group, &write, &contents).await.unwrap();
+                        let read = transfer(Direction::Read, &file, &access, read_by);
+                        let got = read_back(&group, &read).await.unwrap();
+                        let wanted = memory_of(&access, group.rank(), &contents);
+                        let what = format!("group {number}: {write_by}, {read_by}, seed {seed}");
+                        expect_equal(&got, &wanted, &what);
+                    }
+                    group.leave().await;
+                }
+            }));
+        }
+        cluster.run_on(programs, None);
+        let last = image(seed * ROUNDS + ROUNDS - 1, BYTES);
+        for (number, strategy) in (10..).zip(Strategy::NAMED) {
+            let got = cluster.run_alone(2, |start| async move {
+                let group = start.join(number).await.unwrap();
+                let file = group.client().open("f").await.unwrap();
+                let all = Access::All { bytes: BYTES, clients: 1 };
+                let read = transfer(Direction::Read, &file, &all, strategy);
+                read_back(&group, &read).await.unwrap()
+            });
+            expect_equal(&got, &last, &format!("the file in the end by {strategy}, seed {seed}"));
+        }
+    });
+}
+
 /// One client with memory too small: everyone gets the error, and the group goes on.
 #[test]
 fn a_member_that_does_not_fit_fails_all_and_ends_nothing() {

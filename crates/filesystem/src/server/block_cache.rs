@@ -14,7 +14,7 @@ use crate::signal::Signal;
 use entry::{Entry, User};
 use policy::{Lru, next_on_disk};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
@@ -36,7 +36,15 @@ pub(crate) struct BlockCache<W: World> {
     locks: Rc<BlockLocks>,
     /// What went wrong behind the back of whoever wrote, by file, until a flush reports it.
     failures: RefCell<BTreeMap<FileId, Fault>>,
+    /// Files that were removed: nothing of them comes in again, whoever still waits to bring it.
+    /// Eight bytes for each removal since the start.
+    discarded: RefCell<BTreeSet<FileId>>,
     background: Scope<W, Infallible>,
+}
+
+/// Bytes in a block of a file: fewer in its last one.
+fn length_of(file: &FileRecord, block: u64) -> u64 {
+    file.stripe.block_range(block, file.bytes).length()
 }
 
 impl<W: World> BlockCache<W> {
@@ -57,6 +65,7 @@ impl<W: World> BlockCache<W> {
             room: Rc::default(),
             locks,
             failures: RefCell::default(),
+            discarded: RefCell::default(),
         })
     }
 
@@ -88,7 +97,8 @@ impl<W: World> BlockCache<W> {
     pub(crate) fn prefetch_after(self: &Rc<Self>, file: &Rc<FileRecord>, block: u64) {
         let Some(next) = next_on_disk(&file.stripe, block, file.bytes) else { return };
         let key = (file.file, next);
-        if self.entries.borrow().contains_key(&key) || self.locks.is_held(key) {
+        let is_gone = self.discarded.borrow().contains(&file.file);
+        if is_gone || self.entries.borrow().contains_key(&key) || self.locks.is_held(key) {
             return;
         }
         let Some(user) = self.try_enter(file, next) else { return };
@@ -152,8 +162,9 @@ impl<W: World> BlockCache<W> {
         outcome
     }
 
-    /// Forgets all blocks of a file, dirty or not.
+    /// Forgets all blocks of a removed file, dirty or not, and takes in none of them again.
     pub(crate) async fn discard(&self, file: FileId) {
+        self.discarded.borrow_mut().insert(file);
         loop {
             let next = {
                 let entries = self.entries.borrow();
@@ -177,7 +188,7 @@ impl<W: World> BlockCache<W> {
         if !self.holds(file.file, block) {
             return Ok(None);
         }
-        let whole = ByteRange::at(0, file.stripe.block_range(block, file.bytes).length());
+        let whole = ByteRange::at(0, length_of(file, block));
         self.read(file, block, whole).await.map(Some)
     }
 
@@ -221,23 +232,32 @@ impl<W: World> BlockCache<W> {
     async fn enter(&self, file: &FileRecord, block: u64) -> Result<User<W>, Fault> {
         loop {
             self.locks.until_free((file.file, block)).await;
+            if self.discarded.borrow().contains(&file.file) {
+                return Err(Fault::NoSuchFile { name: file.name.clone() });
+            }
             if let Some(user) = self.try_enter(file, block) {
                 return Ok(user);
             }
             match self.dirty_victim() {
                 Some(user) => self.flush_entry(&user).await,
                 None => {
-                    let key = (file.file, block);
-                    let free = || self.can_enter(key).then_some(());
+                    let (key, length) = ((file.file, block), length_of(file, block));
+                    let free = || self.can_enter(key, length).then_some(());
                     self.room.until(free).await;
                 }
             }
         }
     }
 
-    fn can_enter(&self, key: BlockKey) -> bool {
+    fn can_enter(&self, key: BlockKey, length: u64) -> bool {
         let entries = self.entries.borrow();
-        entries.contains_key(&key) || entries.values().any(|entry| entry.is_idle())
+        let known = entries.contains_key(&key) || entries.values().any(|entry| entry.is_idle());
+        known || self.has_room(length)
+    }
+
+    /// Whether a block of `length` bytes fits beside those that are held; one always fits alone.
+    fn has_room(&self, length: u64) -> bool {
+        self.held.get() == 0 || self.held.get() + length <= self.capacity
     }
 
     /// As [`BlockCache::enter`], but gives up where that would wait.
@@ -247,8 +267,8 @@ impl<W: World> BlockCache<W> {
             self.order.borrow_mut().touch(key);
             return Some(Entry::user(entry));
         }
-        let length = file.stripe.block_range(block, file.bytes).length();
-        while self.held.get() > 0 && self.held.get() + length > self.capacity {
+        let length = length_of(file, block);
+        while !self.has_room(length) {
             let victim = self.clean_victim()?;
             self.remove(victim);
         }

@@ -95,7 +95,11 @@ pub(crate) type Program<R> = std::pin::Pin<Box<dyn Future<Output = R>>>;
 
 impl<P: Kind> Cluster<P> {
     pub(crate) fn new(shape: Shape) -> Self {
-        let engine = Engine::new();
+        Self::on(Engine::new(), shape)
+    }
+
+    /// As [`Cluster::new`], on an engine that may have a recorder.
+    pub(crate) fn on(engine: Engine, shape: Shape) -> Self {
         let machine = Machine::new(engine.clone(), &machine_config(&shape)).unwrap();
         let server = |id: u32| {
             let world = machine.world(id);

@@ -29,8 +29,8 @@ const STARFISH_MESSAGES: MessageCosts = MessageCosts {
 };
 
 /// Gathering a piece into a batch, when pieces travel together: batching improves 8-byte cyclic
-/// patterns by 10 to 24 % (TOCS 1997, section 6), so a piece that costs 7.5 us by itself costs
-/// about 6.4 us in a batch, of which 2.5 us find its place.
+/// patterns by 10 to 24 % (TOCS 1997, section 6), so a piece that costs 7.2 us by itself costs
+/// about 6.1 us in a batch, of which 2.2 us find its place.
 const GATHER_PIECE: Duration = Duration::from_ns(3_900);
 
 /// Pieces that travel together.
@@ -162,9 +162,10 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
             start: machine.start,
             queue: machine.queue,
             prefetch_commands: match scenario.strategy {
-                Strategy::DiskDirected => machine.directed_prefetch_commands,
-                // A request of one client fetches blocks into the cache, as caching does.
-                Strategy::Caching | Strategy::TwoPhase | Strategy::Noncollective => 0,
+                Strategy::DiskDirected | Strategy::Noncollective => {
+                    machine.directed_prefetch_commands
+                }
+                Strategy::Caching | Strategy::TwoPhase => 0,
             },
         },
         seed,
