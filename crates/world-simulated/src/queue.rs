@@ -5,7 +5,8 @@
 //! in the bucket of the highest bit in which its key differs from a base. When the front is used
 //! up, the lowest bucket becomes the front if it is short, and is dealt out to lower ones if it is
 //! not; both are passes over adjacent memory. A binary heap is as fast with thirty entries and
-//! ten times slower with 100,000 ([decision 15](../../../docs/decisions/0015-a-radix-heap-for-events.md)).
+//! ten times slower with 100,000
+//! ([decision 15](../../../docs/decisions/0015-a-radix-heap-for-events.md)).
 //!
 //! Invariants: the front descends, and all of it precedes `front_end`, which precedes everything
 //! else; every other entry lies in the bucket that [`bucket_of`] names for its key and `base`; bit
