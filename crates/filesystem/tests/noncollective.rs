@@ -7,12 +7,13 @@
 mod support;
 
 use filesystem::Fault;
-use filesystem::collective::Part;
+use filesystem::collective::{Part, Strategy};
 use policy::{Access, Direction, DiskOrder, Level, ListEntry, Nested, Pattern};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::{
-    Cluster, Kill, Numbers, Shape, Start, expect_equal, for_each_seed, image, memory_of, overlay,
+    Cluster, Kill, Numbers, Shape, Start, create, expect_equal, for_each_seed, image, memory_of,
+    overlay, transfer,
 };
 use units::{ClientId, Duration, Instant};
 use wire::FileRecord;
@@ -143,33 +144,49 @@ impl Recorder for Commands {
     fn arrow(&mut self, _link: Link, _from: Mark, _to: Mark) {}
 }
 
+/// Disk commands, reads and writes, of eight clients with 8-byte pieces in every one of 40 blocks,
+/// with room for 32 of them on two servers, when each begins so long after the one before it.
+fn commands_of(name: &'static str, lag: Duration) -> (u64, u64) {
+    const BYTES: u64 = 40 * 64;
+    let shape = Shape { clients: 8, cache_blocks: 16, ..Shape::default() };
+    let commands = Rc::new(RefCell::new(Commands::default()));
+    let engine = Engine::recorded(Rc::clone(&commands) as Rc<RefCell<dyn Recorder>>);
+    let cluster = Cluster::<Phantom>::on(engine, shape);
+    let access = pattern(name, 8, 8, BYTES);
+    let direction = name.parse::<Pattern>().unwrap().direction;
+    cluster.run(0..8, |start| {
+        let access = access.clone();
+        async move {
+            // A group only to know the file, and to flush once.
+            let group = start.join(0).await.unwrap();
+            let file = create(&group, "f", BYTES, start.shape.stripe()).await.unwrap();
+            let rank = start.rank.0;
+            let memory = start.world.memory(access.memory_bytes(start.rank));
+            if lag == Duration::ZERO {
+                let memory = group.share(memory).await.unwrap();
+                let transfer = transfer(direction, &file, &access, Strategy::Noncollective);
+                group.transfer(&transfer, &memory).await.unwrap();
+            } else {
+                start.world.sleep(Duration::from_ns(lag.as_ns() * u64::from(rank))).await;
+                let part = part(direction, &file, &access, rank);
+                group.client().transfer_part(&part, &memory).await.unwrap();
+            }
+        }
+    });
+    let commands = commands.borrow();
+    (commands.reads, commands.writes)
+}
+
 #[test]
 fn requests_for_one_block_meet_in_the_cache() {
-    // Eight clients with 8-byte pieces in every one of 40 blocks, and room for all their buffers.
-    for (name, reads, writes) in [("rc", 40, 0), ("wc", 0, 40)] {
-        let shape = Shape { clients: 8, cache_blocks: 16, ..Shape::default() };
-        let commands = Rc::new(RefCell::new(Commands::default()));
-        let engine = Engine::recorded(Rc::clone(&commands) as Rc<RefCell<dyn Recorder>>);
-        let cluster = Cluster::<Phantom>::on(engine, shape);
-        let access = pattern(name, 8, 8, 40 * 64);
-        let direction = name.parse::<Pattern>().unwrap().direction;
-        cluster.run(0..8, |start| {
-            let access = access.clone();
-            async move {
-                // As a group only to know the file and to flush once.
-                let group = start.join(0).await.unwrap();
-                let stripe = start.shape.stripe();
-                let file = support::create(&group, "f", 40 * 64, stripe).await.unwrap();
-                let memory = start.world.memory(access.memory_bytes(group.rank()));
-                let memory = group.share(memory).await.unwrap();
-                let how = filesystem::collective::Strategy::Noncollective;
-                let transfer = support::transfer(direction, &file, &access, how);
-                group.transfer(&transfer, &memory).await.unwrap();
-            }
-        });
-        let commands = commands.borrow();
-        assert_eq!((commands.reads, commands.writes), (reads, writes), "disk commands of {name}");
-    }
+    // Together: each block is read once, or written once, for all eight.
+    assert_eq!(commands_of("rc", Duration::ZERO), (40, 0));
+    assert_eq!(commands_of("wc", Duration::ZERO), (0, 40));
+    // One by one: the first reads all 40; each other finds the 32 that are left, takes them before
+    // it turns to the disk, and reads 8.
+    assert_eq!(commands_of("rc", Duration::from_ms(100)), (40 + 7 * 8, 0));
+    // Whoever writes alone writes an eighth of each block.
+    assert_eq!(commands_of("wc", Duration::from_ms(100)), (0, 8 * 40));
 }
 
 /// Clients that write and read their parts again and again, each by itself; one is killed.
