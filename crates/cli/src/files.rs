@@ -1,112 +1,227 @@
-//! `put`, `get`, `ls`, `stat`, `rm`.
+//! What is done with the names in an instance: `ls`, `tree`, `find`, `stat`, `mkdir`, `mv`, `rm`,
+//! `du`.
 
-use crate::arguments::{Get, InstanceOnly, Named, Put};
+use crate::arguments::{Du, Find, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Rm};
+use crate::entries::{self, entry_json, last_part, long_line, short_line};
 use crate::instances::instance;
 use crate::present;
-use crate::words::{plural, show_size};
-use launch::{ExitCode, FileRecord, LaunchError, PartFile, Session};
+use crate::words::show_size;
+use globset::Glob;
+use launch::{Entry, EntryKind, LaunchError, Session, instance_name};
 use serde_json::{Value, json};
-use std::fs::OpenOptions;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 
-pub(crate) fn put(arguments: &Put) -> Result<(), LaunchError> {
-    let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = arguments.name.clone().or_else(|| last(&arguments.local)).ok_or_else(|| {
-        LaunchError::usage(
-            format!("{} has no name", arguments.local.display()),
-            "it ends in .. or /",
-            "name the file in the instance: unisono put LOCAL NAME",
-        )
-    })?;
-    launch::clean_up_on_signals()?;
+pub(crate) fn list(arguments: &Ls) -> Result<(), LaunchError> {
     let session = Session::new(instance(&arguments.which));
-    let record = session.put(&arguments.local, &name, arguments.block)?;
-    show("unisono.put/1", &record, arguments.which.json)
-}
-
-pub(crate) fn get(arguments: &Get) -> Result<(), LaunchError> {
-    let last = arguments.name.rsplit('/').next().unwrap_or(&arguments.name);
-    let local = arguments.local.clone().unwrap_or_else(|| PathBuf::from(last));
-    if local.as_os_str().is_empty() {
-        return Err(LaunchError::usage(
-            format!("{:?} gives the local file no name", arguments.name),
-            "its last part is empty",
-            "name the local file: unisono get NAME LOCAL",
-        ));
-    }
-    launch::clean_up_on_signals()?;
-    let session = Session::new(instance(&arguments.which));
-    if local == Path::new("-") {
-        let mut output = std::io::stdout().lock();
-        return session.get(&arguments.name, &mut output, "standard output").map(|_| ());
-    }
-    // A file that is not there must not leave an empty local one, nor destroy one.
-    session.stat(&arguments.name)?;
-    let shown = local.display().to_string();
-    let failed = |error: &std::io::Error| {
-        LaunchError::new(
-            ExitCode::Failed,
-            format!("cannot write {shown}"),
-            error.to_string(),
-            "name a local file that you may write to",
-        )
+    let name = instance_name(arguments.name.as_deref().unwrap_or(""));
+    let entry = session.stat(&name)?;
+    let mut found = match entry.kind {
+        EntryKind::File(_) => vec![entry],
+        EntryKind::Directory if arguments.recursive => session.walk(&name)?.split_off(1),
+        EntryKind::Directory => session.list(&name)?,
     };
-    // What a link leads to is written, not the link; a device or a pipe is never replaced.
-    let local = local.canonicalize().unwrap_or(local.clone());
-    if std::fs::metadata(&local).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        let opened = OpenOptions::new().write(true).open(&local);
-        let mut target = opened.map_err(|error| failed(&error))?;
-        let record = session.get(&arguments.name, &mut target, &shown)?;
-        return show("unisono.get/1", &record, arguments.which.json);
+    let is_hidden = |entry: &Entry| entry.name[name.len()..].split('/').any(is_dotted);
+    found.retain(|entry| arguments.all || entry.name == name || !is_hidden(entry));
+    if arguments.which.json {
+        return present_all("unisono.ls/2", &found);
     }
-    let mut part = PartFile::new(&local).map_err(|error| failed(&error))?;
-    let record = session.get(&arguments.name, &mut part, &shown)?;
-    part.keep().map_err(|error| failed(&error))?;
-    show("unisono.get/1", &record, arguments.which.json)
-}
-
-pub(crate) fn list(arguments: &InstanceOnly) -> Result<(), LaunchError> {
-    let files = Session::new(instance(arguments)).list()?;
-    if arguments.json {
-        let files: Vec<Value> = files.iter().map(fields).collect();
-        return present::json(&json!({ "schema": "unisono.ls/1", "files": files }));
-    }
-    files.iter().try_for_each(|file| present::line(&format!("{:>14}  {}", file.bytes, file.name)))
-}
-
-pub(crate) fn stat(arguments: &Named) -> Result<(), LaunchError> {
-    let record = Session::new(instance(&arguments.which)).stat(&arguments.name)?;
-    show("unisono.stat/1", &record, arguments.which.json)
-}
-
-pub(crate) fn remove(arguments: &Named) -> Result<(), LaunchError> {
-    Session::new(instance(&arguments.which)).remove(&arguments.name)?;
-    match arguments.which.json {
-        true => present::json(&json!({ "schema": "unisono.rm/1", "removed": arguments.name })),
-        false => Ok(()),
-    }
-}
-
-fn fields(record: &FileRecord) -> Value {
-    json!({
-        "name": record.name, "bytes": record.bytes, "file": record.file.0,
-        "block_bytes": record.stripe.block_bytes, "servers": record.stripe.servers,
-        "disks_per_server": record.stripe.disks_per_server,
+    found.iter().try_for_each(|entry| {
+        let shown = if arguments.recursive { &entry.name } else { last_part(&entry.name) };
+        present::line(&match arguments.long {
+            true => long_line(entry, shown),
+            false => short_line(entry, shown),
+        })
     })
 }
 
-fn show(schema: &str, record: &FileRecord, as_json: bool) -> Result<(), LaunchError> {
-    if as_json {
-        let mut object = fields(record);
-        object["schema"] = schema.into();
+fn is_dotted(part: &str) -> bool {
+    part.starts_with('.')
+}
+
+pub(crate) fn tree(arguments: &MaybeNamed) -> Result<(), LaunchError> {
+    let name = instance_name(arguments.name.as_deref().unwrap_or(""));
+    let all = Session::new(instance(&arguments.which)).walk(&name)?;
+    if arguments.which.json {
+        return present_all("unisono.tree/1", &all);
+    }
+    let depth = |entry: &Entry| depth_below(&name, &entry.name);
+    // For each depth whether more comes at it, which the lines before need: so from the end.
+    let mut more_at: Vec<bool> = Vec::new();
+    let mut lines: Vec<String> = Vec::with_capacity(all.len());
+    for entry in all.iter().rev() {
+        let own = depth(entry);
+        more_at.resize(own + 1, false);
+        let bars = (1..own).map(|level| if more_at[level] { "│   " } else { "    " });
+        let branch = match (own, more_at[own]) {
+            (0, _) => "",
+            (_, true) => "├── ",
+            (_, false) => "└── ",
+        };
+        let slash = if entry.file().is_none() && own > 0 { "/" } else { "" };
+        lines.push(format!(
+            "{}{branch}{}{slash}",
+            bars.collect::<String>(),
+            last_part(&entry.name)
+        ));
+        more_at[own] = true;
+    }
+    lines.iter().rev().try_for_each(|line| present::line(line))?;
+    let files = all.iter().filter(|entry| entry.file().is_some()).count();
+    let directories = all.len() - files;
+    present::line(&format!("\n{} directories, {files} files", directories.saturating_sub(1)))
+}
+
+/// How many parts `name` has more than `above`, which it begins with.
+fn depth_below(above: &str, name: &str) -> usize {
+    let parts = |name: &str| name.split('/').filter(|part| !part.is_empty()).count();
+    parts(name) - parts(above)
+}
+
+pub(crate) fn find(arguments: &Find) -> Result<(), LaunchError> {
+    let glob = arguments.name.as_deref().map(Glob::new).transpose().map_err(|error| {
+        LaunchError::usage(
+            format!("{:?} is no pattern for names", arguments.name.as_deref().unwrap_or("")),
+            error.kind().to_string(),
+            "write * for any characters, ? for one, [a-z] for one of several",
+        )
+    })?;
+    let glob = glob.map(|glob| glob.compile_matcher());
+    let from = instance_name(arguments.directory.as_deref().unwrap_or(""));
+    let mut found = Session::new(instance(&arguments.which)).walk(&from)?;
+    found.retain(|entry| {
+        let bytes = entry.file().map(|record| record.bytes);
+        let kind = arguments.kind.is_none_or(|kind| (kind == Kind::File) == bytes.is_some());
+        let least = arguments.min_size.is_none_or(|least| bytes.is_some_and(|it| it >= least));
+        let most = arguments.max_size.is_none_or(|most| bytes.is_some_and(|it| it <= most));
+        let name = || glob.as_ref().is_none_or(|glob| glob.is_match(last_part(&entry.name)));
+        kind && least && most && !entry.name.is_empty() && name()
+    });
+    if arguments.which.json {
+        return present_all("unisono.find/1", &found);
+    }
+    found.iter().try_for_each(|entry| present::line(&entry.name))
+}
+
+pub(crate) fn stat(arguments: &Named) -> Result<(), LaunchError> {
+    let name = instance_name(&arguments.name);
+    let entry = Session::new(instance(&arguments.which)).stat(&name)?;
+    if arguments.which.json {
+        let mut object = entry_json(&entry);
+        object["schema"] = "unisono.stat/1".into();
         return present::json(&object);
     }
-    present::line(&format!(
-        "{}  {} bytes in blocks of {} over {} with {} each",
-        record.name,
-        record.bytes,
-        show_size(record.stripe.block_bytes),
-        plural(record.stripe.servers, "server"),
-        plural(record.stripe.disks_per_server, "disk"),
-    ))
+    let made = format!("made by user {} at {}", entry.made.owner, entries::time_of(&entry));
+    match &entry.kind {
+        EntryKind::File(record) => {
+            present::line(&entries::file_line(record))?;
+            let servers: Vec<String> =
+                record.servers().map(|server| server.0.to_string()).collect();
+            present::line(&format!("  {made}; on servers {}", servers.join(", ")))
+        }
+        EntryKind::Directory if name.is_empty() => present::line("/  the root directory"),
+        EntryKind::Directory => present::line(&format!("{}/  a directory, {made}", entry.name)),
+    }
+}
+
+pub(crate) fn make_directories(arguments: &Mkdir) -> Result<(), LaunchError> {
+    let session = Session::new(instance(&arguments.which));
+    let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
+    names.iter().try_for_each(|name| session.make_directory(name, arguments.parents))?;
+    present_names("unisono.mkdir/1", "made", &names, arguments.which.json)
+}
+
+pub(crate) fn rename(arguments: &Mv) -> Result<(), LaunchError> {
+    let session = Session::new(instance(&arguments.which));
+    let target = instance_name(&arguments.target);
+    let into = session.find(&target)?.is_some_and(|entry| entry.file().is_none());
+    if arguments.sources.len() > 1 && !into {
+        return Err(LaunchError::usage(
+            format!("cannot move several things to {target:?}"),
+            "it is no directory",
+            "make it first: unisono mkdir -p DIRECTORY",
+        ));
+    }
+    let mut names = Vec::new();
+    for source in arguments.sources.iter().map(|name| instance_name(name)) {
+        let to = match into && source != target {
+            true if target.is_empty() => last_part(&source).to_owned(),
+            true => format!("{target}/{}", last_part(&source)),
+            false => target.clone(),
+        };
+        session.rename(&source, &to, true)?;
+        names.push(to);
+    }
+    present_names("unisono.mv/1", "moved_to", &names, arguments.which.json)
+}
+
+pub(crate) fn remove(arguments: &Rm) -> Result<(), LaunchError> {
+    let session = Session::new(instance(&arguments.which));
+    let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
+    for name in &names {
+        match arguments.recursive {
+            true => session.remove_tree(name).map(|_| ())?,
+            false => session.remove(name)?,
+        }
+    }
+    present_names("unisono.rm/2", "removed", &names, arguments.which.json)
+}
+
+pub(crate) fn usage(arguments: &Du) -> Result<(), LaunchError> {
+    let name = instance_name(arguments.name.as_deref().unwrap_or(""));
+    let all = Session::new(instance(&arguments.which)).walk(&name)?;
+    // Of each directory, the bytes and the number of files in it, at any depth.
+    let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for entry in &all {
+        let Some(record) = entry.file() else {
+            sums.entry(&entry.name).or_default();
+            continue;
+        };
+        let mut above = entry.name.as_str();
+        loop {
+            let sum = sums.entry(above).or_default();
+            *sum = (sum.0 + record.bytes, sum.1 + 1);
+            if above == name {
+                break;
+            }
+            above = above.rsplit_once('/').map_or("", |(directory, _)| directory);
+        }
+    }
+    let is_shown =
+        |entry: &&Entry| entry.name == name || (!arguments.summarize && entry.file().is_none());
+    let mut shown: Vec<&Entry> = all.iter().filter(is_shown).collect();
+    // As du does: what is inside comes before what it is in.
+    shown.reverse();
+    if arguments.which.json {
+        let rows: Vec<Value> = shown
+            .iter()
+            .map(|entry| {
+                let (bytes, files) = sums[entry.name.as_str()];
+                json!({ "name": entry.name, "bytes": bytes, "files": files })
+            })
+            .collect();
+        return present::json(&json!({ "schema": "unisono.du/1", "usage": rows }));
+    }
+    shown.iter().try_for_each(|entry| {
+        let (bytes, files) = sums[entry.name.as_str()];
+        let name = if entry.name.is_empty() { "/" } else { &entry.name };
+        present::line(&format!("{:>10}  {files:>8} files  {name}", show_size(bytes)))
+    })
+}
+
+fn present_all(schema: &str, entries: &[Entry]) -> Result<(), LaunchError> {
+    let entries: Vec<Value> = entries.iter().map(entry_json).collect();
+    present::json(&json!({ "schema": schema, "entries": entries }))
+}
+
+/// The result of a command that says nothing when all goes well.
+fn present_names(
+    schema: &str,
+    key: &str,
+    names: &[String],
+    as_json: bool,
+) -> Result<(), LaunchError> {
+    match as_json {
+        true => present::json(&json!({ "schema": schema, key: names })),
+        false => Ok(()),
+    }
 }

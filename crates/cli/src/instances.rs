@@ -2,7 +2,7 @@
 
 use crate::arguments::{InstanceOnly, Serve, Start};
 use crate::present;
-use crate::words::show_size;
+use crate::words::{plural, show_size};
 use launch::{
     DataDirectories, Instance, LaunchError, Program, ServerOptions, ServerState, Session,
 };
@@ -46,7 +46,7 @@ pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     if arguments.json {
         return present::json(&json!({ "schema": "unisono.stop/1", "stopped": stopped }));
     }
-    present::line(&format!("{stopped} servers stopped; their data remains"))
+    present::line(&format!("{} stopped; their data remains", plural(stopped as u32, "server")))
 }
 
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
@@ -71,6 +71,37 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
             "look at its log in the instance directory; stop and start the instance again",
         )),
     }
+}
+
+pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
+    let states = Session::new(instance(arguments)).status()?;
+    if arguments.json {
+        let servers: Vec<_> = states.iter().map(state_json).collect();
+        return present::json(&json!({ "schema": "unisono.df/1", "servers": servers }));
+    }
+    present::line(&format!(
+        "{:<8} {:<6} {:>10} {:>10} {:>10}  {:>4}  directory",
+        "server", "disk", "size", "used", "free", "used"
+    ))?;
+    for ServerState { entry, status } in &states {
+        let Ok(status) = status else {
+            present::line(&format!("{:<8} does not answer", entry.id))?;
+            continue;
+        };
+        for (disk, ((size, free), directory)) in status.disks.iter().zip(&entry.data).enumerate() {
+            let used = size.saturating_sub(*free);
+            present::line(&format!(
+                "{:<8} {disk:<6} {:>10} {:>10} {:>10}  {:>3}%  {}",
+                entry.id,
+                show_size(*size),
+                show_size(used),
+                show_size(*free),
+                (used * 100).checked_div(*size).unwrap_or(0),
+                directory.display(),
+            ))?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn serve(arguments: &Serve) -> Result<(), LaunchError> {

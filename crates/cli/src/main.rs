@@ -5,8 +5,10 @@
 
 mod arguments;
 mod bench;
+mod copies;
 mod demerit;
 mod demo;
+mod entries;
 mod files;
 mod heads;
 mod instances;
@@ -44,11 +46,19 @@ fn run(arguments: Arguments) -> Result<(), LaunchError> {
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
         Command::Status(status) => instances::status(&status),
-        Command::Put(put) => files::put(&put),
-        Command::Get(get) => files::get(&get),
+        Command::Put(put) => copies::put(&put),
+        Command::Get(get) => copies::get(&get),
+        Command::Cp(cp) => copies::copy(&cp),
+        Command::Cat(cat) => copies::cat(&cat),
+        Command::Mv(mv) => files::rename(&mv),
         Command::Ls(ls) => files::list(&ls),
+        Command::Tree(tree) => files::tree(&tree),
+        Command::Find(find) => files::find(&find),
         Command::Stat(stat) => files::stat(&stat),
+        Command::Mkdir(mkdir) => files::make_directories(&mkdir),
         Command::Rm(remove) => files::remove(&remove),
+        Command::Du(du) => files::usage(&du),
+        Command::Df(df) => instances::space(&df),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),

@@ -9,15 +9,15 @@ use filesystem::Fault;
 use filesystem::collective::Strategy;
 use policy::{
     Access, BYTES_MAX, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested,
-    Stripe,
+    Pool, Stripe,
 };
 use support::{
     Cluster, Numbers, Shape, Start, create, expect_equal, for_each_seed, image, memory_of,
     read_back, share, transfer, write_image,
 };
-use units::{ClientId, Duration, FileId, PeerId, RegionId};
+use units::{ClientId, Duration, FileId, PeerId, RegionId, ServerId};
 use wire::{
-    ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Message,
+    ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Made, Message,
     PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request, RequestId,
     WriteRequest,
 };
@@ -189,7 +189,8 @@ fn another_version_is_told_so() {
 }
 
 fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
-    FileRecord { file: FileId(file), name: "f".to_owned(), bytes, stripe }
+    let pool = Pool::all(2);
+    FileRecord { file: FileId(file), name: "f".to_owned(), bytes, stripe, pool }
 }
 
 /// Requests that make no sense; the file of the test is number 1, with 64 bytes in a block.
@@ -211,6 +212,8 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (Request::Part(Box::new(part)), None)
     };
     let all = |bytes, clients| Access::All { bytes, clients };
+    let create = |record| Request::Create { record, made: Made::default() };
+    let named = |servers: &[u32]| Pool::Named(servers.iter().copied().map(ServerId).collect());
     vec![
         (read(99, 0, 0, 8), None),
         (read(1, 1, 0, 8), None),  // a block of the other server
@@ -231,10 +234,21 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (open(FILE_BYTES, Stripe { servers: 3, ..good }), None),
         (open(FILE_BYTES, Stripe { disks_per_server: u32::MAX, ..good }), None),
         (Request::Open(record(5, u64::MAX, good)), None),
-        (Request::Create(record(0, u64::MAX, good)), None),
-        (Request::Create(record(0, BYTES_MAX + 1, good)), None),
+        (Request::Open(FileRecord { pool: Pool::all(3), ..record(5, 1, good) }), None),
+        (Request::Open(FileRecord { pool: named(&[1, 1]), ..record(5, 1, good) }), None),
+        (Request::Open(FileRecord { pool: named(&[0, 2]), ..record(5, 1, good) }), None),
+        (Request::Open(FileRecord { pool: named(&[]), ..record(5, 1, good) }), None),
+        (create(record(0, u64::MAX, good)), None),
+        (create(record(0, BYTES_MAX + 1, good)), None),
+        (create(FileRecord { pool: named(&[0]), ..record(0, 1, good) }), None),
+        (create(FileRecord { name: "a//b".to_owned(), ..record(0, 1, good) }), None),
+        (create(FileRecord { name: "../b".to_owned(), ..record(0, 1, good) }), None),
         (Request::Stat { name: "x".repeat(1 << 20) }, None),
         (Request::Remove { name: String::new() }, None),
+        (Request::Rename { from: String::new(), to: "r".to_owned() }, None),
+        (Request::Rename { from: "f".to_owned(), to: String::new() }, None),
+        (Request::MakeDirectory { name: String::new(), made: Made::default() }, None),
+        (Request::List { directory: "f".to_owned(), after: None }, None),
         part(99, all(FILE_BYTES, 1), 0),
         part(1, all(FILE_BYTES, 1), 1),
         part(1, all(FILE_BYTES, 1), u32::MAX),
@@ -365,24 +379,24 @@ fn files_that_are_not_there_or_already_are() {
         assert!(missing(client.open("f").await.unwrap_err()));
         assert!(missing(client.stat("f").await.unwrap_err()));
         assert!(missing(client.remove("f").await.unwrap_err()));
-        assert!(client.list().await.unwrap().is_empty());
+        assert!(client.list("").await.unwrap().is_empty());
         let made = client.create("f", 100, stripe).await.unwrap();
         let again = client.create("f", 100, stripe).await.unwrap_err();
         assert!(matches!(again, Fault::FileExists { name } if name == "f"));
-        assert_eq!(client.stat("f").await.unwrap(), made);
+        assert_eq!(client.stat_file("f").await.unwrap(), made);
         client.create("e", 0, stripe).await.unwrap();
         let names: Vec<String> =
-            client.list().await.unwrap().into_iter().map(|file| file.name).collect();
+            client.list("").await.unwrap().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["e", "f"]);
         client.remove("f").await.unwrap();
         assert!(missing(client.open("f").await.unwrap_err()));
         let other = client.create("f", 100, stripe).await.unwrap();
         assert_ne!(other.file, made.file, "a number must never be used again");
-        for name in ["", "a\nb", "\0", &"x".repeat(1025)] {
+        for name in ["a\nb", "\0", "/a", "a/", "a/./b", &"x".repeat(256)] {
             let fault = client.create(name, 100, stripe).await.unwrap_err();
             assert!(matches!(fault, Fault::BadName { .. }), "{name:?}: {fault}");
         }
-        client.create(&"ä".repeat(512), 100, stripe).await.unwrap();
+        client.create(&"ä".repeat(127), 100, stripe).await.unwrap();
         let nowhere = Stripe { servers: 9, ..stripe };
         assert!(matches!(client.create("g", 1, nowhere).await, Err(Fault::BadRequest { .. })));
         assert!(matches!(client.stat("g").await, Err(Fault::NoSuchFile { .. })));

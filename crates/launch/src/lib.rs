@@ -30,9 +30,9 @@ pub use machine::{Machine, Network};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use policy::{BYTES_MAX, Direction, Pattern};
 pub use real::{
-    DataDirectories, Instance, InstanceFile, PartFile, Program, ServerEntry, ServerOptions,
-    ServerState, Session, TemporaryInstance, clean_up_on_signals, default_instance_directory,
-    serve_process,
+    Copied, CopyPlan, DataDirectories, FileCopy, Instance, InstanceFile, PartFile, Place, Program,
+    SCHEME, ServerEntry, ServerOptions, ServerState, Session, TemporaryInstance,
+    clean_up_on_signals, default_instance_directory, instance_name, serve_process,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, Scenario};
@@ -42,7 +42,7 @@ pub use timeline::{
     Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, check_disk,
     follow_head, trace_trial,
 };
-pub use wire::FileRecord;
+pub use wire::{Entry, EntryKind, FileRecord};
 pub use world_simulated::{MessageCosts, Pieces, QueueKind, StartAngle};
 
 /// Bytes of a block of a real file, as a size is written.

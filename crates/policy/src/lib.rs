@@ -7,7 +7,7 @@
 //!
 //! | question | answer |
 //! |---|---|
-//! | Which server and disk holds a block of a file? | [`Stripe`] |
+//! | Which server and disk holds a block of a file? | [`Stripe`], [`Pool`] |
 //! | Which bytes of the file go where in which client's memory? | [`Access`] |
 //! | Which blocks and servers have some of one client's part? | [`Access::blocks_of`] |
 //! | Which access do the papers mean by "rbc"? | [`Pattern`] |
@@ -31,6 +31,7 @@ mod nested;
 mod order;
 mod part;
 mod pattern;
+mod pool;
 mod prefetch;
 mod ranges;
 mod stripe;
@@ -44,6 +45,7 @@ pub use lru::Lru;
 pub use nested::{LEVELS_MAX, Level, Nested};
 pub use order::{DiskOrder, SORT_WINDOW_BLOCKS, disk_order};
 pub use pattern::{Direction, Pattern, PatternError, PatternKind, SHAPE_RECORDS_MAX};
+pub use pool::{Pool, PoolError};
 pub use prefetch::next_on_disk;
 pub use ranges::RangeSet;
 pub use stripe::{BLOCK_BYTES_MAX, Location, Stripe, StripeError};

@@ -27,6 +27,30 @@ pub enum Fault {
         /// What is wrong with it.
         cause: String,
     },
+    /// There is no directory of this name, where one must be.
+    #[error("there is no directory {name:?}")]
+    NoSuchDirectory {
+        /// The name.
+        name: String,
+    },
+    /// The name is a file's, where a directory's must be.
+    #[error("{name:?} is a file, not a directory")]
+    NotADirectory {
+        /// The name.
+        name: String,
+    },
+    /// The name is a directory's, where a file's must be.
+    #[error("{name:?} is a directory, not a file")]
+    IsADirectory {
+        /// The name.
+        name: String,
+    },
+    /// The directory holds something.
+    #[error("the directory {name:?} is not empty")]
+    DirectoryNotEmpty {
+        /// The name.
+        name: String,
+    },
     /// The access does not fit the file.
     #[error("the access does not fit the file: {cause}")]
     BadAccess {
@@ -102,7 +126,13 @@ impl Fault {
         match self {
             Self::NoSuchFile { .. } => "`unisono ls` shows the files there are",
             Self::FileExists { .. } => "choose another name, or remove the file first",
-            Self::BadName { .. } => "use 1 to 1024 bytes of UTF-8 without control characters",
+            Self::BadName { .. } => {
+                "use parts of 1 to 255 bytes, 1024 in all, with / between them and no . or .. part"
+            }
+            Self::NoSuchDirectory { .. } => "make it first: `unisono mkdir -p DIRECTORY`",
+            Self::NotADirectory { .. } => "name a directory; `unisono ls` shows what there is",
+            Self::IsADirectory { .. } => "name a file, or say --recursive where a command has it",
+            Self::DirectoryNotEmpty { .. } => "remove what is in it first: `unisono rm -r` does",
             Self::BadAccess { .. } => "state a pattern, record and size that cover the file",
             Self::BadRequest { .. } => "client and servers may be of different builds; update both",
             Self::WrongVersion { .. } => "run client and servers of the same release",

@@ -7,16 +7,17 @@
 //! the least telling of them, and so is a new version too.
 
 mod codec;
+mod entry;
 mod fault;
 mod message;
 
 pub use codec::{DecodeError, decode, encode};
+pub use entry::{Entry, EntryKind, FileRecord, Made};
 pub use fault::Fault;
 pub use message::{
-    ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Message,
-    PARTICIPANTS_MAX, PartRequest, Participant, ReadRequest, Reply, Request, RequestId,
-    ServerStatus, WriteRequest,
+    ClientKey, CollectiveRequest, FlushRequest, GroupMessage, Message, PARTICIPANTS_MAX,
+    PartRequest, Participant, ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
 };
 
 /// The version of the messages; both sides must speak the same.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;

@@ -1,7 +1,7 @@
 //! What clients and servers say to one another.
 
-use crate::Fault;
-use policy::{Access, Direction, DiskOrder, Stripe};
+use crate::{Entry, Fault, FileRecord, Made};
+use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, RegionId};
 
@@ -54,18 +54,42 @@ pub enum Message {
 /// What a client can ask of a server.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Catalogue: makes a file; `record.file` is ignored, the catalogue numbers it.
-    Create(FileRecord),
-    /// Catalogue: what is known of a file of this name.
+    /// Catalogue: makes a file; the catalogue numbers it, whatever `record.file` says.
+    Create {
+        /// The file.
+        record: FileRecord,
+        /// Who makes it and when.
+        made: Made,
+    },
+    /// Catalogue: makes a directory.
+    MakeDirectory {
+        /// Its name.
+        name: String,
+        /// Who makes it and when.
+        made: Made,
+    },
+    /// Catalogue: what is known of a name.
     Stat {
-        /// The file's name.
+        /// The name.
         name: String,
     },
-    /// Catalogue: every file.
-    List,
-    /// Catalogue: forgets a file whose data every server has dropped.
+    /// Catalogue: what a directory holds, in the order of its names, a part of it at a time.
+    List {
+        /// Its name.
+        directory: String,
+        /// The last part of the name behind which to begin; without it, at the first.
+        after: Option<String>,
+    },
+    /// Catalogue: gives a file or a directory, with all that is in it, another name that is free.
+    Rename {
+        /// Its name.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// Catalogue: forgets a file whose data every server has dropped, or an empty directory.
     Remove {
-        /// The file's name.
+        /// Its name.
         name: String,
     },
     /// Makes a file known to this server for the rest of the connection.
@@ -95,19 +119,6 @@ pub enum Request {
     },
     /// Disk-directed, non-collective: the one request of one client.
     Part(Box<PartRequest>),
-}
-
-/// What the catalogue knows of a file.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct FileRecord {
-    /// Its number, never used twice in an instance.
-    pub file: FileId,
-    /// Its name.
-    pub name: String,
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// How its blocks map to servers and disks.
-    pub stripe: Stripe,
 }
 
 /// Caching: asks for bytes of one block.
@@ -205,10 +216,15 @@ pub enum Reply {
         /// Bytes between this server and clients.
         bytes: u64,
     },
-    /// What the catalogue knows of a file.
-    File(FileRecord),
-    /// What the catalogue knows of all files.
-    Files(Vec<FileRecord>),
+    /// What the catalogue knows of a name.
+    Entry(Entry),
+    /// What a directory holds.
+    Entries {
+        /// Some of it, in the order of names.
+        entries: Vec<Entry>,
+        /// Whether there is more behind them.
+        more: bool,
+    },
     /// What the server is and does.
     Status(ServerStatus),
 }

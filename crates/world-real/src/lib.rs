@@ -29,7 +29,7 @@ use timers::Timers;
 use units::{Duration, Instant, PeerId, PieceRun, RegionId};
 use world::{
     Address, Clock, Disks, Incoming, Message, Network, NetworkError, OneSided, Payloads, Processor,
-    Randomness, Records, RecordsError, Tasks, TransferError,
+    Randomness, RecordChange, Records, RecordsError, Tasks, TransferError,
 };
 
 /// One node; clones are handles to the same node, which ends with the last of them.
@@ -156,12 +156,8 @@ impl Records for RealWorld {
         self.records("read all records")?.all().await
     }
 
-    async fn record_put(&self, key: u64, value: Vec<u8>) -> Result<(), RecordsError> {
-        self.records("store a record")?.put(key, value).await
-    }
-
-    async fn record_delete(&self, key: u64) -> Result<(), RecordsError> {
-        self.records("remove a record")?.delete(key).await
+    async fn record_change(&self, changes: Vec<RecordChange>) -> Result<(), RecordsError> {
+        self.records("change records")?.change(changes).await
     }
 }
 

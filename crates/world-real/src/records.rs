@@ -1,22 +1,42 @@
 //! Records in a `redb` database: one file, changed in transactions that survive a crash.
 //!
 //! Invariants: the file is readable by its owner only; changes are made in the order of their
-//! calls, by one thread that owns the database; after a failure, such as a full disk, the database
-//! is opened again, because the library refuses to go on with one that met a failure.
+//! calls, by one thread that owns the database, all that wait in one transaction, so that a hundred
+//! clients wait for one write to the disk and not for a hundred; after a failure, such as a full
+//! disk, the database is opened again, because the library refuses to go on with one that met one.
 
 use crate::config::OpenError;
-use crate::worker::Worker;
+use crate::worker::{Gone, Worker};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use world::RecordsError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+use world::{RecordChange, RecordsError};
 
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("records");
 
 /// The records of a node that keeps some.
 pub(crate) struct RecordStore {
     worker: Worker<Store>,
+    /// Changes that no transaction has taken up yet, in the order of their calls.
+    waiting: Arc<Mutex<Vec<Waiting>>>,
+}
+
+/// A change that waits for its transaction, and who waits for it.
+struct Waiting {
+    changes: Vec<RecordChange>,
+    reply: oneshot::Sender<Result<(), RecordsError>>,
+}
+
+/// The lock of a list is held for a push or a take; neither panics.
+fn lock(waiting: &Mutex<Vec<Waiting>>) -> MutexGuard<'_, Vec<Waiting>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn failed(operation: &str, cause: impl ToString) -> RecordsError {
+    RecordsError::Failed { operation: operation.to_owned(), cause: cause.to_string() }
 }
 
 impl RecordStore {
@@ -30,7 +50,8 @@ impl RecordStore {
         let opened = open_database(directory).map_err(|error| failed(error.to_string()))?;
         let store = Store { directory: directory.to_owned(), opened: Some(opened) };
         let worker = Worker::start("records".into(), store);
-        Ok(Self { worker: worker.map_err(|error| failed(error.to_string()))? })
+        let worker = worker.map_err(|error| failed(error.to_string()))?;
+        Ok(Self { worker, waiting: Arc::default() })
     }
 
     /// Every record, in ascending order of key.
@@ -38,25 +59,16 @@ impl RecordStore {
         self.call("read all records".into(), read_all).await
     }
 
-    /// Stores `value` under `key`.
-    pub(crate) async fn put(&self, key: u64, value: Vec<u8>) -> Result<(), RecordsError> {
-        let operation = format!("store {} bytes under {key}", value.len());
-        self.call(operation, move |database| {
-            let change = database.begin_write()?;
-            change.open_table(RECORDS)?.insert(key, value.as_slice())?;
-            Ok(change.commit()?)
-        })
-        .await
-    }
-
-    /// Removes `key`.
-    pub(crate) async fn delete(&self, key: u64) -> Result<(), RecordsError> {
-        self.call(format!("remove {key}"), move |database| {
-            let change = database.begin_write()?;
-            change.open_table(RECORDS)?.remove(key)?;
-            Ok(change.commit()?)
-        })
-        .await
+    /// Makes all of `changes`, or none.
+    pub(crate) async fn change(&self, changes: Vec<RecordChange>) -> Result<(), RecordsError> {
+        let (reply, outcome) = oneshot::channel();
+        lock(&self.waiting).push(Waiting { changes, reply });
+        let waiting = Arc::clone(&self.waiting);
+        let committed = self.worker.call(move |store| store.commit_all(&waiting)).await;
+        let gone = |_| failed("change records", "the store has stopped");
+        committed.map_err(|Gone| gone(()))?;
+        // Made by this call's job or by an earlier one.
+        outcome.await.map_err(|_| gone(()))?
     }
 
     async fn call<R: Send + 'static>(
@@ -65,13 +77,17 @@ impl RecordStore {
         work: impl FnOnce(&Database) -> Result<R, redb::Error> + Send + 'static,
     ) -> Result<R, RecordsError> {
         match self.worker.call(|store| store.use_database(work)).await {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) if is_full(&error) => Err(RecordsError::NoSpace { operation }),
-            Ok(Err(error)) => Err(RecordsError::Failed { operation, cause: error.to_string() }),
-            Err(_) => {
-                Err(RecordsError::Failed { operation, cause: "the store has stopped".into() })
-            }
+            Ok(done) => done.map_err(|error| told(&operation, &error)),
+            Err(Gone) => Err(failed(&operation, "the store has stopped")),
         }
+    }
+}
+
+/// A failure of the database as the trait has it.
+fn told(operation: &str, error: &redb::Error) -> RecordsError {
+    match is_full(error) {
+        true => RecordsError::NoSpace { operation: operation.to_owned() },
+        false => failed(operation, error),
     }
 }
 
@@ -83,6 +99,33 @@ struct Store {
 }
 
 impl Store {
+    /// Makes all changes that wait in one transaction and tells whoever waits for them.
+    fn commit_all(&mut self, waiting: &Mutex<Vec<Waiting>>) {
+        let batch = std::mem::take(&mut *lock(waiting));
+        if batch.is_empty() {
+            return;
+        }
+        let changes = batch.iter().flat_map(|one| &one.changes);
+        let made = self.use_database(|database| {
+            let transaction = database.begin_write()?;
+            {
+                let mut records = transaction.open_table(RECORDS)?;
+                for RecordChange { key, value } in changes {
+                    match value {
+                        Some(value) => records.insert(key, value.as_slice())?,
+                        None => records.remove(key)?,
+                    };
+                }
+            }
+            Ok(transaction.commit()?)
+        });
+        let made = made.map_err(|error| told("change records", &error));
+        for one in batch {
+            // Whoever asked may have stopped waiting.
+            let _ = one.reply.send(made.clone());
+        }
+    }
+
     fn use_database<R>(
         &mut self,
         work: impl FnOnce(&Database) -> Result<R, redb::Error>,

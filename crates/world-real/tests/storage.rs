@@ -6,7 +6,7 @@ mod support;
 use std::process::Command;
 use support::{Kind, Place};
 use units::FileId;
-use world::{Disk, DiskError, Disks, Records};
+use world::{Disk, DiskError, Disks, RecordChange, Records};
 use world_real::{NodeConfig, OpenError, RealWorld, run};
 
 /// A small file system of its own; `None` where this process may not mount one.
@@ -114,9 +114,11 @@ fn records_survive_a_restart() {
     run(async {
         let world = place.node(Kind::OneSided, 0);
         for key in [3, 1, 2] {
-            world.record_put(key, vec![key as u8; 5]).await.expect("it is stored");
+            let changes = vec![RecordChange::put(key, vec![key as u8; 5])];
+            world.record_change(changes).await.expect("it is stored");
         }
-        world.record_delete(2).await.expect("it is removed");
+        let changes = vec![RecordChange::remove(2)];
+        world.record_change(changes).await.expect("it is removed");
     });
     run(async {
         let mut world = None;

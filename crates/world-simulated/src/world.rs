@@ -13,7 +13,7 @@ use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run};
 use world::payload::Kind;
 use world::{
     Address, Clock, Disks, Incoming, Memory, Message, Network, NetworkError, OneSided, Payloads,
-    Processor, Randomness, Records, RecordsError, Tasks, TransferError,
+    Processor, Randomness, RecordChange, Records, RecordsError, Tasks, TransferError,
 };
 
 /// The world of one simulated node; clones are handles to the same node.
@@ -148,13 +148,14 @@ impl<P: Kind> Records for SimulatedWorld<P> {
         Ok(records.iter().map(|(&key, value)| (key, value.clone())).collect())
     }
 
-    async fn record_put(&self, key: u64, value: Vec<u8>) -> Result<(), RecordsError> {
-        self.node.records.borrow_mut().insert(key, value);
-        Ok(())
-    }
-
-    async fn record_delete(&self, key: u64) -> Result<(), RecordsError> {
-        self.node.records.borrow_mut().remove(&key);
+    async fn record_change(&self, changes: Vec<RecordChange>) -> Result<(), RecordsError> {
+        let mut records = self.node.records.borrow_mut();
+        for RecordChange { key, value } in changes {
+            match value {
+                Some(value) => records.insert(key, value),
+                None => records.remove(&key),
+            };
+        }
         Ok(())
     }
 }

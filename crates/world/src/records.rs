@@ -1,4 +1,7 @@
-//! A few small records that survive: where the catalogue keeps what it knows.
+//! Small records that survive: where the catalogue keeps what it knows.
+//!
+//! This is also the seam for a catalogue kept elsewhere, such as in etcd: whoever implements it
+//! passes the same conformance cases.
 
 use std::future::Future;
 use thiserror::Error;
@@ -8,16 +11,34 @@ pub trait Records: 'static {
     /// Every record, in ascending order of key.
     fn records(&self) -> impl Future<Output = Result<Vec<(u64, Vec<u8>)>, RecordsError>>;
 
-    /// Stores `value` under `key`, replacing what was there. All or nothing, and on stable
-    /// storage when it returns.
-    fn record_put(
+    /// Makes all of `changes`, or none of them, in their order. On stable storage when it returns.
+    /// Calls take effect in the order in which they were made; those that wait may be made
+    /// together, and then fail together. A call that is given up may still take effect.
+    fn record_change(
         &self,
-        key: u64,
-        value: Vec<u8>,
+        changes: Vec<RecordChange>,
     ) -> impl Future<Output = Result<(), RecordsError>>;
+}
 
-    /// Removes `key`; succeeds when there is none. Durable when it returns.
-    fn record_delete(&self, key: u64) -> impl Future<Output = Result<(), RecordsError>>;
+/// What becomes of one record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecordChange {
+    /// Which record.
+    pub key: u64,
+    /// What it holds from now on; without a value there is no such record.
+    pub value: Option<Vec<u8>>,
+}
+
+impl RecordChange {
+    /// Stores `value` under `key`, replacing what was there.
+    pub fn put(key: u64, value: Vec<u8>) -> Self {
+        Self { key, value: Some(value) }
+    }
+
+    /// Removes `key`, if it is there.
+    pub fn remove(key: u64) -> Self {
+        Self { key, value: None }
+    }
 }
 
 /// The records could not be read or changed; they are as before.

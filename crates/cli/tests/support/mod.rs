@@ -103,8 +103,8 @@ impl Place {
 
     /// The names of the files in the instance.
     pub(crate) fn files(&self) -> Vec<String> {
-        let listed = self.run(&["ls", "--json"]).done().json();
-        let files = listed["files"].as_array().expect("ls lists files").clone();
+        let listed = self.run(&["find", "--type", "file", "--json"]).done().json();
+        let files = listed["entries"].as_array().expect("find lists files").clone();
         files.iter().map(|file| file["name"].as_str().expect("a name").to_owned()).collect()
     }
 }

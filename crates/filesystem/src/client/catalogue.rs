@@ -1,64 +1,144 @@
-//! Files by name: what a client asks of the catalogue.
+//! Directories and files by name: what a client asks of the catalogue.
 
 use crate::client::{Client, unexpected};
-use policy::Stripe;
+use policy::{Pool, Stripe};
 use units::{FileId, ServerId};
-use wire::{Fault, FileRecord, Reply, Request};
+use wire::{Entry, EntryKind, Fault, FileRecord, FlushRequest, Made, Reply, Request};
 use world::World;
 
 /// The server that keeps the catalogue.
 const CATALOGUE: ServerId = ServerId(0);
 
+/// A file to make.
+#[derive(Clone, Debug)]
+pub struct NewFile {
+    /// Its name: a path from the root, in a directory that is there.
+    pub name: String,
+    /// Its size in bytes; all are zero at first.
+    pub bytes: u64,
+    /// How its blocks are dealt to its servers and their disks.
+    pub stripe: Stripe,
+    /// Which servers these are.
+    pub pool: Pool,
+    /// Who makes it and when.
+    pub made: Made,
+}
+
 impl<W: World> Client<W> {
-    /// Makes a file of `bytes` bytes, all zero, and opens it.
+    /// Makes a file of `bytes` bytes, all zero, on the first servers of the instance, and opens it.
     pub async fn create(
         &self,
         name: &str,
         bytes: u64,
         stripe: Stripe,
     ) -> Result<FileRecord, Fault> {
-        let record = FileRecord { file: FileId(0), name: name.to_owned(), bytes, stripe };
-        let record = self.ask_for_file(Request::Create(record)).await?;
+        let (name, pool) = (name.to_owned(), Pool::all(self.servers()));
+        self.create_as(NewFile { name, bytes, stripe, pool, made: Made::default() }).await
+    }
+
+    /// Makes a file, and opens it.
+    ///
+    /// # Errors
+    /// [`Fault::FileExists`], [`Fault::NoSuchDirectory`], [`Fault::NotADirectory`],
+    /// [`Fault::BadName`]; [`Fault::BadRequest`] for a stripe or pool that cannot be. Then there is
+    /// no file, unless it was made and a server has left before it was open.
+    pub async fn create_as(&self, new: NewFile) -> Result<FileRecord, Fault> {
+        let NewFile { name, bytes, stripe, pool, made } = new;
+        let record = FileRecord { file: FileId(0), name, bytes, stripe, pool };
+        let record = self.ask_for_file(Request::Create { record, made }).await?;
         self.open_record(&record).await?;
         Ok(record)
     }
 
-    /// Opens a file at every server.
+    /// Makes a directory, in one that is there.
+    pub async fn make_directory(&self, name: &str, made: Made) -> Result<(), Fault> {
+        let request = Request::MakeDirectory { name: name.to_owned(), made };
+        self.ask_for_entry(request).await.map(|_| ())
+    }
+
+    /// Opens a file at its servers.
     pub async fn open(&self, name: &str) -> Result<FileRecord, Fault> {
-        let record = self.stat(name).await?;
+        let record = self.stat_file(name).await?;
         self.open_record(&record).await?;
         Ok(record)
+    }
+
+    /// What the catalogue knows of a name.
+    pub async fn stat(&self, name: &str) -> Result<Entry, Fault> {
+        self.ask_for_entry(Request::Stat { name: name.to_owned() }).await
     }
 
     /// What the catalogue knows of a file.
-    pub async fn stat(&self, name: &str) -> Result<FileRecord, Fault> {
+    pub async fn stat_file(&self, name: &str) -> Result<FileRecord, Fault> {
         self.ask_for_file(Request::Stat { name: name.to_owned() }).await
     }
 
-    /// Every file, by name.
-    pub async fn list(&self) -> Result<Vec<FileRecord>, Fault> {
-        match self.call(CATALOGUE, Request::List).await? {
-            Reply::Files(files) => Ok(files),
-            other => Err(unexpected(&other)),
+    /// Everything in a directory, by name. Names that come or go meanwhile may be missed.
+    pub async fn list(&self, directory: &str) -> Result<Vec<Entry>, Fault> {
+        let mut all = Vec::new();
+        let mut after = None;
+        loop {
+            let directory = directory.to_owned();
+            match self.call(CATALOGUE, Request::List { directory, after }).await? {
+                Reply::Entries { mut entries, more } => {
+                    all.append(&mut entries);
+                    let last = all.last().map(|entry: &Entry| last_part(&entry.name).to_owned());
+                    if !more || last.is_none() {
+                        return Ok(all);
+                    }
+                    after = last;
+                }
+                other => return Err(unexpected(&other)),
+            }
         }
     }
 
-    /// Removes a file: its data first, then its name, so that a removal cut short can be repeated.
+    /// Gives a file or a directory another name, which must be free. Clients that have the file
+    /// open keep it.
+    pub async fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let request = Request::Rename { from: from.to_owned(), to: to.to_owned() };
+        self.call(CATALOGUE, request).await.map(|_| ())
+    }
+
+    /// Removes a file or an empty directory. Of a file the data goes first, then the name, so that
+    /// a removal cut short can be repeated.
     pub async fn remove(&self, name: &str) -> Result<(), Fault> {
-        let record = self.stat(name).await?;
-        self.call_all(&Request::Drop { file: record.file }).await?;
+        if let EntryKind::File(record) = self.stat(name).await?.kind {
+            let drop = Request::Drop { file: record.file };
+            self.call_servers(record.servers(), &drop).await?;
+        }
         self.call(CATALOGUE, Request::Remove { name: name.to_owned() }).await?;
         Ok(())
     }
 
+    /// Waits until nothing is under way for an open file and, with `sync`, until all that was
+    /// written to it is on stable storage. Reports what went wrong behind the writers' backs.
+    pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
+        let flush = Request::Flush(FlushRequest { file: file.file, sync });
+        self.call_servers(file.servers(), &flush).await
+    }
+
     async fn open_record(&self, record: &FileRecord) -> Result<(), Fault> {
-        self.call_all(&Request::Open(record.clone())).await.map(|_| ())
+        self.call_servers(record.servers(), &Request::Open(record.clone())).await
     }
 
     async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {
+        let entry = self.ask_for_entry(request).await?;
+        match entry.kind {
+            EntryKind::File(record) => Ok(record),
+            EntryKind::Directory => Err(Fault::IsADirectory { name: entry.name }),
+        }
+    }
+
+    async fn ask_for_entry(&self, request: Request) -> Result<Entry, Fault> {
         match self.call(CATALOGUE, request).await? {
-            Reply::File(record) => Ok(record),
+            Reply::Entry(entry) => Ok(entry),
             other => Err(unexpected(&other)),
         }
     }
+}
+
+/// The last part of a name.
+fn last_part(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
 }

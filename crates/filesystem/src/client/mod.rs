@@ -5,6 +5,7 @@ mod catalogue;
 mod group;
 mod mailbox;
 
+pub use catalogue::NewFile;
 pub use group::{Group, SharedMemory};
 pub(crate) use mailbox::Expected;
 
@@ -124,11 +125,14 @@ impl<W: World> Client<W> {
         call.answer().await
     }
 
-    /// Asks every server the same and waits for all answers; the first fault ends it.
-    pub(crate) async fn call_all(&self, request: &Request) -> Result<Vec<Reply>, Fault> {
-        let servers = 0..self.servers();
-        let calls = servers.map(|server| self.call(ServerId(server), request.clone()));
-        futures_util::future::try_join_all(calls).await
+    /// Asks some servers the same and waits for all answers; the first fault ends it.
+    pub(crate) async fn call_servers(
+        &self,
+        servers: impl Iterator<Item = ServerId>,
+        request: &Request,
+    ) -> Result<(), Fault> {
+        let calls = servers.map(|server| self.call(server, request.clone()));
+        futures_util::future::try_join_all(calls).await.map(|_| ())
     }
 
     /// What each server is and does, by number.
@@ -146,7 +150,7 @@ impl<W: World> Client<W> {
 
     /// Asks every server to finish, write everything back, and end.
     pub async fn stop_servers(&self) -> Result<(), Fault> {
-        self.call_all(&Request::Stop).await.map(|_| ())
+        self.call_servers((0..self.servers()).map(ServerId), &Request::Stop).await
     }
 }
 

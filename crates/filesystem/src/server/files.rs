@@ -37,8 +37,8 @@ impl Files {
         if self.dropped.borrow().contains(&file) {
             return Err(Fault::NoSuchFile { name: record.name });
         }
-        if files.get(&file).is_some_and(|(known, _)| **known != record) {
-            let cause = format!("{file} is open with another name, size or stripe");
+        if files.get(&file).is_some_and(|(known, _)| !known.is_same_file(&record)) {
+            let cause = format!("{file} is open with another size or stripe, or on other servers");
             return Err(Fault::BadRequest { cause });
         }
         if own.insert(file) {

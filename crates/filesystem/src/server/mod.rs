@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{PeerId, ServerId};
-use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION, Request, RequestId};
+use wire::{ClientKey, Fault, FileRecord, Message, PROTOCOL_VERSION, Request, RequestId};
 use world::{DiskError, Incoming, Scope, World};
 
 /// What a server is told at its start.
@@ -190,6 +190,13 @@ impl<W: World> Server<W> {
     /// The connection of the client of this name.
     pub(crate) fn peer_of(&self, key: ClientKey) -> Option<PeerId> {
         self.peers.borrow().get(&key).copied()
+    }
+
+    /// Which of the servers of a file this one is.
+    pub(crate) fn place_in(&self, file: &FileRecord) -> Result<ServerId, Fault> {
+        file.place_of(self.config.id).ok_or_else(|| Fault::BadRequest {
+            cause: format!("{:?} has no blocks on {}", file.name, self.config.id),
+        })
     }
 
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {

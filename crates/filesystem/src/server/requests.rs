@@ -109,7 +109,7 @@ impl<W: World> Server<W> {
             Request::Status => self.status().await,
             Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
             catalogue => {
-                if let Request::Create(record) = &catalogue {
+                if let Request::Create { record, .. } = &catalogue {
                     self.check_record(record)?;
                 }
                 self.change_catalogue(catalogue).await.map(Answer::from)
@@ -147,14 +147,11 @@ impl<W: World> Server<W> {
     }
 
     fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {
-        catalogue::check_record(record)?;
-        let stripe = &record.stripe;
-        let disks = self.world.disks().len();
-        if stripe.servers > self.config.servers || stripe.disks_per_server as usize > disks {
-            let cause = format!(
-                "the file lies on {} servers with {} disks each, the instance has {} with {disks}",
-                stripe.servers, stripe.disks_per_server, self.config.servers,
-            );
+        catalogue::check_record(record, self.config.servers)?;
+        let (wanted, disks) = (record.stripe.disks_per_server, self.world.disks().len());
+        if wanted as usize > disks {
+            let cause =
+                format!("the file lies on {wanted} disks of each server, which has {disks}");
             return Err(Fault::BadRequest { cause });
         }
         Ok(())

@@ -1,8 +1,11 @@
 //! Real instances: a set of servers on this machine, and what clients do with them.
 
+mod copy;
 mod data;
+mod files;
 mod instance;
 mod member;
+mod names;
 mod part;
 mod private;
 mod process;
@@ -10,12 +13,14 @@ mod server;
 mod session;
 mod temporary;
 
+pub use copy::{Copied, CopyPlan, FileCopy};
 pub use data::DataDirectories;
 pub(crate) use instance::absolute;
 pub use instance::{
     Instance, InstanceFile, ServerEntry, ServerOptions, default_instance_directory,
 };
 pub(crate) use member::Member;
+pub use names::{Place, SCHEME, instance_name};
 pub use part::PartFile;
 pub(crate) use process::{Child, Cleanup, Undo, on_stdin_closed, run_to_end};
 pub use process::{Program, clean_up_on_signals};

@@ -32,6 +32,11 @@ impl PartFile {
         Ok(Self { file, target: target.to_owned(), _undo: undo })
     }
 
+    /// The file itself.
+    pub(crate) fn as_file(&self) -> &std::fs::File {
+        self.file.as_file()
+    }
+
     /// Puts it in its place.
     ///
     /// # Errors

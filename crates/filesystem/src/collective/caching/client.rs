@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use policy::{Chunk, Direction};
 use std::cell::Cell;
 use units::{ByteRange, ClientId, DiskId, RegionId, Run, ServerId};
-use wire::{Fault, FileRecord, FlushRequest, ReadRequest, Reply, Request, WriteRequest};
+use wire::{Fault, FileRecord, ReadRequest, Reply, Request, WriteRequest};
 use world::{Memory, World};
 
 /// How one client's requests are made: to which file, between which memory and it.
@@ -54,8 +54,7 @@ pub(crate) async fn finish<W: World>(
     let flushed = match group.rank() {
         ClientId(0) => {
             let sync = transfer.sync && transfer.direction == Direction::Write;
-            let flush = Request::Flush(FlushRequest { file: transfer.file.file, sync });
-            group.client().call_all(&flush).await.map(|_| ())
+            group.client().flush(&transfer.file, sync).await
         }
         _ => Ok(()),
     };
@@ -138,7 +137,7 @@ impl<W: World> Chunks<'_, W> {
                 (Request::Write(request), Some(body))
             }
         };
-        let server = stripe.locate(block).server;
+        let server = self.file.server_of(block);
         match self.client.call_with(server, request, body).await? {
             Reply::Done => Ok(()),
             other => Err(unexpected(&other)),

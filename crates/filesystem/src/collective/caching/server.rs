@@ -69,13 +69,13 @@ fn check_range<W: World>(
     let block_length = file.stripe.block_range(block, file.bytes).length();
     let range = ByteRange::checked_at(offset, length);
     let inside = range.filter(|range| !range.is_empty() && range.end <= block_length);
-    let here = file.stripe.locate(block).server == server.config.id;
+    let here = file.server_of(block) == server.config.id;
     inside.filter(|_| here).ok_or_else(|| Fault::BadRequest {
         cause: format!(
             "{length} bytes at {offset} of block {block} of {:?} are not here: the block has \
              {block_length} bytes on {}",
             file.name,
-            file.stripe.locate(block).server,
+            file.server_of(block),
         ),
     })
 }

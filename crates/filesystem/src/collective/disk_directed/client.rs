@@ -45,6 +45,6 @@ async fn direct<W: World>(
         order: transfer.order,
         sync: transfer.sync,
     }));
-    let servers = (0..group.client().servers()).map(ServerId).collect::<Vec<_>>();
+    let servers: Vec<ServerId> = transfer.file.servers().collect();
     call_to_the_end(group.client(), &servers, &request, collective).await
 }

@@ -8,7 +8,7 @@ use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun};
+use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
 use wire::{CollectiveRequest, Fault, FileRecord, Message, PARTICIPANTS_MAX, Reply};
 use world::{Disk, Memory, Payload, TransferError, World};
 
@@ -18,6 +18,8 @@ struct Collective<'a, W: World> {
     running: &'a Running<'a, W>,
     request: &'a CollectiveRequest,
     file: &'a FileRecord,
+    /// Which of the file's servers this is.
+    place: ServerId,
     /// Each participant's connection, by rank.
     peers: Vec<PeerId>,
     /// Bytes moved so far.
@@ -33,12 +35,14 @@ pub(crate) async fn serve<W: World>(
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
     check(&request, &file)?;
+    let place = server.place_in(&file)?;
     let running = Running::new(server, (from, request.collective), request.file)?;
     let collective = Collective {
         server,
         running: &running,
         request: &request,
         file: &file,
+        place,
         peers: find_participants(server, &request)?,
         moved: Cell::new(0),
     };
@@ -117,17 +121,16 @@ impl<W: World> Collective<'_, W> {
     /// take turns.
     async fn transfer_disk(&self, number: DiskId) -> Result<(), Fault> {
         let stripe = self.file.stripe;
-        let id = self.server.config.id;
         let disk = &self.server.world.disks()[number.0 as usize];
         let blocks = stripe.blocks_in(self.request.access.file_extent());
-        let here = stripe.blocks_on(id, number, blocks.clone());
+        let here = stripe.blocks_on(self.place, number, blocks.clone());
         let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
         let object = self.file.file;
         let address = {
             let disk = disk.clone();
             move |block| disk.address(object, stripe.locate(block).slot * stripe.block_bytes)
         };
-        let share = (id.0, stripe.servers);
+        let share = (self.place.0, stripe.servers);
         let order = disk_order(self.request.order, here, total, share, address);
         let order = RefCell::new(order);
         let buffer = || async {
@@ -240,8 +243,7 @@ impl<W: World> Collective<'_, W> {
             Share { client, pieces: access.pieces(client, range).map(relative).collect() }
         });
         let mut shares: Vec<Share> = shares.filter(|share| !share.pieces.is_empty()).collect();
-        let (id, servers) =
-            (u64::from(self.server.config.id.0), u64::from(self.server.config.servers));
+        let (id, servers) = (u64::from(self.place.0), u64::from(self.file.stripe.servers));
         let first = ClientId((id * u64::from(access.clients()) / servers.max(1)) as u32);
         let turned = shares.partition_point(|share| share.client < first);
         shares.rotate_left(turned);

@@ -4,8 +4,8 @@ use super::super::{Transfer, caching, call_to_the_end, check_access, check_clien
 use super::Part;
 use crate::client::{Client, Group, SharedMemory};
 use policy::Direction;
-use units::RegionId;
-use wire::{Fault, FlushRequest, PartRequest, Request};
+use units::{RegionId, ServerId};
+use wire::{Fault, PartRequest, Request};
 use world::{Memory, World};
 
 /// The part of one member of a group. Nobody waits for the others until all that is left to do is
@@ -46,10 +46,7 @@ impl<W: World> Client<W> {
         moved?;
         match part.direction {
             Direction::Read => Ok(()),
-            Direction::Write => {
-                let flush = FlushRequest { file: part.file.file, sync: part.sync };
-                self.call_all(&Request::Flush(flush)).await.map(|_| ())
-            }
+            Direction::Write => self.flush(&part.file, part.sync).await,
         }
     }
 }
@@ -61,7 +58,8 @@ async fn ask<W: World>(
     region: RegionId,
     number: u64,
 ) -> Result<(), Fault> {
-    let servers = part.access.servers_of(part.client, part.file.stripe);
+    let places = part.access.servers_of(part.client, part.file.stripe);
+    let servers: Vec<ServerId> = places.into_iter().map(|at| part.file.pool.server(at)).collect();
     let request = Request::Part(Box::new(PartRequest {
         number,
         direction: part.direction,

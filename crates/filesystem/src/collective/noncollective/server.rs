@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
-use units::{ByteRange, DiskId, Duration, PeerId, PieceRun, Run};
+use units::{ByteRange, DiskId, Duration, PeerId, PieceRun, Run, ServerId};
 use wire::{Fault, FileRecord, PartRequest, Reply};
 use world::{Disk, Memory, TransferError, World};
 
@@ -26,6 +26,8 @@ struct Transfer<'a, W: World> {
     file: &'a FileRecord,
     /// The client's connection.
     peer: PeerId,
+    /// Which of the file's servers this is.
+    place: ServerId,
     /// Bytes moved so far.
     moved: Cell<u64>,
 }
@@ -37,11 +39,12 @@ pub(crate) async fn serve<W: World>(
     request: PartRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
+    let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
     check_access(request.direction, &request.access, &file)?;
     let running = Running::new(server, (from, request.number), request.file)?;
     let (request, file, moved) = (&request, &*file, Cell::new(0));
-    let transfer = Transfer { server, request, file, peer: from, moved };
+    let transfer = Transfer { server, request, file, place, peer: from, moved };
     let outcome = {
         let transfer = pin!(transfer.run());
         let verdict = pin!(server.departures.until(|| running.verdict()));
@@ -115,15 +118,15 @@ impl<W: World> Transfer<'_, W> {
     /// The blocks of a disk in which the client has bytes, in the order in which to use it. Both
     /// the blocks and their order are made while they are walked.
     fn order_of(&self, number: DiskId) -> impl Iterator<Item = u64> {
-        let (request, stripe, id) = (self.request, self.file.stripe, self.server.config.id);
-        let blocks = request.access.blocks_of(request.client, stripe, Some((id, number)));
+        let (request, stripe, place) = (self.request, self.file.stripe, self.place);
+        let blocks = request.access.blocks_of(request.client, stripe, Some((place, number)));
         let extent = stripe.blocks_in(request.access.extent_of(request.client));
         let total = (extent.end - extent.start).div_ceil(stripe.disks());
         let object = self.file.file;
         let disk = self.server.world.disks()[number.0 as usize].clone();
         let address =
             move |block| disk.address(object, stripe.locate(block).slot * stripe.block_bytes);
-        disk_order(request.order, blocks, total, (id.0, stripe.servers), address)
+        disk_order(request.order, blocks, total, (place.0, stripe.servers), address)
     }
 
     /// Transfers what `next` says, with a few buffers that take turns.

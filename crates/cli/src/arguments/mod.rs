@@ -1,5 +1,9 @@
 //! What can be said on the command line.
 
+mod files;
+
+pub(crate) use files::{Cat, Cp, Du, Find, Get, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
+
 use crate::words::count;
 use clap::{Args, Parser, Subcommand};
 use launch::parse_size as size;
@@ -30,12 +34,28 @@ pub(crate) enum Command {
     Put(Put),
     /// Copy a file out of an instance.
     Get(Get),
-    /// List the files of an instance.
-    Ls(InstanceOnly),
-    /// Show what is known of a file.
+    /// Copy files and directories into an instance, out of it, or within it.
+    Cp(Cp),
+    /// Move files and directories within an instance.
+    Mv(Mv),
+    /// List a directory of an instance.
+    Ls(Ls),
+    /// Draw the directories and files of an instance as a tree.
+    Tree(MaybeNamed),
+    /// Find files and directories of an instance.
+    Find(Find),
+    /// Show what is known of a file or a directory.
     Stat(Named),
-    /// Remove a file.
-    Rm(Named),
+    /// Print files of an instance.
+    Cat(Cat),
+    /// Make directories in an instance.
+    Mkdir(Mkdir),
+    /// Remove files and directories of an instance.
+    Rm(Rm),
+    /// Show how much the files of an instance hold.
+    Du(Du),
+    /// Show the space on the disks of an instance.
+    Df(InstanceOnly),
     /// Measure real transfers; every byte is checked.
     Bench(Bench),
     /// Simulate transfers on a machine made of models.
@@ -79,37 +99,6 @@ pub(crate) struct Start {
     /// Listen by TCP on this host instead of on Unix sockets; clients need the instance's key.
     #[arg(long, value_name = "HOST")]
     pub(crate) tcp: Option<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Put {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
-    /// The local file.
-    pub(crate) local: PathBuf,
-    /// Its name in the instance (default: the local file's name).
-    pub(crate) name: Option<String>,
-    /// Bytes of a block.
-    #[arg(long, default_value = launch::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
-    pub(crate) block: u64,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Get {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
-    /// The file's name in the instance.
-    pub(crate) name: String,
-    /// The local file, or - for standard output (default: the name's last part, here).
-    pub(crate) local: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Named {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
-    /// The file's name.
-    pub(crate) name: String,
 }
 
 /// What to transfer; shared by `bench` and `sim`. Lists are crossed.

@@ -1,0 +1,131 @@
+//! `put`, `get`, `cp`, `cat`.
+
+use crate::arguments::{Cat, Cp, Get, Put};
+use crate::entries;
+use crate::instances::instance;
+use crate::present;
+use crate::words::show_size;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use launch::{
+    CopyPlan, ExitCode, FileRecord, LaunchError, PartFile, Place, SCHEME, Session, instance_name,
+};
+use serde_json::json;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn put(arguments: &Put) -> Result<(), LaunchError> {
+    let last = arguments.local.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = match (arguments.name.as_deref(), last) {
+        (Some(name), Some(last)) if name.ends_with('/') => instance_name(&format!("{name}{last}")),
+        (Some(name), _) => instance_name(name),
+        (None, Some(last)) => last,
+        (None, None) => {
+            return Err(LaunchError::usage(
+                format!("{} has no name", arguments.local.display()),
+                "it ends in .. or /",
+                "name the file in the instance: unisono put LOCAL NAME",
+            ));
+        }
+    };
+    if name.is_empty() {
+        return Err(LaunchError::usage(
+            format!("{:?} cannot name a file", arguments.name.as_deref().unwrap_or("")),
+            "it is the root",
+            "name the file in the instance: unisono put LOCAL NAME",
+        ));
+    }
+    launch::clean_up_on_signals()?;
+    let session = Session::new(instance(&arguments.which));
+    let record = session.put(&arguments.local, &name, arguments.block)?;
+    show("unisono.put/1", &record, arguments.which.json)
+}
+
+pub(crate) fn get(arguments: &Get) -> Result<(), LaunchError> {
+    let name = instance_name(&arguments.name);
+    let last = name.rsplit('/').next().unwrap_or(&name);
+    let local = arguments.local.clone().unwrap_or_else(|| PathBuf::from(last));
+    launch::clean_up_on_signals()?;
+    let session = Session::new(instance(&arguments.which));
+    if local == Path::new("-") {
+        let mut output = std::io::stdout().lock();
+        return session.get(&name, &mut output, "standard output").map(|_| ());
+    }
+    // A file that is not there must not leave an empty local one, nor destroy one.
+    session.stat_file(&name)?;
+    let shown = local.display().to_string();
+    let failed = |error: &std::io::Error| {
+        LaunchError::new(
+            ExitCode::Failed,
+            format!("cannot write {shown}"),
+            error.to_string(),
+            "name a local file that you may write to",
+        )
+    };
+    // What a link leads to is written, not the link; a device or a pipe is never replaced.
+    let local = local.canonicalize().unwrap_or(local.clone());
+    if std::fs::metadata(&local).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let opened = OpenOptions::new().write(true).open(&local);
+        let mut target = opened.map_err(|error| failed(&error))?;
+        let record = session.get(&name, &mut target, &shown)?;
+        return show("unisono.get/1", &record, arguments.which.json);
+    }
+    let mut part = PartFile::new(&local).map_err(|error| failed(&error))?;
+    let record = session.get(&name, &mut part, &shown)?;
+    part.keep().map_err(|error| failed(&error))?;
+    show("unisono.get/1", &record, arguments.which.json)
+}
+
+pub(crate) fn copy(arguments: &Cp) -> Result<(), LaunchError> {
+    let sources: Vec<Place> = arguments.sources.iter().map(|word| Place::of_word(word)).collect();
+    let target = Place::of_word(&arguments.target);
+    let is_local = |place: &Place| matches!(place, Place::Local(_));
+    if sources.iter().chain([&target]).all(is_local) {
+        return Err(LaunchError::usage(
+            format!("nothing is to be copied to or from the instance: {target} is local"),
+            "the sources are local too",
+            format!("names in the instance begin with {SCHEME}"),
+        ));
+    }
+    launch::clean_up_on_signals()?;
+    let session = Session::new(instance(&arguments.which));
+    let plan = CopyPlan::new(&session, &sources, &target, arguments.recursive, arguments.block)?;
+    let bar = progress_bar(plan.bytes());
+    let copied = session.copy(&plan, &|bytes| bar.inc(bytes));
+    bar.finish_and_clear();
+    let copied = copied?;
+    if arguments.which.json {
+        return present::json(&json!({
+            "schema": "unisono.cp/1", "files": copied.files, "bytes": copied.bytes,
+            "target": target.to_string(),
+        }));
+    }
+    let files = if copied.files == 1 { "1 file" } else { &format!("{} files", copied.files) };
+    present::line(&format!("{files} copied to {target}, {}", show_size(copied.bytes)))
+}
+
+pub(crate) fn cat(arguments: &Cat) -> Result<(), LaunchError> {
+    let session = Session::new(instance(&arguments.which));
+    let mut output = std::io::stdout().lock();
+    arguments.names.iter().try_for_each(|name| {
+        session.get(&instance_name(name), &mut output, "standard output").map(|_| ())
+    })
+}
+
+/// How far a long copy has come; on a terminal only.
+fn progress_bar(bytes: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template(
+        "{bar:40} {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  {eta} left",
+    );
+    // The template is written above; a mistake in it is found by the first test that copies.
+    bar.with_style(style.unwrap_or_else(|error| unreachable!("the template is wrong: {error}")))
+}
+
+fn show(schema: &str, record: &FileRecord, as_json: bool) -> Result<(), LaunchError> {
+    if as_json {
+        let mut object = entries::file_json(record);
+        object["schema"] = schema.into();
+        return present::json(&object);
+    }
+    present::line(&entries::file_line(record))
+}

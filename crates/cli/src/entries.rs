@@ -1,0 +1,79 @@
+//! How files and directories of an instance look.
+
+use crate::words::{plural, show_size};
+use jiff::Timestamp;
+use launch::{Entry, EntryKind, FileRecord};
+use serde_json::{Value, json};
+
+/// What is known of a file, in one line.
+pub(crate) fn file_line(record: &FileRecord) -> String {
+    format!(
+        "{}  {} bytes in blocks of {} over {} with {} each",
+        record.name,
+        record.bytes,
+        show_size(record.stripe.block_bytes),
+        plural(record.stripe.servers, "server"),
+        plural(record.stripe.disks_per_server, "disk"),
+    )
+}
+
+pub(crate) fn file_json(record: &FileRecord) -> Value {
+    let pool: Vec<u32> = record.servers().map(|server| server.0).collect();
+    json!({
+        "name": record.name, "bytes": record.bytes, "file": record.file.0,
+        "block_bytes": record.stripe.block_bytes, "servers": record.stripe.servers,
+        "disks_per_server": record.stripe.disks_per_server, "pool": pool,
+    })
+}
+
+pub(crate) fn entry_json(entry: &Entry) -> Value {
+    let mut object = match &entry.kind {
+        EntryKind::File(record) => file_json(record),
+        EntryKind::Directory => json!({ "name": entry.name }),
+    };
+    object["type"] = kind_of(entry).into();
+    object["owner"] = entry.made.owner.into();
+    object["created"] = time_of(entry).into();
+    object
+}
+
+/// Its size and name; a directory has a slash behind it.
+pub(crate) fn short_line(entry: &Entry, name: &str) -> String {
+    match &entry.kind {
+        EntryKind::File(record) => format!("{:>14}  {name}", record.bytes),
+        EntryKind::Directory => format!("{:>14}  {name}/", "-"),
+    }
+}
+
+/// With owner, time and stripe.
+pub(crate) fn long_line(entry: &Entry, name: &str) -> String {
+    let stripe = entry.file().map(|record| {
+        let stripe = &record.stripe;
+        let unit = show_size(stripe.block_bytes);
+        format!("{unit} x {}", u64::from(stripe.servers) * u64::from(stripe.disks_per_server))
+    });
+    let stripe = stripe.unwrap_or_else(|| "-".to_owned());
+    let (owner, time) = (entry.made.owner, time_of(entry));
+    format!("{owner:>7}  {time:<20}  {stripe:>12}  {}", short_line(entry, name))
+}
+
+pub(crate) fn kind_of(entry: &Entry) -> &'static str {
+    match entry.kind {
+        EntryKind::File(_) => "file",
+        EntryKind::Directory => "directory",
+    }
+}
+
+/// When it was made, in UTC, to the second; a time that no calendar has is shown as none.
+pub(crate) fn time_of(entry: &Entry) -> String {
+    let seconds = i64::try_from(entry.made.at_s).unwrap_or(i64::MAX);
+    Timestamp::from_second(seconds).map_or_else(|_| "-".to_owned(), |time| time.to_string())
+}
+
+/// The last part of a name; a slash for the root.
+pub(crate) fn last_part(name: &str) -> &str {
+    match name.rsplit('/').next() {
+        Some("") | None => "/",
+        Some(part) => part,
+    }
+}

@@ -1,0 +1,194 @@
+//! Proves: directories are copied, listed, searched, moved and removed as users of a shell expect,
+//! and a copy is whole or not there.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use serde_json::Value;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use support::{FAILED, Place, USAGE, bytes};
+
+/// A local tree of files of awkward sizes, some in directories, one with holes.
+fn local_tree(place: &Place) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for (name, size) in
+        [("a", 0), ("b c", 1), ("x/ä", 70_000), ("x/y/d", 3 << 20), ("x/y/e", 65_536)]
+    {
+        let local = place.path("tree").join(name);
+        std::fs::create_dir_all(local.parent().unwrap()).unwrap();
+        std::fs::write(&local, bytes(size)).unwrap();
+        files.push((name.to_owned(), bytes(size)));
+    }
+    std::fs::create_dir_all(place.path("tree/empty")).unwrap();
+    files
+}
+
+fn names(listed: &Value) -> Vec<&str> {
+    let entries = listed["entries"].as_array().expect("there are entries");
+    entries.iter().map(|entry| entry["name"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn trees_go_in_and_come_out() {
+    let place = Place::with_servers(3);
+    let files = local_tree(&place);
+    let copied = place.run(&["cp", "--json", "-r", "tree", "unisono://in"]).done().json();
+    let sum: usize = files.iter().map(|(_, content)| content.len()).sum();
+    assert_eq!((&copied["files"], &copied["bytes"]), (&5.into(), &sum.into()));
+    place.run(&["cp", "-r", "unisono://in", "unisono://again"]).done();
+    place.run(&["mkdir", "dir"]).done();
+    place.run(&["cp", "-r", "unisono://again", "unisono://in/a", "unisono://dir"]).done();
+    place.run(&["cp", "-r", "unisono://dir/again", "out"]).done();
+    for (name, content) in &files {
+        assert!(std::fs::read(place.path("out").join(name)).unwrap() == *content, "{name}");
+        let printed = place.run(&["cat", &format!("/dir/again/{name}")]).done().output;
+        assert!(printed == *content, "{name}");
+    }
+    assert!(place.path("out/empty").is_dir());
+    let listed = place.run(&["ls", "--json", "dir"]).done().json();
+    assert_eq!(names(&listed), ["dir/a", "dir/again"]);
+    let walked = place.run(&["ls", "-R", "--json", "dir/again/x"]).done().json();
+    assert_eq!(names(&walked), ["y", "y/d", "y/e", "ä"].map(|name| format!("dir/again/x/{name}")));
+}
+
+#[test]
+fn holes_stay_holes() {
+    let place = Place::with_servers(2);
+    let sparse = File::create(place.path("sparse")).unwrap();
+    sparse.set_len(5 << 30).unwrap();
+    sparse.write_all_at(b"first", 0).unwrap();
+    sparse.write_all_at(b"behind 4 GiB", (4 << 30) + 123).unwrap();
+    place.run(&["cp", "sparse", "unisono://s"]).done();
+    place.run(&["cp", "unisono://s", "out"]).done();
+    let out = File::open(place.path("out")).unwrap();
+    assert_eq!(out.metadata().unwrap().len(), 5 << 30);
+    assert!(out.metadata().unwrap().blocks() < 10_000, "zeros must take no room");
+    let mut found = [0; 12];
+    out.read_exact_at(&mut found, (4 << 30) + 123).unwrap();
+    assert_eq!(&found, b"behind 4 GiB");
+    out.read_exact_at(&mut found, 0).unwrap();
+    assert_eq!(&found, b"first\0\0\0\0\0\0\0");
+    let objects = std::fs::read_dir(place.path("instance/data/server-0/objects")).unwrap();
+    let blocks: u64 = objects.map(|object| object.unwrap().metadata().unwrap().blocks()).sum();
+    assert!(blocks < 50_000, "the servers must keep holes: {blocks} blocks of 512 bytes");
+}
+
+#[test]
+fn a_copy_replaces_what_was_there_only_when_it_is_whole() {
+    let place = Place::with_servers(1);
+    place.file("old", b"old");
+    place.file("new", b"newer");
+    place.run(&["cp", "old", "unisono://f"]).done();
+    place.run(&["cp", "new", "unisono://f"]).done();
+    assert_eq!(place.run(&["cat", "f"]).done().output, b"newer");
+    place.run(&["cp", "missing", "unisono://f"]).refused(FAILED, &["missing", "no such file"]);
+    assert_eq!(place.run(&["cat", "f"]).done().output, b"newer");
+    place.file("kept", b"precious");
+    place.run(&["cp", "unisono://nobody", "kept"]).refused(FAILED, &["unisono://nobody"]);
+    assert_eq!(std::fs::read(place.path("kept")).unwrap(), b"precious");
+    place.run(&["cp", "unisono://f", "kept"]).done();
+    assert_eq!(std::fs::read(place.path("kept")).unwrap(), b"newer");
+    assert_eq!(names(&place.run(&["ls", "--all", "--json"]).done().json()), ["f"]);
+}
+
+#[test]
+fn what_cannot_be_copied_is_refused_in_three_parts() {
+    let place = Place::with_servers(1);
+    place.file("f", b"1");
+    std::fs::create_dir(place.path("d")).unwrap();
+    place.run(&["cp", "f", "g"]).refused(USAGE, &["g is local", "sources are local"]);
+    place.run(&["cp", "d", "unisono://d"]).refused(USAGE, &["cannot copy d", "it is a directory"]);
+    place
+        .run(&["cp", "f", "d", "unisono://none"])
+        .refused(USAGE, &["unisono://none", "several files"]);
+    place
+        .run(&["cp", "f", "unisono://none/f"])
+        .refused(FAILED, &["unisono://none/f", "no directory \"none\""]);
+    place.run(&["mkdir", "a"]).done();
+    place.run(&["cp", "-r", "unisono://a", "unisono://a/b"]).refused(USAGE, &["into itself"]);
+    assert_eq!(names(&place.run(&["ls", "-R", "--json"]).done().json()), ["a"]);
+}
+
+#[test]
+fn names_are_moved_and_removed() {
+    let place = Place::with_servers(2);
+    local_tree(&place);
+    place.run(&["cp", "-r", "tree", "unisono://t"]).done();
+    place.run(&["mkdir", "t"]).refused(FAILED, &["already"]);
+    place.run(&["mkdir", "m/n"]).refused(FAILED, &["\"m/n\"", "no directory \"m\""]);
+    place.run(&["mkdir", "-p", "m/n", "t"]).done();
+    place.run(&["mv", "t/x", "t/a", "m/n"]).done();
+    place.run(&["mv", "m/n/x/y", "/t/z/"]).done();
+    place.run(&["mv", "t", "t/inside"]).refused(USAGE, &["within itself"]);
+    place.run(&["mv", "t/b c", "m/n/a"]).done();
+    assert_eq!(place.run(&["cat", "m/n/a"]).done().output, bytes(1), "a file is replaced");
+    place.run(&["mv", "t/z/d", "m"]).done();
+    place.run(&["mv", "t/z", "t/empty", "none"]).refused(USAGE, &["several", "no directory"]);
+    let walked = place.run(&["ls", "-R", "--json"]).done().json();
+    let expected = ["m", "m/d", "m/n", "m/n/a", "m/n/x", "m/n/x/ä", "t", "t/empty", "t/z", "t/z/e"];
+    assert_eq!(names(&walked), expected);
+    place.run(&["rm", "m/n"]).refused(FAILED, &["\"m/n\"", "not empty"]);
+    place.run(&["rm", "t/empty", "m/d"]).done();
+    place.run(&["rm", "-r", "m", "t"]).done();
+    assert_eq!(names(&place.run(&["ls", "--all", "--json"]).done().json()), [""; 0]);
+    let objects = std::fs::read_dir(place.path("instance/data/server-0/objects")).unwrap();
+    assert_eq!(objects.count(), 0, "blocks must go too");
+}
+
+#[test]
+fn trees_are_drawn_summed_and_searched() {
+    let place = Place::with_servers(2);
+    local_tree(&place);
+    place.run(&["cp", "-r", "tree", "unisono://t"]).done();
+    let drawn = place.run(&["tree", "t"]).done();
+    let expected = "\
+t
+├── a
+├── b c
+├── empty/
+└── x/
+    ├── y/
+    │   ├── d
+    │   └── e
+    └── ä
+
+3 directories, 5 files
+";
+    assert_eq!(drawn.text(), expected);
+    let used = place.run(&["du", "--json", "t"]).done().json();
+    let sums: Vec<(&str, u64)> = used["usage"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["name"].as_str().unwrap(), row["bytes"].as_u64().unwrap()))
+        .collect();
+    let (y, x) = ((3 << 20) + 65_536, (3 << 20) + 65_536 + 70_000);
+    assert_eq!(sums, [("t/x/y", y), ("t/x", x), ("t/empty", 0), ("t", x + 1)]);
+    let found = |words: &[&str]| {
+        let words = [&["find", "--json"], words].concat();
+        let found = place.run(&words).done().json();
+        names(&found).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["--name", "[a-d]*"]), ["t/a", "t/b c", "t/x/y/d"]);
+    assert_eq!(found(&["t/x", "--type", "d"]), ["t/x", "t/x/y"]);
+    assert_eq!(found(&["--min-size", "64KiB", "--max-size", "1MiB"]), ["t/x/y/e", "t/x/ä"]);
+    place.run(&["find", "--name", "[a"]).refused(USAGE, &["\"[a\""]);
+    let space = place.run(&["df"]).done();
+    assert_eq!(space.text().lines().count(), 3, "a line for each disk: {}", space.text());
+}
+
+#[test]
+fn a_removed_name_is_free_after_a_restart() {
+    let place = Place::with_servers(2);
+    local_tree(&place);
+    place.run(&["cp", "-r", "tree", "unisono://t"]).done();
+    place.run(&["mv", "t/x", "t/z"]).done();
+    place.run(&["rm", "-r", "t/z/y"]).done();
+    let before = place.run(&["ls", "-R", "--json"]).done().output;
+    place.run(&["stop"]).done();
+    place.start(&["--servers", "2"]);
+    assert!(place.run(&["ls", "-R", "--json"]).done().output == before);
+    place.run(&["mkdir", "t/z/y"]).done();
+}

@@ -1,0 +1,218 @@
+//! The catalogue: which directories and files there are.
+//!
+//! Invariants: a name stands for at most one of them; a number is never given twice, not even after
+//! a removal or a restart; a change is on stable storage before it is answered; what is in memory
+//! is what the records say.
+
+mod claims;
+mod name;
+mod tree;
+
+use claims::{Claim, Claims};
+use policy::BYTES_MAX;
+use std::cell::{Cell, RefCell};
+use tree::{Node, NodeKind, ROOT, Tree, entry};
+use units::{FileId, ServerId};
+use wire::{Entry, EntryKind, Fault, FileRecord, Made, Reply, Request};
+use world::{RecordChange, RecordsError, World};
+
+/// The file information server: the names, sizes and places of all files.
+pub(crate) struct Catalogue<W> {
+    world: W,
+    tree: RefCell<Tree>,
+    claims: Claims,
+    next: Cell<u64>,
+    /// Numbers from here on are not reserved yet.
+    reserved: Cell<u64>,
+}
+
+/// The record that says which numbers are reserved: a [`Reserved`]. Others are a [`Node`] each,
+/// under its number.
+const RESERVED_KEY: u64 = ROOT.0;
+
+/// How records are written; another number is another format.
+const FORMAT: u16 = 1;
+
+/// The format of the records, and the first number that is not reserved.
+type Reserved = (u16, u64);
+
+/// Numbers that are reserved at a time: a restart skips as many at most.
+const RESERVED_AT_ONCE: u64 = 1024;
+
+/// Entries in one answer to a list: with the longest names, less than a header holds.
+const ENTRIES_PER_ANSWER_MAX: usize = 1024;
+
+impl<W: World> Catalogue<W> {
+    /// The catalogue as the records of this node have it.
+    pub(crate) async fn load(world: W) -> Result<Self, Fault> {
+        let records = world.records().await.map_err(|error| failed(&error))?;
+        let mut reserved = RESERVED_KEY + 1;
+        let mut nodes = Vec::with_capacity(records.len());
+        for (key, value) in records {
+            if key == RESERVED_KEY {
+                let (format, number): Reserved = decode(key, &value)?;
+                if format != FORMAT {
+                    let cause = format!("its records have format {format}, this build {FORMAT}");
+                    return Err(Fault::CatalogueFailed { cause });
+                }
+                reserved = number;
+            } else {
+                nodes.push((FileId(key), decode::<Node>(key, &value)?));
+            }
+        }
+        let damaged = |cause| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
+        let tree = Tree::new(nodes).map_err(damaged)?;
+        Ok(Self {
+            world,
+            tree: RefCell::new(tree),
+            claims: Claims::default(),
+            next: Cell::new(reserved),
+            reserved: Cell::new(reserved),
+        })
+    }
+
+    /// Answers a request of the catalogue; any other is refused.
+    pub(crate) async fn serve(&self, request: Request) -> Result<Reply, Fault> {
+        match request {
+            Request::Create { record, made } => self.create(record, made).await.map(Reply::Entry),
+            Request::MakeDirectory { name, made } => {
+                let made = self.make(&name, made, NodeKind::Directory).await;
+                made.map(Reply::Entry)
+            }
+            Request::Stat { name } => self.stat(name).map(Reply::Entry),
+            Request::List { directory, after } => {
+                let tree = self.tree.borrow();
+                let after = after.as_deref();
+                let (entries, more) = tree.list(&directory, after, ENTRIES_PER_ANSWER_MAX)?;
+                Ok(Reply::Entries { entries, more })
+            }
+            Request::Rename { from, to } => self.rename(&from, &to).await.map(|()| Reply::Done),
+            Request::Remove { name } => self.remove(&name).await.map(|()| Reply::Done),
+            other => Err(Fault::BadRequest { cause: format!("not for the catalogue: {other:?}") }),
+        }
+    }
+
+    fn stat(&self, name: String) -> Result<Entry, Fault> {
+        let tree = self.tree.borrow();
+        match tree.find(&name)? {
+            (id, Some(node)) => Ok(entry(name, id, node)),
+            (_, None) => Ok(Entry { name, made: Made::default(), kind: EntryKind::Directory }),
+        }
+    }
+
+    async fn create(&self, record: FileRecord, made: Made) -> Result<Entry, Fault> {
+        let FileRecord { name, bytes, stripe, pool, .. } = record;
+        self.make(&name, made, NodeKind::File { bytes, stripe, pool }).await
+    }
+
+    /// Makes a file or a directory.
+    async fn make(&self, name: &str, made: Made, kind: NodeKind) -> Result<Entry, Fault> {
+        let free = || {
+            let place = self.tree.borrow().free_place(name)?;
+            Ok((place.clone(), Claim::Names(vec![place])))
+        };
+        let ((parent, part), _claimed) = self.claims.claim(free).await?;
+        let node = Node { parent, part, made, kind };
+        let (id, reservation) = self.number();
+        let put = RecordChange::put(id.0, wire::encode(&node));
+        self.change(reservation.into_iter().chain([put]).collect()).await?;
+        let made = entry(name.to_owned(), id, &node);
+        self.tree.borrow_mut().insert(id, node);
+        Ok(made)
+    }
+
+    /// A new number and, if it takes new ones to be reserved, the change that does so.
+    fn number(&self) -> (FileId, Option<RecordChange>) {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        if number < self.reserved.get() {
+            return (FileId(number), None);
+        }
+        let reserved = number + RESERVED_AT_ONCE;
+        self.reserved.set(reserved);
+        let value: Reserved = (FORMAT, reserved);
+        (FileId(number), Some(RecordChange::put(RESERVED_KEY, wire::encode(&value))))
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let wanted = || {
+            let tree = self.tree.borrow();
+            let (id, node) = tree.find(from)?;
+            let Some(node) = node else { return Err(root(from)) };
+            let (parent, part) = tree.free_place(to)?;
+            if tree.is_within(parent, id) {
+                let cause = "it would lie within itself".to_owned();
+                return Err(Fault::BadName { name: to.to_owned(), cause });
+            }
+            let claim = match node.kind {
+                NodeKind::Directory => Claim::Everything,
+                NodeKind::File { .. } => {
+                    Claim::Names(vec![(node.parent, node.part.clone()), (parent, part.clone())])
+                }
+            };
+            Ok(((id, Node { parent, part, ..node.clone() }), claim))
+        };
+        let ((id, node), _claimed) = self.claims.claim(wanted).await?;
+        self.change(vec![RecordChange::put(id.0, wire::encode(&node))]).await?;
+        let mut tree = self.tree.borrow_mut();
+        tree.take(id);
+        tree.insert(id, node);
+        Ok(())
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), Fault> {
+        let wanted = || {
+            let tree = self.tree.borrow();
+            let (id, node) = tree.find(name)?;
+            let Some(node) = node else { return Err(root(name)) };
+            let claim = match node.kind {
+                NodeKind::Directory if !tree.is_empty(id) => {
+                    return Err(Fault::DirectoryNotEmpty { name: name.to_owned() });
+                }
+                NodeKind::Directory => Claim::Everything,
+                NodeKind::File { .. } => Claim::Names(vec![(node.parent, node.part.clone())]),
+            };
+            Ok((id, claim))
+        };
+        let (id, _claimed) = self.claims.claim(wanted).await?;
+        self.change(vec![RecordChange::remove(id.0)]).await?;
+        self.tree.borrow_mut().remove(id);
+        Ok(())
+    }
+
+    async fn change(&self, changes: Vec<RecordChange>) -> Result<(), Fault> {
+        self.world.record_change(changes).await.map_err(|error| failed(&error))
+    }
+}
+
+/// The fault of a change that the root cannot have.
+fn root(name: &str) -> Fault {
+    Fault::BadName { name: name.to_owned(), cause: "it is the root".to_owned() }
+}
+
+fn decode<T: serde::de::DeserializeOwned>(key: u64, value: &[u8]) -> Result<T, Fault> {
+    wire::decode(value).map_err(|error| Fault::CatalogueFailed {
+        cause: format!("record {key} is damaged: {error}"),
+    })
+}
+
+fn failed(error: &RecordsError) -> Fault {
+    let cause = error.to_string();
+    match error {
+        RecordsError::NoSpace { .. } => Fault::NoSpace { server: ServerId(0), cause },
+        RecordsError::Failed { .. } => Fault::CatalogueFailed { cause },
+    }
+}
+
+/// Whether there can be a file as a client, which may be anyone, describes it, on `servers`
+/// servers.
+pub(crate) fn check_record(record: &FileRecord, servers: u32) -> Result<(), Fault> {
+    let bad = |cause: String| Fault::BadRequest { cause };
+    let _ = name::parts(&record.name)?;
+    if record.bytes > BYTES_MAX {
+        return Err(bad(format!("a file has at most {BYTES_MAX} bytes, not {}", record.bytes)));
+    }
+    record.stripe.validate().map_err(|error| bad(error.to_string()))?;
+    let pool = record.pool.validate(record.stripe.servers, servers);
+    pool.map_err(|error| bad(error.to_string()))
+}

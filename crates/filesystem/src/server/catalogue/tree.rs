@@ -1,0 +1,173 @@
+//! The names there are: a tree of directories with files in it, in memory.
+//!
+//! Invariants: every node but the root has a parent, which is a directory that names it; no
+//! directory lies within itself.
+
+use super::name;
+use policy::{Pool, Stripe};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::rc::Rc;
+use units::FileId;
+use wire::{Entry, EntryKind, Fault, FileRecord, Made};
+
+/// The directory that everything is in.
+pub(super) const ROOT: FileId = FileId(0);
+
+/// A file or a directory as its record holds it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Node {
+    /// The directory it is in.
+    pub(super) parent: FileId,
+    /// The last part of its name.
+    pub(super) part: String,
+    pub(super) made: Made,
+    pub(super) kind: NodeKind,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum NodeKind {
+    Directory,
+    File { bytes: u64, stripe: Stripe, pool: Pool },
+}
+
+/// All nodes.
+pub(super) struct Tree {
+    nodes: BTreeMap<FileId, Node>,
+    /// What each directory holds, by the last part of its name.
+    directories: BTreeMap<FileId, BTreeMap<Rc<str>, FileId>>,
+}
+
+impl Tree {
+    /// Of `nodes`, in any order. Says what is wrong when they make no tree.
+    pub(super) fn new(nodes: impl IntoIterator<Item = (FileId, Node)>) -> Result<Self, String> {
+        let root = (ROOT, BTreeMap::new());
+        let mut tree = Self { nodes: BTreeMap::new(), directories: BTreeMap::from([root]) };
+        let nodes: BTreeMap<FileId, Node> = nodes.into_iter().collect();
+        for (id, node) in &nodes {
+            if matches!(node.kind, NodeKind::Directory) {
+                tree.directories.insert(*id, BTreeMap::new());
+            }
+        }
+        for (id, node) in nodes {
+            let parent = tree.directories.get_mut(&node.parent);
+            let parent = parent.ok_or_else(|| format!("{id} is in no directory"))?;
+            if parent.insert(node.part.as_str().into(), id).is_some() {
+                return Err(format!("{id} has the name of another"));
+            }
+            tree.nodes.insert(id, node);
+        }
+        Ok(tree)
+    }
+
+    /// What a name stands for; the root has no node.
+    pub(super) fn find(&self, path: &str) -> Result<(FileId, Option<&Node>), Fault> {
+        let mut id = ROOT;
+        for part in name::parts(path)? {
+            let inside = self.directories.get(&id).and_then(|inside| inside.get(part));
+            id = *inside.ok_or_else(|| Fault::NoSuchFile { name: path.to_owned() })?;
+        }
+        Ok((id, self.nodes.get(&id)))
+    }
+
+    /// The directory of this name.
+    pub(super) fn directory(&self, path: &str) -> Result<FileId, Fault> {
+        let missing = |fault| match fault {
+            Fault::NoSuchFile { name } => Fault::NoSuchDirectory { name },
+            other => other,
+        };
+        let (id, _) = self.find(path).map_err(missing)?;
+        match self.directories.contains_key(&id) {
+            true => Ok(id),
+            false => Err(Fault::NotADirectory { name: path.to_owned() }),
+        }
+    }
+
+    /// The directory in which there can be something new of this name, and the name's last part.
+    pub(super) fn free_place(&self, path: &str) -> Result<(FileId, String), Fault> {
+        let _ = name::parts(path)?;
+        let Some((directory, part)) = name::split(path) else {
+            return Err(Fault::FileExists { name: path.to_owned() });
+        };
+        let parent = self.directory(directory)?;
+        match self.directories[&parent].contains_key(part) {
+            true => Err(Fault::FileExists { name: path.to_owned() }),
+            false => Ok((parent, part.to_owned())),
+        }
+    }
+
+    /// Whether a directory holds nothing.
+    pub(super) fn is_empty(&self, directory: FileId) -> bool {
+        self.directories.get(&directory).is_none_or(BTreeMap::is_empty)
+    }
+
+    /// Whether `id` is `directory` or lies in it, at any depth.
+    pub(super) fn is_within(&self, mut id: FileId, directory: FileId) -> bool {
+        while id != directory {
+            match self.nodes.get(&id) {
+                Some(node) => id = node.parent,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Puts a node into its directory.
+    pub(super) fn insert(&mut self, id: FileId, node: Node) {
+        if matches!(node.kind, NodeKind::Directory) {
+            self.directories.entry(id).or_default();
+        }
+        let parent = self.directories.get_mut(&node.parent);
+        let parent = parent.expect("a node must go into a directory that is there");
+        parent.insert(node.part.as_str().into(), id);
+        self.nodes.insert(id, node);
+    }
+
+    /// Takes a node out; of a directory, what it holds stays known as it is put back.
+    pub(super) fn take(&mut self, id: FileId) -> Option<Node> {
+        let node = self.nodes.remove(&id)?;
+        if let Some(parent) = self.directories.get_mut(&node.parent) {
+            parent.remove(node.part.as_str());
+        }
+        Some(node)
+    }
+
+    /// Forgets an empty directory or a file.
+    pub(super) fn remove(&mut self, id: FileId) {
+        self.take(id);
+        self.directories.remove(&id);
+    }
+
+    /// At most `count` of what a directory holds behind `after`, and whether there is more.
+    pub(super) fn list(
+        &self,
+        path: &str,
+        after: Option<&str>,
+        count: usize,
+    ) -> Result<(Vec<Entry>, bool), Fault> {
+        let id = self.directory(path)?;
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut inside = self.directories[&id].range::<str, _>((from, Bound::Unbounded));
+        let entry = |(part, id): (&Rc<str>, &FileId)| {
+            self.nodes.get(id).map(|node| entry(name::join(path, part), *id, node))
+        };
+        let entries = inside.by_ref().take(count).filter_map(entry).collect();
+        Ok((entries, inside.next().is_some()))
+    }
+}
+
+/// A node as clients know it.
+pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
+    let kind = match &node.kind {
+        NodeKind::Directory => EntryKind::Directory,
+        NodeKind::File { bytes, stripe, pool } => EntryKind::File(FileRecord {
+            file,
+            name: name.clone(),
+            bytes: *bytes,
+            stripe: *stripe,
+            pool: pool.clone(),
+        }),
+    };
+    Entry { name, made: node.made, kind }
+}

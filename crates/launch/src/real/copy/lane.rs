@@ -1,0 +1,230 @@
+//! One of the files that are copied at the same time.
+
+use super::ends::{self, data_of, local_error, next_data, transfer, write_segments};
+use super::plan::FileCopy;
+use crate::error::LaunchError;
+use crate::real::files::{made_now, placement};
+use crate::real::{Cleanup, Instance, PartFile, Place, Undo};
+use filesystem::{Fault, Group, NewFile, SharedMemory};
+use policy::{Direction, Stripe};
+use std::cell::Cell;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use wire::FileRecord;
+use world::{Payloads, Randomness};
+use world_real::RealWorld;
+
+/// A group of one with a window of memory that the servers reach.
+pub(super) struct Lane {
+    instance: Instance,
+    group: Group<RealWorld>,
+    memory: SharedMemory<RealWorld>,
+    window: u64,
+    /// How files are striped at most.
+    widest: Stripe,
+}
+
+/// Where bytes come from.
+enum Source {
+    Local(File),
+    Instance(FileRecord),
+}
+
+/// Where they go.
+enum Target {
+    Local(PartFile),
+    Instance(FileRecord),
+}
+
+impl Lane {
+    pub(super) async fn new(
+        instance: &Instance,
+        group: Group<RealWorld>,
+        window: u64,
+        widest: Stripe,
+    ) -> Result<Self, Fault> {
+        let memory = group.client().world().memory(window);
+        let memory = group.share(memory).await?;
+        Ok(Self { instance: instance.clone(), group, memory, window, widest })
+    }
+
+    /// Ends it; its memory is no longer reached by anyone.
+    pub(super) async fn close(self) {
+        self.group.unshare(self.memory).await;
+    }
+
+    /// Copies one file. Stops in the middle when `failed` is set, as if by an error.
+    pub(super) async fn copy(
+        &self,
+        copy: &FileCopy,
+        progress: &dyn Fn(u64),
+        failed: &Cell<bool>,
+    ) -> Result<u64, LaunchError> {
+        let what = format!("cannot copy {} to {}", copy.from, copy.to);
+        let failing = |fault: Fault| LaunchError::of_fault(&what, &fault);
+        let (source, bytes) = match &copy.from {
+            Place::Local(path) => {
+                let opened = open_local(path).map_err(|error| local_error(&what, &error))?;
+                (Source::Local(opened.0), opened.1)
+            }
+            Place::Instance(name) => {
+                let record = self.group.client().open(name).await.map_err(failing)?;
+                let bytes = record.bytes;
+                (Source::Instance(record), bytes)
+            }
+        };
+        let work = Work { lane: self, source, bytes, what: &what, progress, failed };
+        match &copy.to {
+            Place::Local(path) => work.to_local(path).await?,
+            Place::Instance(name) => work.to_instance(name, copy.replaces).await?,
+        }
+        Ok(bytes)
+    }
+}
+
+/// A regular file and its size.
+fn open_local(path: &Path) -> std::io::Result<(File, u64)> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    match metadata.is_file() {
+        true => Ok((file, metadata.len())),
+        false => Err(std::io::Error::other("it is not a regular file")),
+    }
+}
+
+/// The copying of one file.
+struct Work<'a> {
+    lane: &'a Lane,
+    source: Source,
+    bytes: u64,
+    what: &'a str,
+    progress: &'a dyn Fn(u64),
+    failed: &'a Cell<bool>,
+}
+
+impl Work<'_> {
+    async fn to_local(&self, path: &Path) -> Result<(), LaunchError> {
+        let part = PartFile::new(path).map_err(|error| self.local(&error))?;
+        let target = Target::Local(part);
+        self.move_all(&target).await?;
+        let Target::Local(part) = target else { unreachable!("it was made above") };
+        let sized = part.as_file().set_len(self.bytes);
+        sized.and_then(|()| part.keep()).map_err(|error| self.local(&error))
+    }
+
+    /// Copies to a name that nobody can foresee, which becomes `name` when everything is there.
+    async fn to_instance(&self, name: &str, replaces: bool) -> Result<(), LaunchError> {
+        let client = self.lane.group.client();
+        let failing = |fault: Fault| LaunchError::of_fault(self.what, &fault);
+        if !replaces {
+            self.check_free(name).await?;
+        }
+        let part = part_name(name, client.world().random());
+        let (stripe, pool) = placement(client, self.lane.widest, self.bytes);
+        let new = NewFile { name: part.clone(), bytes: self.bytes, stripe, pool, made: made_now() };
+        let record = client.create_as(new).await.map_err(failing)?;
+        let undo = Undo::on_signals(Cleanup::RemoveCopy {
+            instance: self.lane.instance.clone(),
+            name: part.clone(),
+        });
+        let target = Target::Instance(record.clone());
+        let copied = async {
+            self.move_all(&target).await?;
+            client.flush(&record, true).await.map_err(failing)?;
+            if replaces && client.stat(name).await.is_ok_and(|entry| entry.file().is_some()) {
+                client.remove(name).await.map_err(failing)?;
+            }
+            client.rename(&part, name).await.map_err(failing)
+        };
+        if let Err(error) = copied.await {
+            undo.wait_if_begun();
+            // The first error is the one to report.
+            let _ = client.remove(&part).await;
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Refuses a name that is taken before anything is copied.
+    async fn check_free(&self, name: &str) -> Result<(), LaunchError> {
+        let taken = match self.lane.group.client().stat(name).await {
+            Ok(_) => Fault::FileExists { name: name.to_owned() },
+            Err(Fault::NoSuchFile { .. }) => return Ok(()),
+            Err(fault) => fault,
+        };
+        Err(LaunchError::of_fault(self.what, &taken))
+    }
+
+    async fn move_all(&self, target: &Target) -> Result<(), LaunchError> {
+        let mut offset = 0;
+        while offset < self.bytes {
+            if self.failed.get() {
+                return Err(LaunchError::of_fault(self.what, &Fault::Cancelled));
+            }
+            let (start, end) = self.next_part(offset)?;
+            self.move_part(target, start, end).await?;
+            (self.progress)(end - offset);
+            offset = end;
+        }
+        Ok(())
+    }
+
+    /// The next part to move, at most a window, behind what is a hole; empty behind the last.
+    fn next_part(&self, offset: u64) -> Result<(u64, u64), LaunchError> {
+        let start = match &self.source {
+            Source::Instance(_) => offset,
+            Source::Local(file) => next_data(file, offset)
+                .map_err(|error| self.local(&error))?
+                .map_or(self.bytes, |start| start.min(self.bytes)),
+        };
+        Ok((start, self.bytes.min(start + self.lane.window)))
+    }
+
+    async fn move_part(&self, target: &Target, start: u64, end: u64) -> Result<(), LaunchError> {
+        let (group, memory) = (&self.lane.group, &self.lane.memory);
+        let failing = |fault: Fault| LaunchError::of_fault(self.what, &fault);
+        let length = end - start;
+        if length == 0 {
+            return Ok(());
+        }
+        match &self.source {
+            Source::Local(file) => memory
+                .memory()
+                .with_bytes_mut(|bytes| file.read_exact_at(&mut bytes[..length as usize], start))
+                .map_err(|error| self.local(&error))?,
+            Source::Instance(record) => {
+                let segment = [(start, 0, length)];
+                let read = transfer(group, record, Direction::Read, &segment, memory).await;
+                read.map_err(failing)?;
+            }
+        }
+        let data =
+            memory.memory().with_bytes_mut(|bytes| data_of(&bytes[..length as usize], start));
+        if data.is_empty() {
+            return Ok(());
+        }
+        match target {
+            Target::Local(part) => memory
+                .memory()
+                .with_bytes_mut(|bytes| write_segments(part, bytes, &data))
+                .map_err(|error| self.local(&error)),
+            Target::Instance(record) => {
+                let written = transfer(group, record, Direction::Write, &data, memory).await;
+                written.map_err(failing)
+            }
+        }
+    }
+
+    fn local(&self, error: &std::io::Error) -> LaunchError {
+        ends::local_error(self.what, error)
+    }
+}
+
+/// The name of a file that is to become `name`, beside it.
+fn part_name(name: &str, random: u64) -> String {
+    let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
+    // A name of the greatest length would have no room for more.
+    let last: String = last.chars().take(40).collect();
+    crate::real::names::join(directory, &format!(".{last}.part-{random:016x}"))
+}

@@ -1,0 +1,156 @@
+//! Copying files into an instance, out of it, and within it.
+//!
+//! Invariants: a target is there under its name when it is whole, never before; what fails half-way
+//! leaves nothing behind; holes stay holes.
+
+mod ends;
+mod lane;
+mod plan;
+
+pub use plan::{CopyPlan, FileCopy};
+
+use crate::error::LaunchError;
+use crate::real::files::make_directories;
+use crate::real::{Place, Session};
+use filesystem::{Client, Group};
+use futures_util::future::{join_all, try_join_all};
+use lane::Lane;
+use std::cell::{Cell, RefCell};
+use std::io::Write;
+use std::path::Path;
+use units::{ClientId, Duration, MIB};
+use wire::FileRecord;
+use world::{Address, Payloads};
+use world_real::RealWorld;
+
+/// Bytes that are copied at a time, of each file under way.
+const WINDOW_BYTES: u64 = 16 * MIB;
+
+/// Files that are copied at the same time.
+const FILES_AT_ONCE: usize = 4;
+
+/// What came of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Copied {
+    /// Files copied.
+    pub files: u64,
+    /// Their bytes, holes included.
+    pub bytes: u64,
+}
+
+impl Session {
+    /// Carries out a plan; `progress` hears of bytes that are done. The first error ends it: files
+    /// that were whole by then stay.
+    pub fn copy(&self, plan: &CopyPlan, progress: &dyn Fn(u64)) -> Result<Copied, LaunchError> {
+        let what = format!("cannot copy to {}", plan.target());
+        self.with_connected(&what, async |client| {
+            for directory in plan.directories() {
+                match directory {
+                    Place::Local(path) => std::fs::create_dir_all(path)
+                        .map_err(|error| ends::local_error(&what, &error))?,
+                    Place::Instance(name) => make_directories(client, name)
+                        .await
+                        .map_err(|fault| LaunchError::of_fault(&what, &fault))?,
+                }
+            }
+            self.copy_files(client, plan, progress).await
+        })
+    }
+
+    async fn copy_files(
+        &self,
+        client: &Client<RealWorld>,
+        plan: &CopyPlan,
+        progress: &dyn Fn(u64),
+    ) -> Result<Copied, LaunchError> {
+        let what = format!("cannot copy to {}", plan.target());
+        let stripe = self.stripe(plan.block_bytes())?;
+        let largest = plan.files().iter().map(|file| file.bytes).max().unwrap_or(0);
+        let window = WINDOW_BYTES.max(stripe.block_bytes).min(largest.max(1));
+        let lanes = (0..FILES_AT_ONCE.min(plan.files().len()) as u64).map(async |number| {
+            let group = alone(client.clone(), number).await?;
+            Lane::new(self.instance(), group, window, stripe).await
+        });
+        let lanes = try_join_all(lanes).await;
+        let lanes = lanes.map_err(|fault| LaunchError::of_fault(&what, &fault))?;
+        let next = RefCell::new(plan.files().iter());
+        let (copied, failed) = (Cell::new(Copied::default()), Cell::new(false));
+        let running = lanes.iter().map(async |lane| {
+            loop {
+                let Some(file) = next.borrow_mut().next() else { return Ok(()) };
+                let bytes = lane.copy(file, progress, &failed).await?;
+                let Copied { files, bytes: before } = copied.get();
+                copied.set(Copied { files: files + 1, bytes: before + bytes });
+            }
+        });
+        // To the end of each, also after a failure: each removes what it has half made.
+        let ended: Result<Vec<()>, LaunchError> =
+            join_all(running.map(async |lane| lane.await.inspect_err(|_| failed.set(true))))
+                .await
+                .into_iter()
+                .collect();
+        join_all(lanes.into_iter().map(Lane::close)).await;
+        ended.map(|_| copied.get())
+    }
+
+    /// Copies a local file in; the name must be free. A copy that fails leaves no file, nor does
+    /// one that a signal ends after [`crate::clean_up_on_signals`]; one that is killed (SIGKILL)
+    /// leaves a file beside it, of a name that begins with a dot.
+    pub fn put(
+        &self,
+        local: &Path,
+        name: &str,
+        block_bytes: u64,
+    ) -> Result<FileRecord, LaunchError> {
+        let plan = CopyPlan::of_file(local, Place::Instance(name.to_owned()), block_bytes)?;
+        if self.find(name)?.is_some() {
+            let what = format!("cannot copy {} to {name:?}", local.display());
+            let fault = filesystem::Fault::FileExists { name: name.to_owned() };
+            return Err(LaunchError::of_fault(&what, &fault));
+        }
+        self.copy(&plan, &|_| ())?;
+        self.stat_file(name)
+    }
+
+    /// Copies a file out, to `target`; `local` names it in errors.
+    pub fn get(
+        &self,
+        name: &str,
+        target: &mut dyn Write,
+        local: &str,
+    ) -> Result<FileRecord, LaunchError> {
+        let what = format!("cannot copy {name:?} to {local}");
+        self.with_connected(&what, async |client| {
+            let failed = |fault: filesystem::Fault| LaunchError::of_fault(&what, &fault);
+            let record = client.open(name).await.map_err(failed)?;
+            let group = alone(client.clone(), 0).await.map_err(failed)?;
+            let window = WINDOW_BYTES.max(record.stripe.block_bytes).min(record.bytes.max(1));
+            let memory = group.client().world().memory(window);
+            let shared = group.share(memory).await.map_err(failed)?;
+            let mut offset = 0;
+            while offset < record.bytes {
+                let length = window.min(record.bytes - offset);
+                let segment = [(offset, 0, length)];
+                ends::transfer(&group, &record, policy::Direction::Read, &segment, &shared)
+                    .await
+                    .map_err(failed)?;
+                let written = shared
+                    .memory()
+                    .with_bytes_mut(|bytes| target.write_all(&bytes[..length as usize]));
+                written.map_err(|error| ends::local_error(&what, &error))?;
+                offset += length;
+            }
+            target.flush().map_err(|error| ends::local_error(&what, &error))?;
+            group.unshare(shared).await;
+            Ok(record)
+        })
+    }
+}
+
+/// A group of one client.
+async fn alone(
+    client: Client<RealWorld>,
+    number: u64,
+) -> Result<Group<RealWorld>, filesystem::Fault> {
+    Group::join(client, number, ClientId(0), &[Address(String::new())], Duration::ZERO).await
+}

@@ -1,0 +1,203 @@
+//! What is to be copied where.
+
+use crate::error::{ExitCode, LaunchError};
+use crate::real::{Place, Session};
+use std::path::Path;
+use wire::EntryKind;
+
+/// Files to copy, and the directories that they need.
+#[derive(Clone, Debug)]
+pub struct CopyPlan {
+    target: Place,
+    block_bytes: u64,
+    /// Directories to make, each before those in it.
+    directories: Vec<Place>,
+    files: Vec<FileCopy>,
+}
+
+/// One file to copy.
+#[derive(Clone, Debug)]
+pub struct FileCopy {
+    /// Where it is.
+    pub from: Place,
+    /// Where it is to be.
+    pub to: Place,
+    /// Its size when the plan was made.
+    pub bytes: u64,
+    /// Whether it may take the place of another file.
+    pub replaces: bool,
+}
+
+/// What a place is now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Nothing,
+    File(u64),
+    Directory,
+}
+
+impl CopyPlan {
+    /// Copies `sources` to `target`, as `cp` does: into it if it is a directory, under its name if
+    /// not. Directories are copied with `recursive` only. Existing files are replaced.
+    ///
+    /// # Errors
+    /// When something is not there, is a directory without `recursive`, or several would go to one
+    /// name; nothing has been copied then.
+    pub fn new(
+        session: &Session,
+        sources: &[Place],
+        target: &Place,
+        recursive: bool,
+        block_bytes: u64,
+    ) -> Result<Self, LaunchError> {
+        let into = kind_of(session, target)? == Kind::Directory;
+        if sources.len() > 1 && !into {
+            return Err(LaunchError::usage(
+                format!("cannot copy to {target}"),
+                "several files need a directory, and it is none",
+                "make it first: unisono mkdir -p DIRECTORY",
+            ));
+        }
+        let (directories, files) = (Vec::new(), Vec::new());
+        let mut plan = Self { target: target.clone(), block_bytes, directories, files };
+        for source in sources {
+            let to = match source.last_part().filter(|_| into) {
+                Some(last) => target.join(&last),
+                None => target.clone(),
+            };
+            match kind_of(session, source)? {
+                Kind::Nothing => return Err(missing(source)),
+                Kind::File(bytes) => plan.add_file(source.clone(), to, bytes),
+                Kind::Directory if !recursive => {
+                    return Err(LaunchError::usage(
+                        format!("cannot copy {source}"),
+                        "it is a directory",
+                        "say --recursive to copy it with all that is in it",
+                    ));
+                }
+                Kind::Directory => plan.add_tree(session, source, &to)?,
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Copies one local file to a place that must be free, in a directory that need not be there.
+    pub(super) fn of_file(from: &Path, to: Place, block_bytes: u64) -> Result<Self, LaunchError> {
+        let from = Place::Local(from.to_owned());
+        let what = format!("cannot copy {from} to {to}");
+        let Place::Local(path) = &from else { unreachable!("it was made above") };
+        let found = std::fs::metadata(path);
+        let metadata = found.map_err(|error| super::ends::local_error(&what, &error))?;
+        let directories = to.directory().into_iter().collect();
+        let file = FileCopy { from, to: to.clone(), bytes: metadata.len(), replaces: false };
+        Ok(Self { target: to, block_bytes, directories, files: vec![file] })
+    }
+
+    /// Where everything goes.
+    pub fn target(&self) -> &Place {
+        &self.target
+    }
+
+    /// The files, in the order in which they are begun.
+    pub fn files(&self) -> &[FileCopy] {
+        &self.files
+    }
+
+    /// Bytes of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    pub(super) fn directories(&self) -> &[Place] {
+        &self.directories
+    }
+
+    pub(super) fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
+    fn add_file(&mut self, from: Place, to: Place, bytes: u64) {
+        self.files.push(FileCopy { from, to, bytes, replaces: true });
+    }
+
+    fn add_tree(&mut self, session: &Session, from: &Place, to: &Place) -> Result<(), LaunchError> {
+        if let (Place::Instance(from), Place::Instance(to)) = (from, to)
+            && (to == from || to.starts_with(&format!("{from}/")) || from.is_empty())
+        {
+            return Err(LaunchError::usage(
+                format!("cannot copy {from:?} to {to:?}"),
+                "it would be copied into itself",
+                "name a target outside of what is copied",
+            ));
+        }
+        match from {
+            Place::Local(path) => self.add_local_tree(path, to),
+            Place::Instance(name) => {
+                for entry in session.walk(name)? {
+                    let inside = entry.name[name.len()..].trim_start_matches('/').to_owned();
+                    let target = if inside.is_empty() { to.clone() } else { to.join(&inside) };
+                    match entry.kind {
+                        EntryKind::Directory => self.directories.push(target),
+                        EntryKind::File(record) => {
+                            self.add_file(Place::Instance(entry.name), target, record.bytes);
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn add_local_tree(&mut self, path: &Path, to: &Place) -> Result<(), LaunchError> {
+        let failed = |error: std::io::Error| {
+            super::ends::local_error(&format!("cannot copy {}", path.display()), &error)
+        };
+        self.directories.push(to.clone());
+        let read: std::io::Result<Vec<_>> = std::fs::read_dir(path).map_err(failed)?.collect();
+        let mut entries = read.map_err(failed)?;
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            // What a link leads to is copied.
+            let metadata = std::fs::metadata(entry.path()).map_err(failed)?;
+            let Ok(part) = entry.file_name().into_string() else {
+                let cause = format!("{} has a name that is no UTF-8", entry.path().display());
+                return Err(failed(std::io::Error::other(cause)));
+            };
+            let target = to.join(&part);
+            if metadata.is_dir() {
+                self.add_local_tree(&entry.path(), &target)?;
+            } else {
+                self.add_file(Place::Local(entry.path()), target, metadata.len());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kind_of(session: &Session, place: &Place) -> Result<Kind, LaunchError> {
+    match place {
+        Place::Local(path) => match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => Ok(Kind::Directory),
+            Ok(found) => Ok(Kind::File(found.len())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Kind::Nothing),
+            Err(error) => {
+                let what = format!("cannot look at {}", path.display());
+                Err(super::ends::local_error(&what, &error))
+            }
+        },
+        Place::Instance(name) => match session.find(name)?.map(|entry| entry.kind) {
+            None => Ok(Kind::Nothing),
+            Some(EntryKind::File(record)) => Ok(Kind::File(record.bytes)),
+            Some(EntryKind::Directory) => Ok(Kind::Directory),
+        },
+    }
+}
+
+fn missing(place: &Place) -> LaunchError {
+    let help = match place {
+        Place::Local(_) => "check the path; names in the instance begin with unisono://",
+        Place::Instance(_) => "`unisono ls` shows the files there are",
+    };
+    let what = format!("cannot copy {place}");
+    LaunchError::new(ExitCode::Failed, what, "there is no such file", help)
+}

@@ -1,0 +1,159 @@
+//! Directories and files of an instance: what can be done with their names.
+
+use crate::error::LaunchError;
+use crate::real::Session;
+use filesystem::{Client, Fault};
+use policy::{Pool, Stripe};
+use std::time::SystemTime;
+use units::MIB;
+use wire::{Entry, EntryKind, FileRecord, Made};
+use world::Randomness;
+use world_real::RealWorld;
+
+impl Session {
+    /// Everything in a directory, by name.
+    pub fn list(&self, directory: &str) -> Result<Vec<Entry>, LaunchError> {
+        let what = format!("cannot list {directory:?}");
+        self.with_client(&what, async |client| client.list(directory).await)
+    }
+
+    /// A file or a directory with all that is in it, at any depth: each before what it holds, by
+    /// name.
+    pub fn walk(&self, name: &str) -> Result<Vec<Entry>, LaunchError> {
+        let what = format!("cannot walk through {name:?}");
+        self.with_client(&what, async |client| walk(client, name).await)
+    }
+
+    /// What is known of a name.
+    pub fn stat(&self, name: &str) -> Result<Entry, LaunchError> {
+        let what = format!("cannot look at {name:?}");
+        self.with_client(&what, async |client| client.stat(name).await)
+    }
+
+    /// What is known of a name, if there is something of that name.
+    pub fn find(&self, name: &str) -> Result<Option<Entry>, LaunchError> {
+        let what = format!("cannot look at {name:?}");
+        self.with_client(&what, async |client| match client.stat(name).await {
+            Err(Fault::NoSuchFile { .. }) => Ok(None),
+            found => found.map(Some),
+        })
+    }
+
+    /// What is known of a file.
+    pub fn stat_file(&self, name: &str) -> Result<FileRecord, LaunchError> {
+        let what = format!("cannot look at {name:?}");
+        self.with_client(&what, async |client| client.stat_file(name).await)
+    }
+
+    /// Makes a directory; with `parents` also those that it is to be in, and nothing if it is
+    /// there.
+    pub fn make_directory(&self, name: &str, parents: bool) -> Result<(), LaunchError> {
+        let what = format!("cannot make the directory {name:?}");
+        self.with_client(&what, async |client| match parents {
+            true => make_directories(client, name).await,
+            false => client.make_directory(name, made_now()).await,
+        })
+    }
+
+    /// Gives a file or a directory another name. With `replace`, a file of that name is removed
+    /// first.
+    pub fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), LaunchError> {
+        let what = format!("cannot rename {from:?} to {to:?}");
+        self.with_client(&what, async |client| {
+            if from == to {
+                return client.stat(from).await.map(|_| ());
+            }
+            let replaces = async || {
+                let is_file = client.stat(to).await.is_ok_and(|entry| entry.file().is_some());
+                Ok::<_, Fault>(is_file && client.stat(from).await?.file().is_some())
+            };
+            if replace && replaces().await? {
+                client.remove(to).await?;
+            }
+            client.rename(from, to).await
+        })
+    }
+
+    /// Removes a file or an empty directory.
+    pub fn remove(&self, name: &str) -> Result<(), LaunchError> {
+        let what = format!("cannot remove {name:?}");
+        self.with_client(&what, async |client| client.remove(name).await)
+    }
+
+    /// Removes a file, or a directory with all that is in it. Returns how many there were.
+    pub fn remove_tree(&self, name: &str) -> Result<usize, LaunchError> {
+        let what = format!("cannot remove {name:?}");
+        self.with_client(&what, async |client| {
+            let entries = walk(client, name).await?;
+            let (files, directories): (Vec<&Entry>, _) =
+                entries.iter().partition(|entry| entry.file().is_some());
+            for some in files.chunks(REMOVALS_AT_ONCE) {
+                let removals = some.iter().map(|file| client.remove(&file.name));
+                futures_util::future::try_join_all(removals).await?;
+            }
+            // What a directory holds comes behind it. The root stays.
+            for directory in directories.iter().rev().filter(|entry| !entry.name.is_empty()) {
+                client.remove(&directory.name).await?;
+            }
+            Ok(entries.len())
+        })
+    }
+}
+
+/// Files that are removed at the same time.
+const REMOVALS_AT_ONCE: usize = 64;
+
+/// Files get a server for each so many of their bytes, up to all there are: a small file on one
+/// server costs one server's time.
+const BYTES_PER_SERVER_MIN: u64 = MIB;
+
+pub(crate) async fn walk(client: &Client<RealWorld>, name: &str) -> Result<Vec<Entry>, Fault> {
+    let mut found = Vec::new();
+    // A stack of what is still to be looked at, the first name on top.
+    let mut left = vec![client.stat(name).await?];
+    while let Some(entry) = left.pop() {
+        if matches!(entry.kind, EntryKind::Directory) {
+            left.extend(client.list(&entry.name).await?.into_iter().rev());
+        }
+        found.push(entry);
+    }
+    Ok(found)
+}
+
+/// Makes a directory and those that it is in, where they are not there.
+pub(crate) async fn make_directories(client: &Client<RealWorld>, name: &str) -> Result<(), Fault> {
+    let ends = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
+    for directory in ends.map(|end| &name[..end]).filter(|name| !name.is_empty()) {
+        match client.make_directory(directory, made_now()).await {
+            Err(Fault::FileExists { .. }) => match client.stat(directory).await?.kind {
+                EntryKind::Directory => {}
+                EntryKind::File(_) => {
+                    return Err(Fault::NotADirectory { name: directory.to_owned() });
+                }
+            },
+            made => made?,
+        }
+    }
+    Ok(())
+}
+
+/// Who makes something, and that it is now.
+pub(crate) fn made_now() -> Made {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Made {
+        owner: rustix::process::getuid().as_raw(),
+        // A clock that stands before 1970 tells nothing.
+        at_s: since_1970.map_or(0, |time| time.as_secs()),
+    }
+}
+
+/// Where a file of `bytes` bytes goes that is striped as `widest` at most: on as many servers as
+/// its size deserves, beginning with any of them, so that small files share all.
+pub(crate) fn placement(client: &Client<RealWorld>, widest: Stripe, bytes: u64) -> (Stripe, Pool) {
+    let unit = widest.block_bytes.max(BYTES_PER_SERVER_MIN);
+    let deserved = u32::try_from(bytes.div_ceil(unit)).unwrap_or(u32::MAX).max(1);
+    let of = client.servers();
+    let first = (client.world().random() % u64::from(of)) as u32;
+    let stripe = Stripe { servers: widest.servers.min(deserved), ..widest };
+    (stripe, Pool::Consecutive { first, of })
+}

@@ -1,0 +1,83 @@
+//! What the catalogue knows: directories and files, by name.
+
+use policy::{Pool, Stripe};
+use serde::{Deserialize, Serialize};
+use units::{FileId, ServerId};
+
+/// One name in the catalogue. Names are paths from the root, their parts separated by `/`, with
+/// none at either end; the root itself is the empty name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// The name.
+    pub name: String,
+    /// Who made it and when.
+    pub made: Made,
+    /// What it stands for.
+    pub kind: EntryKind,
+}
+
+/// What a name stands for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A file.
+    File(FileRecord),
+}
+
+/// Who made something and when, as the client said that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Made {
+    /// The user's number.
+    pub owner: u32,
+    /// Seconds since the beginning of 1970.
+    pub at_s: u64,
+}
+
+/// What a server must know of a file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Its number, never used twice in an instance.
+    pub file: FileId,
+    /// Its name when this was told; it may have another by now.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// How its blocks map to its servers and their disks.
+    pub stripe: Stripe,
+    /// Which servers these are.
+    pub pool: Pool,
+}
+
+impl Entry {
+    /// The file, if it is one.
+    pub fn file(&self) -> Option<&FileRecord> {
+        match &self.kind {
+            EntryKind::File(record) => Some(record),
+            EntryKind::Directory => None,
+        }
+    }
+}
+
+impl FileRecord {
+    /// The servers that hold the file, in the order of its stripe.
+    pub fn servers(&self) -> impl Iterator<Item = ServerId> {
+        (0..self.stripe.servers).map(|place| self.pool.server(ServerId(place)))
+    }
+
+    /// The server that holds a block.
+    pub fn server_of(&self, block: u64) -> ServerId {
+        self.pool.server(self.stripe.locate(block).server)
+    }
+
+    /// Which of the file's servers `server` is, as its stripe numbers them.
+    pub fn place_of(&self, server: ServerId) -> Option<ServerId> {
+        self.pool.place_of(server, self.stripe.servers)
+    }
+
+    /// Whether it is the same file, whatever its name is.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        let told = |record: &Self| (record.file, record.bytes, record.stripe);
+        told(self) == told(other) && self.pool == other.pool
+    }
+}
