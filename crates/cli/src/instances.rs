@@ -15,6 +15,9 @@ pub(crate) fn instance(which: &InstanceOnly) -> Instance {
 }
 
 pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
+    if !arguments.allow_root {
+        launch::refuse_root()?;
+    }
     let instance = instance(&arguments.which);
     let parent = instance.directory().join("data");
     let data = DataDirectories::share(&arguments.data, arguments.servers, &parent)?;

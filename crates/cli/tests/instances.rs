@@ -367,13 +367,39 @@ fn a_dead_server_is_named() {
 }
 
 #[test]
+fn root_must_say_that_it_means_it() {
+    // Proves: root starts servers only with --allow-root; others need not say it.
+    let place = Place::new();
+    let start = |words: &[&str]| {
+        let mut command = place.command(&[&["start", "--servers", "1"], words].concat());
+        command.env_remove("UNISONO_ALLOW_ROOT");
+        run(command)
+    };
+    if rustix::process::geteuid().is_root() {
+        start(&[]).refused(USAGE, &["as root"]);
+        assert!(!place.instance().exists(), "nothing may be made");
+        start(&["--allow-root"]).done();
+    } else {
+        start(&[]).done();
+    }
+}
+
+#[test]
 fn every_command_needs_an_instance() {
     // Proves: where no instance was started, or its file is damaged, every command that needs one
     // fails with code 3 and says where it looked.
     let place = Place::new();
     let local = place.file("local", b"x");
     let local = local.to_str().unwrap();
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 16] = [
+        &["cp", local, "unisono://a"],
+        &["cat", "a"],
+        &["mv", "a", "b"],
+        &["mkdir", "d"],
+        &["tree"],
+        &["find"],
+        &["du"],
+        &["df"],
         &["stop"],
         &["status"],
         &["put", local],

@@ -32,7 +32,7 @@ pub use policy::{BYTES_MAX, Direction, Pattern};
 pub use real::{
     Copied, CopyPlan, DataDirectories, FileCopy, Instance, InstanceFile, PartFile, Place, Program,
     SCHEME, ServerEntry, ServerOptions, ServerState, Session, TemporaryInstance,
-    clean_up_on_signals, default_instance_directory, instance_name, serve_process,
+    clean_up_on_signals, default_instance_directory, instance_name, refuse_root, serve_process,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, Scenario};

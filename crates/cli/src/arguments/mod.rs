@@ -99,6 +99,9 @@ pub(crate) struct Start {
     /// Listen by TCP on this host instead of on Unix sockets; clients need the instance's key.
     #[arg(long, value_name = "HOST")]
     pub(crate) tcp: Option<String>,
+    /// Start also as root, whose servers could reach every file of this machine.
+    #[arg(long, env = "UNISONO_ALLOW_ROOT")]
+    pub(crate) allow_root: bool,
 }
 
 /// What to transfer; shared by `bench` and `sim`. Lists are crossed.

@@ -22,6 +22,7 @@ pub use instance::{
 pub(crate) use member::Member;
 pub use names::{Place, SCHEME, instance_name};
 pub use part::PartFile;
+pub use private::refuse_root;
 pub(crate) use process::{Child, Cleanup, Undo, on_stdin_closed, run_to_end};
 pub use process::{Program, clean_up_on_signals};
 pub use server::serve_process;

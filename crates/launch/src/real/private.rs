@@ -74,3 +74,18 @@ fn unusable(directory: &Path, cause: &str) -> LaunchError {
 fn what(directory: &Path) -> String {
     format!("cannot use the instance directory {}", directory.display())
 }
+
+/// Refuses to go on as root.
+///
+/// # Errors
+/// When the effective user of this process is root.
+pub fn refuse_root() -> Result<(), LaunchError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(LaunchError::usage(
+        "cannot start servers as root",
+        "whoever deceived them could reach every file of this machine",
+        "start them as an ordinary user, or say --allow-root (UNISONO_ALLOW_ROOT=true)",
+    ))
+}

@@ -202,3 +202,39 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     number.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(number)
 }
+
+#[cfg(test)]
+mod tests {
+    //! Proves: any bytes are a frame within its limits, or are refused. A fuzzing target, as that
+    //! of the messages in `wire`.
+    use super::*;
+
+    #[test]
+    fn any_bytes_are_a_frame_or_refused() {
+        bolero::check!().with_type::<[u8; FRAME_BYTES]>().for_each(|bytes| {
+            let mut bytes = *bytes;
+            for magic in [false, true] {
+                if magic {
+                    bytes[..2].copy_from_slice(&MAGIC.to_le_bytes());
+                    bytes[2] %= 8;
+                }
+                let Ok(frame) = Frame::decode(&bytes) else { continue };
+                let (header_max, body_max) = frame.kind.limits();
+                assert!(frame.header_bytes <= header_max && frame.body_bytes <= body_max);
+                assert_eq!(frame.encode(), bytes);
+            }
+        });
+    }
+
+    #[test]
+    fn any_bytes_are_runs_and_an_exposure_or_refused() {
+        bolero::check!().for_each(|bytes: &[u8]| {
+            if let Ok(runs) = decode_runs(bytes) {
+                assert_eq!(encode_runs(runs.into_iter()), bytes);
+            }
+            if let Ok(exposure) = Exposure::decode(bytes) {
+                assert_eq!(exposure.encode(), bytes);
+            }
+        });
+    }
+}

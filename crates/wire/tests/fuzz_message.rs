@@ -1,0 +1,162 @@
+//! Proves: whatever bytes reach a server or a client, decoding them ends well or with an error, and
+//! an access that passes its checks can be used. A fuzzing target: `cargo test` runs the corpus and
+//! some thousand inputs made of it; with `cargo install cargo-bolero`,
+//! `cargo bolero test -p wire any_bytes_decode_or_fail` goes on for as long as you like.
+
+#![allow(clippy::disallowed_methods, reason = "the corpus is in files of the repository")]
+
+use policy::{Access, Dimension, Direction, DiskOrder, Distribution, ListEntry, Pool, Stripe};
+use std::path::Path;
+use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
+use wire::{
+    ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, GroupMessage, Made, Message,
+    PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request, RequestId, decode,
+    encode,
+};
+
+/// A file that accesses are checked against.
+const FILE_BYTES: u64 = 1 << 20;
+
+#[test]
+fn any_bytes_decode_or_fail() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let Ok(message) = decode::<Message>(bytes) else { return };
+        // What was decoded says the same when it is sent on.
+        let again: Vec<u8> = encode(&message);
+        assert_eq!(decode::<Message>(&again), Ok(message.clone()));
+        use_message(&message);
+    });
+}
+
+#[test]
+fn damaged_messages_decode_or_fail() {
+    let messages: Vec<Vec<u8>> =
+        some_messages().iter().map(|(_, message)| encode(message)).collect();
+    bolero::check!().with_type::<(u8, Vec<(u16, u8)>)>().for_each(|(number, damages)| {
+        let mut bytes = messages[usize::from(*number) % messages.len()].clone();
+        for (at, value) in damages {
+            let at = usize::from(*at) % bytes.len();
+            bytes[at] = *value;
+        }
+        if let Ok(message) = decode::<Message>(&bytes) {
+            use_message(&message);
+        }
+    });
+}
+
+/// The corpus holds a message of each kind, as it is encoded today. With `WRITE_CORPUS` in the
+/// environment this writes it instead.
+#[test]
+fn the_corpus_is_of_today() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/__fuzz__/any_bytes_decode_or_fail/corpus");
+    for (name, message) in some_messages() {
+        let bytes: Vec<u8> = encode(&message);
+        let path = corpus.join(name);
+        if std::env::var_os("WRITE_CORPUS").is_some() {
+            std::fs::create_dir_all(&corpus).expect("the corpus must be writable");
+            std::fs::write(&path, &bytes).expect("the corpus must be writable");
+        }
+        let kept = std::fs::read(&path).unwrap_or_default();
+        assert!(kept == bytes, "{name} is stale: WRITE_CORPUS=1 cargo test -p wire the_corpus");
+    }
+}
+
+fn some_messages() -> Vec<(&'static str, Message)> {
+    let id = RequestId(7);
+    let request = |request| Message::Request { id, request };
+    let stripe = Stripe { block_bytes: 1 << 16, servers: 2, disks_per_server: 2 };
+    let pool = Pool::Named(vec![ServerId(3), ServerId(1)]);
+    let record =
+        FileRecord { file: FileId(9), name: "a/b".to_owned(), bytes: FILE_BYTES, stripe, pool };
+    let distribution = Access::Distribution(Distribution {
+        shape: vec![128, 1024],
+        record_bytes: 8,
+        dimensions: vec![Dimension::Block, Dimension::Cyclic(3)],
+        grid: vec![2, 2],
+        clients: 4,
+    });
+    let entry = ListEntry { file_offset: 100, memory_offset: 0, length: 1000 };
+    let (direction, order, file) = (Direction::Read, DiskOrder::Sorted, record.file);
+    let participant = Participant { key: ClientKey(u64::MAX), region: RegionId(3) };
+    let collective = CollectiveRequest {
+        collective: 5,
+        direction,
+        file,
+        access: distribution,
+        participants: vec![participant; 4],
+        order,
+        sync: true,
+    };
+    let part = PartRequest {
+        number: 6,
+        direction,
+        file,
+        access: Access::List(vec![vec![entry]]),
+        client: ClientId(0),
+        region: RegionId(4),
+        order,
+    };
+    let read = ReadRequest {
+        file,
+        block: 1 << 40,
+        offset: 8,
+        length: 8,
+        region: RegionId(5),
+        region_offset: 64,
+    };
+    let made = Made { owner: 1000, at_s: 1 << 31 };
+    let known = Entry { name: "a/b".to_owned(), made, kind: EntryKind::File(record.clone()) };
+    let fault = Fault::NoSpace { server: ServerId(1), cause: "full".to_owned() };
+    let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
+    let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };
+    vec![
+        ("hello", Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1) }),
+        ("create", request(Request::Create { record: record.clone(), made })),
+        ("list", request(Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) })),
+        ("rename", request(Request::Rename { from: "a/b".to_owned(), to: "c".to_owned() })),
+        ("open", request(Request::Open(record))),
+        ("read", request(Request::Read(read))),
+        ("collective", request(Request::Collective(Box::new(collective)))),
+        ("part", request(Request::Part(Box::new(part)))),
+        ("entry", Message::Reply { id, result: Ok(Reply::Entry(known)) }),
+        ("fault", Message::Reply { id, result: Err(fault) }),
+        ("agree", Message::Group(agree)),
+    ]
+}
+
+/// Does with a message what its receiver does before it asks anyone.
+fn use_message(message: &Message) {
+    match message {
+        Message::Request { request, .. } => match request {
+            Request::Collective(request) => use_access(&request.access, ClientId(0)),
+            Request::Part(request) => use_access(&request.access, request.client),
+            Request::Open(record) | Request::Create { record, .. } => {
+                if record.stripe.validate().is_ok()
+                    && record.pool.validate(record.stripe.servers, 8).is_ok()
+                    && record.stripe.servers <= 8
+                {
+                    assert!(record.servers().all(|server| server.0 < 8));
+                    let block = record.stripe.blocks_in(ByteRange::new(0, record.bytes)).end;
+                    assert!(record.server_of(block).0 < 8);
+                }
+            }
+            _ => {}
+        },
+        Message::Reply { result: Err(fault), .. } => {
+            assert!(!fault.to_string().is_empty() && !fault.help().is_empty());
+        }
+        Message::Reply { result: Ok(Reply::Entry(entry)), .. } => drop(entry.file()),
+        _ => {}
+    }
+}
+
+fn use_access(access: &Access, client: ClientId) {
+    if access.validate(FILE_BYTES).is_err() || client.0 >= access.clients() {
+        return;
+    }
+    let extent = access.extent_of(client);
+    assert!(extent.end <= FILE_BYTES);
+    let piece = access.pieces(client, extent).next();
+    assert_eq!(piece.is_some(), !extent.is_empty());
+}
