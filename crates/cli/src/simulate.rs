@@ -49,6 +49,8 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, LaunchError> {
         ("network", arguments.network.clone()),
         ("layout", arguments.layout.clone()),
         ("order", arguments.order.clone()),
+        ("declared", arguments.declare.clone()),
+        ("read-ahead", arguments.read_ahead.clone()),
         ("payload", arguments.payload.clone()),
         ("clients", text(arguments.clients)),
         ("servers", text(arguments.servers)),

@@ -8,8 +8,8 @@ mod support;
 use filesystem::Fault;
 use filesystem::collective::Strategy;
 use policy::{
-    Access, BYTES_MAX, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested,
-    Pool, Stripe,
+    Access, BYTES_MAX, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
+    Nested, Pool, Stripe,
 };
 use support::{
     Cluster, Numbers, Shape, Start, create, expect_equal, for_each_seed, image, memory_of,
@@ -190,7 +190,14 @@ fn another_version_is_told_so() {
 
 fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
     let pool = Pool::all(2);
-    FileRecord { file: FileId(file), name: "f".to_owned(), bytes, stripe, pool }
+    FileRecord {
+        file: FileId(file),
+        name: "f".to_owned(),
+        bytes,
+        stripe,
+        pool,
+        buffering: Buffering::default(),
+    }
 }
 
 /// Requests that make no sense; the file of the test is number 1, with 64 bytes in a block.
@@ -212,6 +219,7 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (Request::Part(Box::new(part)), None)
     };
     let all = |bytes, clients| Access::All { bytes, clients };
+    let none = Buffering { blocks_min: 2, blocks_max: 1, ..Buffering::default() };
     let create = |record| Request::Create { record, made: Made::default() };
     let named = |servers: &[u32]| Pool::Named(servers.iter().copied().map(ServerId).collect());
     vec![
@@ -238,6 +246,7 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (Request::Open(FileRecord { pool: named(&[1, 1]), ..record(5, 1, good) }), None),
         (Request::Open(FileRecord { pool: named(&[0, 2]), ..record(5, 1, good) }), None),
         (Request::Open(FileRecord { pool: named(&[]), ..record(5, 1, good) }), None),
+        (create(FileRecord { buffering: none, ..record(0, 1, good) }), None),
         (create(record(0, u64::MAX, good)), None),
         (create(record(0, BYTES_MAX + 1, good)), None),
         (create(FileRecord { pool: named(&[0]), ..record(0, 1, good) }), None),

@@ -36,7 +36,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let begun = Instant::now();
         for some in names.chunks(at_once) {
-            let made = some.iter().map(|name| client.create(name, 0, stripe));
+            let made = some.iter().map(async |name| {
+                let file = client.create(name, 0, stripe).await?;
+                client.close(&file).await
+            });
             futures_util::future::try_join_all(made).await?;
         }
         timed("made", begun);

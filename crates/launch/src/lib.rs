@@ -28,14 +28,16 @@ pub use filesystem::Costs;
 pub use filesystem::collective::Strategy;
 pub use machine::{Machine, Network};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
-pub use policy::{BYTES_MAX, Direction, Pattern};
+pub use policy::{BYTES_MAX, Declared, Direction, Pattern};
 pub use real::{
     Copied, CopyPlan, DataDirectories, FileCopy, Instance, InstanceFile, PartFile, Place, Program,
     SCHEME, ServerEntry, ServerOptions, ServerState, Session, TemporaryInstance,
     clean_up_on_signals, default_instance_directory, instance_name, refuse_root, serve_process,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
-pub use scenario::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, Scenario};
+pub use scenario::{
+    LayoutName, MachineName, NetworkName, OrderName, PayloadName, ReadAhead, Scenario,
+};
 pub use simulated::{Availability, FittedCosts, Trial, combine_trials, simulate, simulate_trial};
 pub use size::parse_size;
 pub use timeline::{

@@ -3,7 +3,7 @@
 use crate::error::LaunchError;
 use crate::machine::Machine;
 use filesystem::collective::Strategy;
-use policy::{Access, Direction, DiskOrder, Pattern};
+use policy::{Access, Buffering, Declared, Direction, DiskOrder, Pattern, Prefetch, WINDOW_BLOCKS};
 use std::fmt;
 use std::str::FromStr;
 use units::MIB;
@@ -33,6 +33,10 @@ pub struct Scenario {
     pub strategy: Strategy,
     /// In which order servers that direct it use their disks.
     pub order: OrderName,
+    /// How the file's users say they will go through it.
+    pub declared: Declared,
+    /// What the servers read before anyone asks for it.
+    pub read_ahead: ReadAhead,
     /// Number of trials, each with a seed of its own.
     pub trials: u32,
     /// Seed of the first trial.
@@ -61,6 +65,8 @@ impl Default for Scenario {
             block_bytes: 8192,
             strategy: Strategy::DiskDirected,
             order: OrderName::Sorted,
+            declared: Declared::Unknown,
+            read_ahead: ReadAhead::Declared,
             trials: 5,
             seed: 1,
             sync: false,
@@ -118,6 +124,20 @@ name! {
         Tocs97 = "tocs97",
         /// The same with disks that know only a latency and a rate: shows what the mechanics do.
         Ideal = "ideal-disks",
+    }
+}
+
+name! {
+    /// What servers read before anyone asks for it, in caching and two-phase.
+    ReadAhead, "way to read ahead" {
+        /// As suits what is declared.
+        Declared = "declared",
+        /// Nothing.
+        Nothing = "nothing",
+        /// The next block on the same disk.
+        Next = "next",
+        /// A window that slides over the file.
+        Window = "window",
     }
 }
 
@@ -183,6 +203,17 @@ name! {
 pub(crate) const NODES_MAX: u64 = 1 << 20;
 
 impl Scenario {
+    /// How servers buffer the file.
+    pub(crate) fn buffering(&self) -> Buffering {
+        let prefetch = match self.read_ahead {
+            ReadAhead::Declared => None,
+            ReadAhead::Nothing => Some(Prefetch::Nothing),
+            ReadAhead::Next => Some(Prefetch::Next),
+            ReadAhead::Window => Some(Prefetch::Window(WINDOW_BLOCKS)),
+        };
+        Buffering { declared: self.declared, prefetch, ..Buffering::default() }
+    }
+
     /// Whether it can be simulated, without doing it.
     ///
     /// # Errors

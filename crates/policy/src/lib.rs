@@ -13,11 +13,13 @@
 //! | Which access do the papers mean by "rbc"? | [`Pattern`] |
 //! | In which order does a disk take its blocks? | [`disk_order`] |
 //! | Which bytes of a block have arrived? | [`RangeSet`] |
-//! | Which block leaves a full cache? | [`Lru`] |
-//! | Which block is worth reading ahead? | [`next_on_disk`] |
+//! | Which block leaves a full cache? | [`Residents`] |
+//! | Which blocks are worth reading ahead? | [`next_on_disk`], [`Window`] |
+//! | How is a file buffered? | [`Buffering`] |
 //! | What does each client read itself in two-phase I/O? | [`conforming_segment`] |
 
 mod access;
+mod buffering;
 mod chunks;
 mod coalesce;
 mod conforming;
@@ -34,9 +36,12 @@ mod pattern;
 mod pool;
 mod prefetch;
 mod ranges;
+mod residents;
 mod stripe;
+mod window;
 
 pub use access::{Access, AccessError, BYTES_MAX, CLIENTS_MAX};
+pub use buffering::{Buffering, BufferingError, Declared, Prefetch, Replacement, WINDOW_BLOCKS};
 pub use chunks::Chunk;
 pub use conforming::conforming_segment;
 pub use distribution::{DIMENSIONS_MAX, Dimension, Distribution};
@@ -48,4 +53,6 @@ pub use pattern::{Direction, Pattern, PatternError, PatternKind, SHAPE_RECORDS_M
 pub use pool::{Pool, PoolError};
 pub use prefetch::next_on_disk;
 pub use ranges::RangeSet;
+pub use residents::{BlockKey, Residents, Rule};
 pub use stripe::{BLOCK_BYTES_MAX, Location, Stripe, StripeError};
+pub use window::Window;

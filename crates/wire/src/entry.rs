@@ -1,6 +1,6 @@
 //! What the catalogue knows: directories and files, by name.
 
-use policy::{Pool, Stripe};
+use policy::{Buffering, Pool, Stripe};
 use serde::{Deserialize, Serialize};
 use units::{FileId, ServerId};
 
@@ -47,6 +47,8 @@ pub struct FileRecord {
     pub stripe: Stripe,
     /// Which servers these are.
     pub pool: Pool,
+    /// How each of them buffers it: as it was made, or as whoever opened it last has said.
+    pub buffering: Buffering,
 }
 
 impl Entry {
@@ -75,7 +77,7 @@ impl FileRecord {
         self.pool.place_of(server, self.stripe.servers)
     }
 
-    /// Whether it is the same file, whatever its name is.
+    /// Whether it is the same file, whatever its name and its buffering are.
     pub fn is_same_file(&self, other: &Self) -> bool {
         let told = |record: &Self| (record.file, record.bytes, record.stripe);
         told(self) == told(other) && self.pool == other.pool

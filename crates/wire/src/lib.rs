@@ -15,8 +15,9 @@ pub use codec::{DecodeError, decode, encode};
 pub use entry::{Entry, EntryKind, FileRecord, Made};
 pub use fault::Fault;
 pub use message::{
-    ClientKey, CollectiveRequest, FlushRequest, GroupMessage, Message, PARTICIPANTS_MAX,
-    PartRequest, Participant, ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
+    BufferStatistics, ClientKey, CollectiveRequest, FlushRequest, GroupMessage, Message,
+    PARTICIPANTS_MAX, PartRequest, Participant, ReadRequest, Reply, Request, RequestId,
+    ServerStatus, WriteRequest,
 };
 
 /// The version of the messages; both sides must speak the same.

@@ -94,6 +94,16 @@ pub enum Request {
     },
     /// Makes a file known to this server for the rest of the connection.
     Open(FileRecord),
+    /// Undoes [`Request::Open`].
+    Close {
+        /// Which file.
+        file: FileId,
+    },
+    /// How the server has buffered a file since it was opened.
+    Buffers {
+        /// Which file; it must be open.
+        file: FileId,
+    },
     /// Frees what this server holds of a file.
     Drop {
         /// Which file.
@@ -227,6 +237,23 @@ pub enum Reply {
     },
     /// What the server is and does.
     Status(ServerStatus),
+    /// How the server has buffered a file.
+    Buffers(BufferStatistics),
+}
+
+/// How a server has buffered a file, counted in blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BufferStatistics {
+    /// Reads whose bytes were there.
+    pub hits: u64,
+    /// Reads that had to wait for the disk.
+    pub misses: u64,
+    /// Blocks that were read before anyone asked for them.
+    pub prefetched: u64,
+    /// Those of them that left before anyone did.
+    pub prefetched_unused: u64,
+    /// Blocks that left to make room.
+    pub evictions: u64,
 }
 
 /// What a server is and does.

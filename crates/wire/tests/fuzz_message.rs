@@ -5,7 +5,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "the corpus is in files of the repository")]
 
-use policy::{Access, Dimension, Direction, DiskOrder, Distribution, ListEntry, Pool, Stripe};
+use policy::{
+    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, ListEntry, Pool, Stripe,
+};
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
@@ -66,9 +68,16 @@ fn some_messages() -> Vec<(&'static str, Message)> {
     let id = RequestId(7);
     let request = |request| Message::Request { id, request };
     let stripe = Stripe { block_bytes: 1 << 16, servers: 2, disks_per_server: 2 };
+    let buffering = Buffering { blocks_max: 7, ..Buffering::default() };
     let pool = Pool::Named(vec![ServerId(3), ServerId(1)]);
-    let record =
-        FileRecord { file: FileId(9), name: "a/b".to_owned(), bytes: FILE_BYTES, stripe, pool };
+    let record = FileRecord {
+        file: FileId(9),
+        name: "a/b".to_owned(),
+        bytes: FILE_BYTES,
+        stripe,
+        pool,
+        buffering,
+    };
     let distribution = Access::Distribution(Distribution {
         shape: vec![128, 1024],
         record_bytes: 8,

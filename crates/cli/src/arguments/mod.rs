@@ -218,6 +218,14 @@ pub(crate) struct Sim {
     /// sorted).
     #[arg(long)]
     pub(crate) order: Option<String>,
+    /// How the users of the file say they will go through it: unknown, sequential,
+    /// looping-sequential, looping-random, random or global-sequential (default: unknown).
+    #[arg(long, value_name = "ACCESS")]
+    pub(crate) declare: Option<String>,
+    /// What servers read before anyone asks for it: declared, nothing, next or window (default:
+    /// declared, which is what suits --declare).
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) read_ahead: Option<String>,
     /// Number of clients (default: 16).
     #[arg(long, value_parser = count)]
     pub(crate) clients: Option<u32>,

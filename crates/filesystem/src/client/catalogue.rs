@@ -1,9 +1,11 @@
 //! Directories and files by name: what a client asks of the catalogue.
 
 use crate::client::{Client, unexpected};
-use policy::{Pool, Stripe};
+use policy::{Buffering, Pool, Stripe};
 use units::{FileId, ServerId};
-use wire::{Entry, EntryKind, Fault, FileRecord, FlushRequest, Made, Reply, Request};
+use wire::{
+    BufferStatistics, Entry, EntryKind, Fault, FileRecord, FlushRequest, Made, Reply, Request,
+};
 use world::World;
 
 /// The server that keeps the catalogue.
@@ -20,6 +22,8 @@ pub struct NewFile {
     pub stripe: Stripe,
     /// Which servers these are.
     pub pool: Pool,
+    /// How they buffer it.
+    pub buffering: Buffering,
     /// Who makes it and when.
     pub made: Made,
 }
@@ -33,7 +37,8 @@ impl<W: World> Client<W> {
         stripe: Stripe,
     ) -> Result<FileRecord, Fault> {
         let (name, pool) = (name.to_owned(), Pool::all(self.servers()));
-        self.create_as(NewFile { name, bytes, stripe, pool, made: Made::default() }).await
+        let (made, buffering) = (Made::default(), Buffering::default());
+        self.create_as(NewFile { name, bytes, stripe, pool, buffering, made }).await
     }
 
     /// Makes a file, and opens it.
@@ -43,8 +48,8 @@ impl<W: World> Client<W> {
     /// [`Fault::BadName`]; [`Fault::BadRequest`] for a stripe or pool that cannot be. Then there is
     /// no file, unless it was made and a server has left before it was open.
     pub async fn create_as(&self, new: NewFile) -> Result<FileRecord, Fault> {
-        let NewFile { name, bytes, stripe, pool, made } = new;
-        let record = FileRecord { file: FileId(0), name, bytes, stripe, pool };
+        let NewFile { name, bytes, stripe, pool, buffering, made } = new;
+        let record = FileRecord { file: FileId(0), name, bytes, stripe, pool, buffering };
         let record = self.ask_for_file(Request::Create { record, made }).await?;
         self.open_record(&record).await?;
         Ok(record)
@@ -56,11 +61,36 @@ impl<W: World> Client<W> {
         self.ask_for_entry(request).await.map(|_| ())
     }
 
-    /// Opens a file at its servers.
+    /// Opens a file at its servers, to be buffered as it was made.
     pub async fn open(&self, name: &str) -> Result<FileRecord, Fault> {
         let record = self.stat_file(name).await?;
         self.open_record(&record).await?;
         Ok(record)
+    }
+
+    /// Opens a file at its servers, to be buffered as said, for whoever has it open.
+    pub async fn open_as(&self, name: &str, buffering: Buffering) -> Result<FileRecord, Fault> {
+        let record = FileRecord { buffering, ..self.stat_file(name).await? };
+        self.open_record(&record).await?;
+        Ok(record)
+    }
+
+    /// Closes a file at its servers. What was written to it stays, as with the others who have it
+    /// open; [`Client::flush`] says when it is with the disks.
+    pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
+        self.call_servers(file.servers(), &Request::Close { file: file.file }).await
+    }
+
+    /// How each server of an open file has buffered it since it was opened, in the order of its
+    /// stripe.
+    pub async fn buffers(&self, file: &FileRecord) -> Result<Vec<BufferStatistics>, Fault> {
+        let calls = file.servers().map(async |server| {
+            match self.call(server, Request::Buffers { file: file.file }).await? {
+                Reply::Buffers(statistics) => Ok(statistics),
+                other => Err(unexpected(&other)),
+            }
+        });
+        futures_util::future::try_join_all(calls).await
     }
 
     /// What the catalogue knows of a name.

@@ -1,5 +1,6 @@
 //! The block cache of a server: least recently used blocks leave, blocks that were written full
-//! are written behind, one block is read ahead on the same disk (TOCS 1997, section 4).
+//! are written behind, one block is read ahead on the same disk (TOCS 1997, section 4). Files that
+//! declare how they are used may have it otherwise (Tower of Pizzas, sections 2.1.4 and 2.2).
 //!
 //! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; a block
 //! is read from or written to its disk by one task at a time; bytes that were never filled are
@@ -12,14 +13,14 @@ use crate::server::block_locks::{BlockKey, BlockLocks};
 use crate::server::disk_fault;
 use crate::signal::Signal;
 use entry::{Entry, User};
-use policy::{Lru, next_on_disk};
+use policy::{Buffering, Location, Prefetch, Residents, Window, next_on_disk};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
-use units::{ByteRange, FileId, Run, ServerId};
-use wire::{Fault, FileRecord};
+use units::{ByteRange, DiskId, FileId, Run, ServerId};
+use wire::{BufferStatistics, Fault, FileRecord};
 use world::{Disk, Payload, Scope, World};
 
 /// The block cache of one server.
@@ -29,7 +30,11 @@ pub(crate) struct BlockCache<W: World> {
     capacity: u64,
     held: Cell<u64>,
     entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
-    order: RefCell<Lru<BlockKey>>,
+    order: RefCell<Residents>,
+    /// Where passes that several clients make together have come to, on each disk.
+    windows: RefCell<BTreeMap<(FileId, DiskId), Window>>,
+    /// What happened to blocks that have left, by file, while it is open.
+    left: RefCell<BTreeMap<FileId, BufferStatistics>>,
     /// Rung when an entry may have become free to leave.
     room: Rc<Signal>,
     /// Blocks that collectives are writing; none of them is taken in.
@@ -61,7 +66,9 @@ impl<W: World> BlockCache<W> {
             capacity,
             held: Cell::new(0),
             entries: RefCell::default(),
-            order: RefCell::new(Lru::new()),
+            order: RefCell::default(),
+            windows: RefCell::default(),
+            left: RefCell::default(),
             room: Rc::default(),
             locks,
             failures: RefCell::default(),
@@ -82,32 +89,107 @@ impl<W: World> BlockCache<W> {
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
         let user = self.enter(file, block).await?;
+        let payload = match user.cut(range) {
+            Some(payload) => {
+                user.counted.hits.update(|hits| hits + 1);
+                payload
+            }
+            None => {
+                user.counted.misses.update(|misses| misses + 1);
+                Box::pin(self.fetch(&user, range)).await?
+            }
+        };
+        if range.end == user.length() {
+            self.order.borrow_mut().read_to_its_end(user.key());
+        }
+        Ok(payload)
+    }
+
+    /// The bytes `range` of a block, most of which must come from the disk. (Like everything that
+    /// waits for a disk this is a large future, which is made when it is needed.)
+    async fn fetch(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
         loop {
+            if !user.wait_while_busy().await {
+                self.load(user).await?;
+            }
             if let Some(payload) = user.cut(range) {
                 return Ok(payload);
             }
-            if user.wait_while_busy().await {
-                continue;
-            }
-            self.load(&user).await?;
         }
     }
 
-    /// Reads a block of the disk after `block` into the cache, if there is one and room for it.
+    /// From now on a file is buffered like this.
+    pub(crate) fn declare(&self, file: FileId, buffering: Buffering) {
+        self.order.borrow_mut().declare(file, buffering);
+        self.room.notify();
+    }
+
+    /// Nobody has a file open any more.
+    pub(crate) fn undeclare(&self, file: FileId) {
+        self.order.borrow_mut().forget(file);
+        self.left.borrow_mut().remove(&file);
+        self.windows.borrow_mut().retain(|(other, _), _| *other != file);
+    }
+
+    /// What has happened to the blocks of a file since it was opened, or since they came in.
+    pub(crate) fn statistics(&self, file: FileId) -> BufferStatistics {
+        let mut sum = self.left.borrow().get(&file).copied().unwrap_or_default();
+        let entries = self.entries.borrow();
+        for (_, entry) in entries.range((file, 0)..=(file, u64::MAX)) {
+            entry.counted.add_to(&mut sum);
+        }
+        sum
+    }
+
+    /// Begins to read what is worth it before a block is asked for: the window that slides over a
+    /// file which several clients read together.
+    pub(crate) fn prefetch_before(self: &Rc<Self>, file: &Rc<FileRecord>, block: u64) {
+        let Prefetch::Window(ahead) = file.buffering.prefetch() else { return };
+        let (stripe, at) = (file.stripe, file.stripe.locate(block));
+        let last = stripe.blocks_in(ByteRange::new(0, file.bytes)).end;
+        let on_disk = stripe.blocks_on(at.server, at.disk, 0..last);
+        let count = on_disk.size_hint().0 as u64;
+        let key = (file.file, at.disk);
+        let slots = {
+            let mut windows = self.windows.borrow_mut();
+            windows.entry(key).or_default().fetch(at.slot, ahead, count)
+        };
+        for slot in slots {
+            let next = stripe.block_of(Location { slot, ..at });
+            if !self.prefetch(file, next) {
+                if let Some(window) = self.windows.borrow_mut().get_mut(&key) {
+                    window.stop_at(slot);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Begins to read what is worth it after a block was asked for: the next one on its disk.
     pub(crate) fn prefetch_after(self: &Rc<Self>, file: &Rc<FileRecord>, block: u64) {
-        let Some(next) = next_on_disk(&file.stripe, block, file.bytes) else { return };
-        let key = (file.file, next);
+        if file.buffering.prefetch() == Prefetch::Next
+            && let Some(next) = next_on_disk(&file.stripe, block, file.bytes)
+        {
+            self.prefetch(file, next);
+        }
+    }
+
+    /// Begins to read a block into the cache. False when there is no room for it.
+    fn prefetch(self: &Rc<Self>, file: &Rc<FileRecord>, block: u64) -> bool {
+        let key = (file.file, block);
         let is_gone = self.discarded.borrow().contains(&file.file);
         if is_gone || self.entries.borrow().contains_key(&key) || self.locks.is_held(key) {
-            return;
+            return true;
         }
-        let Some(user) = self.try_enter(file, next) else { return };
+        let Some(user) = self.try_enter(file, block) else { return false };
+        user.counted.prefetched.set(true);
         let cache = Rc::clone(self);
         self.background.spawn(async move {
             // Nobody asked for it: a failure will be met by whoever does.
             let _ = cache.load(&user).await;
             Ok(())
         });
+        true
     }
 
     /// Puts `payload` piece by piece into `runs` of a block. A block that is now written in full is
@@ -231,28 +313,35 @@ impl<W: World> BlockCache<W> {
     /// lives, the entry stays.
     async fn enter(&self, file: &FileRecord, block: u64) -> Result<User<W>, Fault> {
         loop {
-            self.locks.until_free((file.file, block)).await;
+            let key = (file.file, block);
+            self.locks.until_free(key).await;
             if self.discarded.borrow().contains(&file.file) {
                 return Err(Fault::NoSuchFile { name: file.name.clone() });
             }
-            if let Some(user) = self.try_enter(file, block) {
-                return Ok(user);
+            match self.try_enter(file, block) {
+                Some(user) => return Ok(user),
+                None => Box::pin(self.make_room(key, length_of(file, block))).await,
             }
-            match self.dirty_victim() {
-                Some(user) => self.flush_entry(&user).await,
-                None => {
-                    let (key, length) = ((file.file, block), length_of(file, block));
-                    let free = || self.can_enter(key, length).then_some(());
-                    self.room.until(free).await;
-                }
+        }
+    }
+
+    /// Writes back a block that could leave then, or waits until something may have changed.
+    async fn make_room(&self, key: BlockKey, length: u64) {
+        match self.dirty_victim(key.0) {
+            Some(user) => self.flush_entry(&user).await,
+            None => {
+                let free = || self.can_enter(key, length).then_some(());
+                self.room.until(free).await;
             }
         }
     }
 
     fn can_enter(&self, key: BlockKey, length: u64) -> bool {
-        let entries = self.entries.borrow();
-        let known = entries.contains_key(&key) || entries.values().any(|entry| entry.is_idle());
-        known || self.has_room(length)
+        let (entries, order) = (self.entries.borrow(), self.order.borrow());
+        let is_idle = |key: BlockKey| entries.get(&key).is_some_and(|entry| entry.is_idle());
+        entries.contains_key(&key)
+            || (self.has_room(length) && !order.is_at_limit(key.0))
+            || order.victims(key.0).any(is_idle)
     }
 
     /// Whether a block of `length` bytes fits beside those that are held; one always fits alone.
@@ -268,9 +357,9 @@ impl<W: World> BlockCache<W> {
             return Some(Entry::user(entry));
         }
         let length = length_of(file, block);
-        while !self.has_room(length) {
-            let victim = self.clean_victim()?;
-            self.remove(victim);
+        while !self.has_room(length) || self.order.borrow().is_at_limit(file.file) {
+            let victim = self.clean_victim(file.file)?;
+            self.evict(victim);
         }
         let entry = Rc::new(Entry::new(key, file.stripe, length, Rc::clone(&self.room)));
         let user = Entry::user(&entry);
@@ -280,21 +369,33 @@ impl<W: World> BlockCache<W> {
         Some(user)
     }
 
-    /// The block that was used least recently among those that can leave as they are.
-    fn clean_victim(&self) -> Option<BlockKey> {
+    /// The block that is to leave first for one of `file`, among those that can leave as they are.
+    fn clean_victim(&self, file: FileId) -> Option<BlockKey> {
         let entries = self.entries.borrow();
         let order = self.order.borrow();
-        order.iter().find(|key| {
+        order.victims(file).find(|key| {
             entries.get(key).is_some_and(|entry| entry.is_idle() && !entry.is_unsettled())
         })
     }
 
-    /// The block that was used least recently among those that nobody uses but the disk must have.
-    fn dirty_victim(&self) -> Option<User<W>> {
+    /// The block that is to leave first among those that nobody uses but the disk must have.
+    fn dirty_victim(&self, file: FileId) -> Option<User<W>> {
         let entries = self.entries.borrow();
         let order = self.order.borrow();
         let idle = |key: BlockKey| entries.get(&key).filter(|entry| entry.is_idle());
-        order.iter().find_map(idle).map(Entry::user)
+        order.victims(file).find_map(idle).map(Entry::user)
+    }
+
+    /// Removes a block to make room for another.
+    fn evict(&self, key: BlockKey) {
+        if let Some(entry) = self.entries.borrow().get(&key) {
+            let mut left = self.left.borrow_mut();
+            let sum = left.entry(key.0).or_default();
+            entry.counted.add_to(sum);
+            sum.prefetched_unused += u64::from(entry.counted.is_unused());
+            sum.evictions += 1;
+        }
+        self.remove(key);
     }
 
     fn remove(&self, key: BlockKey) {

@@ -41,9 +41,11 @@ impl Files {
             let cause = format!("{file} is open with another size or stripe, or on other servers");
             return Err(Fault::BadRequest { cause });
         }
-        if own.insert(file) {
-            files.entry(file).or_insert_with(|| (Rc::new(record), 0)).1 += 1;
-        }
+        // Who opens it last says how it is buffered.
+        let record = Rc::new(record);
+        let known = files.entry(file).or_insert_with(|| (Rc::clone(&record), 0));
+        known.0 = record;
+        known.1 += u32::from(own.insert(file));
         Ok(())
     }
 
@@ -60,16 +62,24 @@ impl Files {
         self.open.borrow_mut().remove(&file).map(|(record, _)| record)
     }
 
-    /// Closes all that a client has open.
-    pub(crate) fn close_all(&self, by: &OpenFiles) {
-        let mut files = self.open.borrow_mut();
-        for file in std::mem::take(&mut *by.0.borrow_mut()) {
-            if let Some((_, users)) = files.get_mut(&file) {
-                *users -= 1;
-                if *users == 0 {
-                    files.remove(&file);
-                }
-            }
+    /// Closes a file for a client. Returns whether nobody has it open any more.
+    pub(crate) fn close(&self, by: &OpenFiles, file: FileId) -> bool {
+        if !by.0.borrow_mut().remove(&file) {
+            return false;
         }
+        let mut files = self.open.borrow_mut();
+        let Some((_, users)) = files.get_mut(&file) else { return false };
+        *users -= 1;
+        let unused = *users == 0;
+        if unused {
+            files.remove(&file);
+        }
+        unused
+    }
+
+    /// Closes all that a client has open. Returns the files that nobody has open any more.
+    pub(crate) fn close_all(&self, by: &OpenFiles) -> Vec<FileId> {
+        let all: Vec<FileId> = by.0.borrow().iter().copied().collect();
+        all.into_iter().filter(|file| self.close(by, *file)).collect()
     }
 }

@@ -182,7 +182,9 @@ impl<W: World> Server<W> {
         let session = self.sessions.borrow_mut().remove(&peer);
         if let Some(session) = session {
             self.peers.borrow_mut().remove(&session.key);
-            self.files.close_all(&session.open);
+            for file in self.files.close_all(&session.open) {
+                self.cache.undeclare(file);
+            }
         }
         self.departures.notify();
     }

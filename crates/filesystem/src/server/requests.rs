@@ -105,6 +105,11 @@ impl<W: World> Server<W> {
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record),
+            Request::Close { file } => self.close(from, file),
+            Request::Buffers { file } => {
+                self.files.get(file)?;
+                Ok(Reply::Buffers(self.cache.statistics(file)).into())
+            }
             Request::Drop { file } => self.drop_file(file).await,
             Request::Status => self.status().await,
             Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
@@ -142,7 +147,18 @@ impl<W: World> Server<W> {
         let sessions = self.sessions.borrow();
         let session = sessions.get(&from);
         let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
+        let (file, buffering) = (record.file, record.buffering);
         self.files.open(&session.ok_or_else(gone)?.open, record)?;
+        self.cache.declare(file, buffering);
+        Ok(Reply::Done.into())
+    }
+
+    fn close(&self, from: PeerId, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+        self.files.get(file)?;
+        let sessions = self.sessions.borrow();
+        if sessions.get(&from).is_some_and(|session| self.files.close(&session.open, file)) {
+            self.cache.undeclare(file);
+        }
         Ok(Reply::Done.into())
     }
 

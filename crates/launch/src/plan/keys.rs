@@ -7,8 +7,11 @@ use super::parameters::PARAMETERS;
 use super::value::{Kind, STRATEGIES, Said, Value};
 use crate::disk::DiskName;
 use crate::machine::Machine;
-use crate::scenario::{LayoutName, MachineName, NODES_MAX, NetworkName, OrderName, PayloadName};
+use crate::scenario::{
+    LayoutName, MachineName, NODES_MAX, NetworkName, OrderName, PayloadName, ReadAhead,
+};
 use filesystem::collective::Strategy;
+use policy::Declared;
 
 /// Every key.
 pub(super) fn keys() -> impl DoubleEndedIterator<Item = &'static Key> + Clone {
@@ -35,7 +38,7 @@ const fn case(
     Key { name, option, table, owner, kind, meaning, source, field }
 }
 
-static TOP: [Key; 18] = [
+static TOP: [Key; 20] = [
     case(
         "machine",
         "--machine",
@@ -145,6 +148,23 @@ static TOP: [Key; 18] = [
          disk (the papers' presort), as the blocks lie in the file, or sorted with each server \
          beginning at its own share.",
         field!(base.order),
+    ),
+    case(
+        "declared",
+        "--declare",
+        Kind::Word(Declared::WORDS),
+        "How the users of the file say they will go through it, which chooses how servers buffer \
+         it: which block leaves first, and what is read ahead (caching and two-phase).",
+        field!(base.declared),
+    ),
+    case(
+        "read-ahead",
+        "--read-ahead",
+        Kind::Word(ReadAhead::WORDS),
+        "What servers read before anyone asks for it: what suits the declaration, nothing, the \
+         next block on the same disk, or a window that slides over the file (Tower of Pizzas, \
+         section 2.2).",
+        field!(base.read_ahead),
     ),
     case(
         "trials",

@@ -1,10 +1,10 @@
 //! What a key can be: the values of scenario files, and what each kind of key takes.
 
 use crate::disk::DiskName;
-use crate::scenario::{LayoutName, MachineName, NetworkName, OrderName, PayloadName};
+use crate::scenario::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, ReadAhead};
 use crate::size::{parse_size, size_word};
 use filesystem::collective::Strategy;
-use policy::{BYTES_MAX, Pattern};
+use policy::{BYTES_MAX, Declared, Pattern};
 use std::fmt::Display;
 use units::Duration;
 use world_simulated::{QueueKind, StartAngle};
@@ -248,7 +248,17 @@ macro_rules! named {
     )+};
 }
 
-named!(LayoutName, MachineName, NetworkName, OrderName, PayloadName, Pattern, Strategy);
+named!(
+    Declared,
+    LayoutName,
+    MachineName,
+    NetworkName,
+    OrderName,
+    PayloadName,
+    Pattern,
+    ReadAhead,
+    Strategy
+);
 
 fn cause(error: &impl Display) -> String {
     error.to_string()

@@ -6,13 +6,14 @@ use super::verify::{Verify, verify};
 use crate::error::{ExitCode, LaunchError};
 use crate::scenario::Scenario;
 use filesystem::collective::Transfer;
-use filesystem::{Client, Fault, Group, serve};
-use policy::Access;
+use filesystem::{Client, Fault, Group, NewFile, serve};
+use policy::{Access, Pool};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
+use wire::Made;
 use world::{Address, Clock, Tasks};
 use world_simulated::{Engine, Machine, Mechanism, SimulatedWorld, Slice, TaskHandle, Track, What};
 
@@ -137,6 +138,17 @@ fn defect(scenario: &Scenario, cause: &str) -> LaunchError {
 }
 
 /// One client: joins the group, opens the file, shares its memory, and transfers once.
+fn new_file(scenario: &Scenario) -> NewFile {
+    NewFile {
+        name: FILE.to_owned(),
+        bytes: scenario.file_bytes,
+        stripe: scenario.stripe(),
+        pool: Pool::all(scenario.servers),
+        buffering: scenario.buffering(),
+        made: Made::default(),
+    }
+}
+
 async fn client<P: Verify>(
     world: SimulatedWorld<P>,
     scenario: Scenario,
@@ -151,7 +163,7 @@ async fn client<P: Verify>(
     let client = Client::connect(world.clone(), &servers, scenario.machine.costs).await?;
     let group = Group::join(client.clone(), 0, rank, &members, PATIENCE).await?;
     let file = match rank {
-        ClientId(0) => client.create(FILE, scenario.file_bytes, scenario.stripe()).await.map(Some),
+        ClientId(0) => client.create_as(new_file(&scenario)).await.map(Some),
         _ => Ok(None),
     };
     group.agree(file.as_ref().map(|_| ()).map_err(Clone::clone)).await?;

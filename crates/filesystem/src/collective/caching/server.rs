@@ -16,6 +16,7 @@ pub(crate) async fn read<W: World>(
     let file = server.files.get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
     server.world.compute(server.config.costs.cache_read).await;
+    server.cache.prefetch_before(&file, request.block);
     let payload = server.cache.read(&file, request.block, range).await?;
     server.cache.prefetch_after(&file, request.block);
     server.count_moved(request.length);

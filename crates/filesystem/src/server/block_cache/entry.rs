@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 use units::{ByteRange, Run};
+use wire::BufferStatistics;
 use world::{Memory, Payload, World};
 
 /// A block in the cache, or on its way there.
@@ -21,7 +22,31 @@ pub(crate) struct Entry<W: World> {
     rested: Signal,
     /// Rung when nobody uses the entry any more.
     room: Rc<Signal>,
+    pub(crate) counted: Counted,
     state: RefCell<State<W>>,
+}
+
+/// What happened to a block since it came in.
+#[derive(Default)]
+pub(crate) struct Counted {
+    pub(crate) hits: Cell<u64>,
+    pub(crate) misses: Cell<u64>,
+    /// It was read before anyone asked for it.
+    pub(crate) prefetched: Cell<bool>,
+}
+
+impl Counted {
+    /// Adds it all up.
+    pub(crate) fn add_to(&self, sum: &mut BufferStatistics) {
+        sum.hits += self.hits.get();
+        sum.misses += self.misses.get();
+        sum.prefetched += u64::from(self.prefetched.get());
+    }
+
+    /// Whether it came in for nothing.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.prefetched.get() && self.hits.get() + self.misses.get() == 0
+    }
 }
 
 struct State<W: World> {
@@ -84,6 +109,7 @@ impl<W: World> Entry<W> {
             busy: Cell::new(false),
             rested: Signal::default(),
             room,
+            counted: Counted::default(),
             state: RefCell::new(state),
         }
     }

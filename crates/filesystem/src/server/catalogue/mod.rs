@@ -101,8 +101,8 @@ impl<W: World> Catalogue<W> {
     }
 
     async fn create(&self, record: FileRecord, made: Made) -> Result<Entry, Fault> {
-        let FileRecord { name, bytes, stripe, pool, .. } = record;
-        self.make(&name, made, NodeKind::File { bytes, stripe, pool }).await
+        let FileRecord { name, bytes, stripe, pool, buffering, .. } = record;
+        self.make(&name, made, NodeKind::File { bytes, stripe, pool, buffering }).await
     }
 
     /// Makes a file or a directory.
@@ -213,6 +213,7 @@ pub(crate) fn check_record(record: &FileRecord, servers: u32) -> Result<(), Faul
         return Err(bad(format!("a file has at most {BYTES_MAX} bytes, not {}", record.bytes)));
     }
     record.stripe.validate().map_err(|error| bad(error.to_string()))?;
+    record.buffering.validate().map_err(|error| bad(error.to_string()))?;
     let pool = record.pool.validate(record.stripe.servers, servers);
     pool.map_err(|error| bad(error.to_string()))
 }

@@ -4,7 +4,7 @@
 //! directory lies within itself.
 
 use super::name;
-use policy::{Pool, Stripe};
+use policy::{Buffering, Pool, Stripe};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -29,7 +29,7 @@ pub(super) struct Node {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum NodeKind {
     Directory,
-    File { bytes: u64, stripe: Stripe, pool: Pool },
+    File { bytes: u64, stripe: Stripe, pool: Pool, buffering: Buffering },
 }
 
 /// All nodes.
@@ -161,12 +161,13 @@ impl Tree {
 pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
     let kind = match &node.kind {
         NodeKind::Directory => EntryKind::Directory,
-        NodeKind::File { bytes, stripe, pool } => EntryKind::File(FileRecord {
+        NodeKind::File { bytes, stripe, pool, buffering } => EntryKind::File(FileRecord {
             file,
             name: name.clone(),
             bytes: *bytes,
             stripe: *stripe,
             pool: pool.clone(),
+            buffering: *buffering,
         }),
     };
     Entry { name, made: node.made, kind }

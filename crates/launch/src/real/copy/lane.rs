@@ -6,7 +6,7 @@ use crate::error::LaunchError;
 use crate::real::files::{made_now, placement};
 use crate::real::{Cleanup, Instance, PartFile, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
-use policy::{Direction, Stripe};
+use policy::{Buffering, Direction, Stripe};
 use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -79,6 +79,9 @@ impl Lane {
             Place::Local(path) => work.to_local(path).await?,
             Place::Instance(name) => work.to_instance(name, copy.replaces).await?,
         }
+        if let Source::Instance(record) = &work.source {
+            self.group.client().close(record).await.map_err(failing)?;
+        }
         Ok(bytes)
     }
 }
@@ -122,7 +125,8 @@ impl Work<'_> {
         }
         let part = part_name(name, client.world().random());
         let (stripe, pool) = placement(client, self.lane.widest, self.bytes);
-        let new = NewFile { name: part.clone(), bytes: self.bytes, stripe, pool, made: made_now() };
+        let (buffering, made) = (Buffering::default(), made_now());
+        let new = NewFile { name: part.clone(), bytes: self.bytes, stripe, pool, buffering, made };
         let record = client.create_as(new).await.map_err(failing)?;
         let undo = Undo::on_signals(Cleanup::RemoveCopy {
             instance: self.lane.instance.clone(),
@@ -132,6 +136,7 @@ impl Work<'_> {
         let copied = async {
             self.move_all(&target).await?;
             client.flush(&record, true).await.map_err(failing)?;
+            client.close(&record).await.map_err(failing)?;
             if replaces && client.stat(name).await.is_ok_and(|entry| entry.file().is_some()) {
                 client.remove(name).await.map_err(failing)?;
             }

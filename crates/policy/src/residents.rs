@@ -1,0 +1,431 @@
+//! Which block leaves a full cache, when files are buffered differently.
+//!
+//! Blocks of all files leave in the order of their last use; but which of a file's blocks leaves
+//! when it is the file's turn, and how many it keeps or may hold, is a matter of the file.
+//!
+//! Invariants: every block that was inserted and not removed is in the common order, and, if its
+//! file has rules of its own, among the blocks of that file.
+
+use crate::buffering::{Buffering, Replacement};
+use crate::lru::Lru;
+use std::collections::{BTreeMap, BTreeSet};
+use units::FileId;
+
+/// A block of a file.
+pub type BlockKey = (FileId, u64);
+
+/// The blocks in a cache.
+#[derive(Clone, Debug, Default)]
+pub struct Residents {
+    order: Lru<BlockKey>,
+    /// Files that are not buffered in the common way.
+    special: BTreeMap<FileId, Held>,
+}
+
+/// The blocks of one such file.
+#[derive(Debug)]
+struct Held {
+    buffering: Buffering,
+    rule: Box<dyn Rule>,
+    blocks: BTreeSet<u64>,
+}
+
+impl Clone for Held {
+    fn clone(&self) -> Self {
+        let mut rule = rule_of(self.buffering.replacement());
+        self.blocks.iter().for_each(|block| rule.used(*block, false));
+        Self { buffering: self.buffering, rule, blocks: self.blocks.clone() }
+    }
+}
+
+/// A replacement policy of one file: told what happens to its blocks, it says which leave first.
+pub trait Rule: std::fmt::Debug {
+    /// A block was brought in or used; `to_its_end` when it was read up to its last byte.
+    fn used(&mut self, block: u64, to_its_end: bool);
+
+    /// A block has left.
+    fn left(&mut self, block: u64);
+
+    /// The blocks that are in, the one that is to leave first in front. May leave out those that
+    /// have no reason to go; the common order then decides about them.
+    fn candidates(&self) -> Vec<u64>;
+}
+
+impl Residents {
+    /// No blocks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// From now on a file is buffered like this.
+    pub fn declare(&mut self, file: FileId, buffering: Buffering) {
+        if self.special.get(&file).is_some_and(|held| held.buffering == buffering) {
+            return;
+        }
+        if buffering.is_common() {
+            self.special.remove(&file);
+            return;
+        }
+        let mut rule = rule_of(buffering.replacement());
+        let of_file = self.order.iter().filter(|(other, _)| *other == file);
+        let blocks: Vec<u64> = of_file.map(|(_, block)| block).collect();
+        blocks.iter().for_each(|block| rule.used(*block, false));
+        let blocks = blocks.into_iter().collect();
+        self.special.insert(file, Held { buffering, rule, blocks });
+    }
+
+    /// Nobody uses a file any more: its blocks are like all others.
+    pub fn forget(&mut self, file: FileId) {
+        self.special.remove(&file);
+    }
+
+    /// A block comes in.
+    pub fn insert(&mut self, key: BlockKey) {
+        self.order.insert(key);
+        if let Some(held) = self.special.get_mut(&key.0) {
+            held.blocks.insert(key.1);
+            held.rule.used(key.1, false);
+        }
+    }
+
+    /// A block is used.
+    pub fn touch(&mut self, key: BlockKey) {
+        self.order.touch(key);
+        self.used(key, false);
+    }
+
+    /// A block was read up to its last byte.
+    pub fn read_to_its_end(&mut self, key: BlockKey) {
+        self.used(key, true);
+    }
+
+    fn used(&mut self, key: BlockKey, to_its_end: bool) {
+        if !self.special.is_empty()
+            && let Some(held) = self.special.get_mut(&key.0)
+            && held.blocks.contains(&key.1)
+        {
+            held.rule.used(key.1, to_its_end);
+        }
+    }
+
+    /// A block leaves.
+    pub fn remove(&mut self, key: BlockKey) {
+        self.order.remove(key);
+        if let Some(held) = self.special.get_mut(&key.0) {
+            held.blocks.remove(&key.1);
+            held.rule.left(key.1);
+        }
+    }
+
+    /// Whether a file holds as many blocks as it may: then one of its own must leave for another.
+    pub fn is_at_limit(&self, file: FileId) -> bool {
+        self.special.get(&file).is_some_and(|held| {
+            let max = held.buffering.blocks_max as usize;
+            max > 0 && held.blocks.len() >= max
+        })
+    }
+
+    /// The blocks that may leave for one of `file`, in the order in which they should; those that
+    /// their files want to keep come last, for when nothing else can leave.
+    pub fn victims(&self, file: FileId) -> Box<dyn Iterator<Item = BlockKey> + '_> {
+        if self.special.is_empty() {
+            return Box::new(self.order.iter());
+        }
+        if let Some(held) = self.special.get(&file).filter(|_| self.is_at_limit(file)) {
+            return Box::new(held.in_order().into_iter().map(move |block| (file, block)));
+        }
+        Box::new(self.mixed_victims().into_iter())
+    }
+
+    /// Blocks that were tossed first; then, in the common order, each file's turn.
+    fn mixed_victims(&self) -> Vec<BlockKey> {
+        let mut left: BTreeMap<FileId, Turns> =
+            self.special.iter().map(|(file, held)| (*file, held.turns())).collect();
+        let mut victims = Vec::with_capacity(self.order.len());
+        for (file, turns) in &mut left {
+            let held = &self.special[file];
+            if held.buffering.replacement() == Replacement::TossImmediate {
+                for _ in 0..held.rule.candidates().len() {
+                    victims.extend(turns.next().map(|block| (*file, block)));
+                }
+            }
+        }
+        for key in self.order.iter() {
+            match left.get_mut(&key.0) {
+                None => victims.push(key),
+                Some(turns) => victims.extend(turns.next().map(|block| (key.0, block))),
+            }
+        }
+        for (file, held) in &self.special {
+            victims.extend(held.kept().map(|block| (*file, block)));
+        }
+        victims
+    }
+}
+
+impl Held {
+    /// All its blocks, the one that is to leave first in front.
+    fn in_order(&self) -> Vec<u64> {
+        let first = self.rule.candidates();
+        let named: BTreeSet<u64> = first.iter().copied().collect();
+        let others = self.blocks.iter().filter(|block| !named.contains(block));
+        first.iter().chain(others).copied().collect()
+    }
+
+    /// The blocks that may leave, without those it keeps.
+    fn turns(&self) -> Turns {
+        self.in_order().into_iter().take(self.may_leave())
+    }
+
+    /// The blocks that it keeps.
+    fn kept(&self) -> impl Iterator<Item = u64> {
+        self.in_order().into_iter().skip(self.may_leave())
+    }
+
+    fn may_leave(&self) -> usize {
+        self.blocks.len().saturating_sub(self.buffering.blocks_min as usize)
+    }
+}
+
+type Turns = std::iter::Take<std::vec::IntoIter<u64>>;
+
+fn rule_of(replacement: Replacement) -> Box<dyn Rule> {
+    match replacement {
+        Replacement::Lru => Box::<LeastRecent>::default(),
+        Replacement::Mru => Box::<MostRecent>::default(),
+        Replacement::TossImmediate => Box::<Toss>::default(),
+        Replacement::LoopAware => Box::<LoopAware>::default(),
+        Replacement::Random => Box::<AtRandom>::default(),
+    }
+}
+
+#[derive(Debug, Default)]
+struct LeastRecent(Lru<u64>);
+
+impl Rule for LeastRecent {
+    fn used(&mut self, block: u64, _: bool) {
+        self.0.insert(block);
+    }
+    fn left(&mut self, block: u64) {
+        self.0.remove(block);
+    }
+    fn candidates(&self) -> Vec<u64> {
+        self.0.iter().collect()
+    }
+}
+
+#[derive(Debug, Default)]
+struct MostRecent(LeastRecent);
+
+impl Rule for MostRecent {
+    fn used(&mut self, block: u64, to_its_end: bool) {
+        self.0.used(block, to_its_end);
+    }
+    fn left(&mut self, block: u64) {
+        self.0.left(block);
+    }
+    fn candidates(&self) -> Vec<u64> {
+        let mut blocks = self.0.candidates();
+        blocks.reverse();
+        blocks
+    }
+}
+
+/// Blocks that were read to their end, in that order; others have no reason to go.
+#[derive(Debug, Default)]
+struct Toss(Lru<u64>);
+
+impl Rule for Toss {
+    fn used(&mut self, block: u64, to_its_end: bool) {
+        if to_its_end {
+            self.0.insert(block);
+        }
+    }
+    fn left(&mut self, block: u64) {
+        self.0.remove(block);
+    }
+    fn candidates(&self) -> Vec<u64> {
+        self.0.iter().collect()
+    }
+}
+
+/// A loop that goes through the blocks in their order comes last to the one it has just used, then
+/// to those before it; and before them, from the largest down, to those it has yet to reach.
+#[derive(Debug, Default)]
+struct LoopAware {
+    blocks: BTreeSet<u64>,
+    position: u64,
+}
+
+impl Rule for LoopAware {
+    fn used(&mut self, block: u64, _: bool) {
+        self.blocks.insert(block);
+        self.position = block;
+    }
+    fn left(&mut self, block: u64) {
+        self.blocks.remove(&block);
+    }
+    fn candidates(&self) -> Vec<u64> {
+        let behind = self.blocks.range(..=self.position).rev();
+        let ahead = self.blocks.range(self.position.saturating_add(1)..).rev();
+        behind.chain(ahead).copied().collect()
+    }
+}
+
+/// An order that has nothing to do with that of use, and another after each that comes in.
+#[derive(Debug, Default)]
+struct AtRandom {
+    blocks: BTreeSet<u64>,
+    uses: u64,
+}
+
+impl Rule for AtRandom {
+    fn used(&mut self, block: u64, _: bool) {
+        if self.blocks.insert(block) {
+            self.uses += 1;
+        }
+    }
+    fn left(&mut self, block: u64) {
+        self.blocks.remove(&block);
+    }
+    fn candidates(&self) -> Vec<u64> {
+        let mut blocks: Vec<u64> = self.blocks.iter().copied().collect();
+        blocks.sort_by_key(|block| scramble(block ^ scramble(self.uses)));
+        blocks
+    }
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): mixes all bits, one to one.
+fn scramble(mut bits: u64) -> u64 {
+    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffering::Declared;
+    use proptest::prelude::*;
+
+    const F: FileId = FileId(1);
+    const G: FileId = FileId(2);
+
+    fn special(replacement: Replacement) -> Buffering {
+        Buffering { replacement: Some(replacement), ..Buffering::default() }
+    }
+
+    /// The hits of going through `blocks` blocks of one file `loops` times with room for `room`.
+    fn loop_hits(buffering: Buffering, blocks: u64, loops: u64, room: usize) -> u64 {
+        let mut residents = Residents::new();
+        residents.declare(F, buffering);
+        let (mut held, mut hits) = (BTreeSet::new(), 0);
+        for block in (0..loops).flat_map(|_| 0..blocks) {
+            if held.contains(&block) {
+                hits += 1;
+            } else {
+                if held.len() == room {
+                    let victim = residents.victims(F).next().expect("there is one");
+                    residents.remove(victim);
+                    held.remove(&victim.1);
+                }
+                residents.insert((F, block));
+                held.insert(block);
+            }
+            residents.read_to_its_end((F, block));
+        }
+        hits
+    }
+
+    #[test]
+    fn a_loop_hits_as_often_as_it_can() {
+        // Ten blocks, room for six, ten times: the least recently used one is always the next that
+        // is needed. Belady's policy hits (room - 1) / (blocks - 1) of the time from the second
+        // pass on.
+        assert_eq!(loop_hits(Buffering::default(), 10, 10, 6), 0);
+        let best = 9 * 10 * 5 / 9;
+        for replacement in [Replacement::Mru, Replacement::LoopAware] {
+            let hits = loop_hits(special(replacement), 10, 10, 6);
+            assert!(hits >= best - 2 && hits <= best + 5, "{replacement}: {hits} of {best}");
+        }
+        let declared = Declared::LoopingSequential;
+        let by_declaration = Buffering { declared, ..Buffering::default() };
+        let explicit = loop_hits(special(Replacement::LoopAware), 10, 10, 6);
+        assert_eq!(loop_hits(by_declaration, 10, 10, 6), explicit);
+        let random = loop_hits(special(Replacement::Random), 10, 100, 6);
+        assert!(random > 200 && random < 600, "{random} hits by chance");
+    }
+
+    #[test]
+    fn what_was_read_to_its_end_is_tossed_before_others_leave() {
+        let mut residents = Residents::new();
+        residents.declare(F, special(Replacement::TossImmediate));
+        for block in 0..3 {
+            residents.insert((G, block));
+            residents.insert((F, block));
+        }
+        residents.read_to_its_end((F, 2));
+        residents.touch((F, 1));
+        let victims: Vec<BlockKey> = residents.victims(G).collect();
+        assert_eq!(victims[..2], [(F, 2), (G, 0)]);
+        assert_eq!(victims.len(), 6);
+    }
+
+    #[test]
+    fn limits_are_kept() {
+        let mut residents = Residents::new();
+        residents.declare(F, Buffering { blocks_min: 2, ..Buffering::default() });
+        residents.declare(G, Buffering { blocks_max: 2, ..Buffering::default() });
+        for block in 0..3 {
+            residents.insert((F, block));
+        }
+        for block in 0..2 {
+            residents.insert((G, block));
+        }
+        assert!(residents.is_at_limit(G) && !residents.is_at_limit(F));
+        assert!(residents.victims(G).eq([(G, 0), (G, 1)]), "one of its own must leave");
+        let victims = residents.victims(F);
+        assert!(victims.eq([(F, 0), (G, 0), (G, 1), (F, 1), (F, 2)]), "two of F leave last");
+        residents.forget(F);
+        assert!(residents.victims(F).eq([(F, 0), (F, 1), (F, 2), (G, 0), (G, 1)]));
+    }
+
+    proptest! {
+        /// Every block is named once, whatever has happened before.
+        #[test]
+        fn victims_are_the_blocks_that_are_there(
+            replacement in prop::sample::select(vec![
+                Replacement::Lru,
+                Replacement::Mru,
+                Replacement::TossImmediate,
+                Replacement::LoopAware,
+                Replacement::Random,
+            ]),
+            blocks_min in 0_u32..3,
+            events in prop::collection::vec((0_u64..2, 0_u64..8, 0_u8..4), 0..60),
+        ) {
+            let mut residents = Residents::new();
+            let mut there = BTreeSet::new();
+            residents.declare(F, Buffering { blocks_min, ..special(replacement) });
+            for (file, block, event) in events {
+                let key = (FileId(1 + file), block);
+                match event {
+                    0 | 1 if there.insert(key) => residents.insert(key),
+                    2 if there.remove(&key) => residents.remove(key),
+                    3 if there.contains(&key) => residents.read_to_its_end(key),
+                    _ if there.contains(&key) => residents.touch(key),
+                    _ => {}
+                }
+            }
+            let victims: Vec<BlockKey> = residents.victims(G).collect();
+            let named: BTreeSet<BlockKey> = victims.iter().copied().collect();
+            prop_assert_eq!(named.len(), victims.len());
+            prop_assert_eq!(&named, &there);
+            let of_f = there.iter().filter(|(file, _)| *file == F).count();
+            let kept = of_f.min(blocks_min as usize);
+            let last = &victims[victims.len() - kept..];
+            prop_assert!(last.iter().all(|(file, _)| *file == F), "{:?} come last", last);
+        }
+    }
+}
