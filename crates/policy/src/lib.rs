@@ -16,12 +16,14 @@
 //! | Which block leaves a full cache? | [`Lru`] |
 //! | Which block is worth reading ahead? | [`next_on_disk`] |
 //! | What does each client read itself in two-phase I/O? | [`conforming_segment`] |
+//! | Which members of a group tell which others? | [`Dissemination`] |
 
 mod access;
 mod chunks;
 mod coalesce;
 mod conforming;
 mod coordinates;
+mod dissemination;
 mod distribution;
 mod factor;
 mod footprint;
@@ -38,6 +40,7 @@ mod stripe;
 pub use access::{Access, AccessError, BYTES_MAX, CLIENTS_MAX};
 pub use chunks::Chunk;
 pub use conforming::conforming_segment;
+pub use dissemination::Dissemination;
 pub use distribution::{DIMENSIONS_MAX, Dimension, Distribution};
 pub use list::{LIST_ENTRIES_MAX, ListEntry};
 pub use lru::Lru;

@@ -159,8 +159,8 @@ impl Session {
         run(async {
             let joined = async {
                 let client = connect(&file.servers, node).await?;
-                let alone = [Address(String::new())];
-                Group::join(client, 0, ClientId(0), &alone, Duration::ZERO).await
+                let alone = [Address(String::new())].into();
+                Group::join(client, 0, ClientId(0), alone, Duration::ZERO).await
             };
             let group = joined.await.map_err(|fault| LaunchError::of_fault(what, &fault))?;
             act(&group).await
