@@ -9,6 +9,10 @@ use world::World;
 /// The server that keeps the catalogue.
 const CATALOGUE: ServerId = ServerId(0);
 
+/// The most servers at which one client opens a file at the same time. Many clients open a file
+/// together, and what waits in all of them and at all servers is held at once.
+const OPENING_MAX: usize = 16;
+
 impl<W: World> Client<W> {
     /// Makes a file of `bytes` bytes, all zero, and opens it.
     pub async fn create(
@@ -52,7 +56,12 @@ impl<W: World> Client<W> {
     }
 
     async fn open_record(&self, record: &FileRecord) -> Result<(), Fault> {
-        self.call_all(&Request::Open(record.clone())).await.map(|_| ())
+        let servers: Vec<ServerId> = (0..self.servers()).map(ServerId).collect();
+        for some in servers.chunks(OPENING_MAX) {
+            let open = |server: &ServerId| self.call(*server, Request::Open(record.clone()));
+            futures_util::future::try_join_all(some.iter().map(open)).await?;
+        }
+        Ok(())
     }
 
     async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use units::FileId;
 use wire::{Fault, FileRecord};
 
-/// The files one client has open.
+/// The files one client has open, in their order. Most have one, and a server has many clients.
 #[derive(Default)]
-pub(crate) struct OpenFiles(pub(crate) RefCell<BTreeSet<FileId>>);
+pub(crate) struct OpenFiles(RefCell<Vec<FileId>>);
 
 /// All files open at a server.
 #[derive(Default)]
@@ -41,7 +41,9 @@ impl Files {
             let cause = format!("{file} is open with another name, size or stripe");
             return Err(Fault::BadRequest { cause });
         }
-        if own.insert(file) {
+        if let Err(place) = own.binary_search(&file) {
+            own.reserve_exact(1);
+            own.insert(place, file);
             files.entry(file).or_insert_with(|| (Rc::new(record), 0)).1 += 1;
         }
         Ok(())
