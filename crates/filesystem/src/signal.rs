@@ -25,7 +25,9 @@ impl Signal {
         let place = Place { signal: self, number: self.next.get() };
         self.next.set(place.number + 1);
         poll_fn(|context| {
-            if let Some(value) = condition() {
+            // Whoever waits for other things besides is polled often, and to ask may cost much.
+            let is_rung = !self.waiting.borrow().contains_key(&place.number);
+            if is_rung && let Some(value) = condition() {
                 return Poll::Ready(value);
             }
             let waker = context.waker().clone();

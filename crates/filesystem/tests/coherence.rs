@@ -277,17 +277,21 @@ fn a_client_can_join_one_group_after_another() {
         let client = start.connect().await.unwrap();
         for round in 0..4 {
             let rank = ClientId((start.rank.0 + round) % 4);
-            let mut members = start.members.clone();
+            let mut members = start.members.to_vec();
             members.rotate_right(round as usize);
             // The first member is late: the others are there before it has thought of the group.
             if rank == ClientId(0) {
                 start.world.sleep(Duration::from_ms(20)).await;
             }
             let joined: Client<_> = client.clone();
-            let group =
-                Group::join(joined, u64::from(round), rank, &members, PATIENCE).await.unwrap();
+            let group = Group::join(joined, u64::from(round), rank, members.into(), PATIENCE)
+                .await
+                .unwrap();
             let ranks = group.gather(u64::from(rank.0)).await.unwrap();
-            assert_eq!(ranks, [0, 1, 2, 3]);
+            match rank {
+                ClientId(0) => assert_eq!(ranks, [0, 1, 2, 3]),
+                _ => assert!(ranks.is_empty(), "{ranks:?}"),
+            }
             // Some say that they go, others just go.
             if round % 2 == 0 {
                 group.leave().await;

@@ -59,7 +59,8 @@ fn a_terabyte_needs_no_more_memory_than_a_gigabyte() {
         move_phantoms(how, name, record_bytes, GIB);
         let before = peak_kib();
         move_phantoms(how, name, record_bytes, 1024 * GIB);
-        let growth = peak_kib() - before;
+        // The system's own count of a peak is not exact, and can be a little less later.
+        let growth = peak_kib().saturating_sub(before);
         assert!(growth <= GROWTH_MAX_KIB, "{name} of 1 TiB needs {growth} KiB more than of 1 GiB");
     }
 }

@@ -17,6 +17,7 @@
 //! | Which blocks are worth reading ahead? | [`next_on_disk`], [`Window`] |
 //! | How is a file buffered? | [`Buffering`] |
 //! | What does each client read itself in two-phase I/O? | [`conforming_segment`] |
+//! | Which members of a group tell which others? | [`Dissemination`] |
 
 mod access;
 mod buffering;
@@ -24,6 +25,7 @@ mod chunks;
 mod coalesce;
 mod conforming;
 mod coordinates;
+mod dissemination;
 mod distribution;
 mod factor;
 mod footprint;
@@ -44,6 +46,7 @@ pub use access::{Access, AccessError, BYTES_MAX, CLIENTS_MAX};
 pub use buffering::{Buffering, BufferingError, Declared, Prefetch, Replacement, WINDOW_BLOCKS};
 pub use chunks::Chunk;
 pub use conforming::conforming_segment;
+pub use dissemination::Dissemination;
 pub use distribution::{DIMENSIONS_MAX, Dimension, Distribution};
 pub use list::{LIST_ENTRIES_MAX, ListEntry};
 pub use lru::Lru;

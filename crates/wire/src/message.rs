@@ -282,8 +282,6 @@ pub enum GroupMessage {
         group: u64,
         /// My rank.
         client: ClientId,
-        /// My name to the servers.
-        key: ClientKey,
     },
     /// One step of an agreement among all members.
     Agree {
@@ -291,7 +289,7 @@ pub enum GroupMessage {
         number: u64,
         /// Which step of it.
         round: u32,
-        /// What I know so far, by rank.
+        /// What I know so far and is meant for you or those behind you, by rank.
         values: Vec<(ClientId, u64)>,
         /// The least of the faults that I know of, in the order of the table: all members end with
         /// the same one.

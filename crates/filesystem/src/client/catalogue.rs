@@ -11,6 +11,10 @@ use world::World;
 /// The server that keeps the catalogue.
 const CATALOGUE: ServerId = ServerId(0);
 
+/// The most servers at which one client opens a file at the same time. Many clients open a file
+/// together, and what waits in all of them and at all servers is held at once.
+const OPENING_MAX: usize = 16;
+
 /// A file to make.
 #[derive(Clone, Debug)]
 pub struct NewFile {
@@ -149,7 +153,12 @@ impl<W: World> Client<W> {
     }
 
     async fn open_record(&self, record: &FileRecord) -> Result<(), Fault> {
-        self.call_servers(record.servers(), &Request::Open(record.clone())).await
+        let servers: Vec<ServerId> = record.servers().collect();
+        let open = Request::Open(record.clone());
+        for some in servers.chunks(OPENING_MAX) {
+            self.call_servers(some.iter().copied(), &open).await?;
+        }
+        Ok(())
     }
 
     async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {

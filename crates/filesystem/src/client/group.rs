@@ -1,8 +1,14 @@
 //! Groups: clients that make collective transfers together.
+//!
+//! Invariants: a member is connected to its partners in agreements, of whom there are at most
+//! twice log2(members), and to nobody else unless a memory is shared among members; a fault that
+//! ends a group for one member ends it for all of them, and for the same reason.
 
 use crate::client::{Client, server_left};
-use std::cell::Cell;
+use policy::Dissemination;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use units::{ClientId, Duration, Instant, PeerId, RegionId, ServerId};
 use wire::{ClientKey, Fault, GroupMessage, Message};
 use world::{Address, NetworkError, World};
@@ -12,8 +18,14 @@ pub struct Group<W: World> {
     client: Client<W>,
     number: u64,
     rank: ClientId,
-    /// Each member's connection and name, by rank; this client's own entry has no connection.
-    members: Vec<(Option<PeerId>, ClientKey)>,
+    /// Where each member listens, by rank.
+    addresses: Rc<[Address]>,
+    /// How long this member waits for another to come.
+    patience: Duration,
+    /// The members that this one is connected to.
+    peers: RefCell<BTreeMap<ClientId, PeerId>>,
+    /// Each member's name, by rank; known to member 0 only, who names them to the servers.
+    keys: Vec<ClientKey>,
     agreements: Cell<u64>,
     /// The number of the next collective, the same at all members.
     collectives: Cell<u64>,
@@ -28,11 +40,15 @@ impl<W: World> Drop for Group<W> {
     }
 }
 
-/// A memory of this client that all servers and members can reach, and where theirs is.
+/// A memory of this client that all servers can reach, and where the members' is.
 pub struct SharedMemory<W: World> {
     pub(crate) memory: W::Memory,
-    /// Each member's region, by rank.
+    /// Its name at the servers.
+    pub(crate) region: RegionId,
+    /// The names of all members' memories at the servers, by rank; known to member 0 only.
     pub(crate) regions: Vec<RegionId>,
+    /// The names of all members' memories among the members, by rank, once they are shared there.
+    among: OnceCell<Vec<RegionId>>,
 }
 
 impl<W: World> SharedMemory<W> {
@@ -40,6 +56,21 @@ impl<W: World> SharedMemory<W> {
     pub fn memory(&self) -> &W::Memory {
         &self.memory
     }
+
+    /// The name of a member's memory to the other members. Panics unless it is shared there.
+    pub(crate) fn region_of(&self, member: ClientId) -> RegionId {
+        let among = self.among.get().expect("two-phase shares memory among members first");
+        among[member.0 as usize]
+    }
+}
+
+/// Who is to know the values that members bring to an agreement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// Member 0 only: each value takes one way there.
+    First,
+    /// All members. Much data in a large group, unless few bring a value.
+    All,
 }
 
 /// How long a member waits for another to listen before it tries again.
@@ -47,83 +78,88 @@ const CONNECT_PAUSE: Duration = Duration::from_ms(5);
 
 impl<W: World> Group<W> {
     /// Joins the group number `group` as its member `rank`; `addresses` are all members', by rank.
-    /// The number must be new to all of them. Fails when the others have not come after
-    /// `patience`.
+    /// The number must be new to all of them. Fails when the members that this one has to do with
+    /// have not come after `patience`; those that have come wait no longer for others than their
+    /// own patience.
     pub async fn join(
         client: Client<W>,
         group: u64,
         rank: ClientId,
-        addresses: &[Address],
+        addresses: Rc<[Address]>,
         patience: Duration,
     ) -> Result<Self, Fault> {
         client.mailbox().open(group)?;
-        let deadline = client.world().now() + patience;
-        let own = (None, client.key());
-        let joined = Self {
-            members: vec![own; addresses.len()],
+        let mut joined = Self {
             client,
             number: group,
             rank,
+            addresses,
+            patience,
+            peers: RefCell::default(),
+            keys: Vec::new(),
             agreements: Cell::new(0),
             collectives: Cell::new(0),
         };
-        joined.with_members(addresses, deadline).await
-    }
-
-    async fn with_members(
-        mut self,
-        addresses: &[Address],
-        deadline: Instant,
-    ) -> Result<Self, Fault> {
-        let met = self.meet(addresses, deadline).await;
-        if let Err(fault) = &met {
-            self.tell_broken(fault).await;
-        }
-        met?;
-        let key = self.client.key().0;
-        let keys = self.exchange(Some(key), None, Some(deadline)).await?;
-        for (member, key) in self.members.iter_mut().zip(keys) {
-            member.1 = ClientKey(key);
-        }
+        joined.meet(joined.dissemination().partners()).await?;
+        let key = Some(joined.client.key().0);
+        let keys = joined.exchange(For::First, key, None).await?;
+        joined.keys = keys.into_iter().map(ClientKey).collect();
         // Collectives have numbers that no other group's have, so that late news are not mistaken.
-        let random = self.client.world().random();
-        let numbers = self.exchange(Some(random), None, Some(deadline)).await?;
-        self.collectives.set(numbers.first().copied().unwrap_or(random));
-        Ok(self)
+        let number = (rank == ClientId(0)).then(|| joined.client.world().random());
+        let number = joined.exchange(For::All, number, None).await?;
+        joined.collectives.set(number.first().copied().unwrap_or_default());
+        Ok(joined)
     }
 
-    /// Connects to the members of lower rank and waits for those of higher rank.
-    async fn meet(&mut self, addresses: &[Address], deadline: Instant) -> Result<(), Fault> {
-        let client = self.client.clone();
-        let group = self.number;
-        let join = GroupMessage::Join { group, client: self.rank, key: client.key() };
-        for (rank, address) in addresses.iter().enumerate().take(self.rank.0 as usize) {
-            let member = ClientId(rank as u32);
-            let peer = self.connect_by(member, address, deadline).await?;
-            client.mailbox().add_member(group, member, peer);
-            self.members[rank].0 = Some(peer);
-            let told = self.tell(member, join.clone()).await;
-            told.map_err(|error| client_left(member, &error))?;
+    fn dissemination(&self) -> Dissemination {
+        Dissemination::new(self.rank, self.size())
+    }
+
+    /// Waits until this member and all of `members` have come and are connected. Each is tried,
+    /// also when the group is broken already: some may have nobody else who tells them.
+    async fn meet(&self, members: Vec<ClientId>) -> Result<(), Fault> {
+        let deadline = self.client.world().now() + self.patience;
+        let met = members.into_iter().map(|member| async move {
+            if let Err(fault) = self.meet_one(member, deadline).await {
+                self.break_off(&fault).await;
+            }
+        });
+        futures_util::future::join_all(met).await;
+        self.why_broken().map_or(Ok(()), Err)
+    }
+
+    /// The member of the higher rank connects, and each tells the other that it has come.
+    async fn meet_one(&self, member: ClientId, deadline: Instant) -> Result<(), Fault> {
+        let (mailbox, world) = (self.client.mailbox(), self.client.world());
+        if member < self.rank {
+            let peer = self.connect_by(member, deadline).await?;
+            mailbox.add_member(self.number, member, peer);
+            self.greet(member, peer).await?;
         }
-        for rank in self.rank.0 + 1..self.size() {
-            let member = ClientId(rank);
-            let why_broken = || self.why_broken();
-            let joined = client.mailbox().joined(group, member, why_broken);
-            let (peer, key) = by_deadline(client.world(), joined, member, deadline).await??;
-            self.members[rank as usize] = (Some(peer), key);
+        let joined = mailbox.joined(self.number, member, || self.why_broken());
+        let peer = by_deadline(world, joined, member, deadline).await??;
+        if member > self.rank {
+            self.greet(member, peer).await?;
         }
         Ok(())
     }
 
-    async fn connect_by(
-        &self,
-        member: ClientId,
-        address: &Address,
-        deadline: Instant,
-    ) -> Result<PeerId, Fault> {
+    /// Tells a member that this one has come, and why it was in vain if that is known.
+    async fn greet(&self, member: ClientId, peer: PeerId) -> Result<(), Fault> {
+        self.peers.borrow_mut().insert(member, peer);
+        let join = GroupMessage::Join { group: self.number, client: self.rank };
+        let told = self.tell(peer, join).await;
+        if let Some(fault) = self.client.mailbox().broken(self.number) {
+            // It may have been connected too late to be told as the others were.
+            let _ = self.tell(peer, GroupMessage::Broken { fault }).await;
+        }
+        told.map_err(|error| client_left(member, &error))
+    }
+
+    async fn connect_by(&self, member: ClientId, deadline: Instant) -> Result<PeerId, Fault> {
         let world = self.client.world();
         loop {
-            match world.connect(address).await {
+            match world.connect(&self.addresses[member.0 as usize]).await {
                 Ok(peer) => return Ok(peer),
                 Err(error) if world.now() >= deadline => {
                     return Err(client_left(member, &error));
@@ -144,7 +180,7 @@ impl<W: World> Group<W> {
 
     /// Number of members.
     pub fn size(&self) -> u32 {
-        self.members.len() as u32
+        self.addresses.len() as u32
     }
 
     /// This client's number in the group.
@@ -157,14 +193,20 @@ impl<W: World> Group<W> {
         &self.client
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = ClientKey> {
-        self.members.iter().map(|(_, key)| *key)
+    /// Number of connections to other members.
+    pub fn connections(&self) -> usize {
+        self.peers.borrow().len()
     }
 
-    /// The connection to another member. Panics for this client itself.
+    /// The names of all members, by rank; none but at member 0.
+    pub(crate) fn keys(&self) -> &[ClientKey] {
+        &self.keys
+    }
+
+    /// The connection to a member. Panics when there is none.
     pub(crate) fn peer(&self, member: ClientId) -> PeerId {
-        let peer = self.members[member.0 as usize].0;
-        peer.expect("a client has no connection to itself")
+        let peer = self.peers.borrow().get(&member).copied();
+        peer.unwrap_or_else(|| panic!("{} is not connected to {member}", self.rank))
     }
 
     /// The number of the collective that begins now, the same at all members.
@@ -174,24 +216,46 @@ impl<W: World> Group<W> {
         number
     }
 
-    /// Lets all servers and members reach `memory`. Collective; costly, so done once for a memory
-    /// that is used often.
+    /// Lets all servers reach `memory`. Collective; costly, so done once for a memory that is used
+    /// often.
     pub async fn share(&self, memory: W::Memory) -> Result<SharedMemory<W>, Fault> {
-        let members = self.members.iter().filter_map(|(peer, _)| *peer);
-        let peers: Vec<PeerId> =
-            self.client.server_peers().iter().copied().chain(members).collect();
-        let exposed = self.client.world().expose(&memory, &peers).await;
+        let servers = self.client.server_peers();
+        let (region, regions) = self.expose(&memory, servers, For::First).await?;
+        Ok(SharedMemory { memory, region, regions, among: OnceCell::new() })
+    }
+
+    /// Lets all other members reach the memory too, which connects each to each. Collective; does
+    /// nothing the second time. The first two-phase transfer does it if it was not done before.
+    pub async fn share_among_members(&self, shared: &SharedMemory<W>) -> Result<(), Fault> {
+        if shared.among.get().is_some() {
+            return Ok(());
+        }
+        // Nobody's patience begins before all are here.
+        self.barrier().await?;
+        let unmet =
+            |member: &ClientId| *member != self.rank && !self.peers.borrow().contains_key(member);
+        self.meet((0..self.size()).map(ClientId).filter(unmet).collect()).await?;
+        let members: Vec<PeerId> = self.peers.borrow().values().copied().collect();
+        let (_, regions) = self.expose(&shared.memory, &members, For::All).await?;
+        shared.among.get_or_init(|| regions);
+        Ok(())
+    }
+
+    /// Exposes a memory and tells its name; returns that and the other members' names.
+    async fn expose(
+        &self,
+        memory: &W::Memory,
+        peers: &[PeerId],
+        whom: For,
+    ) -> Result<(RegionId, Vec<RegionId>), Fault> {
+        let exposed = self.client.world().expose(memory, peers).await;
         let region = match exposed {
             Ok(region) => Ok(region),
             Err(error) => Err(self.fault_of(&error).await),
         };
         let own = region.as_ref().map_or(u64::MAX, |region| region.0);
-        let fault = region.err();
-        match self.exchange(Some(own), fault, None).await {
-            Ok(regions) => {
-                let regions = regions.into_iter().map(RegionId).collect();
-                Ok(SharedMemory { memory, regions })
-            }
+        match self.exchange(whom, Some(own), region.err()).await {
+            Ok(regions) => Ok((RegionId(own), regions.into_iter().map(RegionId).collect())),
             Err(fault) => {
                 self.client.world().withdraw(RegionId(own)).await;
                 Err(fault)
@@ -202,7 +266,11 @@ impl<W: World> Group<W> {
     /// Ends what [`Group::share`] began, and returns the memory. Collective: a member answers the
     /// withdrawals of the others only while it is in a call, so none returns before all are done.
     pub async fn unshare(&self, shared: SharedMemory<W>) -> W::Memory {
-        self.client.world().withdraw(shared.regions[self.rank.0 as usize]).await;
+        let world = self.client.world();
+        world.withdraw(shared.region).await;
+        if shared.among.get().is_some() {
+            world.withdraw(shared.region_of(self.rank)).await;
+        }
         // The group may be broken; then there is nobody to wait for.
         let _ = self.barrier().await;
         shared.memory
@@ -215,49 +283,50 @@ impl<W: World> Group<W> {
 
     /// Waits until all members are here; all learn the same fault if any brings one.
     pub async fn agree(&self, own: Result<(), Fault>) -> Result<(), Fault> {
-        self.exchange(None, own.err(), None).await.map(|_| ())
+        self.exchange(For::All, None, own.err()).await.map(|_| ())
     }
 
-    /// Every member's value, by rank.
+    /// Every member's value, by rank, at member 0; nothing at the others. Collective.
     pub async fn gather(&self, own: u64) -> Result<Vec<u64>, Fault> {
-        self.exchange(Some(own), None, None).await
+        self.exchange(For::First, Some(own), None).await
     }
 
     /// Tells the others that this member is done, so that its going is no failure.
     pub async fn leave(self) {
-        for rank in 0..self.size() {
-            if rank != self.rank.0 {
-                // A member that is gone already need not be told.
-                let _ = self.tell(ClientId(rank), GroupMessage::Leave).await;
-            }
+        // If it is one, they hear of the reason first.
+        self.client.mailbox().until_told(self.number).await;
+        let peers: Vec<PeerId> = self.peers.borrow().values().copied().collect();
+        for peer in peers {
+            // A member that is gone already need not be told.
+            let _ = self.tell(peer, GroupMessage::Leave).await;
         }
     }
 
-    /// One agreement by dissemination: in round r each member tells the member 2^r further on all
-    /// it knows, so that all know everything after log2(members) rounds (Hensgen, Finkel and
-    /// Manber, IJPP 17(1), 1988). Whoever cannot go on tells all others why.
+    /// One agreement by [`Dissemination`]: everyone's values by rank, at those whom they are for.
+    /// Whoever cannot go on tells its partners why, and they theirs.
     async fn exchange(
         &self,
+        whom: For,
         own: Option<u64>,
         fault: Option<Fault>,
-        deadline: Option<Instant>,
     ) -> Result<Vec<u64>, Fault> {
-        match self.disseminate(own, fault, deadline).await {
+        match self.disseminate(whom, own, fault).await {
             Ok((_, Some(fault))) => Err(fault),
             Ok((values, None)) => Ok(values),
             Err(broken) => {
-                self.tell_broken(&broken).await;
+                self.break_off(&broken).await;
                 Err(broken)
             }
         }
     }
 
-    /// Everyone's values by rank and the fault that all agree on; or why there is no agreement.
+    /// The values for this member by rank, and the fault that all agree on; or why there is no
+    /// agreement.
     async fn disseminate(
         &self,
+        whom: For,
         own: Option<u64>,
         mut fault: Option<Fault>,
-        deadline: Option<Instant>,
     ) -> Result<(Vec<u64>, Option<Fault>), Fault> {
         let mailbox = self.client.mailbox();
         if let Some(broken) = self.why_broken() {
@@ -265,45 +334,39 @@ impl<W: World> Group<W> {
         }
         let number = self.agreements.get();
         self.agreements.set(number + 1);
+        let ways = self.dissemination();
         let mut known = BTreeMap::from_iter(own.map(|value| (self.rank, value)));
-        let size = u64::from(self.size());
-        let mut round = 0;
-        while 1 << round < size {
-            let distance = 1 << round;
-            let next = ClientId(((u64::from(self.rank.0) + distance) % size) as u32);
-            let last = ClientId(((u64::from(self.rank.0) + size - distance) % size) as u32);
-            let values = known.iter().map(|(&client, &value)| (client, value)).collect();
+        for round in 0..ways.rounds() {
+            let values = match whom {
+                For::All => known.clone(),
+                For::First if ways.round_to_first() == Some(round) => std::mem::take(&mut known),
+                For::First => BTreeMap::new(),
+            };
+            let values = values.into_iter().collect();
             let token = GroupMessage::Agree { number, round, values, fault: fault.clone() };
-            if let Err(error) = self.tell(next, token).await {
+            if let Err(error) = self.tell(self.peer(ways.next(round)), token).await {
                 return Err(self.fault_of(&error).await);
             }
             let server_left = || self.client.0.calls.first_left();
-            let token = mailbox.token(self.number, (number, round, last), server_left);
-            let heard = match deadline {
-                Some(deadline) => by_deadline(self.client.world(), token, last, deadline).await??,
-                None => token.await?,
-            };
+            let awaited = (number, round, ways.last(round));
+            let heard = mailbox.token(self.number, awaited, server_left).await?;
             known.extend(heard.values);
             fault = [fault, heard.fault].into_iter().flatten().min();
-            round += 1;
         }
         Ok((known.into_values().collect(), fault))
     }
 
-    /// Tells every member that this one takes part in no further agreement. Without it, those who
-    /// wait for this one would learn that it went, not why.
-    async fn tell_broken(&self, fault: &Fault) {
-        let members = self.members.iter().enumerate().filter(|(_, member)| member.0.is_some());
-        let told = members.map(|(rank, _)| {
-            self.tell(ClientId(rank as u32), GroupMessage::Broken { fault: fault.clone() })
-        });
-        // One that is gone already need not be told.
-        futures_util::future::join_all(told).await;
+    /// Tells the partners that there is no agreement any more, unless they know from this member;
+    /// returns when all have been told. Otherwise they might learn that it went, not why.
+    async fn break_off(&self, fault: &Fault) {
+        let mailbox = self.client.mailbox();
+        self.client.0.pass_on(mailbox.give_up(self.number, fault));
+        mailbox.until_told(self.number).await;
     }
 
-    async fn tell(&self, member: ClientId, message: GroupMessage) -> Result<(), NetworkError> {
+    async fn tell(&self, peer: PeerId, message: GroupMessage) -> Result<(), NetworkError> {
         let header = wire::encode(&Message::Group(message));
-        self.client.world().send(self.peer(member), world::Message::new(header)).await
+        self.client.world().send(peer, world::Message::new(header)).await
     }
 
     /// The fault of a connection that failed. A member that has gone may have said why just before,

@@ -2,12 +2,15 @@
 //!
 //! A member is known by its connection: whatever comes over it belongs to the group for which it
 //! was made. Members may be early, so their messages are kept before this client joins itself.
+//!
+//! Invariant: whoever of a broken group is or becomes connected to this client is told of it by
+//! [`News`], once; members are connected to few others, and hear of a fault from one another only.
 
 use crate::signal::Signal;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use units::{ClientId, PeerId};
-use wire::{ClientKey, Fault, GroupMessage, PARTICIPANTS_MAX};
+use wire::{Fault, GroupMessage, PARTICIPANTS_MAX};
 
 /// Messages of groups until they are read, and who is still there.
 #[derive(Default)]
@@ -21,6 +24,9 @@ struct State {
     groups: BTreeMap<u64, Members>,
     /// Which member of which group is at the other end of a connection.
     peers: BTreeMap<PeerId, (u64, ClientId)>,
+    /// Groups that were broken when this client left them, or that it has not joined and whose
+    /// members have left, with the reason: for those who come late. The latest are kept.
+    ended: VecDeque<(u64, Fault)>,
     /// Collectives that this client takes part in, and why they failed.
     collectives: BTreeMap<u64, Option<Fault>>,
 }
@@ -30,12 +36,22 @@ struct State {
 struct Members {
     /// Whether this client has joined it.
     is_open: bool,
-    joined: BTreeMap<ClientId, (PeerId, ClientKey)>,
+    /// Those who have said that they are members.
+    joined: BTreeMap<ClientId, PeerId>,
     tokens: BTreeMap<TokenKey, Token>,
     /// Those who are no longer there, and what is known of why.
     gone: BTreeMap<ClientId, String>,
     /// Why there can be no agreement any more: the first reason that was heard.
     broken: Option<Fault>,
+    /// How many [`News`] of that are on their way.
+    news: usize,
+}
+
+/// Why a group is broken, for those who have to be told.
+pub(crate) struct News {
+    pub(crate) group: u64,
+    pub(crate) fault: Fault,
+    pub(crate) peers: Vec<PeerId>,
 }
 
 /// Which agreement, which round of it, from whom.
@@ -51,15 +67,22 @@ pub(crate) struct Token {
 /// ignored, so that their members' patience ends.
 const EARLY_GROUPS_MAX: usize = 64;
 
-/// The most unread tokens of a group. A member is at most one agreement ahead, so that more are
-/// an attack, and the group is broken.
-const TOKENS_MAX: usize = 64 * PARTICIPANTS_MAX;
+/// The most groups whose end is remembered.
+const ENDED_MAX: usize = 64;
+
+/// The most unread tokens of a group. There is one for each round of an agreement, of which the
+/// largest group has 16, and nobody is more than one agreement ahead; more are an attack, and the
+/// group is broken.
+const TOKENS_MAX: usize = 64;
 
 impl Mailbox {
     /// This client is about to join `group`.
     pub(crate) fn open(&self, group: u64) -> Result<(), Fault> {
-        let mut state = self.state.borrow_mut();
+        let state = &mut *self.state.borrow_mut();
         let members = state.groups.entry(group).or_default();
+        if let Some(at) = state.ended.iter().position(|ended| ended.0 == group) {
+            members.broken = state.ended.remove(at).map(|ended| ended.1);
+        }
         if std::mem::replace(&mut members.is_open, true) {
             let cause = format!("this client is in group {group} already");
             return Err(Fault::BadRequest { cause });
@@ -70,7 +93,7 @@ impl Mailbox {
     /// This client has left `group`. Returns the connections to its members.
     pub(crate) fn close(&self, group: u64) -> Vec<PeerId> {
         let state = &mut *self.state.borrow_mut();
-        state.groups.remove(&group);
+        state.end(group);
         let of_group = state.peers.iter().filter(|(_, member)| member.0 == group);
         let peers: Vec<PeerId> = of_group.map(|(peer, _)| *peer).collect();
         for peer in &peers {
@@ -84,22 +107,52 @@ impl Mailbox {
         self.state.borrow_mut().peers.insert(peer, (group, client));
     }
 
-    /// Takes a message in; ignores those of strangers.
-    pub(crate) fn accept(&self, from: PeerId, message: GroupMessage) {
+    /// Takes a message in; ignores those of strangers. Returns what it has others told.
+    #[must_use]
+    pub(crate) fn accept(&self, from: PeerId, message: GroupMessage) -> Option<News> {
         let mut state = self.state.borrow_mut();
-        match (message, state.peers.get(&from).copied()) {
-            (GroupMessage::Join { group, client, key }, None) => {
-                state.join(group, client, from, key);
-            }
-            (GroupMessage::Join { .. }, Some(_)) | (_, None) => {}
-            (message, Some((group, client))) => {
-                if let Some(members) = state.groups.get_mut(&group) {
-                    members.accept(client, message);
+        let news = match (message, state.peers.get(&from).copied()) {
+            (GroupMessage::Join { group, client }, None) => state.join(group, client, from),
+            (GroupMessage::Join { group, client }, Some(known)) => {
+                if known == (group, client)
+                    && let Some(members) = state.groups.get_mut(&group)
+                {
+                    members.joined.insert(client, from);
                 }
+                None
             }
-        }
+            (_, None) => None,
+            (message, Some((group, client))) => state.accept(group, client, message),
+        };
         drop(state);
         self.changed.notify();
+        news
+    }
+
+    /// This client cannot go on in `group`. Returns whom to tell, unless they are told already.
+    #[must_use]
+    pub(crate) fn give_up(&self, group: u64, fault: &Fault) -> Option<News> {
+        let news = self.state.borrow_mut().break_off(group, fault.clone());
+        self.changed.notify();
+        news
+    }
+
+    /// Those whom some [`News`] of `group` were for have been told.
+    pub(crate) fn told(&self, group: u64) {
+        if let Some(members) = self.state.borrow_mut().groups.get_mut(&group) {
+            // A group that this client joins after its end starts with none on their way.
+            members.news = members.news.saturating_sub(1);
+        }
+        self.changed.notify();
+    }
+
+    /// Waits until nobody has to be told any more why `group` is broken, if it is.
+    pub(crate) async fn until_told(&self, group: u64) {
+        let is_told = || {
+            let state = self.state.borrow();
+            state.groups.get(&group).is_none_or(|members| members.news == 0).then_some(())
+        };
+        self.changed.until(is_told).await;
     }
 
     /// A connection that is not to a server has ended.
@@ -123,10 +176,15 @@ impl Mailbox {
         group: u64,
         client: ClientId,
         outside: impl Fn() -> Option<Fault>,
-    ) -> Result<(PeerId, ClientKey), Fault> {
+    ) -> Result<PeerId, Fault> {
         let look = || self.state.borrow().groups.get(&group)?.joined.get(&client).copied();
         let ask = || look().map(Ok).or_else(|| outside().map(Err));
         self.changed.until(ask).await
+    }
+
+    /// Why a group is broken, if it is.
+    pub(crate) fn broken(&self, group: u64) -> Option<Fault> {
+        self.state.borrow().groups.get(&group)?.broken.clone()
     }
 
     /// Why no agreement can begin: the group is broken, or a member is gone. (In an agreement that
@@ -176,16 +234,55 @@ impl Mailbox {
 }
 
 impl State {
-    fn join(&mut self, group: u64, client: ClientId, from: PeerId, key: ClientKey) {
+    fn join(&mut self, group: u64, client: ClientId, from: PeerId) -> Option<News> {
+        if let Some((_, fault)) = self.ended.iter().find(|ended| ended.0 == group) {
+            return Some(News { group, fault: fault.clone(), peers: vec![from] });
+        }
         let early = self.groups.values().filter(|members| !members.is_open).count();
         if early >= EARLY_GROUPS_MAX && !self.groups.contains_key(&group) {
-            return;
+            return None;
         }
         let members = self.groups.entry(group).or_default();
         if members.joined.len() < PARTICIPANTS_MAX && !members.joined.contains_key(&client) {
-            members.joined.insert(client, (from, key));
+            members.joined.insert(client, from);
             self.peers.insert(from, (group, client));
         }
+        let fault = members.broken.clone()?;
+        members.news += 1;
+        Some(News { group, fault, peers: vec![from] })
+    }
+
+    fn accept(&mut self, group: u64, from: ClientId, message: GroupMessage) -> Option<News> {
+        let members = self.groups.get_mut(&group)?;
+        match message {
+            GroupMessage::Agree { .. } if members.tokens.len() >= TOKENS_MAX => {
+                let cause = format!("{from} sent more tokens than a group can have");
+                return self.break_off(group, Fault::BadRequest { cause });
+            }
+            GroupMessage::Agree { number, round, values, fault } => {
+                members.tokens.insert((number, round, from), Token { values, fault });
+            }
+            GroupMessage::Leave => {
+                members.gone.insert(from, "it was done before the others".to_owned());
+            }
+            GroupMessage::Broken { fault } => return self.break_off(group, fault),
+            GroupMessage::Join { .. } => {}
+        }
+        None
+    }
+
+    /// From now on there is no agreement in `group`, for the first reason that was given. All who
+    /// are connected have to be told, since some of them know nobody who knows; whoever told this
+    /// client is told too, and that costs less than to know who did.
+    fn break_off(&mut self, group: u64, fault: Fault) -> Option<News> {
+        let members = self.groups.get_mut(&group)?;
+        if members.broken.is_some() {
+            return None;
+        }
+        members.broken = Some(fault.clone());
+        members.news += 1;
+        let of_group = self.peers.iter().filter(|(_, member)| member.0 == group);
+        Some(News { group, fault, peers: of_group.map(|(peer, _)| *peer).collect() })
     }
 
     fn member_left(&mut self, group: u64, client: ClientId, cause: &str) {
@@ -193,31 +290,23 @@ impl State {
         members.gone.entry(client).or_insert_with(|| cause.to_owned());
         members.joined.remove(&client);
         if !members.is_open && members.joined.is_empty() {
-            self.groups.remove(&group);
+            self.end(group);
+        }
+    }
+
+    /// Forgets a group but for the reason why it is broken.
+    fn end(&mut self, group: u64) {
+        let broken = self.groups.remove(&group).and_then(|members| members.broken);
+        if let Some(fault) = broken {
+            if self.ended.len() >= ENDED_MAX {
+                self.ended.pop_front();
+            }
+            self.ended.push_back((group, fault));
         }
     }
 }
 
 impl Members {
-    fn accept(&mut self, from: ClientId, message: GroupMessage) {
-        match message {
-            GroupMessage::Agree { .. } if self.tokens.len() >= TOKENS_MAX => {
-                let cause = format!("{from} sent more tokens than a group can have");
-                self.broken.get_or_insert(Fault::BadRequest { cause });
-            }
-            GroupMessage::Agree { number, round, values, fault } => {
-                self.tokens.insert((number, round, from), Token { values, fault });
-            }
-            GroupMessage::Leave => {
-                self.gone.insert(from, "it was done before the others".to_owned());
-            }
-            GroupMessage::Broken { fault } => {
-                self.broken.get_or_insert(fault);
-            }
-            GroupMessage::Join { .. } => {}
-        }
-    }
-
     fn look_for(&mut self, token: TokenKey) -> Option<Result<Token, Fault>> {
         if let Some(token) = self.tokens.remove(&token) {
             return Some(Ok(token));

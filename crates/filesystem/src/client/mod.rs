@@ -4,6 +4,7 @@ mod calls;
 mod catalogue;
 mod group;
 mod mailbox;
+mod news;
 
 pub use catalogue::NewFile;
 pub use group::{Group, SharedMemory};
@@ -190,7 +191,7 @@ async fn listen<W: World>(world: W, client: Weak<State<W>>) {
 }
 
 impl<W: World> State<W> {
-    fn accept(&self, from: PeerId, header: &[u8]) {
+    fn accept(self: &Rc<Self>, from: PeerId, header: &[u8]) {
         match wire::decode(header) {
             Ok(Message::Reply { id, result }) if self.servers.contains(&from) => {
                 self.calls.answered(id, result);
@@ -198,7 +199,7 @@ impl<W: World> State<W> {
             Ok(Message::CollectiveFailed { collective, fault }) if self.servers.contains(&from) => {
                 self.mailbox.collective_failed(collective, fault);
             }
-            Ok(Message::Group(message)) => self.mailbox.accept(from, message),
+            Ok(Message::Group(message)) => self.pass_on(self.mailbox.accept(from, message)),
             // A peer that speaks another language is no peer.
             Ok(_) | Err(_) => {
                 self.world.disconnect(from);

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use units::FileId;
 use wire::{Fault, FileRecord};
 
-/// The files one client has open.
+/// The files one client has open, in their order. Most have one, and a server has many clients.
 #[derive(Default)]
-pub(crate) struct OpenFiles(pub(crate) RefCell<BTreeSet<FileId>>);
+pub(crate) struct OpenFiles(RefCell<Vec<FileId>>);
 
 /// All files open at a server.
 #[derive(Default)]
@@ -22,6 +22,9 @@ pub(crate) struct Files {
 
 /// The most files one client may have open at a time.
 const OPEN_FILES_MAX: usize = 1 << 16;
+
+/// Up to so many open files a client's list is no longer than it need be.
+const OPEN_FILES_FEW: usize = 8;
 
 impl Files {
     /// Opens a file for a client; again is no difference. Whoever opens it first must not deceive
@@ -45,7 +48,13 @@ impl Files {
         let record = Rc::new(record);
         let known = files.entry(file).or_insert_with(|| (Rc::clone(&record), 0));
         known.0 = record;
-        known.1 += u32::from(own.insert(file));
+        if let Err(place) = own.binary_search(&file) {
+            if own.len() < OPEN_FILES_FEW {
+                own.reserve_exact(1);
+            }
+            own.insert(place, file);
+            known.1 += 1;
+        }
         Ok(())
     }
 
@@ -64,9 +73,9 @@ impl Files {
 
     /// Closes a file for a client. Returns whether nobody has it open any more.
     pub(crate) fn close(&self, by: &OpenFiles, file: FileId) -> bool {
-        if !by.0.borrow_mut().remove(&file) {
-            return false;
-        }
+        let place = by.0.borrow().binary_search(&file);
+        let Ok(place) = place else { return false };
+        by.0.borrow_mut().remove(place);
         let mut files = self.open.borrow_mut();
         let Some((_, users)) = files.get_mut(&file) else { return false };
         *users -= 1;
@@ -79,7 +88,7 @@ impl Files {
 
     /// Closes all that a client has open. Returns the files that nobody has open any more.
     pub(crate) fn close_all(&self, by: &OpenFiles) -> Vec<FileId> {
-        let all: Vec<FileId> = by.0.borrow().iter().copied().collect();
+        let all = by.0.borrow().clone();
         all.into_iter().filter(|file| self.close(by, *file)).collect()
     }
 }

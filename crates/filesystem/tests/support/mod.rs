@@ -191,12 +191,12 @@ impl<P: Kind> Cluster<P> {
         program: impl Fn(Start<P>) -> F,
     ) -> Vec<(u32, Program<R>)> {
         let nodes: Vec<u32> = clients.iter().map(|client| self.shape.node_of(*client)).collect();
-        let members: Vec<Address> = nodes.iter().map(|node| address(*node)).collect();
+        let members: Rc<[Address]> = nodes.iter().map(|node| address(*node)).collect();
         let start = |rank: usize| Start {
             world: self.machine.world(nodes[rank]),
             shape: self.shape.clone(),
             servers: self.servers(),
-            members: members.clone(),
+            members: Rc::clone(&members),
             rank: ClientId(rank as u32),
         };
         let boxed = |rank: usize| (nodes[rank], Box::pin(program(start(rank))) as Program<R>);
@@ -339,7 +339,7 @@ pub(crate) struct Start<P: Kind = Bytes> {
     pub(crate) world: SimulatedWorld<P>,
     pub(crate) shape: Shape,
     pub(crate) servers: Vec<Address>,
-    pub(crate) members: Vec<Address>,
+    pub(crate) members: Rc<[Address]>,
     pub(crate) rank: ClientId,
 }
 
@@ -351,7 +351,7 @@ impl<P: Kind> Start<P> {
     /// Connects, and joins group number `group`.
     pub(crate) async fn join(&self, group: u64) -> Result<Group<SimulatedWorld<P>>, Fault> {
         let client = self.connect().await?;
-        Group::join(client, group, self.rank, &self.members, PATIENCE).await
+        Group::join(client, group, self.rank, Rc::clone(&self.members), PATIENCE).await
     }
 
     pub(crate) fn now(&self) -> Instant {

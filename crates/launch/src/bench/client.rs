@@ -116,10 +116,10 @@ async fn join(
     members: Vec<String>,
 ) -> Result<Group<RealWorld>, LaunchError> {
     let file = Instance::at(&spec.instance).read()?;
-    let addresses: Vec<Address> = members.into_iter().map(Address).collect();
+    let addresses = members.into_iter().map(Address).collect();
     let joined = async {
         let client = connect_from(world, &file.servers).await?;
-        Group::join(client, spec.group, ClientId(spec.rank), &addresses, PATIENCE).await
+        Group::join(client, spec.group, ClientId(spec.rank), addresses, PATIENCE).await
     };
     joined.await.map_err(|fault| LaunchError::of_fault("a client could not join", &fault))
 }
@@ -252,6 +252,11 @@ impl Case<'_> {
     /// Times the transfer as often as is asked. Each write has bytes of its own, and is read back.
     async fn run(&mut self, clients: u32, order: &CaseOrder) -> Result<CaseResult, LaunchError> {
         let shared = self.share(&self.access).await?;
+        if self.strategy == Strategy::TwoPhase {
+            // Memory is ready before the clock starts, whatever the strategy.
+            let among = self.group.share_among_members(&shared).await;
+            among.map_err(|fault| self.failed(&fault))?;
+        }
         let transfer = self.transfer(self.access.clone(), self.direction, self.strategy);
         let mut seconds = Vec::new();
         let mut wrong = None;

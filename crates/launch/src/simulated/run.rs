@@ -5,7 +5,7 @@ use super::machines;
 use super::verify::{Verify, verify};
 use crate::error::{ExitCode, LaunchError};
 use crate::scenario::Scenario;
-use filesystem::collective::Transfer;
+use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Client, Fault, Group, NewFile, serve};
 use policy::{Access, Pool};
 use std::cell::{Cell, RefCell};
@@ -40,6 +40,16 @@ struct Progress<P: Verify> {
     fault: RefCell<Option<Fault>>,
     running: Cell<u32>,
     waiting: RefCell<Option<Waker>>,
+}
+
+/// What clients begin with; there is one of it for all of them.
+#[derive(Clone)]
+struct Start {
+    scenario: Rc<Scenario>,
+    access: Rc<Access>,
+    /// Where the servers and the members of the group listen, by number and by rank.
+    servers: Rc<[Address]>,
+    members: Rc<[Address]>,
 }
 
 /// The name of the one file of a trial.
@@ -93,13 +103,19 @@ fn run_on<P: Verify>(
         running: Cell::new(scenario.clients),
         waiting: RefCell::default(),
     });
+    let node = |number: u32| Address(format!("node:{number}"));
+    let start = Start {
+        servers: (0..scenario.servers).map(node).collect(),
+        members: (scenario.servers..scenario.servers + scenario.clients).map(node).collect(),
+        scenario: Rc::new(scenario.clone()),
+        access: Rc::new(access.clone()),
+    };
     let _clients: Vec<TaskHandle> = (0..scenario.clients)
         .map(|rank| {
             let world = machine.world(scenario.servers + rank);
-            let (scenario, access) = (scenario.clone(), access.clone());
-            let progress = Rc::clone(&progress);
+            let (start, progress) = (start.clone(), Rc::clone(&progress));
             world.clone().spawn(async move {
-                let ended = client(world, scenario, access, ClientId(rank), &progress).await;
+                let ended = client(world, start, ClientId(rank), &progress).await;
                 progress.client_ended(ended);
             })
         })
@@ -137,7 +153,6 @@ fn defect(scenario: &Scenario, cause: &str) -> LaunchError {
     )
 }
 
-/// One client: joins the group, opens the file, shares its memory, and transfers once.
 fn new_file(scenario: &Scenario) -> NewFile {
     NewFile {
         name: FILE.to_owned(),
@@ -149,19 +164,16 @@ fn new_file(scenario: &Scenario) -> NewFile {
     }
 }
 
+/// One client: joins the group, opens the file, shares its memory, and transfers once.
 async fn client<P: Verify>(
     world: SimulatedWorld<P>,
-    scenario: Scenario,
-    access: Access,
+    start: Start,
     rank: ClientId,
     progress: &Progress<P>,
 ) -> Result<(), Fault> {
-    let node = |number: u32| Address(format!("node:{number}"));
-    let servers: Vec<Address> = (0..scenario.servers).map(node).collect();
-    let members = scenario.servers..scenario.servers + scenario.clients;
-    let members: Vec<Address> = members.map(node).collect();
+    let Start { scenario, access, servers, members } = start;
     let client = Client::connect(world.clone(), &servers, scenario.machine.costs).await?;
-    let group = Group::join(client.clone(), 0, rank, &members, PATIENCE).await?;
+    let group = Group::join(client.clone(), 0, rank, members, PATIENCE).await?;
     let file = match rank {
         ClientId(0) => client.create_as(new_file(&scenario)).await.map(Some),
         _ => Ok(None),
@@ -173,10 +185,14 @@ async fn client<P: Verify>(
     };
     let memory = P::client_memory(rank, access.memory_bytes(rank));
     let shared = group.share(memory).await?;
+    if scenario.strategy == Strategy::TwoPhase {
+        // Memory is ready before the clock starts, whatever the strategy.
+        group.share_among_members(&shared).await?;
+    }
     let transfer = Transfer {
         direction: scenario.pattern.direction,
         file,
-        access,
+        access: (*access).clone(),
         strategy: scenario.strategy,
         order: scenario.order.policy(),
         outstanding_per_disk: scenario.machine.outstanding_per_disk,

@@ -31,7 +31,7 @@ pub(crate) async fn transfer<W: World>(
         direction: transfer.direction,
         file: &transfer.file,
         memory: &memory.memory,
-        region: memory.regions[group.rank().0 as usize],
+        region: memory.region,
         outstanding_per_disk: transfer.outstanding_per_disk,
     };
     let mut moved = Ok(());

@@ -34,8 +34,8 @@ async fn direct<W: World>(
     memory: &SharedMemory<W>,
     collective: u64,
 ) -> Result<(), Fault> {
-    let members = group.keys().zip(&memory.regions);
-    let participants = members.map(|(key, &region)| Participant { key, region }).collect();
+    let members = group.keys().iter().zip(&memory.regions);
+    let participants = members.map(|(&key, &region)| Participant { key, region }).collect();
     let request = Request::Collective(Box::new(CollectiveRequest {
         collective,
         direction: transfer.direction,

@@ -16,9 +16,8 @@ pub(crate) async fn transfer<W: World>(
     memory: &SharedMemory<W>,
     collective: u64,
 ) -> Result<(), Fault> {
-    let region = memory.regions[group.rank().0 as usize];
     let part = Part::of(transfer, group.rank());
-    let moved = ask(group.client(), &part, region, collective).await;
+    let moved = ask(group.client(), &part, memory.region, collective).await;
     match transfer.direction {
         Direction::Read => group.agree(moved).await,
         Direction::Write => caching::client::finish(group, transfer, moved).await,

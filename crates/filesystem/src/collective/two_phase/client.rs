@@ -18,6 +18,7 @@ pub(crate) async fn transfer<W: World>(
     transfer: &Transfer,
     memory: &SharedMemory<W>,
 ) -> Result<(), Fault> {
+    group.share_among_members(memory).await?;
     let file = &transfer.file;
     let segment = conforming_segment(group.rank(), group.size(), file.bytes, &file.stripe);
     let phases = Phases { group, transfer, memory, segment };
@@ -164,7 +165,7 @@ impl<W: World> Phases<'_, W> {
     }
 
     fn place_of(&self, owner: ClientId) -> (units::PeerId, units::RegionId) {
-        (self.group.peer(owner), self.memory.regions[owner.0 as usize])
+        (self.group.peer(owner), self.memory.region_of(owner))
     }
 }
 

@@ -152,5 +152,6 @@ async fn alone(
     client: Client<RealWorld>,
     number: u64,
 ) -> Result<Group<RealWorld>, filesystem::Fault> {
-    Group::join(client, number, ClientId(0), &[Address(String::new())], Duration::ZERO).await
+    let itself = [Address(String::new())].into();
+    Group::join(client, number, ClientId(0), itself, Duration::ZERO).await
 }

@@ -1,0 +1,71 @@
+//! Proves: a node that takes no part needs less than 4 KiB of memory, whether it has a disk or
+//! not, so a large machine of which a part is used costs little.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use units::Duration;
+use world::payload::Phantom;
+use world_simulated::{
+    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NetworkKind,
+    NetworkSpec, NodeConfig, Pieces, QueueKind, StartAngle,
+};
+
+/// What an idle node may need.
+const NODE_BYTES_MAX: u64 = 4096;
+
+/// So many that the pages of the allocator make no difference.
+const NODES: u32 = 40_000;
+
+/// The memory this process has, in bytes.
+#[allow(clippy::disallowed_methods, reason = "only the host knows what the test occupies")]
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kib: u64 = line.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    kib * 1024
+}
+
+fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
+    let (speed, reference_speed) = (1, 1);
+    let node = NodeConfig { disks, speed, reference_speed, variation_percent: 0, traced: false };
+    let us = Duration::from_us;
+    MachineConfig {
+        nodes: vec![node; nodes as usize],
+        messages: MessageCosts {
+            send: us(5),
+            receive: us(5),
+            one_sided: us(5),
+            get_answer: us(0),
+            per_50_words: us(1),
+            pieces: Pieces::Batched { gather: us(0) },
+        },
+        network: NetworkSpec { kind, ..NetworkSpec::default() },
+        disk: DeviceConfig {
+            mechanism: Mechanism::Hp97560,
+            layout: LayoutKind::Contiguous,
+            slot_bytes: 8192,
+            start: StartAngle::Zero,
+            queue: QueueKind::Fcfs,
+            prefetch_commands: 0,
+        },
+        seed: 1,
+    }
+}
+
+// One test, so that nothing else runs in this process meanwhile.
+#[test]
+fn an_idle_node_needs_little() {
+    for kind in [NetworkKind::default(), NetworkKind::Crossbar] {
+        for disks in [0, 1] {
+            let engine = Engine::new();
+            let before = resident_bytes();
+            let built = Machine::<Phantom>::new(engine, &machine(NODES, disks, kind)).unwrap();
+            let bytes = resident_bytes().saturating_sub(before) / u64::from(NODES);
+            println!("{kind:?}, {disks} disks: {bytes} bytes for each idle node");
+            assert!(bytes < NODE_BYTES_MAX, "{kind:?}, {disks} disks: {bytes} bytes for each");
+            assert!(bytes > 0, "it must be seen in the memory of the process");
+            // Kept, so that what the next one needs is not what this one had.
+            std::mem::forget(built);
+        }
+    }
+}
