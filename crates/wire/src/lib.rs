@@ -8,9 +8,10 @@
 
 mod codec;
 mod fault;
+mod frequent;
 mod message;
 
-pub use codec::{DecodeError, decode, encode};
+pub use codec::{DecodeError, decode, decode_record, encode, encode_record};
 pub use fault::Fault;
 pub use message::{
     ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Message,

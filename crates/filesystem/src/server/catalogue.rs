@@ -36,10 +36,10 @@ impl<W: World> Catalogue<W> {
                 cause: format!("record {key} is damaged: {error}"),
             };
             if key == NEXT_KEY {
-                next = next.max(wire::decode(&value).map_err(damaged)?);
+                next = next.max(wire::decode_record(&value).map_err(damaged)?);
             } else {
                 next = next.max(key.saturating_add(1));
-                let record: FileRecord = wire::decode(&value).map_err(damaged)?;
+                let record: FileRecord = wire::decode_record(&value).map_err(damaged)?;
                 files.insert(record.name.clone(), record);
             }
         }
@@ -73,8 +73,8 @@ impl<W: World> Catalogue<W> {
         let file = FileId(self.next.get());
         self.next.set(file.0 + 1);
         let record = FileRecord { file, ..record };
-        self.put(NEXT_KEY, wire::encode(&self.next.get())).await?;
-        self.put(file.0, wire::encode(&record)).await?;
+        self.put(NEXT_KEY, wire::encode_record(&self.next.get())).await?;
+        self.put(file.0, wire::encode_record(&record)).await?;
         self.files.borrow_mut().insert(name.clone(), record.clone());
         Ok(record)
     }
