@@ -82,14 +82,22 @@ impl<W: World> BlockCache<W> {
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
         let user = self.enter(file, block).await?;
+        match user.cut(range) {
+            Some(payload) => Ok(payload),
+            None => Box::pin(self.fetch(&user, range)).await,
+        }
+    }
+
+    /// The bytes `range` of a block that have to be waited for. (What waits for a disk is a large
+    /// future; made where it is needed, it does not make every request larger.)
+    async fn fetch(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
         loop {
+            if !user.wait_while_busy().await {
+                self.load(user).await?;
+            }
             if let Some(payload) = user.cut(range) {
                 return Ok(payload);
             }
-            if user.wait_while_busy().await {
-                continue;
-            }
-            self.load(&user).await?;
         }
     }
 
@@ -231,20 +239,25 @@ impl<W: World> BlockCache<W> {
     /// lives, the entry stays.
     async fn enter(&self, file: &FileRecord, block: u64) -> Result<User<W>, Fault> {
         loop {
-            self.locks.until_free((file.file, block)).await;
+            let key = (file.file, block);
+            self.locks.until_free(key).await;
             if self.discarded.borrow().contains(&file.file) {
                 return Err(Fault::NoSuchFile { name: file.name.clone() });
             }
-            if let Some(user) = self.try_enter(file, block) {
-                return Ok(user);
+            match self.try_enter(file, block) {
+                Some(user) => return Ok(user),
+                None => Box::pin(self.make_room(key, length_of(file, block))).await,
             }
-            match self.dirty_victim() {
-                Some(user) => self.flush_entry(&user).await,
-                None => {
-                    let (key, length) = ((file.file, block), length_of(file, block));
-                    let free = || self.can_enter(key, length).then_some(());
-                    self.room.until(free).await;
-                }
+        }
+    }
+
+    /// Writes back a block that could leave then, or waits until something may have changed.
+    async fn make_room(&self, key: BlockKey, length: u64) {
+        match self.dirty_victim() {
+            Some(user) => self.flush_entry(&user).await,
+            None => {
+                let free = || self.can_enter(key, length).then_some(());
+                self.room.until(free).await;
             }
         }
     }
