@@ -41,6 +41,9 @@ impl Signal {
 
     /// Lets every waiting task ask again, the one that has waited longest first.
     pub(crate) fn notify(&self) {
+        if self.waiting.borrow().is_empty() {
+            return;
+        }
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         for waker in waiting.into_values() {
             waker.wake();

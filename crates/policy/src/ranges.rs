@@ -25,22 +25,20 @@ impl RangeSet {
             return 0;
         }
         let (mut end, mut known) = (range.end, 0);
-        // Those that begin in `range`, or where it ends, become one with it.
-        while let Some((&other, &other_end)) = self.ranges.range(..=range.end).next_back()
-            && other > range.start
-        {
+        // Those that touch it become one with it, the last first.
+        while let Some((&other, other_end)) = self.ranges.range_mut(..=range.end).next_back() {
+            if other <= range.start {
+                // Most often one is continued.
+                if *other_end >= range.start {
+                    let added = end.saturating_sub(*other_end);
+                    *other_end += added;
+                    return added - known;
+                }
+                break;
+            }
+            known += *other_end - other;
+            end = end.max(*other_end);
             self.ranges.remove(&other);
-            known += other_end - other;
-            end = end.max(other_end);
-        }
-        // So does one that ends in it, or where it begins: most often one is continued.
-        let before = self.ranges.range_mut(..=range.start).next_back();
-        if let Some((_, before_end)) = before
-            && *before_end >= range.start
-        {
-            let added = end.saturating_sub(*before_end);
-            *before_end += added;
-            return added - known;
         }
         self.ranges.insert(range.start, end);
         end - range.start - known
@@ -71,7 +69,8 @@ impl RangeSet {
 
     /// True when the set holds the bytes `0 .. length`.
     pub fn is_full(&self, length: u64) -> bool {
-        self.contains(ByteRange::new(0, length))
+        let first = || self.ranges.first_key_value();
+        length == 0 || first().is_some_and(|(&start, &end)| start == 0 && end >= length)
     }
 
     /// True when there is no byte in the set.

@@ -1,7 +1,9 @@
 //! Bytes from messages and messages from bytes.
 
+use crate::{Message, frequent};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::Write;
 use thiserror::Error;
 
 /// The bytes are not a message of this version.
@@ -25,37 +27,50 @@ pub enum DecodeError {
     },
 }
 
-/// Enough for the messages of which there are many: requests for bytes of a block, and answers.
-const SMALL_BYTES: usize = 64;
-
-/// The bytes of `message`: a [`crate::Message`], or a record that is kept.
-pub fn encode<T: Serialize, B: for<'a> From<&'a [u8]>>(message: &T) -> B {
-    let mut small = [0; SMALL_BYTES];
-    if let Ok(encoded) = postcard::to_slice(message, &mut small) {
-        return B::from(encoded);
+/// The bytes of a message. `B` is something that holds bytes in memory.
+pub fn encode<B: Default + Write>(message: &Message) -> B {
+    let mut bytes = [0; frequent::BYTES_MAX];
+    match frequent::encode(message, &mut bytes) {
+        Some(length) => hold(&bytes[..length]),
+        None => hold(&encode_record(message)),
     }
-    let encoded = postcard::to_allocvec(message);
-    B::from(&encoded.expect("a message must encode: its types have no fallible serialisation"))
 }
 
 /// The message that `bytes` are, all of them.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
+    frequent::decode(bytes).map_or_else(|| decode_record(bytes), Ok)
+}
+
+/// The bytes of a record that is kept.
+pub fn encode_record<T: Serialize>(record: &T) -> Vec<u8> {
+    let encoded = postcard::to_allocvec(record);
+    encoded.expect("messages and records must have no fallible encoding")
+}
+
+/// The record that `bytes` are, all of them.
+pub fn decode_record<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let malformed = |error: postcard::Error| DecodeError::Malformed {
         bytes: bytes.len(),
         cause: error.to_string(),
     };
-    let (message, rest) = postcard::take_from_bytes(bytes).map_err(malformed)?;
+    let (record, rest) = postcard::take_from_bytes(bytes).map_err(malformed)?;
     match rest.len() {
-        0 => Ok(message),
+        0 => Ok(record),
         extra => Err(DecodeError::Trailing { message: bytes.len() - extra, extra }),
     }
+}
+
+fn hold<B: Default + Write>(bytes: &[u8]) -> B {
+    let mut held = B::default();
+    held.write_all(bytes).expect("memory must take all bytes of a message");
+    held
 }
 
 #[cfg(test)]
 mod tests {
     //! Proves: decoding undoes encoding, and no bytes whatever make the decoder panic.
     use super::*;
-    use crate::{Message, ReadRequest, Request, RequestId};
+    use crate::{ReadRequest, Request, RequestId};
     use proptest::prelude::*;
     use units::{FileId, RegionId};
 
@@ -89,13 +104,13 @@ mod tests {
     fn stray_bytes_are_told() {
         let mut bytes: Vec<u8> = encode(&read_request());
         bytes.push(0);
-        assert!(matches!(decode::<Message>(&bytes), Err(DecodeError::Trailing { extra: 1, .. })));
+        assert!(matches!(decode(&bytes), Err(DecodeError::Trailing { extra: 1, .. })));
     }
 
     proptest! {
         #[test]
         fn any_bytes_decode_or_fail(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode::<Message>(&bytes);
+            let _ = decode(&bytes);
         }
 
         #[test]
@@ -103,7 +118,7 @@ mod tests {
             let mut bytes: Vec<u8> = encode(&read_request());
             let at = at % bytes.len();
             bytes[at] = value;
-            let _ = decode::<Message>(&bytes);
+            let _ = decode(&bytes);
         }
     }
 }

@@ -9,9 +9,10 @@
 mod codec;
 mod entry;
 mod fault;
+mod frequent;
 mod message;
 
-pub use codec::{DecodeError, decode, encode};
+pub use codec::{DecodeError, decode, decode_record, encode, encode_record};
 pub use entry::{Entry, EntryKind, FileRecord, Made};
 pub use fault::Fault;
 pub use message::{

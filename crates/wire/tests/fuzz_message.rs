@@ -22,10 +22,10 @@ const FILE_BYTES: u64 = 1 << 20;
 #[test]
 fn any_bytes_decode_or_fail() {
     bolero::check!().for_each(|bytes: &[u8]| {
-        let Ok(message) = decode::<Message>(bytes) else { return };
+        let Ok(message) = decode(bytes) else { return };
         // What was decoded says the same when it is sent on.
         let again: Vec<u8> = encode(&message);
-        assert_eq!(decode::<Message>(&again), Ok(message.clone()));
+        assert_eq!(decode(&again), Ok(message.clone()));
         use_message(&message);
     });
 }
@@ -40,7 +40,7 @@ fn damaged_messages_decode_or_fail() {
             let at = usize::from(*at) % bytes.len();
             bytes[at] = *value;
         }
-        if let Ok(message) = decode::<Message>(&bytes) {
+        if let Ok(message) = decode(&bytes) {
             use_message(&message);
         }
     });

@@ -6,7 +6,7 @@
 //! program give the same [`Engine::digest`].
 
 use crate::queue::EventQueue;
-use crate::timeline::{Cause, SharedRecorder, Slice, Timeline};
+use crate::timeline::{SharedRecorder, Slice, Timeline};
 use crate::waker::{self, TaskKey};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -31,6 +31,9 @@ struct Inner {
 
 /// What happens when a timer expires.
 enum Action {
+    /// Polls a task of an engine: what nearly all timers are for.
+    Poll(TaskKey),
+    /// Wakes somebody in between, such as a set of futures that wants to know which of them it is.
     Wake(Waker),
     Call(Rc<dyn Expire>, u64),
 }
@@ -46,7 +49,6 @@ type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
 struct Slot {
     generation: u32,
     node: u32,
-    cause: Cause,
     state: TaskState,
 }
 
@@ -185,6 +187,8 @@ impl Engine {
         self.0.events.set(self.0.events.get() + 1);
         self.audit(key.at.as_ns() ^ key.sequence.rotate_left(40));
         match action {
+            // At once: no other task is ready when time moves on.
+            Action::Poll(task) => self.poll(task),
             Action::Wake(waker) => waker.wake(),
             Action::Call(target, token) => target.expire(token),
         }
@@ -197,8 +201,7 @@ impl Engine {
 
     fn insert(&self, node: u32, task: BoxedTask) -> TaskKey {
         let generation = waker::next_generation();
-        let cause = self.0.timeline.cause();
-        let slot = Slot { generation, node, cause, state: TaskState::Waiting(task) };
+        let slot = Slot { generation, node, state: TaskState::Waiting(task) };
         let mut tasks = self.0.tasks.borrow_mut();
         let reused = self.0.free.borrow_mut().pop();
         let index = reused.unwrap_or(tasks.len() as u32);
@@ -206,6 +209,7 @@ impl Engine {
             Some(free) => *free = slot,
             None => tasks.push(slot),
         }
+        self.0.timeline.task_waits(index);
         TaskKey { index, generation }
     }
 
@@ -218,8 +222,8 @@ impl Engine {
             let slot = &mut tasks[key.index as usize];
             let cancelled = matches!(slot.state, TaskState::Cancelled);
             if outcome == Poll::Pending && !cancelled {
-                slot.cause = self.0.timeline.cause();
                 slot.state = TaskState::Waiting(task);
+                self.0.timeline.task_waits(key.index);
                 None
             } else {
                 slot.state = TaskState::Free;
@@ -239,7 +243,7 @@ impl Engine {
         }
         match std::mem::replace(&mut slot.state, TaskState::Running) {
             TaskState::Waiting(task) => {
-                self.0.timeline.set_cause(slot.cause);
+                self.0.timeline.task_runs(key.index);
                 Some(task)
             }
             other => {
@@ -285,6 +289,7 @@ impl Engine {
         }
         let timers = std::mem::take(&mut *self.0.timers.borrow_mut());
         drop(timers);
+        waker::release_room();
     }
 }
 
@@ -315,7 +320,10 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         if !self.armed {
-            self.engine.push(self.deadline, Action::Wake(context.waker().clone()));
+            let waker = context.waker();
+            let polls = waker::task_of(waker).map(Action::Poll);
+            let action = polls.unwrap_or_else(|| Action::Wake(waker.clone()));
+            self.engine.push(self.deadline, action);
             self.armed = true;
         }
         Poll::Pending

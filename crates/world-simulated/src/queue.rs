@@ -78,8 +78,8 @@ impl<T> EventQueue<T> {
         if key >= self.front_end {
             return self.put(key, entry);
         }
-        // Most are later than what is there, so look from that end.
-        let later = self.front.iter().take_while(|(other, _)| *other > key).count();
+        // What is there for the same instant was added before, and comes before.
+        let later = self.front.partition_point(|(other, _)| other.at > key.at);
         self.front.insert(later, (key, entry));
         if self.front.len() > FRONT_MAX {
             self.shorten_front();

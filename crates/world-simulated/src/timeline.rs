@@ -160,47 +160,85 @@ pub(crate) struct Cause {
 /// The recorder of a simulation, if there is one, and the cause of the task that is running.
 #[derive(Default)]
 pub(crate) struct Timeline {
+    is_recorded: Cell<bool>,
     recorder: RefCell<Option<SharedRecorder>>,
     cause: Cell<Cause>,
+    /// Why each task that waits does what it does, by its place in the engine's table.
+    waiting: RefCell<Vec<Cause>>,
 }
 
 impl Timeline {
     /// Tells `recorder` from now on.
     pub(crate) fn to(recorder: SharedRecorder) -> Self {
-        Self { recorder: RefCell::new(Some(recorder)), cause: Cell::default() }
+        let (is_recorded, recorder) = (Cell::new(true), RefCell::new(Some(recorder)));
+        Self { is_recorded, recorder, ..Self::default() }
     }
 
     /// Whether anybody listens.
+    #[inline]
     pub(crate) fn is_recorded(&self) -> bool {
-        self.recorder.borrow().is_some()
+        self.is_recorded.get()
     }
 
     /// Tells nobody any more.
     pub(crate) fn stop(&self) {
+        self.is_recorded.set(false);
         self.recorder.borrow_mut().take();
     }
 
     /// Tells of a slice, which is made only if anybody listens.
+    #[inline]
     pub(crate) fn slice<'a>(&self, make: impl FnOnce() -> Slice<'a>) -> Option<Mark> {
+        if !self.is_recorded() {
+            return None;
+        }
         let recorder = self.recorder.borrow();
         recorder.as_ref().map(|recorder| recorder.borrow_mut().slice(&make()))
     }
 
     /// Tells of an arrow between two slices, if both are known.
+    #[inline]
     pub(crate) fn arrow(&self, link: Link, from: Option<Mark>, to: Option<Mark>) {
+        if !self.is_recorded() {
+            return;
+        }
         let recorder = self.recorder.borrow();
         if let (Some(recorder), Some(from), Some(to)) = (recorder.as_ref(), from, to) {
             recorder.borrow_mut().arrow(link, from, to);
         }
     }
 
-    /// Why the running task does what it does.
+    /// Why the running task does what it does; nothing where nobody listens.
+    #[inline]
     pub(crate) fn cause(&self) -> Cause {
-        self.cause.get()
+        if self.is_recorded() { self.cause.get() } else { Cause::default() }
+    }
+
+    /// A task waits: whatever it does later has the cause of what runs now.
+    #[inline]
+    pub(crate) fn task_waits(&self, task: u32) {
+        if self.is_recorded() {
+            let (mut waiting, task) = (self.waiting.borrow_mut(), task as usize);
+            if waiting.len() <= task {
+                waiting.resize(task + 1, Cause::default());
+            }
+            waiting[task] = self.cause.get();
+        }
+    }
+
+    /// A task that waited runs again.
+    #[inline]
+    pub(crate) fn task_runs(&self, task: u32) {
+        if self.is_recorded() {
+            self.cause.set(self.waiting.borrow()[task as usize]);
+        }
     }
 
     /// From here on the running task does what it does because of this.
+    #[inline]
     pub(crate) fn set_cause(&self, cause: Cause) {
-        self.cause.set(cause);
+        if self.is_recorded() {
+            self.cause.set(cause);
+        }
     }
 }

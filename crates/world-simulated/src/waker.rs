@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 /// Which task: its place in the engine's table and the generation of that place.
@@ -16,7 +17,10 @@ pub(crate) struct TaskKey {
 }
 
 thread_local! {
-    static READY: RefCell<VecDeque<u64>> = const { RefCell::new(VecDeque::new()) };
+    /// Not dropped with its thread, because every look at a value that is dropped asks first
+    /// whether it still lives; an engine that ends gives the room back.
+    static READY: RefCell<ManuallyDrop<VecDeque<u64>>> =
+        const { RefCell::new(ManuallyDrop::new(VecDeque::new())) };
     static GENERATION: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -38,9 +42,18 @@ pub(crate) fn take_ready() -> Option<TaskKey> {
     READY.with(|ready| ready.borrow_mut().pop_front()).map(unpack)
 }
 
+/// Gives back the room of the queue, unless another engine of this thread uses it.
+pub(crate) fn release_room() {
+    READY.with(|ready| {
+        let queue = &mut ready.borrow_mut();
+        if queue.is_empty() {
+            queue.shrink_to_fit();
+        }
+    });
+}
+
 fn push(packed: u64) {
-    // During the destruction of the thread there is nobody left to wake.
-    let _ = READY.try_with(|ready| ready.borrow_mut().push_back(packed));
+    READY.with(|ready| ready.borrow_mut().push_back(packed));
 }
 
 fn pack(key: TaskKey) -> u64 {
@@ -59,6 +72,11 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(
 );
 
 const _: () = assert!(size_of::<*const ()>() == 8, "a task key must fit in a pointer");
+
+/// The task that a waker wakes, if it is one of [`waker_of`].
+pub(crate) fn task_of(waker: &Waker) -> Option<TaskKey> {
+    std::ptr::eq(waker.vtable(), &VTABLE).then(|| unpack(waker.data().addr() as u64))
+}
 
 /// The waker of a task.
 #[allow(unsafe_code)]

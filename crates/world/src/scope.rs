@@ -102,22 +102,21 @@ fn end_task<T, E>(
     (place, number): (usize, u64),
     outcome: Result<(), E>,
 ) {
-    let ended = match outcome {
+    let (own, siblings) = match outcome {
         Ok(()) => {
             let tasks = &mut state.borrow_mut().tasks;
             let is_own = tasks.get(place).is_some_and(|started| started.number == number);
-            is_own.then(|| tasks.remove(place).task).into_iter().collect()
+            (is_own.then(|| tasks.remove(place).task), None)
         }
         Err(error) => {
             let mut state = state.borrow_mut();
             state.closed = true;
             state.failure.get_or_insert(error);
-            let tasks = std::mem::take(&mut state.tasks);
-            tasks.into_iter().map(|(_, started)| started.task).collect::<Vec<_>>()
+            (None, Some(std::mem::take(&mut state.tasks)))
         }
     };
     // Outside the borrow: dropping a sibling runs its destructors, which may use the scope.
-    drop(ended);
+    drop((own, siblings));
     wake(state);
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: every call is answered, by its server or by the news that the server has left.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use units::ServerId;
@@ -13,11 +13,14 @@ use wire::{Fault, Reply, RequestId};
 #[derive(Default)]
 pub(crate) struct Calls {
     next: Cell<u64>,
-    pending: RefCell<BTreeMap<RequestId, Pending>>,
+    /// By their numbers, which ascend from call to call: a new one is the last, and the next to
+    /// end is among the first.
+    pending: RefCell<VecDeque<Pending>>,
     left: RefCell<BTreeMap<ServerId, String>>,
 }
 
 struct Pending {
+    id: RequestId,
     server: ServerId,
     answer: Option<Result<Reply, Fault>>,
     waiting: Option<Waker>,
@@ -37,19 +40,19 @@ impl Calls {
         }
         let id = RequestId(self.next.get());
         self.next.set(id.0 + 1);
-        self.pending.borrow_mut().insert(id, Pending { server, answer: None, waiting: None });
+        let call = Pending { id, server, answer: None, waiting: None };
+        self.pending.borrow_mut().push_back(call);
         Ok(Call { calls: self, id })
     }
 
     /// An answer has come; nobody may be waiting for it any more.
     pub(crate) fn answered(&self, id: RequestId, answer: Result<Reply, Fault>) {
-        let waiting = match self.pending.borrow_mut().get_mut(&id) {
-            Some(pending) => {
-                pending.answer = Some(answer);
-                pending.waiting.take()
-            }
-            None => None,
-        };
+        let mut pending = self.pending.borrow_mut();
+        let Some(place) = place_of(&pending, id) else { return };
+        let call = &mut pending[place];
+        call.answer = Some(answer);
+        let waiting = call.waiting.take();
+        drop(pending);
         if let Some(waker) = waiting {
             waker.wake();
         }
@@ -61,7 +64,7 @@ impl Calls {
         let of_server: Vec<RequestId> = {
             let pending = self.pending.borrow();
             let unanswered = |call: &&Pending| call.server == server && call.answer.is_none();
-            pending.iter().filter(|(_, call)| unanswered(call)).map(|(id, _)| *id).collect()
+            pending.iter().filter(unanswered).map(|call| call.id).collect()
         };
         for id in of_server {
             self.answered(id, Err(Fault::ServerLeft { server, cause: cause.to_owned() }));
@@ -76,6 +79,10 @@ impl Calls {
     }
 }
 
+fn place_of(pending: &VecDeque<Pending>, id: RequestId) -> Option<usize> {
+    pending.binary_search_by_key(&id, |call| call.id).ok()
+}
+
 impl Call<'_> {
     /// The number to send along.
     pub(crate) fn id(&self) -> RequestId {
@@ -86,8 +93,8 @@ impl Call<'_> {
     pub(crate) async fn answer(self) -> Result<Reply, Fault> {
         poll_fn(|context| {
             let mut pending = self.calls.pending.borrow_mut();
-            let call = pending.get_mut(&self.id);
-            let call = call.expect("a call stays registered until it is dropped");
+            let place = place_of(&pending, self.id);
+            let call = &mut pending[place.expect("a call stays registered until it is dropped")];
             match call.answer.take() {
                 Some(answer) => Poll::Ready(answer),
                 None => {
@@ -102,6 +109,9 @@ impl Call<'_> {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.calls.pending.borrow_mut().remove(&self.id);
+        let mut pending = self.calls.pending.borrow_mut();
+        if let Some(place) = place_of(&pending, self.id) {
+            pending.remove(place);
+        }
     }
 }

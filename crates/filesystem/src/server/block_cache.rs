@@ -105,8 +105,8 @@ impl<W: World> BlockCache<W> {
         Ok(payload)
     }
 
-    /// The bytes `range` of a block, most of which must come from the disk. (Like everything that
-    /// waits for a disk this is a large future, which is made when it is needed.)
+    /// The bytes `range` of a block, that have to be waited for. (What waits for a disk is a large
+    /// future; made where it is needed, it does not make every request larger.)
     async fn fetch(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
         loop {
             if !user.wait_while_busy().await {

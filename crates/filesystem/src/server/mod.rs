@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{PeerId, ServerId};
-use wire::{ClientKey, Fault, FileRecord, Message, PROTOCOL_VERSION, Request, RequestId};
+use wire::{ClientKey, Fault, FileRecord, Message, Request, RequestId};
 use world::{DiskError, Incoming, Scope, World};
 
 /// What a server is told at its start.
@@ -154,8 +154,7 @@ impl<W: World> Server<W> {
             return false;
         }
         peers.insert(key, from);
-        let same_version = version == PROTOCOL_VERSION;
-        sessions.insert(from, Session::new(self.world.clone(), key, same_version, version));
+        sessions.insert(from, Session::new(self.world.clone(), key, version));
         true
     }
 
@@ -173,6 +172,7 @@ impl<W: World> Server<W> {
             return false;
         }
         self.counters.requests.set(self.counters.requests.get() + 1);
+        let request = session.check_version().map(|()| request);
         session.scope.spawn(Rc::clone(self).answer(from, id, request, body).map(Ok));
         true
     }

@@ -29,20 +29,24 @@ struct Answered {
 }
 
 impl<W: World> Server<W> {
-    /// Does what is asked and tells the client what came of it.
+    /// Does what is asked, unless it was refused at once, and tells the client what came of it.
     pub(crate) async fn answer(
         self: Rc<Self>,
         from: PeerId,
         id: RequestId,
-        request: Request,
+        request: Result<Request, Fault>,
         body: Option<W::Payload>,
     ) {
-        let asks_to_stop = matches!(request, Request::Stop);
-        let outcome = match self.check_version(from) {
-            Ok(()) => self.serve_request(from, request, body).await,
-            Err(fault) => Err(fault),
+        let stops = matches!(request, Ok(Request::Stop));
+        // There are many reads and writes, and each moves its whole future when it starts; what is
+        // rare is large and lives apart.
+        let outcome = match request {
+            Ok(Request::Read(request)) => caching::server::read(&self, request).await,
+            Ok(Request::Write(request)) => caching::server::write(&self, request, body).await,
+            Ok(rare) => Box::pin(self.serve_rare_request(from, rare)).await,
+            Err(refused) => Err(refused),
         };
-        let stops = asks_to_stop && outcome.is_ok();
+        let stops = stops && outcome.is_ok();
         let (result, data) = match outcome {
             Ok(Answer { reply, data }) => (Ok(reply), data),
             Err(fault) => (Err(fault), None),
@@ -54,11 +58,7 @@ impl<W: World> Server<W> {
         };
         let sent = self.world.send(from, message).await;
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
-            let cause = format!("the answer does not fit a message: {error}");
-            let result = Err(Fault::BadRequest { cause });
-            let header = wire::encode(&Message::Reply { id, result });
-            // A client that has left needs no answer.
-            let _ = self.world.send(from, world::Message::new(header)).await;
+            Box::pin(self.answer_is_too_large(from, id, error)).await;
         }
         if stops {
             self.stopping.set(true);
@@ -66,30 +66,12 @@ impl<W: World> Server<W> {
         }
     }
 
-    fn check_version(&self, from: PeerId) -> Result<(), Fault> {
-        let sessions = self.sessions.borrow();
-        match sessions.get(&from) {
-            Some(session) if session.same_version => Ok(()),
-            session => Err(Fault::WrongVersion {
-                client: session.map_or(0, |session| session.version),
-                server: wire::PROTOCOL_VERSION,
-            }),
-        }
-    }
-
-    async fn serve_request(
-        self: &Rc<Self>,
-        from: PeerId,
-        request: Request,
-        body: Option<W::Payload>,
-    ) -> Result<Answer<W::Payload>, Fault> {
-        // There are many reads and writes, and each moves its whole future when it starts; the
-        // futures of the others are large and live apart.
-        match request {
-            Request::Read(request) => caching::server::read(self, request).await,
-            Request::Write(request) => caching::server::write(self, request, body).await,
-            rare => Box::pin(self.serve_rare_request(from, rare)).await,
-        }
+    async fn answer_is_too_large(&self, from: PeerId, id: RequestId, error: NetworkError) {
+        let cause = format!("the answer does not fit a message: {error}");
+        let result = Err(Fault::BadRequest { cause });
+        let header = wire::encode(&Message::Reply { id, result });
+        // A client that has left needs no answer.
+        let _ = self.world.send(from, world::Message::new(header)).await;
     }
 
     async fn serve_rare_request(

@@ -2,17 +2,15 @@
 
 use crate::server::files::OpenFiles;
 use std::convert::Infallible;
-use wire::ClientKey;
+use wire::{ClientKey, Fault, PROTOCOL_VERSION};
 use world::{Scope, World};
 
 /// Everything a server does for one client; dropping it ends all of that.
 pub(crate) struct Session<W: World> {
     /// The client's name.
     pub(crate) key: ClientKey,
-    /// Whether it speaks this server's version.
-    pub(crate) same_version: bool,
     /// The version it speaks.
-    pub(crate) version: u16,
+    version: u16,
     /// The files it has opened.
     pub(crate) open: OpenFiles,
     /// The requests it waits for.
@@ -20,7 +18,15 @@ pub(crate) struct Session<W: World> {
 }
 
 impl<W: World> Session<W> {
-    pub(crate) fn new(world: W, key: ClientKey, same_version: bool, version: u16) -> Self {
-        Self { key, same_version, version, open: OpenFiles::default(), scope: Scope::new(world) }
+    pub(crate) fn new(world: W, key: ClientKey, version: u16) -> Self {
+        Self { key, version, open: OpenFiles::default(), scope: Scope::new(world) }
+    }
+
+    /// Whether it and this server understand one another.
+    pub(crate) fn check_version(&self) -> Result<(), Fault> {
+        match self.version {
+            PROTOCOL_VERSION => Ok(()),
+            client => Err(Fault::WrongVersion { client, server: PROTOCOL_VERSION }),
+        }
     }
 }

@@ -51,6 +51,7 @@ impl Processor {
 
     /// Does work that costs the reference processor `cost`, after all that came before: when it is
     /// done. Rounded up to a nanosecond.
+    #[inline]
     pub fn occupy(&mut self, now: Instant, cost: Duration) -> Instant {
         let length = self.scale(cost);
         let start = self.free_at.max(now);
@@ -78,6 +79,7 @@ impl Processor {
         self.trace.as_deref().unwrap_or_default()
     }
 
+    #[inline]
     fn scale(&self, cost: Duration) -> Duration {
         if self.speed == self.reference_speed {
             return cost;

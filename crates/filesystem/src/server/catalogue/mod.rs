@@ -114,7 +114,7 @@ impl<W: World> Catalogue<W> {
         let ((parent, part), _claimed) = self.claims.claim(free).await?;
         let node = Node { parent, part, made, kind };
         let (id, reservation) = self.number();
-        let put = RecordChange::put(id.0, wire::encode(&node));
+        let put = RecordChange::put(id.0, wire::encode_record(&node));
         self.change(reservation.into_iter().chain([put]).collect()).await?;
         let made = entry(name.to_owned(), id, &node);
         self.tree.borrow_mut().insert(id, node);
@@ -131,7 +131,7 @@ impl<W: World> Catalogue<W> {
         let reserved = number + RESERVED_AT_ONCE;
         self.reserved.set(reserved);
         let value: Reserved = (FORMAT, reserved);
-        (FileId(number), Some(RecordChange::put(RESERVED_KEY, wire::encode(&value))))
+        (FileId(number), Some(RecordChange::put(RESERVED_KEY, wire::encode_record(&value))))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
@@ -153,7 +153,7 @@ impl<W: World> Catalogue<W> {
             Ok(((id, Node { parent, part, ..node.clone() }), claim))
         };
         let ((id, node), _claimed) = self.claims.claim(wanted).await?;
-        self.change(vec![RecordChange::put(id.0, wire::encode(&node))]).await?;
+        self.change(vec![RecordChange::put(id.0, wire::encode_record(&node))]).await?;
         let mut tree = self.tree.borrow_mut();
         tree.take(id);
         tree.insert(id, node);
@@ -191,7 +191,7 @@ fn root(name: &str) -> Fault {
 }
 
 fn decode<T: serde::de::DeserializeOwned>(key: u64, value: &[u8]) -> Result<T, Fault> {
-    wire::decode(value).map_err(|error| Fault::CatalogueFailed {
+    wire::decode_record(value).map_err(|error| Fault::CatalogueFailed {
         cause: format!("record {key} is damaged: {error}"),
     })
 }

@@ -111,6 +111,7 @@ struct Leg {
 }
 
 impl Leg {
+    #[inline]
     fn new(at: u32, to: u32, length: u32) -> Self {
         let forward_hops = if to >= at { to - at } else { to + length - at };
         let backward_hops = length - forward_hops;
@@ -119,6 +120,7 @@ impl Leg {
     }
 
     /// Calls `visit` with the position at which each link starts.
+    #[inline]
     fn for_each_position(self, mut visit: impl FnMut(u32)) {
         let mut at = self.at;
         for _ in 0..self.hops {
