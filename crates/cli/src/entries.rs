@@ -29,7 +29,7 @@ pub(crate) fn file_json(record: &FileRecord) -> Value {
 pub(crate) fn entry_json(entry: &Entry) -> Value {
     let mut object = match &entry.kind {
         EntryKind::File(record) => file_json(record),
-        EntryKind::Directory => json!({ "name": entry.name }),
+        EntryKind::Directory(_) => json!({ "name": entry.name }),
     };
     object["type"] = kind_of(entry).into();
     object["owner"] = entry.made.owner.into();
@@ -41,7 +41,7 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
 pub(crate) fn short_line(entry: &Entry, name: &str) -> String {
     match &entry.kind {
         EntryKind::File(record) => format!("{:>14}  {name}", record.bytes),
-        EntryKind::Directory => format!("{:>14}  {name}/", "-"),
+        EntryKind::Directory(_) => format!("{:>14}  {name}/", "-"),
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn long_line(entry: &Entry, name: &str) -> String {
 pub(crate) fn kind_of(entry: &Entry) -> &'static str {
     match entry.kind {
         EntryKind::File(_) => "file",
-        EntryKind::Directory => "directory",
+        EntryKind::Directory(_) => "directory",
     }
 }
 

@@ -17,8 +17,8 @@ pub(crate) fn list(arguments: &Ls) -> Result<(), LaunchError> {
     let entry = session.stat(&name)?;
     let mut found = match entry.kind {
         EntryKind::File(_) => vec![entry],
-        EntryKind::Directory if arguments.recursive => session.walk(&name)?.split_off(1),
-        EntryKind::Directory => session.list(&name)?,
+        EntryKind::Directory(_) if arguments.recursive => session.walk(&name)?.split_off(1),
+        EntryKind::Directory(_) => session.list(&name)?,
     };
     let is_hidden = |entry: &Entry| entry.name[name.len()..].split('/').any(is_dotted);
     found.retain(|entry| arguments.all || entry.name == name || !is_hidden(entry));
@@ -118,8 +118,8 @@ pub(crate) fn stat(arguments: &Named) -> Result<(), LaunchError> {
                 record.servers().map(|server| server.0.to_string()).collect();
             present::line(&format!("  {made}; on servers {}", servers.join(", ")))
         }
-        EntryKind::Directory if name.is_empty() => present::line("/  the root directory"),
-        EntryKind::Directory => present::line(&format!("{}/  a directory, {made}", entry.name)),
+        EntryKind::Directory(_) if name.is_empty() => present::line("/  the root directory"),
+        EntryKind::Directory(_) => present::line(&format!("{}/  a directory, {made}", entry.name)),
     }
 }
 

@@ -12,6 +12,7 @@ mod entries;
 mod files;
 mod heads;
 mod instances;
+mod layout;
 mod look;
 mod present;
 mod reproduce;
@@ -58,6 +59,7 @@ fn run(arguments: Arguments) -> Result<(), LaunchError> {
         Command::Mkdir(mkdir) => files::make_directories(&mkdir),
         Command::Rm(remove) => files::remove(&remove),
         Command::Du(du) => files::usage(&du),
+        Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => instances::space(&df),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim),

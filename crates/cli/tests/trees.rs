@@ -192,3 +192,46 @@ fn a_removed_name_is_free_after_a_restart() {
     assert!(place.run(&["ls", "-R", "--json"]).done().output == before);
     place.run(&["mkdir", "t/z/y"]).done();
 }
+
+#[test]
+fn directories_say_how_their_files_lie() {
+    let place = Place::with_servers(3);
+    place.file("f", &bytes(300_000));
+    place.run(&["mkdir", "-p", "d/e"]).done();
+    let set = ["layout", "set", "d", "--block", "64KiB", "--servers", "2", "--pool", "2,0"];
+    let set = [&set[..], &["--declare", "sequential", "--max-blocks", "8"]].concat();
+    place.run(&set).done();
+    let layout = |name: &str| {
+        place.run(&["layout", "get", "--json", "--blocks", "4", name]).done().json()
+    };
+    let said = layout("d");
+    assert_eq!((&said["block_bytes"], &said["servers"]), (&65_536.into(), &2.into()));
+    assert_eq!(said["buffering"]["replacement"], "toss-immediate");
+    assert_eq!(layout("d/e")["block_bytes"], Value::Null, "what was there before stays");
+    place.run(&["mkdir", "d/new"]).done();
+    assert_eq!(layout("d/new")["pool"], said["pool"], "what is made later inherits");
+    for name in ["d/f", "d/new/f"] {
+        place.run(&["cp", "f", &format!("unisono://{name}")]).done();
+        let file = layout(name);
+        assert_eq!(file["block_bytes"], 65_536);
+        let pool: Vec<u64> =
+            file["pool"].as_array().unwrap().iter().map(|one| one.as_u64().unwrap()).collect();
+        assert!(pool == [0] || pool == [2], "small files go to one of the pool: {pool:?}");
+        assert_eq!(file["buffering"]["max_blocks"], 8);
+        assert_eq!(file["blocks"].as_array().unwrap().len(), 4);
+        assert_eq!(file["blocks"][3]["server"], pool[0]);
+    }
+    place.run(&["cp", "--block", "128KiB", "f", "unisono://d/g"]).done();
+    assert_eq!(layout("d/g")["block_bytes"], 131_072, "what is asked for counts most");
+    place.run(&["layout", "set", "/", "--block", "256KiB"]).done();
+    place.run(&["stop"]).done();
+    place.start(&["--servers", "3"]);
+    assert_eq!(layout("/")["block_bytes"], 262_144);
+    assert_eq!(layout("d"), said);
+    place.run(&["layout", "set", "d", "--pool", "0,3"]).refused(USAGE, &["server 3"]);
+    place.run(&["layout", "set", "d", "--declare", "often"]).refused(USAGE, &["\"often\""]);
+    let limits = ["layout", "set", "d", "--min-blocks", "3", "--max-blocks", "2"];
+    place.run(&limits).refused(FAILED, &["\"d\"", "at least 3"]);
+    place.run(&["layout", "set", "f", "--block", "1MiB"]).refused(FAILED, &["no directory \"f\""]);
+    assert_eq!(layout("d"), said);
+}

@@ -106,7 +106,7 @@ async fn walk(client: &TestClient) -> Model {
         for entry in client.list(&directory).await.unwrap() {
             assert_eq!(client.stat(&entry.name).await.unwrap(), entry);
             match entry.kind {
-                EntryKind::Directory => {
+                EntryKind::Directory(_) => {
                     directories.push(entry.name.clone());
                     found.insert(entry.name, None);
                 }

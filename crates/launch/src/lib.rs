@@ -28,7 +28,7 @@ pub use filesystem::Costs;
 pub use filesystem::collective::Strategy;
 pub use machine::{Machine, Network};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
-pub use policy::{BYTES_MAX, Declared, Direction, Pattern};
+pub use policy::{BYTES_MAX, Buffering, Declared, Direction, Pattern, Replacement};
 pub use real::{
     Copied, CopyPlan, DataDirectories, FileCopy, Instance, InstanceFile, PartFile, Place, Program,
     SCHEME, ServerEntry, ServerOptions, ServerState, Session, TemporaryInstance,
@@ -44,7 +44,8 @@ pub use timeline::{
     Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, check_disk,
     follow_head, trace_trial,
 };
-pub use wire::{Entry, EntryKind, FileRecord};
+pub use units::ServerId;
+pub use wire::{Entry, EntryKind, FileDefaults, FileRecord};
 pub use world_simulated::{MessageCosts, Pieces, QueueKind, StartAngle};
 
 /// Bytes of a block of a real file, as a size is written.

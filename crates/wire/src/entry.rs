@@ -19,10 +19,23 @@ pub struct Entry {
 /// What a name stands for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EntryKind {
-    /// A directory.
-    Directory,
+    /// A directory, and how files in it are made.
+    Directory(FileDefaults),
     /// A file.
     File(FileRecord),
+}
+
+/// How new files in a directory are made, where whoever makes them does not say.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct FileDefaults {
+    /// Bytes of a block.
+    pub block_bytes: Option<u64>,
+    /// The most servers of a file.
+    pub servers: Option<u32>,
+    /// The servers that a file may lie on; all of the instance if none is named.
+    pub pool: Vec<ServerId>,
+    /// How its servers buffer it.
+    pub buffering: Buffering,
 }
 
 /// Who made something and when, as the client said that made it.
@@ -56,7 +69,7 @@ impl Entry {
     pub fn file(&self) -> Option<&FileRecord> {
         match &self.kind {
             EntryKind::File(record) => Some(record),
-            EntryKind::Directory => None,
+            EntryKind::Directory(_) => None,
         }
     }
 }

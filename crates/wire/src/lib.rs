@@ -13,7 +13,7 @@ mod frequent;
 mod message;
 
 pub use codec::{DecodeError, decode, decode_record, encode, encode_record};
-pub use entry::{Entry, EntryKind, FileRecord, Made};
+pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, Made};
 pub use fault::Fault;
 pub use message::{
     BufferStatistics, ClientKey, CollectiveRequest, FlushRequest, GroupMessage, Message,

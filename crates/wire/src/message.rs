@@ -1,6 +1,6 @@
 //! What clients and servers say to one another.
 
-use crate::{Entry, Fault, FileRecord, Made};
+use crate::{Entry, Fault, FileDefaults, FileRecord, Made};
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, RegionId};
@@ -129,6 +129,13 @@ pub enum Request {
     },
     /// Disk-directed, non-collective: the one request of one client.
     Part(Box<PartRequest>),
+    /// Catalogue: says how new files in a directory are made; those in it stay as they are.
+    SetDefaults {
+        /// The directory's name.
+        directory: String,
+        /// How.
+        defaults: FileDefaults,
+    },
 }
 
 /// Caching: asks for bytes of one block.

@@ -1,8 +1,9 @@
 //! What can be said about files and directories.
 
 use super::InstanceOnly;
-use clap::{Args, ValueEnum};
-use launch::parse_size as size;
+use crate::words::count;
+use clap::{Args, Subcommand, ValueEnum};
+use launch::{Declared, Replacement, parse_size as size};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -14,9 +15,9 @@ pub(crate) struct Put {
     /// Its name in the instance (default: the local file's name), or a directory with a / behind
     /// it; directories are made as needed.
     pub(crate) name: Option<String>,
-    /// Bytes of a block.
-    #[arg(long, default_value = launch::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
-    pub(crate) block: u64,
+    /// Bytes of a block (default: what `layout` says of the directory, else 1MiB).
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: Option<u64>,
 }
 
 #[derive(Args, Debug)]
@@ -43,9 +44,10 @@ pub(crate) struct Cp {
     /// Copy directories with all that is in them.
     #[arg(long, short)]
     pub(crate) recursive: bool,
-    /// Bytes of a block of new files in the instance.
-    #[arg(long, default_value = launch::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
-    pub(crate) block: u64,
+    /// Bytes of a block of new files in the instance (default: what `layout` says of their
+    /// directory, else 1MiB).
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: Option<u64>,
 }
 
 #[derive(Args, Debug)]
@@ -166,4 +168,55 @@ pub(crate) enum Kind {
     /// A directory.
     #[value(alias = "d")]
     Directory,
+}
+
+/// How files lie on servers, and how servers buffer them.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Layout {
+    /// Show how a file lies, or how new files in a directory are made.
+    Get(LayoutGet),
+    /// Say how new files in a directory are made; files that are there stay as they are.
+    Set(LayoutSet),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LayoutGet {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    /// The name (default: the root).
+    pub(crate) name: Option<String>,
+    /// Of a file: also where each of its first blocks lies, so many of them.
+    #[arg(long, value_name = "COUNT", default_value = "0")]
+    pub(crate) blocks: u64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LayoutSet {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    /// The directory; / for the root. What is not said goes back to what is usual.
+    pub(crate) name: String,
+    /// Bytes of a block.
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: Option<u64>,
+    /// The most servers of one file.
+    #[arg(long, value_parser = count)]
+    pub(crate) servers: Option<u32>,
+    /// The servers that files may lie on, by number, separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "SERVERS")]
+    pub(crate) pool: Vec<u32>,
+    /// How files will be used: unknown, sequential, looping-sequential, looping-random, random or
+    /// global-sequential.
+    #[arg(long, default_value = "unknown", value_name = "ACCESS")]
+    pub(crate) declare: Declared,
+    /// Which block leaves a full cache first: lru, mru, toss-immediate, loop-aware or random
+    /// (default: what suits --declare).
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) replacement: Option<Replacement>,
+    /// Blocks of one file that others cannot drive out of a server's cache.
+    #[arg(long, default_value = "0", value_name = "COUNT")]
+    pub(crate) min_blocks: u32,
+    /// Blocks of one file that a server's cache holds at most (0: as many as there is room for).
+    #[arg(long, default_value = "0", value_name = "COUNT")]
+    pub(crate) max_blocks: u32,
 }

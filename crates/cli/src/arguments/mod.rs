@@ -2,7 +2,10 @@
 
 mod files;
 
-pub(crate) use files::{Cat, Cp, Du, Find, Get, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
+pub(crate) use files::{
+    Cat, Cp, Du, Find, Get, Kind, Layout, LayoutGet, LayoutSet, Ls, MaybeNamed, Mkdir, Mv, Named,
+    Put, Rm,
+};
 
 use crate::words::count;
 use clap::{Args, Parser, Subcommand};
@@ -54,6 +57,9 @@ pub(crate) enum Command {
     Rm(Rm),
     /// Show how much the files of an instance hold.
     Du(Du),
+    /// Show or say how files lie on servers, and how servers buffer them.
+    #[command(subcommand)]
+    Layout(Layout),
     /// Show the space on the disks of an instance.
     Df(InstanceOnly),
     /// Measure real transfers; every byte is checked.

@@ -4,7 +4,8 @@ use crate::client::{Client, unexpected};
 use policy::{Buffering, Pool, Stripe};
 use units::{FileId, ServerId};
 use wire::{
-    BufferStatistics, Entry, EntryKind, Fault, FileRecord, FlushRequest, Made, Reply, Request,
+    BufferStatistics, Entry, EntryKind, Fault, FileDefaults, FileRecord, FlushRequest, Made, Reply,
+    Request,
 };
 use world::World;
 
@@ -127,6 +128,12 @@ impl<W: World> Client<W> {
         }
     }
 
+    /// Says how new files in a directory are made, and in directories that are made in it.
+    pub async fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), Fault> {
+        let request = Request::SetDefaults { directory: directory.to_owned(), defaults };
+        self.call(CATALOGUE, request).await.map(|_| ())
+    }
+
     /// Gives a file or a directory another name, which must be free. Clients that have the file
     /// open keep it.
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
@@ -165,7 +172,7 @@ impl<W: World> Client<W> {
         let entry = self.ask_for_entry(request).await?;
         match entry.kind {
             EntryKind::File(record) => Ok(record),
-            EntryKind::Directory => Err(Fault::IsADirectory { name: entry.name }),
+            EntryKind::Directory(_) => Err(Fault::IsADirectory { name: entry.name }),
         }
     }
 

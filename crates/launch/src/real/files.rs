@@ -3,10 +3,10 @@
 use crate::error::LaunchError;
 use crate::real::Session;
 use filesystem::{Client, Fault};
-use policy::{Pool, Stripe};
+use policy::{Buffering, Pool, Stripe};
 use std::time::SystemTime;
 use units::MIB;
-use wire::{Entry, EntryKind, FileRecord, Made};
+use wire::{Entry, EntryKind, FileDefaults, FileRecord, Made};
 use world::Randomness;
 use world_real::RealWorld;
 
@@ -53,6 +53,12 @@ impl Session {
             true => make_directories(client, name).await,
             false => client.make_directory(name, made_now()).await,
         })
+    }
+
+    /// Says how new files in a directory are made.
+    pub fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), LaunchError> {
+        let what = format!("cannot say how files in {directory:?} are made");
+        self.with_client(&what, async |client| client.set_defaults(directory, defaults).await)
     }
 
     /// Gives a file or a directory another name. With `replace`, a file of that name is removed
@@ -112,7 +118,7 @@ pub(crate) async fn walk(client: &Client<RealWorld>, name: &str) -> Result<Vec<E
     // A stack of what is still to be looked at, the first name on top.
     let mut left = vec![client.stat(name).await?];
     while let Some(entry) = left.pop() {
-        if matches!(entry.kind, EntryKind::Directory) {
+        if matches!(entry.kind, EntryKind::Directory(_)) {
             left.extend(client.list(&entry.name).await?.into_iter().rev());
         }
         found.push(entry);
@@ -126,7 +132,7 @@ pub(crate) async fn make_directories(client: &Client<RealWorld>, name: &str) -> 
     for directory in ends.map(|end| &name[..end]).filter(|name| !name.is_empty()) {
         match client.make_directory(directory, made_now()).await {
             Err(Fault::FileExists { .. }) => match client.stat(directory).await?.kind {
-                EntryKind::Directory => {}
+                EntryKind::Directory(_) => {}
                 EntryKind::File(_) => {
                     return Err(Fault::NotADirectory { name: directory.to_owned() });
                 }
@@ -147,13 +153,50 @@ pub(crate) fn made_now() -> Made {
     }
 }
 
-/// Where a file of `bytes` bytes goes that is striped as `widest` at most: on as many servers as
-/// its size deserves, beginning with any of them, so that small files share all.
-pub(crate) fn placement(client: &Client<RealWorld>, widest: Stripe, bytes: u64) -> (Stripe, Pool) {
-    let unit = widest.block_bytes.max(BYTES_PER_SERVER_MIN);
-    let deserved = u32::try_from(bytes.div_ceil(unit)).unwrap_or(u32::MAX).max(1);
-    let of = client.servers();
-    let first = (client.world().random() % u64::from(of)) as u32;
-    let stripe = Stripe { servers: widest.servers.min(deserved), ..widest };
-    (stripe, Pool::Consecutive { first, of })
+/// How a new file is made: what is asked for, else what its directory says, else what is usual.
+pub(crate) struct Placement {
+    pub(crate) stripe: Stripe,
+    pub(crate) pool: Pool,
+    pub(crate) buffering: Buffering,
 }
+
+/// How a file of `bytes` bytes is made in a directory of these `defaults`: on as many servers as
+/// its size deserves, beginning with any of them, so that small files share all.
+pub(crate) fn placement(
+    client: &Client<RealWorld>,
+    usual: Usual,
+    defaults: &FileDefaults,
+    bytes: u64,
+) -> Placement {
+    let block_bytes = usual.block_bytes.or(defaults.block_bytes).unwrap_or(BLOCK_BYTES);
+    let unit = block_bytes.max(BYTES_PER_SERVER_MIN);
+    let deserved = u32::try_from(bytes.div_ceil(unit)).unwrap_or(u32::MAX).max(1);
+    let most = defaults.servers.unwrap_or(u32::MAX);
+    let random = client.world().random();
+    let (servers, pool) = match &defaults.pool[..] {
+        [] => {
+            let of = client.servers();
+            let first = (random % u64::from(of)) as u32;
+            (deserved.min(most).min(of), Pool::Consecutive { first, of })
+        }
+        named => {
+            let servers = (deserved.min(most) as usize).min(named.len());
+            let first = (random % named.len() as u64) as usize;
+            let turned = named.iter().cycle().skip(first).take(servers);
+            (servers as u32, Pool::Named(turned.copied().collect()))
+        }
+    };
+    let stripe = Stripe { block_bytes, servers, disks_per_server: usual.disks_per_server };
+    Placement { stripe, pool, buffering: defaults.buffering }
+}
+
+/// What is the same for all files that one command makes.
+#[derive(Clone, Copy)]
+pub(crate) struct Usual {
+    /// What the user asks for, whatever a directory says.
+    pub(crate) block_bytes: Option<u64>,
+    pub(crate) disks_per_server: u32,
+}
+
+/// Bytes of a block where nobody says anything.
+pub(crate) const BLOCK_BYTES: u64 = MIB;

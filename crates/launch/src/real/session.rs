@@ -57,6 +57,11 @@ impl Session {
         Ok(stripe)
     }
 
+    /// Number of servers of the instance.
+    pub fn servers(&self) -> Result<u32, LaunchError> {
+        Ok(self.instance.read()?.servers.len() as u32)
+    }
+
     /// The instance.
     pub(super) fn instance(&self) -> &Instance {
         &self.instance

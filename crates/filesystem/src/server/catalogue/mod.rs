@@ -9,11 +9,11 @@ mod name;
 mod tree;
 
 use claims::{Claim, Claims};
-use policy::BYTES_MAX;
+use policy::{BYTES_MAX, Pool, Stripe};
 use std::cell::{Cell, RefCell};
 use tree::{Node, NodeKind, ROOT, Tree, entry};
 use units::{FileId, ServerId};
-use wire::{Entry, EntryKind, Fault, FileRecord, Made, Reply, Request};
+use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, Made, Reply, Request};
 use world::{RecordChange, RecordsError, World};
 
 /// The file information server: the names, sizes and places of all files.
@@ -26,15 +26,15 @@ pub(crate) struct Catalogue<W> {
     reserved: Cell<u64>,
 }
 
-/// The record that says which numbers are reserved: a [`Reserved`]. Others are a [`Node`] each,
-/// under its number.
-const RESERVED_KEY: u64 = ROOT.0;
+/// The record of the root: a [`Root`]. Others are a [`Node`] each, under its number.
+const ROOT_KEY: u64 = ROOT.0;
 
 /// How records are written; another number is another format.
 const FORMAT: u16 = 1;
 
-/// The format of the records, and the first number that is not reserved.
-type Reserved = (u16, u64);
+/// The format of the records, the first number that is not reserved, and how files in the root are
+/// made.
+type Root = (u16, u64, FileDefaults);
 
 /// Numbers that are reserved at a time: a restart skips as many at most.
 const RESERVED_AT_ONCE: u64 = 1024;
@@ -46,22 +46,22 @@ impl<W: World> Catalogue<W> {
     /// The catalogue as the records of this node have it.
     pub(crate) async fn load(world: W) -> Result<Self, Fault> {
         let records = world.records().await.map_err(|error| failed(&error))?;
-        let mut reserved = RESERVED_KEY + 1;
+        let (mut reserved, mut root) = (ROOT_KEY + 1, FileDefaults::default());
         let mut nodes = Vec::with_capacity(records.len());
         for (key, value) in records {
-            if key == RESERVED_KEY {
-                let (format, number): Reserved = decode(key, &value)?;
+            if key == ROOT_KEY {
+                let (format, number, defaults): Root = decode(key, &value)?;
                 if format != FORMAT {
                     let cause = format!("its records have format {format}, this build {FORMAT}");
                     return Err(Fault::CatalogueFailed { cause });
                 }
-                reserved = number;
+                (reserved, root) = (number, defaults);
             } else {
                 nodes.push((FileId(key), decode::<Node>(key, &value)?));
             }
         }
         let damaged = |cause| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
-        let tree = Tree::new(nodes).map_err(damaged)?;
+        let tree = Tree::new(root, nodes).map_err(damaged)?;
         Ok(Self {
             world,
             tree: RefCell::new(tree),
@@ -76,8 +76,10 @@ impl<W: World> Catalogue<W> {
         match request {
             Request::Create { record, made } => self.create(record, made).await.map(Reply::Entry),
             Request::MakeDirectory { name, made } => {
-                let made = self.make(&name, made, NodeKind::Directory).await;
-                made.map(Reply::Entry)
+                self.make(&name, made, None).await.map(Reply::Entry)
+            }
+            Request::SetDefaults { directory, defaults } => {
+                self.set_defaults(&directory, defaults).await.map(|()| Reply::Done)
             }
             Request::Stat { name } => self.stat(name).map(Reply::Entry),
             Request::List { directory, after } => {
@@ -96,23 +98,28 @@ impl<W: World> Catalogue<W> {
         let tree = self.tree.borrow();
         match tree.find(&name)? {
             (id, Some(node)) => Ok(entry(name, id, node)),
-            (_, None) => Ok(Entry { name, made: Made::default(), kind: EntryKind::Directory }),
+            (id, None) => {
+                let kind = EntryKind::Directory(tree.defaults(id).clone());
+                Ok(Entry { name, made: Made::default(), kind })
+            }
         }
     }
 
     async fn create(&self, record: FileRecord, made: Made) -> Result<Entry, Fault> {
         let FileRecord { name, bytes, stripe, pool, buffering, .. } = record;
-        self.make(&name, made, NodeKind::File { bytes, stripe, pool, buffering }).await
+        self.make(&name, made, Some(NodeKind::File { bytes, stripe, pool, buffering })).await
     }
 
-    /// Makes a file or a directory.
-    async fn make(&self, name: &str, made: Made, kind: NodeKind) -> Result<Entry, Fault> {
+    /// Makes a file or, without one, a directory, in which files are made as in the one it is in.
+    async fn make(&self, name: &str, made: Made, file: Option<NodeKind>) -> Result<Entry, Fault> {
         let free = || {
             let place = self.tree.borrow().free_place(name)?;
             Ok((place.clone(), Claim::Names(vec![place])))
         };
         let ((parent, part), _claimed) = self.claims.claim(free).await?;
-        let node = Node { parent, part, made, kind };
+        let inherited =
+            || NodeKind::Directory { defaults: self.tree.borrow().defaults(parent).clone() };
+        let node = Node { parent, part, made, kind: file.unwrap_or_else(inherited) };
         let (id, reservation) = self.number();
         let put = RecordChange::put(id.0, wire::encode_record(&node));
         self.change(reservation.into_iter().chain([put]).collect()).await?;
@@ -128,10 +135,32 @@ impl<W: World> Catalogue<W> {
         if number < self.reserved.get() {
             return (FileId(number), None);
         }
-        let reserved = number + RESERVED_AT_ONCE;
-        self.reserved.set(reserved);
-        let value: Reserved = (FORMAT, reserved);
-        (FileId(number), Some(RecordChange::put(RESERVED_KEY, wire::encode_record(&value))))
+        self.reserved.set(number + RESERVED_AT_ONCE);
+        let root = self.tree.borrow().defaults(ROOT).clone();
+        (FileId(number), Some(self.root_record(root)))
+    }
+
+    fn root_record(&self, defaults: FileDefaults) -> RecordChange {
+        let value: Root = (FORMAT, self.reserved.get(), defaults);
+        RecordChange::put(ROOT_KEY, wire::encode_record(&value))
+    }
+
+    async fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), Fault> {
+        check_defaults(&defaults)?;
+        // Everything is claimed, so that nothing reserves numbers with the old record of the root.
+        let wanted = || Ok((self.tree.borrow().directory(directory)?, Claim::Everything));
+        let (id, _claimed) = self.claims.claim(wanted).await?;
+        let node = self.tree.borrow().find(directory)?.1.cloned();
+        let change = match node {
+            None => self.root_record(defaults.clone()),
+            Some(node) => {
+                let kind = NodeKind::Directory { defaults: defaults.clone() };
+                RecordChange::put(id.0, wire::encode_record(&Node { kind, ..node }))
+            }
+        };
+        self.change(vec![change]).await?;
+        self.tree.borrow_mut().set_defaults(id, defaults);
+        Ok(())
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
@@ -145,7 +174,7 @@ impl<W: World> Catalogue<W> {
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
             let claim = match node.kind {
-                NodeKind::Directory => Claim::Everything,
+                NodeKind::Directory { .. } => Claim::Everything,
                 NodeKind::File { .. } => {
                     Claim::Names(vec![(node.parent, node.part.clone()), (parent, part.clone())])
                 }
@@ -166,10 +195,10 @@ impl<W: World> Catalogue<W> {
             let (id, node) = tree.find(name)?;
             let Some(node) = node else { return Err(root(name)) };
             let claim = match node.kind {
-                NodeKind::Directory if !tree.is_empty(id) => {
+                NodeKind::Directory { .. } if !tree.is_empty(id) => {
                     return Err(Fault::DirectoryNotEmpty { name: name.to_owned() });
                 }
-                NodeKind::Directory => Claim::Everything,
+                NodeKind::Directory { .. } => Claim::Everything,
                 NodeKind::File { .. } => Claim::Names(vec![(node.parent, node.part.clone())]),
             };
             Ok((id, claim))
@@ -202,6 +231,19 @@ fn failed(error: &RecordsError) -> Fault {
         RecordsError::NoSpace { .. } => Fault::NoSpace { server: ServerId(0), cause },
         RecordsError::Failed { .. } => Fault::CatalogueFailed { cause },
     }
+}
+
+/// Whether there can be files like that. Which servers there are is checked when one is made.
+fn check_defaults(defaults: &FileDefaults) -> Result<(), Fault> {
+    let bad = |cause: String| Fault::BadRequest { cause };
+    let FileDefaults { block_bytes, servers, pool, buffering } = defaults;
+    let (block_bytes, servers) = (block_bytes.unwrap_or(1), servers.unwrap_or(1));
+    let stripe = Stripe { block_bytes, servers, disks_per_server: 1 };
+    stripe.validate().map_err(|error| bad(error.to_string()))?;
+    buffering.validate().map_err(|error| bad(error.to_string()))?;
+    let named = u32::try_from(pool.len()).unwrap_or(u32::MAX);
+    let pool = Pool::Named(pool.clone()).validate(named, u32::MAX);
+    pool.map_err(|error| bad(error.to_string()))
 }
 
 /// Whether there can be a file as a client, which may be anyone, describes it, on `servers`

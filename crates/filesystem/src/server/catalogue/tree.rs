@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
 use units::FileId;
-use wire::{Entry, EntryKind, Fault, FileRecord, Made};
+use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, Made};
 
 /// The directory that everything is in.
 pub(super) const ROOT: FileId = FileId(0);
@@ -28,25 +28,31 @@ pub(super) struct Node {
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum NodeKind {
-    Directory,
+    Directory { defaults: FileDefaults },
     File { bytes: u64, stripe: Stripe, pool: Pool, buffering: Buffering },
 }
 
 /// All nodes.
 pub(super) struct Tree {
+    /// How files in the root are made.
+    root: FileDefaults,
     nodes: BTreeMap<FileId, Node>,
     /// What each directory holds, by the last part of its name.
     directories: BTreeMap<FileId, BTreeMap<Rc<str>, FileId>>,
 }
 
 impl Tree {
-    /// Of `nodes`, in any order. Says what is wrong when they make no tree.
-    pub(super) fn new(nodes: impl IntoIterator<Item = (FileId, Node)>) -> Result<Self, String> {
-        let root = (ROOT, BTreeMap::new());
-        let mut tree = Self { nodes: BTreeMap::new(), directories: BTreeMap::from([root]) };
+    /// Of `nodes`, in any order, below a root in which files are made as `root` says. Says what is
+    /// wrong when they make no tree.
+    pub(super) fn new(
+        root: FileDefaults,
+        nodes: impl IntoIterator<Item = (FileId, Node)>,
+    ) -> Result<Self, String> {
+        let directories = BTreeMap::from([(ROOT, BTreeMap::new())]);
+        let mut tree = Self { root, nodes: BTreeMap::new(), directories };
         let nodes: BTreeMap<FileId, Node> = nodes.into_iter().collect();
         for (id, node) in &nodes {
-            if matches!(node.kind, NodeKind::Directory) {
+            if matches!(node.kind, NodeKind::Directory { .. }) {
                 tree.directories.insert(*id, BTreeMap::new());
             }
         }
@@ -84,6 +90,22 @@ impl Tree {
         }
     }
 
+    /// How files in a directory are made.
+    pub(super) fn defaults(&self, directory: FileId) -> &FileDefaults {
+        match self.nodes.get(&directory).map(|node| &node.kind) {
+            Some(NodeKind::Directory { defaults }) => defaults,
+            _ => &self.root,
+        }
+    }
+
+    /// Says how files in a directory are made from now on.
+    pub(super) fn set_defaults(&mut self, directory: FileId, new: FileDefaults) {
+        match self.nodes.get_mut(&directory).map(|node| &mut node.kind) {
+            Some(NodeKind::Directory { defaults }) => *defaults = new,
+            _ => self.root = new,
+        }
+    }
+
     /// The directory in which there can be something new of this name, and the name's last part.
     pub(super) fn free_place(&self, path: &str) -> Result<(FileId, String), Fault> {
         let _ = name::parts(path)?;
@@ -115,7 +137,7 @@ impl Tree {
 
     /// Puts a node into its directory.
     pub(super) fn insert(&mut self, id: FileId, node: Node) {
-        if matches!(node.kind, NodeKind::Directory) {
+        if matches!(node.kind, NodeKind::Directory { .. }) {
             self.directories.entry(id).or_default();
         }
         let parent = self.directories.get_mut(&node.parent);
@@ -160,7 +182,7 @@ impl Tree {
 /// A node as clients know it.
 pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
     let kind = match &node.kind {
-        NodeKind::Directory => EntryKind::Directory,
+        NodeKind::Directory { defaults } => EntryKind::Directory(defaults.clone()),
         NodeKind::File { bytes, stripe, pool, buffering } => EntryKind::File(FileRecord {
             file,
             name: name.clone(),

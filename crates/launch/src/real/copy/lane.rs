@@ -3,15 +3,15 @@
 use super::ends::{self, data_of, local_error, next_data, transfer, write_segments};
 use super::plan::FileCopy;
 use crate::error::LaunchError;
-use crate::real::files::{made_now, placement};
+use crate::real::files::{Placement, Usual, made_now, placement};
 use crate::real::{Cleanup, Instance, PartFile, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
-use policy::{Buffering, Direction, Stripe};
+use policy::Direction;
 use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use wire::FileRecord;
+use wire::{EntryKind, FileDefaults, FileRecord};
 use world::{Payloads, Randomness};
 use world_real::RealWorld;
 
@@ -21,8 +21,8 @@ pub(super) struct Lane {
     group: Group<RealWorld>,
     memory: SharedMemory<RealWorld>,
     window: u64,
-    /// How files are striped at most.
-    widest: Stripe,
+    /// How files are made where their directory does not say.
+    usual: Usual,
 }
 
 /// Where bytes come from.
@@ -42,11 +42,11 @@ impl Lane {
         instance: &Instance,
         group: Group<RealWorld>,
         window: u64,
-        widest: Stripe,
+        usual: Usual,
     ) -> Result<Self, Fault> {
         let memory = group.client().world().memory(window);
         let memory = group.share(memory).await?;
-        Ok(Self { instance: instance.clone(), group, memory, window, widest })
+        Ok(Self { instance: instance.clone(), group, memory, window, usual })
     }
 
     /// Ends it; its memory is no longer reached by anyone.
@@ -124,8 +124,15 @@ impl Work<'_> {
             self.check_free(name).await?;
         }
         let part = part_name(name, client.world().random());
-        let (stripe, pool) = placement(client, self.lane.widest, self.bytes);
-        let (buffering, made) = (Buffering::default(), made_now());
+        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let defaults = match client.stat(directory).await.map(|entry| entry.kind) {
+            Ok(EntryKind::Directory(defaults)) => defaults,
+            // Whoever makes the file will learn what is wrong.
+            Ok(EntryKind::File(_)) | Err(_) => FileDefaults::default(),
+        };
+        let Placement { stripe, pool, buffering } =
+            placement(client, self.lane.usual, &defaults, self.bytes);
+        let made = made_now();
         let new = NewFile { name: part.clone(), bytes: self.bytes, stripe, pool, buffering, made };
         let record = client.create_as(new).await.map_err(failing)?;
         let undo = Undo::on_signals(Cleanup::RemoveCopy {

@@ -10,7 +10,7 @@ mod plan;
 pub use plan::{CopyPlan, FileCopy};
 
 use crate::error::LaunchError;
-use crate::real::files::make_directories;
+use crate::real::files::{BLOCK_BYTES, Usual, make_directories};
 use crate::real::{Place, Session};
 use filesystem::{Client, Group};
 use futures_util::future::{join_all, try_join_all};
@@ -64,12 +64,14 @@ impl Session {
         progress: &dyn Fn(u64),
     ) -> Result<Copied, LaunchError> {
         let what = format!("cannot copy to {}", plan.target());
-        let stripe = self.stripe(plan.block_bytes())?;
+        let block_bytes = plan.block_bytes();
+        let disks_per_server = self.stripe(block_bytes.unwrap_or(BLOCK_BYTES))?.disks_per_server;
+        let usual = Usual { block_bytes, disks_per_server };
         let largest = plan.files().iter().map(|file| file.bytes).max().unwrap_or(0);
-        let window = WINDOW_BYTES.max(stripe.block_bytes).min(largest.max(1));
+        let window = WINDOW_BYTES.max(block_bytes.unwrap_or(0)).min(largest.max(1));
         let lanes = (0..FILES_AT_ONCE.min(plan.files().len()) as u64).map(async |number| {
             let group = alone(client.clone(), number).await?;
-            Lane::new(self.instance(), group, window, stripe).await
+            Lane::new(self.instance(), group, window, usual).await
         });
         let lanes = try_join_all(lanes).await;
         let lanes = lanes.map_err(|fault| LaunchError::of_fault(&what, &fault))?;
@@ -100,7 +102,7 @@ impl Session {
         &self,
         local: &Path,
         name: &str,
-        block_bytes: u64,
+        block_bytes: Option<u64>,
     ) -> Result<FileRecord, LaunchError> {
         let plan = CopyPlan::of_file(local, Place::Instance(name.to_owned()), block_bytes)?;
         if self.find(name)?.is_some() {

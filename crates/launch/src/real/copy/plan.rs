@@ -9,7 +9,8 @@ use wire::EntryKind;
 #[derive(Clone, Debug)]
 pub struct CopyPlan {
     target: Place,
-    block_bytes: u64,
+    /// Bytes of a block of every file, whatever its directory says.
+    block_bytes: Option<u64>,
     /// Directories to make, each before those in it.
     directories: Vec<Place>,
     files: Vec<FileCopy>,
@@ -48,7 +49,7 @@ impl CopyPlan {
         sources: &[Place],
         target: &Place,
         recursive: bool,
-        block_bytes: u64,
+        block_bytes: Option<u64>,
     ) -> Result<Self, LaunchError> {
         let into = kind_of(session, target)? == Kind::Directory;
         if sources.len() > 1 && !into {
@@ -82,7 +83,7 @@ impl CopyPlan {
     }
 
     /// Copies one local file to a place that must be free, in a directory that need not be there.
-    pub(super) fn of_file(from: &Path, to: Place, block_bytes: u64) -> Result<Self, LaunchError> {
+    pub(super) fn of_file(from: &Path, to: Place, block_bytes: Option<u64>) -> Result<Self, LaunchError> {
         let from = Place::Local(from.to_owned());
         let what = format!("cannot copy {from} to {to}");
         let Place::Local(path) = &from else { unreachable!("it was made above") };
@@ -112,7 +113,7 @@ impl CopyPlan {
         &self.directories
     }
 
-    pub(super) fn block_bytes(&self) -> u64 {
+    pub(super) fn block_bytes(&self) -> Option<u64> {
         self.block_bytes
     }
 
@@ -137,7 +138,7 @@ impl CopyPlan {
                     let inside = entry.name[name.len()..].trim_start_matches('/').to_owned();
                     let target = if inside.is_empty() { to.clone() } else { to.join(&inside) };
                     match entry.kind {
-                        EntryKind::Directory => self.directories.push(target),
+                        EntryKind::Directory(_) => self.directories.push(target),
                         EntryKind::File(record) => {
                             self.add_file(Place::Instance(entry.name), target, record.bytes);
                         }
@@ -188,7 +189,7 @@ fn kind_of(session: &Session, place: &Place) -> Result<Kind, LaunchError> {
         Place::Instance(name) => match session.find(name)?.map(|entry| entry.kind) {
             None => Ok(Kind::Nothing),
             Some(EntryKind::File(record)) => Ok(Kind::File(record.bytes)),
-            Some(EntryKind::Directory) => Ok(Kind::Directory),
+            Some(EntryKind::Directory(_)) => Ok(Kind::Directory),
         },
     }
 }

@@ -1,0 +1,126 @@
+//! `layout get`, `layout set`: how files lie on servers, and how servers buffer them.
+
+use crate::arguments::{Layout, LayoutGet, LayoutSet};
+use crate::instances::instance;
+use crate::present;
+use crate::words::{plural, show_size};
+use launch::{
+    Buffering, EntryKind, FileDefaults, FileRecord, LaunchError, ServerId, Session, instance_name,
+};
+use serde_json::{Value, json};
+
+pub(crate) fn run(arguments: &Layout) -> Result<(), LaunchError> {
+    match arguments {
+        Layout::Get(get) => show(get),
+        Layout::Set(set) => say(set),
+    }
+}
+
+fn show(arguments: &LayoutGet) -> Result<(), LaunchError> {
+    let name = instance_name(arguments.name.as_deref().unwrap_or(""));
+    let entry = Session::new(instance(&arguments.which)).stat(&name)?;
+    match &entry.kind {
+        EntryKind::File(record) => show_file(record, arguments),
+        EntryKind::Directory(defaults) => show_directory(&name, defaults, arguments.which.json),
+    }
+}
+
+fn say(arguments: &LayoutSet) -> Result<(), LaunchError> {
+    let name = instance_name(&arguments.name);
+    let defaults = FileDefaults {
+        block_bytes: arguments.block,
+        servers: arguments.servers,
+        pool: arguments.pool.iter().copied().map(ServerId).collect(),
+        buffering: Buffering {
+            declared: arguments.declare,
+            replacement: arguments.replacement,
+            prefetch: None,
+            blocks_min: arguments.min_blocks,
+            blocks_max: arguments.max_blocks,
+        },
+    };
+    let session = Session::new(instance(&arguments.which));
+    let servers = session.servers()?;
+    if let Some(strange) = arguments.pool.iter().find(|server| **server >= servers) {
+        return Err(LaunchError::usage(
+            format!("files cannot lie on server {strange}"),
+            format!("the instance has servers 0 to {}", servers - 1),
+            "name servers that `unisono status` shows",
+        ));
+    }
+    session.set_defaults(&name, defaults.clone())?;
+    match arguments.which.json {
+        true => show_directory(&name, &defaults, true),
+        false => Ok(()),
+    }
+}
+
+fn show_file(record: &FileRecord, arguments: &LayoutGet) -> Result<(), LaunchError> {
+    let stripe = &record.stripe;
+    let pool: Vec<u32> = record.servers().map(|server| server.0).collect();
+    let blocks = arguments.blocks.min(record.bytes.div_ceil(stripe.block_bytes));
+    let places = (0..blocks).map(|block| (block, record.server_of(block).0, stripe.locate(block)));
+    if arguments.which.json {
+        let places: Vec<Value> = places
+            .map(|(block, server, at)| {
+                json!({ "block": block, "server": server, "disk": at.disk.0, "slot": at.slot })
+            })
+            .collect();
+        return present::json(&json!({
+            "schema": "unisono.layout/1", "name": record.name, "type": "file",
+            "block_bytes": stripe.block_bytes, "servers": stripe.servers, "pool": pool,
+            "disks_per_server": stripe.disks_per_server, "blocks": places,
+            "buffering": buffering_json(&record.buffering),
+        }));
+    }
+    let pool: Vec<String> = pool.iter().map(u32::to_string).collect();
+    present::line(&format!(
+        "{}  blocks of {}, dealt to {} of {} {}",
+        record.name,
+        show_size(stripe.block_bytes),
+        plural(stripe.disks_per_server, "disk"),
+        if stripe.servers == 1 { "server" } else { "each of servers" },
+        pool.join(", "),
+    ))?;
+    present::line(&format!("  {}", buffering_line(&record.buffering)))?;
+    places.into_iter().try_for_each(|(block, server, at)| {
+        let (disk, slot) = (at.disk.0, at.slot);
+        present::line(&format!("  block {block:>8}  server {server}  disk {disk}  slot {slot}"))
+    })
+}
+
+fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<(), LaunchError> {
+    let pool: Vec<u32> = defaults.pool.iter().map(|server| server.0).collect();
+    if as_json {
+        return present::json(&json!({
+            "schema": "unisono.layout/1", "name": name, "type": "directory",
+            "block_bytes": defaults.block_bytes, "servers": defaults.servers, "pool": pool,
+            "buffering": buffering_json(&defaults.buffering),
+        }));
+    }
+    let block = defaults.block_bytes.map_or_else(|| "1 MiB".to_owned(), show_size);
+    let servers = match defaults.servers {
+        Some(most) => format!("at most {}", plural(most, "server")),
+        None => "as many servers as its size deserves".to_owned(),
+    };
+    let pool: Vec<String> = pool.iter().map(u32::to_string).collect();
+    let pool = if pool.is_empty() { String::new() } else { format!(" out of {}", pool.join(", ")) };
+    present::line(&format!("{name}/  a new file: blocks of {block}, on {servers}{pool}"))?;
+    present::line(&format!("  {}", buffering_line(&defaults.buffering)))
+}
+
+fn buffering_line(buffering: &Buffering) -> String {
+    let Buffering { declared, blocks_min, blocks_max, .. } = buffering;
+    let most = if *blocks_max == 0 { "any number".to_owned() } else { blocks_max.to_string() };
+    let replacement = buffering.replacement();
+    format!("declared {declared}: {replacement} leaves first; {blocks_min} to {most} blocks kept")
+}
+
+fn buffering_json(buffering: &Buffering) -> Value {
+    json!({
+        "declared": buffering.declared.to_string(),
+        "replacement": buffering.replacement().to_string(),
+        "min_blocks": buffering.blocks_min,
+        "max_blocks": buffering.blocks_max,
+    })
+}
