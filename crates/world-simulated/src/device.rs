@@ -336,6 +336,14 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         Ok(())
     }
 
+    async fn truncate(&self, object: FileId, length: u64) -> Result<(), DiskError> {
+        if let Some(object) = self.0.objects.borrow_mut().get_mut(&object) {
+            object.slots = object.slots.min(length.div_ceil(self.0.slot_bytes));
+            object.contents.truncate(length);
+        }
+        Ok(())
+    }
+
     async fn remove(&self, object: FileId) -> Result<(), DiskError> {
         self.0.objects.borrow_mut().remove(&object);
         Ok(())

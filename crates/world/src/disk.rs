@@ -34,8 +34,14 @@ pub trait Disk: Clone + 'static {
         payload: Self::Payload,
     ) -> impl Future<Output = Result<(), DiskError>>;
 
-    /// Returns when every write to `object` that returned before is on stable storage.
+    /// Returns when every write to `object` that returned before is on stable storage. After a
+    /// write or a sync that failed, it fails until those bytes were written again and stored, or
+    /// freed, or the object was removed.
     fn sync(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
+
+    /// Frees what lies beyond the first `length` bytes of `object`: later reads of it see zeros. An
+    /// object that ends before stays as it is.
+    fn truncate(&self, object: FileId, length: u64) -> impl Future<Output = Result<(), DiskError>>;
 
     /// Forgets the object and frees its space; succeeds when there is none.
     fn remove(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
@@ -86,5 +92,20 @@ pub enum DiskError {
         operation: String,
         /// What the device or system said.
         cause: String,
+    },
+    /// Bytes of an object are not those that were written. None of them was given out.
+    #[error(
+        "{disk} holds damaged data: bytes {offset} to {} of {object} do not match their checksum",
+        offset.saturating_add(*length)
+    )]
+    Corrupt {
+        /// Which disk.
+        disk: String,
+        /// Which object.
+        object: FileId,
+        /// The first byte of what is damaged.
+        offset: u64,
+        /// How many bytes share the checksum that does not match.
+        length: u64,
     },
 }

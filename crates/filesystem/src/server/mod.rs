@@ -22,12 +22,13 @@ use crate::server::underway::Underway;
 use crate::signal::Signal;
 use futures_util::FutureExt;
 use futures_util::future::select;
+use policy::Location;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
-use units::{PeerId, ServerId};
-use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION, Request, RequestId};
+use units::{DiskId, PeerId, ServerId};
+use wire::{ClientKey, Fault, FileRecord, Message, PROTOCOL_VERSION, Request, RequestId};
 use world::{DiskError, Incoming, Scope, World};
 
 /// What a server is told at its start.
@@ -202,8 +203,30 @@ pub(crate) fn disk_fault(server: ServerId, error: &DiskError) -> Fault {
     let cause = error.to_string();
     match error {
         DiskError::NoSpace { .. } => Fault::NoSpace { server, cause },
-        DiskError::Vanished { .. } | DiskError::Failed { .. } => {
+        DiskError::Vanished { .. } | DiskError::Failed { .. } | DiskError::Corrupt { .. } => {
             Fault::DiskFailed { server, cause }
         }
+    }
+}
+
+/// The fault of disk `disk` of server `server`, met while working for `file`.
+pub(crate) fn file_fault(
+    server: ServerId,
+    file: &FileRecord,
+    disk: DiskId,
+    error: &DiskError,
+) -> Fault {
+    let (stripe, block_bytes) = (&file.stripe, file.stripe.block_bytes);
+    match error {
+        DiskError::Corrupt { offset, length, .. } if disk.0 < stripe.disks_per_server => {
+            let block = stripe.block_of(Location { server, disk, slot: offset / block_bytes });
+            let range = stripe.block_range(block, file.bytes);
+            // Damage that goes on in the next block here is not what follows in the file.
+            let start = range.start.saturating_add(offset % block_bytes).min(range.end);
+            let length = (range.end - start).min(*length);
+            let (file, cause) = (file.name.clone(), error.to_string());
+            Fault::Corrupt { file, offset: start, length, server, cause }
+        }
+        other => disk_fault(server, other),
     }
 }

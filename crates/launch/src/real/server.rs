@@ -8,7 +8,7 @@ use std::io::Write;
 use tokio::signal::unix::{SignalKind, signal};
 use units::ServerId;
 use world::{Address, Network};
-use world_real::{NodeConfig, RealWorld, run};
+use world_real::{DiskOptions, NodeConfig, RealWorld, run};
 
 /// What a server says on standard output when it listens, before the address.
 pub(crate) const READY: &str = "ready at ";
@@ -41,6 +41,7 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
     let config = NodeConfig {
         listen: Some(Address(entry.address.clone())),
         data_directories: entry.data.clone(),
+        disks: DiskOptions::default(),
         records_directory,
         key: Some(instance.key()?),
     };

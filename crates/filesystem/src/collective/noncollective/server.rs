@@ -23,7 +23,7 @@ const HELD_FIRST_MAX: usize = 65_536;
 struct Transfer<'a, W: World> {
     server: &'a Server<W>,
     request: &'a PartRequest,
-    file: &'a FileRecord,
+    file: &'a Rc<FileRecord>,
     /// The client's connection.
     peer: PeerId,
     /// Bytes moved so far.
@@ -40,7 +40,7 @@ pub(crate) async fn serve<W: World>(
     check_client(request.client, &request.access)?;
     check_access(request.direction, &request.access, &file)?;
     let running = Running::new(server, (from, request.number), request.file)?;
-    let (request, file, moved) = (&request, &*file, Cell::new(0));
+    let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, peer: from, moved };
     let outcome = {
         let transfer = pin!(transfer.run());
