@@ -5,44 +5,19 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use support::Place;
+use support::device::{Library, failing_directory};
 use support::disks::{OBJECT, PIECE, bytes, damaged, node_on, read, write};
 use world::{Disk, DiskError, Disks};
 use world_real::{DiskOptions, RealDisk};
 
-/// Names the directory whose files fail, in the process that has the library.
-const FAULTS: &str = "UNISONO_FAULTS";
-
-/// Builds the library; `None` where there is no compiler.
-fn library(place: &Place) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/refuse_writes.c");
-    let library = place.path().join("refuse_writes.so");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
-    let status = compiler.status().ok()?;
-    assert!(status.success(), "the library is correct C");
-    Some(library)
-}
-
 /// Runs test `name` of this file in a process of its own whose device can fail.
 fn in_a_process_that_fails(name: &str) {
-    let (tools, place) = (Place::new(), Place::new());
-    let Some(library) = library(&tools) else {
-        println!("skipped: there is no C compiler");
-        return;
-    };
-    let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
-    command.args(["--exact", name, "--nocapture"]);
-    command.env("LD_PRELOAD", library).env(FAULTS, place.path());
-    let status = command.status().expect("it starts");
+    let Some(library) = Library::build() else { return };
+    let place = Place::new();
+    let status = library.process(name, &place).status().expect("it starts");
     assert!(status.success(), "the process that fails must pass its test");
-}
-
-/// The directory of the process that fails, in that process.
-fn failing() -> Option<PathBuf> {
-    std::env::var_os(FAULTS).map(PathBuf::from)
 }
 
 /// Makes an operation of the device fail or succeed.
@@ -68,7 +43,7 @@ fn a_failed_sync_is_told_until_the_bytes_are_stored() {
     // Proves: after a sync that failed, syncs fail though the system lets them succeed, until every
     // byte of before was written again and synced; another object is not affected.
     const NAME: &str = "a_failed_sync_is_told_until_the_bytes_are_stored";
-    let Some(directory) = failing() else { return in_a_process_that_fails(NAME) };
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     with_disk(&directory, |disk| {
         let directory = directory.clone();
         async move {
@@ -95,7 +70,7 @@ fn a_failed_write_is_told_by_syncs() {
     // Proves: a write that failed damages nothing that was there, and every sync after it fails
     // until the bytes are written, or the object is truncated or removed.
     const NAME: &str = "a_failed_write_is_told_by_syncs";
-    let Some(directory) = failing() else { return in_a_process_that_fails(NAME) };
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     with_disk(&directory, |disk| {
         let directory = directory.clone();
         async move {
@@ -126,7 +101,7 @@ fn failures_outlive_the_descriptor() {
     // Proves: an object that is closed because too many others are open keeps its failure; and what
     // cannot be stored when it is closed is told by its next sync.
     const NAME: &str = "failures_outlive_the_descriptor";
-    let Some(directory) = failing() else { return in_a_process_that_fails(NAME) };
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     with_disk(&directory, |disk| {
         let directory = directory.clone();
         async move {

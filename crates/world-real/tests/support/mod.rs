@@ -1,6 +1,7 @@
 //! Nodes in a directory of their own, for the tests of this crate.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod device;
 pub(crate) mod disks;
 
 use std::path::{Path, PathBuf};
