@@ -1,8 +1,8 @@
-//! What checksums, transfers past the page cache and preallocation cost: reads and writes of one
-//! object of 1 GiB in blocks of 1 MiB, the ways of doing it in turns.
+//! What checksums and transfers past the page cache cost: reads and writes of one object of 1 GiB
+//! in blocks of 1 MiB, the ways of doing it in turns.
 //!
 //! ```text
-//! cargo run --release -p world-real --example disk_speed -- DIRECTORY [ROUNDS]
+//! cargo run --release -p world-real --example disk_speed -- DIRECTORY [ROUNDS [WAYS]]
 //! ```
 
 use std::path::Path;
@@ -78,40 +78,54 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 /// The median of a part of `own`, and of its ratios to that of `base`, round by round: what
 /// disturbs one way disturbs its neighbour too.
 fn compare(own: &[Times], base: &[Times], part: fn(&Times) -> Taken) -> String {
-    let us = own.iter().map(|times| part(times).elapsed.as_secs_f64() * 1e6 / 1024.0);
+    let us = |of: fn(Taken) -> Duration| {
+        median(own.iter().map(|times| of(part(times)).as_secs_f64() * 1e6 / 1024.0).collect())
+    };
     let ratio = |of: fn(Taken) -> Duration| {
         let pairs = own.iter().zip(base).map(|(own, base)| (of(part(own)), of(part(base))));
         median(pairs.map(|(own, base)| own.as_secs_f64() / base.as_secs_f64()).collect())
     };
-    let (elapsed, processors) = (ratio(|taken| taken.elapsed), ratio(|taken| taken.processors));
-    format!("{:7.1} {elapsed:5.2}x {processors:5.2}x", median(us.collect()))
+    let elapsed = |taken: Taken| taken.elapsed;
+    let processors = |taken: Taken| taken.processors;
+    format!(
+        "{:6.0} {:5.2}x {:6.0} {:5.2}x",
+        us(elapsed),
+        ratio(elapsed),
+        us(processors),
+        ratio(processors)
+    )
 }
 
 fn main() {
     let mut words = std::env::args().skip(1);
     let directory = words.next().expect("name a directory");
     let rounds: usize = words.next().map_or(7, |word| word.parse().expect("a number of rounds"));
-    let plain = DiskOptions { direct: false, checksums: false };
+    let count: usize = words.next().map_or(4, |word| word.parse().expect("a number of ways"));
+    let plain = DiskOptions { direct: false, checksums: false, preallocate: false };
     let ways = [
         ("plain", plain),
         ("checksums", DiskOptions { checksums: true, ..plain }),
         ("direct", DiskOptions { direct: true, ..plain }),
-        ("direct, checksums", DiskOptions { direct: true, checksums: true }),
+        ("direct, checksums", DiskOptions { direct: true, checksums: true, ..plain }),
     ];
+    let ways = &ways[..count.min(4)];
     run(async {
-        let worlds = ways.map(|(name, options)| open(directory.as_ref(), name, options));
+        let open = |(name, options): &(&str, _)| open(directory.as_ref(), name, *options);
+        let worlds: Vec<RealWorld> = ways.iter().map(open).collect();
         let block = worlds[0].disks()[0].read(OBJECT, 0, MIB).await.expect("zeros at least");
         let mut times: Vec<Vec<Times>> = ways.iter().map(|_| Vec::new()).collect();
         for round in 0..=rounds {
-            for (world, times) in worlds.iter().zip(&mut times) {
-                let taken = pass(&world.disks()[0], &block).await;
+            for way in 0..ways.len() {
+                // Each round begins with another way: what one leaves behind disturbs the next.
+                let way = (way + round) % ways.len();
+                let taken = pass(&worlds[way].disks()[0], &block).await;
                 // The first round makes the files and warms the cache.
                 if round > 0 {
-                    times.push(taken);
+                    times[way].push(taken);
                 }
             }
         }
-        println!("us for 1 MiB, and times what `plain` takes (by the clock, of the processors)");
+        println!("for 1 MiB: us by the clock, times `plain`; us of the processors, times `plain`");
         for ((name, _), own) in ways.iter().zip(&times) {
             let of = |part: fn(&Times) -> Taken| compare(own, &times[0], part);
             let (write, sync, read) = (of(|t| t.write), of(|t| t.sync), of(|t| t.read));

@@ -29,11 +29,14 @@ pub struct DiskOptions {
     /// Whether every 64 KiB have a checksum, verified before data is given out. Without, an object
     /// loses the checksums that it has when it is written.
     pub checksums: bool,
+    /// Whether writes past the page cache take room for those that follow, so that objects which
+    /// grow in turns lie in long pieces. The page cache sees to that itself.
+    pub preallocate: bool,
 }
 
 impl Default for DiskOptions {
     fn default() -> Self {
-        Self { direct: false, checksums: true }
+        Self { direct: false, checksums: true, preallocate: true }
     }
 }
 
@@ -77,6 +80,14 @@ pub enum OpenError {
     /// The system refused something that every node needs.
     #[error("cannot begin a node: {cause}")]
     System {
+        /// What the system said.
+        cause: String,
+    },
+    /// The file system of a directory cannot move data past the page cache.
+    #[error("the file system of {directory:?} does not let data past the page cache: {cause}")]
+    NotDirect {
+        /// Which.
+        directory: PathBuf,
         /// What the system said.
         cause: String,
     },

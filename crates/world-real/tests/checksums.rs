@@ -11,7 +11,7 @@ use support::disks::{
 use world::{Disk, DiskError};
 use world_real::DiskOptions;
 
-const BUFFERED: DiskOptions = DiskOptions { direct: false, checksums: true };
+const BUFFERED: DiskOptions = DiskOptions { direct: false, checksums: true, preallocate: true };
 
 /// The header of the file of checksums, in bytes.
 const HEADER: u64 = 64;
@@ -35,10 +35,11 @@ fn a_flipped_byte_is_told_wherever_it_is() {
     // Proves: whichever byte is damaged, every read that touches its piece fails with the piece's
     // place, also one of other bytes of it, and every other piece is read as it was written.
     let contents = contents();
-    for byte in [0, 1, PIECE - 1, PIECE, 2 * PIECE + 4711, 4 * PIECE, 4 * PIECE + PIECE / 2 - 1] {
+    let places = [0, 1, PIECE - 1, PIECE, 2 * PIECE + 4711, 4 * PIECE, 4 * PIECE + PIECE / 2 - 1];
+    for (byte, direct) in places.into_iter().flat_map(|byte| [(byte, false), (byte, true)]) {
         let place = written(&contents);
         flip(&data_file(&place), byte);
-        with_disk(&place, BUFFERED, |disk| async move {
+        with_disk(&place, DiskOptions { direct, ..BUFFERED }, |disk| async move {
             let piece = byte / PIECE;
             let contents = self::contents();
             assert_eq!(damaged(read(&disk, 0, contents.len() as u64).await), Some(piece));

@@ -315,6 +315,8 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         })
     }
 
+    async fn locate(&self, _object: FileId) {}
+
     async fn read(&self, object: FileId, offset: u64, length: u64) -> Result<P, DiskError> {
         if length > 0 {
             self.0.serve(object, (offset, length), true).await?;

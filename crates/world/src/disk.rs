@@ -14,8 +14,12 @@ pub trait Disk: Clone + 'static {
     type Payload: Payload;
 
     /// Where the byte `offset` of `object` lies, as a number to sort by: the disk moves least when
-    /// it serves ascending addresses.
+    /// it serves ascending addresses. It is where the byte lay when the object was last located.
     fn address(&self, object: FileId, offset: u64) -> u64;
+
+    /// Learns where `object` lies, for [`Disk::address`]. A disk that cannot know, or that knows
+    /// without asking, does nothing.
+    fn locate(&self, object: FileId) -> impl Future<Output = ()>;
 
     /// Reads `length` bytes at `offset`.
     fn read(

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// What offsets, lengths and memory are multiples of in transfers past the page cache: no device
 /// in use asks for more.
@@ -45,9 +45,15 @@ impl Data {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Fills `memory` with the bytes from `offset` on; zeros beyond the end of the file.
-    pub(super) fn read(&self, memory: &RealMemory, offset: u64) -> std::io::Result<()> {
-        let mut bytes = memory.bytes_mut();
+    /// Bytes of the device that the file takes.
+    pub(super) fn room(&self) -> std::io::Result<u64> {
+        // `st_blocks` counts units of 512 bytes, whatever the device has.
+        Ok(self.file.metadata()?.blocks() * 512)
+    }
+
+    /// Fills `bytes` with those from `offset` on; zeros beyond the end of the file. Past the page
+    /// cache `bytes` are aligned.
+    pub(super) fn read(&self, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
         let mut filled = 0;
         while filled < bytes.len() {
             match self.file.read_at(&mut bytes[filled..], offset + filled as u64) {

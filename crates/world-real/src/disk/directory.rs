@@ -7,6 +7,8 @@ use super::data::Data;
 use super::failure::Failure;
 use super::object::Object;
 use super::pending::Pending;
+use super::places::Place;
+use super::reserve::Reservations;
 use super::sums::{self, Boot, PIECE_BYTES, Sums, present_boot};
 use crate::config::DiskOptions;
 use crate::memory::{RealMemory, RealPayload};
@@ -24,6 +26,12 @@ const OBJECTS_OPEN_MAX: usize = 128;
 /// The most bytes that one request reads; more is refused as invalid.
 const READ_BYTES_MAX: u64 = 1 << 30;
 
+/// The kind of a file system in memory, as linux/magic.h has it.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// The file that is made to find out whether data can go past the page cache.
+const PROBE: &str = "probe";
+
 /// Where objects end at the latest, so that no offset overflows: the system knows none beyond
 /// 2^63.
 const OBJECT_BYTES_MAX: u64 = (1 << 63) - PIECE_BYTES;
@@ -35,6 +43,9 @@ pub(super) struct Directory {
     /// Device and inode of `handle`.
     identity: (u64, u64),
     options: DiskOptions,
+    /// Whether room is taken ahead. Not through the page cache, which delays the choice of a place
+    /// until it knows more; and never in memory, where there is no order to keep.
+    reserves: bool,
     boot: Boot,
     open: BTreeMap<FileId, Open>,
     /// Objects that the device does not have yet as they were written. Some hundred bytes for each
@@ -71,17 +82,39 @@ impl Directory {
             }
         })?;
         let stat = rustix::fs::fstat(&handle).map_err(|error| error.to_string())?;
+        let in_memory =
+            rustix::fs::fstatfs(&handle).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC);
         Ok(Self {
             path: objects,
             handle,
             identity: (stat.st_dev, stat.st_ino),
             options,
+            reserves: options.preallocate && options.direct && !in_memory,
             boot: present_boot(),
             open: BTreeMap::new(),
             pending: BTreeMap::new(),
             uses: 0,
             entries_changed: false,
         })
+    }
+
+    /// Fails when data is to go past the page cache and cannot.
+    pub(super) fn check_direct(&self) -> std::io::Result<()> {
+        if !self.options.direct {
+            return Ok(());
+        }
+        let tried = self.probe_direct();
+        // Also the file of an open that failed: the system makes it before it refuses.
+        let removed = rustix::fs::unlinkat(&self.handle, PROBE, AtFlags::empty());
+        tried.and(removed.map_err(std::io::Error::from))
+    }
+
+    fn probe_direct(&self) -> std::io::Result<()> {
+        let probe = self.open_data(PROBE, OFlags::CREATE | OFlags::TRUNC)?;
+        let piece = RealMemory::new(PIECE_BYTES as usize);
+        piece.bytes_mut().fill(0);
+        probe.write(&piece.bytes(), 0)?;
+        probe.read(&mut piece.bytes_mut(), 0)
     }
 
     /// Fails when the directory at the path is not the one that was opened. Without this, writes
@@ -126,7 +159,12 @@ impl Directory {
         if range.is_empty() {
             return Ok(());
         }
-        let written = self.writable(object)?.write(range, payload);
+        let mut written = self.write_once(object, range, payload);
+        if matches!(written, Err(Failure::System(Errno::NOSPC | Errno::DQUOT))) {
+            // Perhaps what is missing is only reserved.
+            self.open.values_mut().for_each(|open| open.object.give_back());
+            written = self.write_once(object, range, payload);
+        }
         let pending = self.pending.entry(object).or_default();
         match &written {
             Ok(()) => pending.wrote(range),
@@ -137,12 +175,32 @@ impl Directory {
         written
     }
 
+    fn write_once(
+        &mut self,
+        object: FileId,
+        range: ByteRange,
+        payload: &RealPayload,
+    ) -> Result<(), Failure> {
+        let version = self.next_use();
+        let object = self.writable(object)?;
+        object.moves(version);
+        object.write(range, payload)
+    }
+
+    /// Where the object lies, unless that is known as `version`, or nobody tells.
+    pub(super) fn locate(&mut self, object: FileId, version: Option<u64>) -> Option<Place> {
+        self.existing(object).ok()??.locate(version)
+    }
+
     pub(super) fn truncate(&mut self, object: FileId, length: u64) -> Result<(), Failure> {
         if self.existing(object)?.is_none() {
             return Ok(());
         }
         let end = length.min(OBJECT_BYTES_MAX);
-        self.writable(object)?.truncate(end)?;
+        let version = self.next_use();
+        let found = self.writable(object)?;
+        found.moves(version);
+        found.truncate(end)?;
         self.pending.entry(object).or_default().truncated(end);
         Ok(())
     }
@@ -195,12 +253,12 @@ impl Directory {
     /// The object, or `None` when nothing was ever written to it.
     fn existing(&mut self, object: FileId) -> Result<Option<&mut Object>, Failure> {
         if !self.open.contains_key(&object) {
-            let data = match self.open_data(object, OFlags::empty()) {
+            let data = match self.open_data(&name(object), OFlags::empty()) {
                 Err(Errno::NOENT) => return Ok(None),
                 opened => opened?,
             };
             let sums = if self.options.checksums { self.sums_of(object, &data)? } else { None };
-            self.insert(object, Object::new(object, data, sums));
+            self.insert(object, data, sums)?;
         }
         Ok(self.used(object))
     }
@@ -212,8 +270,8 @@ impl Directory {
             let checksums = self.options.checksums;
             let sums =
                 checksums.then(|| Sums::create(&self.handle, object, self.boot)).transpose()?;
-            let data = self.open_data(object, OFlags::CREATE)?;
-            self.insert(object, Object::new(object, data, sums));
+            let data = self.open_data(&name(object), OFlags::CREATE)?;
+            self.insert(object, data, sums)?;
         }
         let Self { handle, options, boot, open, .. } = self;
         let found = open.get_mut(&object).expect("the object was found or made above");
@@ -229,11 +287,11 @@ impl Directory {
         Ok(object_open)
     }
 
-    fn open_data(&self, object: FileId, flags: OFlags) -> Result<Data, Errno> {
+    fn open_data(&self, name: &str, flags: OFlags) -> Result<Data, Errno> {
         let direct = self.options.direct;
         let flags = flags | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | Data::flags(direct);
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = rustix::fs::openat(&self.handle, name(object), flags, mode)?;
+        let file = rustix::fs::openat(&self.handle, name, flags, mode)?;
         Ok(Data::new(file.into(), direct))
     }
 
@@ -248,19 +306,27 @@ impl Directory {
     }
 
     fn used(&mut self, object: FileId) -> Option<&mut Object> {
-        self.uses += 1;
+        let last_use = self.next_use();
         let open = self.open.get_mut(&object)?;
-        open.last_use = self.uses;
+        open.last_use = last_use;
         Some(&mut open.object)
     }
 
+    fn next_use(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
+    }
+
     /// Opens an object, and closes the one used longest ago when there are too many.
-    fn insert(&mut self, id: FileId, object: Object) {
+    fn insert(&mut self, id: FileId, data: Data, sums: Option<Sums>) -> Result<(), Failure> {
         if self.open.len() >= OBJECTS_OPEN_MAX {
             self.close_one();
         }
-        self.uses += 1;
-        self.open.insert(id, Open { object, last_use: self.uses });
+        let reservations = Reservations::new(self.reserves, &data)?;
+        let last_use = self.next_use();
+        let object = Object::new(id, data, sums, reservations, last_use);
+        self.open.insert(id, Open { object, last_use });
+        Ok(())
     }
 
     fn close_one(&mut self) {
@@ -273,8 +339,16 @@ impl Directory {
             if self.pending.get(&object).is_some_and(Pending::is_unsynced) {
                 let _ = self.sync_object(object);
             }
-            self.open.remove(&object);
+            if let Some(mut open) = self.open.remove(&object) {
+                open.object.give_back();
+            }
         }
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        self.open.values_mut().for_each(|open| open.object.give_back());
     }
 }
 

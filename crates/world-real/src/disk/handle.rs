@@ -2,6 +2,7 @@
 
 use super::directory::Directory;
 use super::failure::Failure;
+use super::places::Places;
 use crate::config::{DiskOptions, OpenError};
 use crate::memory::RealPayload;
 use crate::worker::Worker;
@@ -9,9 +10,6 @@ use std::path::Path;
 use std::rc::Rc;
 use units::FileId;
 use world::{Disk, DiskError, Payload, Space};
-
-/// Bits of an address that hold the offset; objects up to 16 TiB sort without overlap.
-const ADDRESS_OFFSET_BITS: u32 = 44;
 
 /// A handle to one disk.
 #[derive(Clone)]
@@ -22,6 +20,7 @@ pub struct RealDisk {
 struct Shared {
     name: String,
     worker: Worker<Directory>,
+    places: Places,
 }
 
 impl RealDisk {
@@ -34,9 +33,13 @@ impl RealDisk {
         };
         let name = path.display().to_string();
         let directory = Directory::open(path, options).map_err(failed)?;
+        directory.check_direct().map_err(|error| OpenError::NotDirect {
+            directory: path.to_owned(),
+            cause: error.to_string(),
+        })?;
         let worker = Worker::start("disk".into(), directory);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
-        Ok(Self { shared: Rc::new(Shared { name, worker }) })
+        Ok(Self { shared: Rc::new(Shared { name, worker, places: Places::default() }) })
     }
 
     async fn call<R: Send + 'static>(
@@ -63,8 +66,17 @@ impl Disk for RealDisk {
     type Payload = RealPayload;
 
     fn address(&self, object: FileId, offset: u64) -> u64 {
-        let within = offset & ((1 << ADDRESS_OFFSET_BITS) - 1);
-        (object.0 << ADDRESS_OFFSET_BITS) | within
+        self.shared.places.address(object, offset)
+    }
+
+    async fn locate(&self, object: FileId) {
+        let known = self.shared.places.version(object);
+        let operation = format!("tell where {object} lies");
+        let located = self.call(operation, move |directory| Ok(directory.locate(object, known)));
+        // Without an answer blocks are sorted by what was known before, which is no less right.
+        if let Ok(Some(place)) = located.await {
+            self.shared.places.learn(object, place);
+        }
     }
 
     async fn read(
@@ -98,6 +110,7 @@ impl Disk for RealDisk {
     }
 
     async fn remove(&self, object: FileId) -> Result<(), DiskError> {
+        self.shared.places.forget(object);
         self.call(format!("remove {object}"), move |directory| directory.remove(object)).await
     }
 

@@ -6,6 +6,8 @@
 //!   object    one object: every byte verified before it is given out
 //!     data    its file of bytes, through the page cache or past it
 //!     sums    its file of checksums, four bytes for each 64 KiB
+//!     reserve room taken ahead of the writes that will fill it
+//!   extents   where the file system put an object; the handle keeps it as places
 //!   pending   which writes are not on stable storage yet, and which never got there
 //! ```
 //!
@@ -16,10 +18,13 @@
 
 mod data;
 mod directory;
+mod extents;
 mod failure;
 mod handle;
 mod object;
 mod pending;
+mod places;
+mod reserve;
 mod sums;
 
 pub use handle::RealDisk;

@@ -5,11 +5,17 @@
 //! then stores the new sums, so that a process killed in between leaves nothing unreadable.
 
 use super::data::{Data, SECTOR_BYTES};
+use super::extents::extents;
 use super::failure::Failure;
+use super::places::Place;
+use super::reserve::Reservations;
 use super::sums::{PIECE_BYTES, Sum, Sums, Verdict, pieces_of};
 use crate::memory::{RealMemory, RealPayload};
 use units::{ByteRange, FileId};
 use world::{Memory, Payload};
+
+/// Bytes that are moved at a time through the page cache when they are also compared.
+const PART_BYTES: u64 = 4 * PIECE_BYTES;
 
 /// An open object.
 pub(super) struct Object {
@@ -18,6 +24,11 @@ pub(super) struct Object {
     /// `None` when the disk keeps none, or those of this object could not be made: then all its
     /// pieces are in flux.
     sums: Option<Sums>,
+    reservations: Reservations,
+    /// Changes whenever the object may have come to lie elsewhere.
+    version: u64,
+    /// Whether the system had no place for some bytes when it was last asked.
+    is_unsettled: bool,
 }
 
 /// A piece that a write covers in part: all its bytes as they will be.
@@ -29,8 +40,35 @@ struct Edge {
 }
 
 impl Object {
-    pub(super) fn new(id: FileId, data: Data, sums: Option<Sums>) -> Self {
-        Self { id, data, sums }
+    /// `version` is one that no object of the disk had before.
+    pub(super) fn new(
+        id: FileId,
+        data: Data,
+        sums: Option<Sums>,
+        reservations: Reservations,
+        version: u64,
+    ) -> Self {
+        Self { id, data, sums, reservations, version, is_unsettled: false }
+    }
+
+    /// Where it lies, unless that is known as `version`.
+    pub(super) fn locate(&mut self, version: Option<u64>) -> Option<Place> {
+        if version == Some(self.version) && !self.is_unsettled {
+            return None;
+        }
+        let (extents, is_settled) = extents(&self.data).ok()?;
+        self.is_unsettled = !is_settled;
+        Some(Place { version: self.version, extents })
+    }
+
+    /// The object may come to lie elsewhere; `version` is a new one.
+    pub(super) fn moves(&mut self, version: u64) {
+        self.version = version;
+    }
+
+    /// Gives back room that nothing was written to.
+    pub(super) fn give_back(&mut self) {
+        self.reservations.give_back(&self.data);
     }
 
     /// Whether its bytes are compared with sums.
@@ -52,28 +90,39 @@ impl Object {
     pub(super) fn read(&mut self, range: ByteRange) -> Result<RealPayload, Failure> {
         let span = self.span(range);
         let memory = RealMemory::new(span.length() as usize);
-        self.data.read(&memory, span.start)?;
-        self.verify(span, &memory)?;
+        let mut bytes = memory.bytes_mut();
+        for part in self.parts(span) {
+            let part_bytes = &mut bytes[within(part, span.start)];
+            self.data.read(part_bytes, part.start)?;
+            self.verify(part, part_bytes)?;
+        }
+        drop(bytes);
         Ok(memory.freeze().slice(range.start - span.start, range.length()))
     }
 
     /// Writes `payload` to `range`, as long as it.
     pub(super) fn write(&mut self, range: ByteRange, payload: &RealPayload) -> Result<(), Failure> {
         let bytes = payload.bytes();
+        self.reservations.reserve(&self.data, range);
         if self.sums.is_none() && !self.data.is_direct() {
             return Ok(self.data.write(bytes, range.start)?);
         }
         let edges = self.edges(range, bytes)?;
-        let Some(sums) = &mut self.sums else { return self.write_data(range, bytes, &edges) };
         let pieces = pieces_of(range);
-        let new: Vec<Sum> =
-            pieces.clone().map(|piece| sum_of(piece, range, bytes, &edges)).collect();
-        sums.put_in_flux(pieces.clone())?;
-        self.write_data(range, bytes, &edges)?;
         if let Some(sums) = &mut self.sums {
-            sums.write(pieces.start, &new)?;
+            sums.put_in_flux(pieces.clone())?;
         }
-        Ok(())
+        let mut new = Vec::new();
+        for part in self.parts(range) {
+            if self.sums.is_some() {
+                new.extend(pieces_of(part).map(|piece| sum_of(piece, range, bytes, &edges)));
+            }
+            self.write_data(part, &bytes[within(part, range.start)], &edges)?;
+        }
+        match &mut self.sums {
+            Some(sums) => Ok(sums.write(pieces.start, &new)?),
+            None => Ok(()),
+        }
     }
 
     /// Frees what lies beyond `length`.
@@ -90,6 +139,7 @@ impl Object {
             sums.put_in_flux(length / PIECE_BYTES..end.div_ceil(PIECE_BYTES))?;
         }
         self.data.truncate(length)?;
+        self.reservations.truncated(length);
         let Some(sums) = &mut self.sums else { return Ok(()) };
         sums.truncate(kept)?;
         if let Some(edge) = edges.first() {
@@ -119,12 +169,20 @@ impl Object {
         ByteRange::new(pieces.start * PIECE_BYTES, pieces.end * PIECE_BYTES)
     }
 
+    /// `range` in parts of whole pieces, as they are moved and compared: through the page cache so
+    /// few at a time that they are still in the processor's cache for the second of the two.
+    fn parts(&self, range: ByteRange) -> impl Iterator<Item = ByteRange> + use<> {
+        let part_bytes = if self.data.is_direct() { u64::MAX } else { PART_BYTES };
+        let first = range.start / PIECE_BYTES * PIECE_BYTES;
+        let parts = ByteRange::new(first, range.end).windows(part_bytes);
+        parts.map(move |part| part.intersect(range))
+    }
+
     /// Compares the bytes of whole pieces with their sums, and settles those in flux.
-    fn verify(&mut self, span: ByteRange, memory: &RealMemory) -> Result<(), Failure> {
+    fn verify(&mut self, span: ByteRange, bytes: &[u8]) -> Result<(), Failure> {
         let Some(sums) = &mut self.sums else { return Ok(()) };
         let first = pieces_of(span).start;
         let mut known = sums.read(pieces_of(span))?;
-        let bytes = memory.bytes();
         let mut is_settled = true;
         for (index, (sum, piece)) in
             known.iter_mut().zip(bytes.chunks(PIECE_BYTES as usize)).enumerate()
@@ -156,10 +214,11 @@ impl Object {
                 continue;
             }
             let memory = RealMemory::new(PIECE_BYTES as usize);
-            self.data.read(&memory, all.start)?;
-            self.verify(all, &memory)?;
-            memory.bytes_mut()[within(new, all.start)]
-                .copy_from_slice(&bytes[within(new, range.start)]);
+            let mut whole = memory.bytes_mut();
+            self.data.read(&mut whole, all.start)?;
+            self.verify(all, &whole)?;
+            whole[within(new, all.start)].copy_from_slice(&bytes[within(new, range.start)]);
+            drop(whole);
             edges.push(Edge { piece, memory, new });
         }
         Ok(edges)

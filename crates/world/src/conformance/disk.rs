@@ -297,6 +297,13 @@ fn addresses_are_stable<F: Fixture>(fixture: &mut F) {
         done(disk.write(FileId(8), 0, F::payload(&pattern(1, 100))).await);
         let after = offsets.map(|offset| disk.clone().address(OBJECT, offset));
         assert_eq!(before, after, "a byte must keep its address");
+        done(disk.write(OBJECT, MIB, F::payload(&pattern(2, 100))).await);
+        disk.locate(OBJECT).await;
+        disk.locate(FileId(9)).await;
+        let located = offsets.map(|offset| disk.address(OBJECT, offset));
+        disk.locate(OBJECT).await;
+        assert_eq!(located, offsets.map(|offset| disk.address(OBJECT, offset)));
+        expect::<F>(disk, OBJECT, MIB, &pattern(2, 100)).await;
     });
 }
 

@@ -124,6 +124,7 @@ impl<W: World> Collective<'_, W> {
         let here = stripe.blocks_on(id, number, blocks.clone());
         let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
         let object = self.file.file;
+        disk.locate(object).await;
         let address = {
             let disk = disk.clone();
             move |block| disk.address(object, stripe.locate(block).slot * stripe.block_bytes)

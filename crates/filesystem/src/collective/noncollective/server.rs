@@ -67,6 +67,9 @@ impl<W: World> Transfer<'_, W> {
     /// First transfers what the cache holds, then the other blocks of the disk as they lie.
     async fn transfer_disk(&self, disk: DiskId) -> Result<(), Fault> {
         let done = self.transfer_held(disk).await?;
+        if self.blocks_of(disk).nth(1).is_some() {
+            self.server.world.disks()[disk.0 as usize].locate(self.file.file).await;
+        }
         let order = RefCell::new(self.order_of(disk));
         let next = || {
             let mut order = order.borrow_mut();
@@ -112,11 +115,17 @@ impl<W: World> Transfer<'_, W> {
         Some((share, found))
     }
 
+    /// The blocks of a disk in which the client has bytes, as they are in the file.
+    fn blocks_of(&self, disk: DiskId) -> impl Iterator<Item = u64> + Clone + use<'_, W> {
+        let here = Some((self.server.config.id, disk));
+        self.request.access.blocks_of(self.request.client, self.file.stripe, here)
+    }
+
     /// The blocks of a disk in which the client has bytes, in the order in which to use it. Both
     /// the blocks and their order are made while they are walked.
     fn order_of(&self, number: DiskId) -> impl Iterator<Item = u64> {
         let (request, stripe, id) = (self.request, self.file.stripe, self.server.config.id);
-        let blocks = request.access.blocks_of(request.client, stripe, Some((id, number)));
+        let blocks = self.blocks_of(number);
         let extent = stripe.blocks_in(request.access.extent_of(request.client));
         let total = (extent.end - extent.start).div_ceil(stripe.disks());
         let object = self.file.file;
