@@ -230,3 +230,51 @@ pub(crate) fn file_fault(
         other => disk_fault(server, other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Proves: damage of an object is told as bytes of its file, never beyond the block or the file.
+    use super::*;
+    use policy::Stripe;
+    use units::FileId;
+
+    /// What is told of damage at `offset` of the object of 3 servers with 2 disks, on disk 1 of
+    /// server 2, which has blocks 5, 11, 17 and so on.
+    fn told(block_bytes: u64, file_bytes: u64, offset: u64) -> Option<(u64, u64)> {
+        let stripe = Stripe { block_bytes, servers: 3, disks_per_server: 2 };
+        let (file, name) = (FileId(1), "f".to_owned());
+        let record = FileRecord { file, name, bytes: file_bytes, stripe };
+        let (disk, object, length) = ("d".to_owned(), file, 65_536);
+        let error = DiskError::Corrupt { disk, object, offset, length };
+        match file_fault(ServerId(2), &record, DiskId(1), &error) {
+            Fault::Corrupt { file, offset, length, server: ServerId(2), .. } if file == "f" => {
+                Some((offset, length))
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn damage_is_told_as_bytes_of_the_file() {
+        const PIECE: u64 = 65_536;
+        const MIB: u64 = 1 << 20;
+        assert_eq!(told(MIB, 100 * MIB, 3 * PIECE), Some((5 * MIB + 3 * PIECE, PIECE)));
+        assert_eq!(told(MIB, 100 * MIB, MIB), Some((11 * MIB, PIECE)));
+        // A piece of several blocks is told by its first one, which ends where the block ends.
+        assert_eq!(told(8192, 100 * MIB, PIECE), Some(((8 * 6 + 5) * 8192, 8192)));
+        assert_eq!(told(PIECE + 10, 100 * MIB, PIECE), Some((5 * (PIECE + 10) + PIECE, 10)));
+        // The file ends within the piece, or before it.
+        assert_eq!(told(MIB, 5 * MIB + 100, 0), Some((5 * MIB, 100)));
+        assert_eq!(told(MIB, 5 * MIB, 0), Some((5 * MIB, 0)));
+    }
+
+    #[test]
+    fn a_disk_without_the_file_is_a_disk_that_failed() {
+        let stripe = Stripe { block_bytes: 1, servers: 1, disks_per_server: 1 };
+        let file = FileRecord { file: FileId(1), name: String::new(), bytes: 1, stripe };
+        let object = FileId(1);
+        let error = DiskError::Corrupt { disk: String::new(), object, offset: 0, length: 1 };
+        let fault = file_fault(ServerId(0), &file, DiskId(1), &error);
+        assert!(matches!(fault, Fault::DiskFailed { .. }), "{fault:?}");
+    }
+}
