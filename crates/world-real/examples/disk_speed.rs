@@ -1,15 +1,15 @@
 //! What checksums and transfers past the page cache cost: reads and writes of one object of 1 GiB
-//! in blocks of 1 MiB, the ways of doing it in turns.
+//! in blocks of 1 MiB or so, the ways of doing it in turns.
 //!
 //! ```text
-//! cargo run --release -p world-real --example disk_speed -- DIRECTORY [ROUNDS [WAYS]]
+//! cargo run --release -p world-real --example disk_speed -- DIRECTORY [ROUNDS [WAYS [KIB]]]
 //! ```
 
 use std::path::Path;
 use std::time::{Duration, Instant};
-use units::{FileId, GIB, MIB};
+use units::{FileId, GIB};
 use world::{Disk, Disks, Payload};
-use world_real::{DiskOptions, NodeConfig, RealDisk, RealWorld, run};
+use world_real::{DiskOptions, NodeConfig, RealDisk, RealPayload, RealWorld, run};
 
 const OBJECT: FileId = FileId(1);
 
@@ -42,16 +42,17 @@ fn processor_time() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-async fn pass(disk: &RealDisk, block: &world_real::RealPayload) -> Times {
+async fn pass(disk: &RealDisk, block: &RealPayload) -> Times {
+    let block_bytes = block.length();
     let write = async {
-        for offset in (0..GIB).step_by(MIB as usize) {
+        for offset in (0..GIB).step_by(block_bytes as usize) {
             disk.write(OBJECT, offset, block.clone()).await.expect("there is room");
         }
     };
     let read = async {
-        for offset in (0..GIB).step_by(MIB as usize) {
-            let payload = disk.read(OBJECT, offset, MIB).await.expect("it is there");
-            assert_eq!(payload.length(), MIB);
+        for offset in (0..GIB).step_by(block_bytes as usize) {
+            let payload = disk.read(OBJECT, offset, block_bytes).await.expect("it is there");
+            assert_eq!(payload.length(), block_bytes);
         }
     };
     let sync = async { disk.sync(OBJECT).await.expect("it is stored") };
@@ -101,6 +102,7 @@ fn main() {
     let directory = words.next().expect("name a directory");
     let rounds: usize = words.next().map_or(7, |word| word.parse().expect("a number of rounds"));
     let count: usize = words.next().map_or(4, |word| word.parse().expect("a number of ways"));
+    let kib: u64 = words.next().map_or(1024, |word| word.parse().expect("KiB of a block"));
     let plain = DiskOptions { direct: false, checksums: false, preallocate: false };
     let ways = [
         ("plain", plain),
@@ -112,7 +114,8 @@ fn main() {
     run(async {
         let open = |(name, options): &(&str, _)| open(directory.as_ref(), name, *options);
         let worlds: Vec<RealWorld> = ways.iter().map(open).collect();
-        let block = worlds[0].disks()[0].read(OBJECT, 0, MIB).await.expect("zeros at least");
+        let block =
+            worlds[0].disks()[0].read(FileId(2), 0, kib << 10).await.expect("zeros at least");
         let mut times: Vec<Vec<Times>> = ways.iter().map(|_| Vec::new()).collect();
         for round in 0..=rounds {
             for way in 0..ways.len() {

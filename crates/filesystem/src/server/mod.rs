@@ -233,7 +233,7 @@ pub(crate) fn file_fault(
 
 #[cfg(test)]
 mod tests {
-    //! Proves: damage of an object is told as bytes of its file, never beyond the block or the file.
+    //! Proves: damage of an object is told as bytes of its file, within its block and the file.
     use super::*;
     use policy::Stripe;
     use units::FileId;
