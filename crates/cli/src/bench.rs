@@ -20,8 +20,11 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
     let report = match &arguments.instance {
         Some(directory) => measure(&Instance::at(directory), &program, &plan, arguments)?,
         None => {
-            let options =
-                ServerOptions { cache_bytes: arguments.cache, tcp_host: arguments.tcp.clone() };
+            let options = ServerOptions {
+                cache_bytes: arguments.cache,
+                direct: arguments.direct,
+                tcp_host: arguments.tcp.clone(),
+            };
             let started = TemporaryInstance::start(
                 &program,
                 arguments.servers,

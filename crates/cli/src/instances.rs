@@ -21,7 +21,11 @@ pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
     let instance = instance(&arguments.which);
     let parent = instance.directory().join("data");
     let data = DataDirectories::share(&arguments.data, arguments.servers, &parent)?;
-    let options = ServerOptions { cache_bytes: arguments.cache, tcp_host: arguments.tcp.clone() };
+    let options = ServerOptions {
+        cache_bytes: arguments.cache,
+        direct: arguments.direct,
+        tcp_host: arguments.tcp.clone(),
+    };
     let file = instance.start(&Program::current()?, &data, &options)?;
     if arguments.which.json {
         return present::json(&json!({

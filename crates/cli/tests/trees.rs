@@ -201,9 +201,8 @@ fn directories_say_how_their_files_lie() {
     let set = ["layout", "set", "d", "--block", "64KiB", "--servers", "2", "--pool", "2,0"];
     let set = [&set[..], &["--declare", "sequential", "--max-blocks", "8"]].concat();
     place.run(&set).done();
-    let layout = |name: &str| {
-        place.run(&["layout", "get", "--json", "--blocks", "4", name]).done().json()
-    };
+    let layout =
+        |name: &str| place.run(&["layout", "get", "--json", "--blocks", "4", name]).done().json();
     let said = layout("d");
     assert_eq!((&said["block_bytes"], &said["servers"]), (&65_536.into(), &2.into()));
     assert_eq!(said["buffering"]["replacement"], "toss-immediate");

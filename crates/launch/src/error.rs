@@ -62,6 +62,7 @@ impl LaunchError {
             Fault::NoSpace { .. } => ExitCode::NoSpace,
             Fault::ServerLeft { .. } => ExitCode::NoServer,
             Fault::ClientLeft { .. } | Fault::Cancelled => ExitCode::Collective,
+            Fault::Corrupt { .. } => ExitCode::DataCheck,
             Fault::BadAccess { .. } | Fault::BadName { .. } => ExitCode::Usage,
             _ => ExitCode::Failed,
         };

@@ -79,6 +79,23 @@ pub enum Fault {
         /// Which disk, and what was written.
         cause: String,
     },
+    /// Bytes of a file are not those that were written, and were not given out.
+    #[error(
+        "bytes {offset} to {} of {file:?} are damaged on {server}: {cause}",
+        offset.saturating_add(*length)
+    )]
+    Corrupt {
+        /// The name of the file.
+        file: String,
+        /// The first byte, in the file, of what is damaged.
+        offset: u64,
+        /// How many bytes cannot be told from the damaged ones.
+        length: u64,
+        /// Whose disk.
+        server: ServerId,
+        /// Which disk and which object.
+        cause: String,
+    },
     /// A disk failed or vanished.
     #[error("a disk of {server} failed: {cause}")]
     DiskFailed {
@@ -137,6 +154,9 @@ impl Fault {
             Self::BadRequest { .. } => "client and servers may be of different builds; update both",
             Self::WrongVersion { .. } => "run client and servers of the same release",
             Self::NoSpace { .. } => "free space in the data directories or add servers",
+            Self::Corrupt { .. } => {
+                "remove the file and put it again from a copy; if it recurs, replace that disk"
+            }
             Self::DiskFailed { .. } => "look at the data directory named, then restart its server",
             Self::ClientLeft { .. } => "look at why that client ended; the others are unharmed",
             Self::ServerLeft { .. } => "`unisono status` shows who runs; its log says why it ended",

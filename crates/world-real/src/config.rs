@@ -12,10 +12,32 @@ pub struct NodeConfig {
     pub listen: Option<Address>,
     /// One directory for each disk, which must exist; empty on a client.
     pub data_directories: Vec<PathBuf>,
+    /// How those disks are used.
+    pub disks: DiskOptions,
     /// Where records are kept, which must exist; `None` for a node without records.
     pub records_directory: Option<PathBuf>,
     /// The secret that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
+}
+
+/// How the disks of a node are used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiskOptions {
+    /// Whether data goes past the page cache (O_DIRECT): for devices that many clients share, whose
+    /// servers keep what is worth keeping themselves.
+    pub direct: bool,
+    /// Whether every 64 KiB have a checksum, verified before data is given out. Without, an object
+    /// loses the checksums that it has when it is written.
+    pub checksums: bool,
+    /// Whether writes past the page cache take room for those that follow, so that objects which
+    /// grow in turns lie in long pieces. The page cache sees to that itself.
+    pub preallocate: bool,
+}
+
+impl Default for DiskOptions {
+    fn default() -> Self {
+        Self { direct: false, checksums: true, preallocate: true }
+    }
 }
 
 impl std::fmt::Debug for NodeConfig {
@@ -23,6 +45,7 @@ impl std::fmt::Debug for NodeConfig {
         out.debug_struct("NodeConfig")
             .field("listen", &self.listen)
             .field("data_directories", &self.data_directories)
+            .field("disks", &self.disks)
             .field("records_directory", &self.records_directory)
             .field("key", &self.key.map(|_| "secret"))
             .finish()
@@ -57,6 +80,14 @@ pub enum OpenError {
     /// The system refused something that every node needs.
     #[error("cannot begin a node: {cause}")]
     System {
+        /// What the system said.
+        cause: String,
+    },
+    /// The file system of a directory cannot move data past the page cache.
+    #[error("the file system of {directory:?} does not let data past the page cache: {cause}")]
+    NotDirect {
+        /// Which.
+        directory: PathBuf,
         /// What the system said.
         cause: String,
     },

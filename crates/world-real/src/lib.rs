@@ -15,7 +15,7 @@ mod tasks;
 mod timers;
 mod worker;
 
-pub use config::{NodeConfig, OpenError};
+pub use config::{DiskOptions, NodeConfig, OpenError};
 pub use disk::RealDisk;
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload};
 pub use tasks::{Task, run};
@@ -67,7 +67,7 @@ impl RealWorld {
     fn open_with(config: &NodeConfig, one_sided: bool) -> Result<Self, OpenError> {
         let mut seed = [0; 8];
         fill_random(&mut seed);
-        let disks = config.data_directories.iter().map(|path| RealDisk::open(path));
+        let disks = config.data_directories.iter().map(|path| RealDisk::open(path, config.disks));
         let disks = disks.collect::<Result<_, _>>()?;
         let records = config.records_directory.as_deref().map(RecordStore::open).transpose()?;
         let timers =

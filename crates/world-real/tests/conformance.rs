@@ -1,15 +1,15 @@
 //! Proves: a real node keeps the contracts of `world`, over Unix sockets with and without one-sided
-//! copies, and over TCP.
+//! copies, and over TCP; its disks through the page cache and past it, with checksums and without.
 
 mod support;
 
 use std::future::Future;
-use support::{Kind, Place};
+use support::{Kind, Place, open};
 use world::conformance::{Fixture, run_all};
-use world_real::{RealPayload, RealWorld, run};
+use world_real::{DiskOptions, NodeConfig, RealPayload, RealWorld, run};
 
-/// Nodes of one process that meet over one kind of network.
-struct Nodes(Kind);
+/// Nodes of one process that meet over one kind of network, with disks of one kind.
+struct Nodes(Kind, DiskOptions);
 
 impl Fixture for Nodes {
     type World = RealWorld;
@@ -21,7 +21,11 @@ impl Fixture for Nodes {
     ) -> R {
         let place = Place::new();
         run(async {
-            let worlds = (0..nodes).map(|index| place.node(self.0, index)).collect();
+            let worlds = (0..nodes).map(|index| {
+                let config = NodeConfig { disks: self.1, ..place.config(self.0, index) };
+                open(self.0, config)
+            });
+            let worlds = worlds.collect();
             program(worlds).await
         })
     }
@@ -37,15 +41,36 @@ impl Fixture for Nodes {
 
 #[test]
 fn over_unix_with_one_sided_copies() {
-    run_all(&mut Nodes(Kind::OneSided));
+    run_all(&mut Nodes(Kind::OneSided, DiskOptions::default()));
 }
 
 #[test]
 fn over_unix_with_frames_only() {
-    run_all(&mut Nodes(Kind::Framed));
+    run_all(&mut Nodes(Kind::Framed, DiskOptions::default()));
 }
 
 #[test]
 fn over_tcp() {
-    run_all(&mut Nodes(Kind::Tcp));
+    run_all(&mut Nodes(Kind::Tcp, DiskOptions::default()));
+}
+
+#[test]
+fn past_the_page_cache() {
+    run_all(&mut Nodes(Kind::OneSided, DiskOptions { direct: true, ..Default::default() }));
+}
+
+#[test]
+fn past_the_page_cache_without_checksums() {
+    run_all(&mut Nodes(
+        Kind::OneSided,
+        DiskOptions { direct: true, checksums: false, preallocate: true },
+    ));
+}
+
+#[test]
+fn without_checksums() {
+    run_all(&mut Nodes(
+        Kind::OneSided,
+        DiskOptions { direct: false, checksums: false, preallocate: false },
+    ));
 }

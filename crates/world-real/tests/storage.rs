@@ -7,17 +7,20 @@ use std::process::Command;
 use support::{Kind, Place};
 use units::FileId;
 use world::{Disk, DiskError, Disks, RecordChange, Records};
-use world_real::{NodeConfig, OpenError, RealWorld, run};
+use world_real::{DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// A small file system of its own; `None` where this process may not mount one.
 struct Mounted(Place);
 
 impl Mounted {
-    fn new() -> Option<Self> {
+    fn new(kind: &str, options: &str) -> Option<Self> {
         let place = Place::new();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(place.path());
+        mount.args(["-t", kind, "-o", options, kind]).arg(place.path());
         let mounted = mount.output().is_ok_and(|output| output.status.success());
+        if !mounted {
+            println!("skipped: this process may not mount a small file system");
+        }
         mounted.then_some(Self(place))
     }
 }
@@ -35,10 +38,7 @@ fn node_on(directory: &std::path::Path) -> RealWorld {
 
 #[test]
 fn a_full_disk_has_no_space_until_something_is_removed() {
-    let Some(mounted) = Mounted::new() else {
-        println!("skipped: this process may not mount a small file system");
-        return;
-    };
+    let Some(mounted) = Mounted::new("tmpfs", "size=1m") else { return };
     run(async {
         let world = node_on(mounted.0.path());
         let disk = &world.disks()[0];
@@ -76,6 +76,24 @@ fn a_directory_that_is_gone_or_replaced_has_vanished() {
             // Another directory in the same place is not the disk either.
             std::fs::create_dir_all(home.join("objects")).expect("a test has room");
         }
+    });
+}
+
+#[test]
+fn a_file_system_without_direct_transfers_is_told() {
+    // Proves: a directory whose file system cannot pass the page cache is refused for that, before
+    // anything is stored, and can be used without.
+    let Some(mounted) = Mounted::new("ramfs", "mode=700") else { return };
+    run(async {
+        let disks = DiskOptions { direct: true, ..DiskOptions::default() };
+        let data_directories = vec![mounted.0.path().to_owned()];
+        let config = NodeConfig { data_directories, disks, ..NodeConfig::default() };
+        let refused = RealWorld::open(config).err();
+        assert!(matches!(refused, Some(OpenError::NotDirect { .. })), "{refused:?}");
+        let left = std::fs::read_dir(mounted.0.path().join("objects")).expect("it was made");
+        assert_eq!(left.count(), 0, "the probe must go");
+        let world = node_on(mounted.0.path());
+        world.disks()[0].write(FileId(1), 0, vec![1; 10].into()).await.expect("there is room");
     });
 }
 

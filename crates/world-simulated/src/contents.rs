@@ -58,6 +58,12 @@ impl<P: Kind> Contents<P> {
         memory.freeze()
     }
 
+    /// Forgets what lies beyond the first `length` bytes.
+    pub(crate) fn truncate(&mut self, length: u64) {
+        self.cut_at(length);
+        self.pieces.split_off(&length);
+    }
+
     fn cut_at(&mut self, at: u64) {
         let Some((&start, piece)) = self.pieces.range(..at).next_back() else { return };
         let length = piece.length();

@@ -315,6 +315,8 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         })
     }
 
+    async fn locate(&self, _object: FileId) {}
+
     async fn read(&self, object: FileId, offset: u64, length: u64) -> Result<P, DiskError> {
         if length > 0 {
             self.0.serve(object, (offset, length), true).await?;
@@ -333,6 +335,14 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
     async fn sync(&self, _object: FileId) -> Result<(), DiskError> {
         let written_at = self.0.model.borrow().idle_at();
         self.0.engine.sleep_until(written_at).await;
+        Ok(())
+    }
+
+    async fn truncate(&self, object: FileId, length: u64) -> Result<(), DiskError> {
+        if let Some(object) = self.0.objects.borrow_mut().get_mut(&object) {
+            object.slots = object.slots.min(length.div_ceil(self.0.slot_bytes));
+            object.contents.truncate(length);
+        }
         Ok(())
     }
 

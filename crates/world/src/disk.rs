@@ -14,8 +14,12 @@ pub trait Disk: Clone + 'static {
     type Payload: Payload;
 
     /// Where the byte `offset` of `object` lies, as a number to sort by: the disk moves least when
-    /// it serves ascending addresses.
+    /// it serves ascending addresses. It is where the byte lay when the object was last located.
     fn address(&self, object: FileId, offset: u64) -> u64;
+
+    /// Learns where `object` lies, for [`Disk::address`]. A disk that cannot know, or that knows
+    /// without asking, does nothing.
+    fn locate(&self, object: FileId) -> impl Future<Output = ()>;
 
     /// Reads `length` bytes at `offset`.
     fn read(
@@ -34,8 +38,14 @@ pub trait Disk: Clone + 'static {
         payload: Self::Payload,
     ) -> impl Future<Output = Result<(), DiskError>>;
 
-    /// Returns when every write to `object` that returned before is on stable storage.
+    /// Returns when every write to `object` that returned before is on stable storage. After a
+    /// write or a sync that failed, it fails until those bytes were written again and stored, or
+    /// freed, or the object was removed.
     fn sync(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
+
+    /// Frees what lies beyond the first `length` bytes of `object`: later reads of it see zeros. An
+    /// object that ends before stays as it is.
+    fn truncate(&self, object: FileId, length: u64) -> impl Future<Output = Result<(), DiskError>>;
 
     /// Forgets the object and frees its space; succeeds when there is none.
     fn remove(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
@@ -86,5 +96,20 @@ pub enum DiskError {
         operation: String,
         /// What the device or system said.
         cause: String,
+    },
+    /// Bytes of an object are not those that were written. None of them was given out.
+    #[error(
+        "{disk} holds damaged data: bytes {offset} to {} of {object} do not match their checksum",
+        offset.saturating_add(*length)
+    )]
+    Corrupt {
+        /// Which disk.
+        disk: String,
+        /// Which object.
+        object: FileId,
+        /// The first byte of what is damaged.
+        offset: u64,
+        /// How many bytes share the checksum that does not match.
+        length: u64,
     },
 }

@@ -102,6 +102,10 @@ pub(crate) struct Start {
     /// Block cache of each server.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
+    /// Move data past the page cache of the servers' system (O_DIRECT): nothing is held there
+    /// twice, and every read is one of the device.
+    #[arg(long)]
+    pub(crate) direct: bool,
     /// Listen by TCP on this host instead of on Unix sockets; clients need the instance's key.
     #[arg(long, value_name = "HOST")]
     pub(crate) tcp: Option<String>,
@@ -176,6 +180,9 @@ pub(crate) struct Bench {
     /// Block cache of each server to start.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
+    /// Have the servers to start move data past the page cache of their system (O_DIRECT).
+    #[arg(long, conflicts_with = "instance")]
+    pub(crate) direct: bool,
     /// Let the servers to start listen by TCP on this host, and the clients for one another too.
     #[arg(long, value_name = "HOST", conflicts_with = "instance", group = "may_be_tcp")]
     pub(crate) tcp: Option<String>,

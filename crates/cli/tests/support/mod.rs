@@ -24,6 +24,7 @@ pub(crate) const DONE: i32 = 0;
 pub(crate) const FAILED: i32 = 1;
 pub(crate) const USAGE: i32 = 2;
 pub(crate) const NO_SERVER: i32 = 3;
+pub(crate) const DATA_CHECK: i32 = 4;
 pub(crate) const COLLECTIVE: i32 = 5;
 pub(crate) const NO_SPACE: i32 = 6;
 pub(crate) const INTERRUPTED: i32 = 130;

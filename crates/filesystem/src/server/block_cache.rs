@@ -10,7 +10,7 @@
 mod entry;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
-use crate::server::disk_fault;
+use crate::server::file_fault;
 use crate::signal::Signal;
 use entry::{Entry, User};
 use policy::{Buffering, Location, Prefetch, Residents, Window, next_on_disk};
@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, Run, ServerId};
 use wire::{BufferStatistics, Fault, FileRecord};
-use world::{Disk, Payload, Scope, World};
+use world::{Disk, DiskError, Payload, Scope, World};
 
 /// The block cache of one server.
 pub(crate) struct BlockCache<W: World> {
@@ -84,7 +84,7 @@ impl<W: World> BlockCache<W> {
     /// The bytes `range` (relative to the block) of a block, from the disk if need be.
     pub(crate) async fn read(
         &self,
-        file: &FileRecord,
+        file: &Rc<FileRecord>,
         block: u64,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
@@ -196,7 +196,7 @@ impl<W: World> BlockCache<W> {
     /// written behind.
     pub(crate) async fn write(
         self: &Rc<Self>,
-        file: &FileRecord,
+        file: &Rc<FileRecord>,
         block: u64,
         runs: &[Run],
         payload: W::Payload,
@@ -264,7 +264,7 @@ impl<W: World> BlockCache<W> {
     /// A block for a collective read, if it is held: dirty bytes must not be missed.
     pub(crate) async fn held_block(
         &self,
-        file: &FileRecord,
+        file: &Rc<FileRecord>,
         block: u64,
     ) -> Result<Option<W::Payload>, Fault> {
         if !self.holds(file.file, block) {
@@ -311,7 +311,7 @@ impl<W: World> BlockCache<W> {
 
     /// The entry of a block, made if there is none, waiting for room. While the returned user
     /// lives, the entry stays.
-    async fn enter(&self, file: &FileRecord, block: u64) -> Result<User<W>, Fault> {
+    async fn enter(&self, file: &Rc<FileRecord>, block: u64) -> Result<User<W>, Fault> {
         loop {
             let key = (file.file, block);
             self.locks.until_free(key).await;
@@ -350,7 +350,7 @@ impl<W: World> BlockCache<W> {
     }
 
     /// As [`BlockCache::enter`], but gives up where that would wait.
-    fn try_enter(&self, file: &FileRecord, block: u64) -> Option<User<W>> {
+    fn try_enter(&self, file: &Rc<FileRecord>, block: u64) -> Option<User<W>> {
         let key = (file.file, block);
         if let Some(entry) = self.entries.borrow().get(&key) {
             self.order.borrow_mut().touch(key);
@@ -361,7 +361,7 @@ impl<W: World> BlockCache<W> {
             let victim = self.clean_victim(file.file)?;
             self.evict(victim);
         }
-        let entry = Rc::new(Entry::new(key, file.stripe, length, Rc::clone(&self.room)));
+        let entry = Rc::new(Entry::new(file, block, length, Rc::clone(&self.room)));
         let user = Entry::user(&entry);
         self.entries.borrow_mut().insert(key, entry);
         self.order.borrow_mut().insert(key);
@@ -411,7 +411,7 @@ impl<W: World> BlockCache<W> {
         let Some(_busy) = user.begin_work() else { return Ok(()) };
         let disk = self.disk_of(user)?;
         let loaded = disk.read(user.key().0, user.disk_offset(), user.length()).await;
-        let payload = loaded.map_err(|error| disk_fault(self.server, &error))?;
+        let payload = loaded.map_err(|error| self.fault(user, &error))?;
         user.fill(&self.world, payload);
         self.room.notify();
         Ok(())
@@ -445,11 +445,15 @@ impl<W: World> BlockCache<W> {
             let written = disk.write(user.key().0, user.disk_offset() + offset, payload).await;
             if let Err(error) = written {
                 unwritten.lose();
-                return Err(disk_fault(self.server, &error));
+                return Err(self.fault(user, &error));
             }
             unwritten.first_is_written();
         }
         Ok(())
+    }
+
+    fn fault(&self, user: &User<W>, error: &DiskError) -> Fault {
+        file_fault(self.server, user.file(), user.location().disk, error)
     }
 
     fn disk_of(&self, user: &User<W>) -> Result<&W::Disk, Fault> {

@@ -5,14 +5,14 @@
 #![allow(dead_code)]
 
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Costs, Fault, Group, ServerConfig, SharedMemory, serve};
-use policy::{Access, Direction, DiskOrder, Stripe};
+use filesystem::{Client, Costs, Fault, Group, NewFile, ServerConfig, SharedMemory, serve};
+use policy::{Access, Buffering, Direction, DiskOrder, Pool, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant, ServerId};
-use wire::{FileRecord, ServerStatus};
+use wire::{FileRecord, Made, ServerStatus};
 use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::{
@@ -359,7 +359,7 @@ impl<P: Kind> Start<P> {
     }
 }
 
-/// A file that rank 0 makes and all members open.
+/// A file that rank 0 makes and all members open. Files begin at different servers.
 pub(crate) async fn create<P: Kind>(
     group: &Group<SimulatedWorld<P>>,
     name: &str,
@@ -367,7 +367,13 @@ pub(crate) async fn create<P: Kind>(
     stripe: Stripe,
 ) -> Result<FileRecord, Fault> {
     let made = match group.rank() {
-        ClientId(0) => group.client().create(name, bytes, stripe).await.map(|_| ()),
+        ClientId(0) => {
+            let (of, buffering) = (group.client().servers(), Buffering::default());
+            let pool = Pool::Consecutive { first: (bytes % u64::from(of)) as u32, of };
+            let (name, made) = (name.to_owned(), Made::default());
+            let new = NewFile { name, bytes, stripe, pool, buffering, made };
+            group.client().create_as(new).await.map(|_| ())
+        }
         _ => Ok(()),
     };
     group.agree(made).await?;

@@ -50,6 +50,9 @@ pub struct InstanceFile {
     pub disks_per_server: u32,
     /// Room of each server's block cache, in bytes.
     pub cache_bytes: u64,
+    /// Whether data goes past the page cache.
+    #[serde(default)]
+    pub direct: bool,
 }
 
 /// One server of an instance.
@@ -77,6 +80,8 @@ impl ServerEntry {
 pub struct ServerOptions {
     /// Room of each server's block cache, in bytes.
     pub cache_bytes: u64,
+    /// Whether data goes past the page cache (O_DIRECT).
+    pub direct: bool,
     /// The host, by name or number, on which servers listen by TCP, each on a port of its own;
     /// `None` for Unix sockets in the instance directory.
     pub tcp_host: Option<String>,
@@ -304,6 +309,7 @@ impl Instance {
             servers: servers.collect(),
             disks_per_server: data.disks_per_server(),
             cache_bytes: options.cache_bytes,
+            direct: options.direct,
         };
         self.write(&file)?;
         Ok(file)

@@ -8,7 +8,7 @@ use std::io::Write;
 use tokio::signal::unix::{SignalKind, signal};
 use units::ServerId;
 use world::{Address, Network};
-use world_real::{NodeConfig, RealWorld, run};
+use world_real::{DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// What a server says on standard output when it listens, before the address.
 pub(crate) const READY: &str = "ready at ";
@@ -41,6 +41,7 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
     let config = NodeConfig {
         listen: Some(Address(entry.address.clone())),
         data_directories: entry.data.clone(),
+        disks: DiskOptions { direct: file.direct, ..DiskOptions::default() },
         records_directory,
         key: Some(instance.key()?),
     };
@@ -55,8 +56,15 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
         on_stdin_closed(|| std::process::exit(0));
     }
     run(async move {
-        let world =
-            RealWorld::open(config).map_err(|error| cannot_begin(id, &error.to_string()))?;
+        let world = RealWorld::open(config).map_err(|error| match error {
+            OpenError::NotDirect { .. } => LaunchError::new(
+                ExitCode::NoServer,
+                format!("server {id} cannot begin"),
+                error.to_string(),
+                "start without --direct, or name data directories on another file system",
+            ),
+            other => cannot_begin(id, &other.to_string()),
+        })?;
         let mut terminate = signal(SignalKind::terminate())
             .map_err(|error| cannot_begin(id, &error.to_string()))?;
         let mut output = std::io::stdout();

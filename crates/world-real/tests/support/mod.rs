@@ -1,10 +1,13 @@
 //! Nodes in a directory of their own, for the tests of this crate.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod device;
+pub(crate) mod disks;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use world::Address;
-use world_real::{NodeConfig, RealWorld};
+use world_real::{DiskOptions, NodeConfig, RealWorld};
 
 /// How nodes meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +56,7 @@ impl Place {
         NodeConfig {
             listen: Some(Address(listen)),
             data_directories: vec![home.clone()],
+            disks: DiskOptions::default(),
             records_directory: Some(home),
             key: (kind == Kind::Tcp).then_some(KEY),
         }

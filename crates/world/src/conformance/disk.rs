@@ -17,6 +17,9 @@ list_cases![
     disks_of_nodes_do_not_mix,
     a_removed_object_is_empty_again,
     removing_nothing_succeeds,
+    a_truncated_object_reads_as_zeros_beyond_its_end,
+    truncating_changes_nothing_of_what_stays,
+    truncating_nothing_succeeds,
     sync_succeeds,
     requests_are_served_in_the_order_of_their_calls,
     many_requests_at_once_end,
@@ -169,6 +172,52 @@ fn removing_nothing_succeeds<F: Fixture>(fixture: &mut F) {
     });
 }
 
+fn a_truncated_object_reads_as_zeros_beyond_its_end<F: Fixture>(fixture: &mut F) {
+    const BYTES: usize = 300_000;
+    fixture.run(1, |worlds| async move {
+        let disk = &worlds[0].disks()[0];
+        let bytes = pattern(1, BYTES);
+        for length in [0, 1, 4096, 65_535, 65_536, 65_537, 200_001, BYTES, 2 * BYTES] {
+            done(disk.write(OBJECT, 0, F::payload(&bytes)).await);
+            done(disk.truncate(OBJECT, length as u64).await);
+            let mut model = bytes.clone();
+            model[length.min(BYTES)..].fill(0);
+            expect::<F>(disk, OBJECT, 0, &model).await;
+            // What is written beyond the end brings nothing back.
+            done(disk.write(OBJECT, BYTES as u64 - 1, F::payload(b"x")).await);
+            model[BYTES - 1] = b'x';
+            expect::<F>(disk, OBJECT, 0, &model).await;
+        }
+    });
+}
+
+fn truncating_changes_nothing_of_what_stays<F: Fixture>(fixture: &mut F) {
+    fixture.run(1, |worlds| async move {
+        let disk = &worlds[0].disks()[0];
+        let bytes = pattern(1, 100_000);
+        for object in [OBJECT, FileId(8)] {
+            done(disk.write(object, 5 * GIB, F::payload(&bytes)).await);
+            done(disk.write(object, 7, F::payload(&bytes)).await);
+        }
+        done(disk.truncate(OBJECT, 5 * GIB + 50_000).await);
+        expect::<F>(disk, OBJECT, 7, &bytes).await;
+        expect::<F>(disk, OBJECT, 5 * GIB, &bytes[..50_000]).await;
+        done(disk.truncate(OBJECT, GIB).await);
+        expect::<F>(disk, OBJECT, 7, &bytes).await;
+        expect::<F>(disk, OBJECT, 5 * GIB, &[0; 200]).await;
+        expect::<F>(disk, FileId(8), 5 * GIB, &bytes).await;
+    });
+}
+
+fn truncating_nothing_succeeds<F: Fixture>(fixture: &mut F) {
+    fixture.run(1, |worlds| async move {
+        let disk = &worlds[0].disks()[0];
+        done(disk.truncate(OBJECT, 0).await);
+        done(disk.truncate(OBJECT, 100).await);
+        expect::<F>(disk, OBJECT, 0, &[0; 200]).await;
+    });
+}
+
 fn sync_succeeds<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let disk = &worlds[0].disks()[0];
@@ -248,6 +297,13 @@ fn addresses_are_stable<F: Fixture>(fixture: &mut F) {
         done(disk.write(FileId(8), 0, F::payload(&pattern(1, 100))).await);
         let after = offsets.map(|offset| disk.clone().address(OBJECT, offset));
         assert_eq!(before, after, "a byte must keep its address");
+        done(disk.write(OBJECT, MIB, F::payload(&pattern(2, 100))).await);
+        disk.locate(OBJECT).await;
+        disk.locate(FileId(9)).await;
+        let located = offsets.map(|offset| disk.address(OBJECT, offset));
+        disk.locate(OBJECT).await;
+        assert_eq!(located, offsets.map(|offset| disk.address(OBJECT, offset)));
+        expect::<F>(disk, OBJECT, MIB, &pattern(2, 100)).await;
     });
 }
 

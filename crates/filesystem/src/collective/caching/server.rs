@@ -1,10 +1,10 @@
 //! The server's side of caching: ReadIOP of Figure 2a (TOCS 1997).
 
 use crate::server::Server;
-use crate::server::disk_fault;
+use crate::server::file_fault;
 use crate::server::requests::Answer;
 use std::rc::Rc;
-use units::{ByteRange, Run};
+use units::{ByteRange, DiskId, Run};
 use wire::{Fault, FileRecord, FlushRequest, ReadRequest, Reply, WriteRequest};
 use world::{Disk, Payload, Place, World};
 
@@ -48,12 +48,13 @@ pub(crate) async fn flush<W: World>(
     server: &Rc<Server<W>>,
     request: FlushRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
-    server.files.get(request.file)?;
+    let file = server.files.get(request.file)?;
     server.cache.flush(request.file).await?;
     if request.sync {
-        for disk in server.world.disks() {
+        for (number, disk) in (0..).zip(server.world.disks()) {
             let synced = disk.sync(request.file).await;
-            synced.map_err(|error| disk_fault(server.config.id, &error))?;
+            let fault = |error| file_fault(server.config.id, &file, DiskId(number), &error);
+            synced.map_err(fault)?;
         }
     }
     Ok(Reply::Done.into())

@@ -3,21 +3,21 @@
 use crate::collective::{check_access, may_overlap, transfer_fault};
 use crate::server::requests::Answer;
 use crate::server::underway::{Held, Running};
-use crate::server::{Server, disk_fault};
+use crate::server::{Server, file_fault};
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
 use wire::{CollectiveRequest, Fault, FileRecord, Message, PARTICIPANTS_MAX, Reply};
-use world::{Disk, Memory, Payload, TransferError, World};
+use world::{Disk, DiskError, Memory, Payload, TransferError, World};
 
 /// One collective transfer, as this server carries it out.
 struct Collective<'a, W: World> {
     server: &'a Server<W>,
     running: &'a Running<'a, W>,
     request: &'a CollectiveRequest,
-    file: &'a FileRecord,
+    file: &'a Rc<FileRecord>,
     /// Which of the file's servers this is.
     place: ServerId,
     /// Each participant's connection, by rank.
@@ -110,8 +110,9 @@ impl<W: World> Collective<'_, W> {
         let disks = 0..self.file.stripe.disks_per_server;
         try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
         if self.request.sync && self.request.direction == Direction::Write {
-            for disk in self.server.world.disks() {
-                disk.sync(self.file.file).await.map_err(|error| self.disk_fault(&error))?;
+            for (number, disk) in (0..).zip(self.server.world.disks()) {
+                let synced = disk.sync(self.file.file).await;
+                synced.map_err(|error| self.disk_fault(DiskId(number), &error))?;
             }
         }
         Ok(())
@@ -126,6 +127,7 @@ impl<W: World> Collective<'_, W> {
         let here = stripe.blocks_on(self.place, number, blocks.clone());
         let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
         let object = self.file.file;
+        disk.locate(object).await;
         let address = {
             let disk = disk.clone();
             move |block| disk.address(object, stripe.locate(block).slot * stripe.block_bytes)
@@ -208,7 +210,7 @@ impl<W: World> Collective<'_, W> {
         let payload = memory.freeze();
         assert!(payload.length() == range.length(), "a block is written as a whole");
         let written = disk.write(self.file.file, self.disk_offset(block), payload).await;
-        written.map_err(|error| self.disk_fault(&error))
+        written.map_err(|error| self.block_fault(block, &error))
     }
 
     /// Whether the clients write every byte of a block.
@@ -229,7 +231,7 @@ impl<W: World> Collective<'_, W> {
             return Ok(held);
         }
         let read = disk.read(self.file.file, self.disk_offset(block), range.length()).await;
-        read.map_err(|error| self.disk_fault(&error))
+        read.map_err(|error| self.block_fault(block, &error))
     }
 
     /// Which pieces of a block are whose, with offsets from the block's start. Each server turns
@@ -270,8 +272,12 @@ impl<W: World> Collective<'_, W> {
         Ok(())
     }
 
-    fn disk_fault(&self, error: &world::DiskError) -> Fault {
-        disk_fault(self.server.config.id, error)
+    fn block_fault(&self, block: u64, error: &DiskError) -> Fault {
+        self.disk_fault(self.file.stripe.locate(block).disk, error)
+    }
+
+    fn disk_fault(&self, disk: DiskId, error: &DiskError) -> Fault {
+        file_fault(self.server.config.id, self.file, disk, error)
     }
 
     /// Why the collective must end: it was told to, or a participant is no longer connected.

@@ -23,7 +23,7 @@ const HELD_FIRST_MAX: usize = 65_536;
 struct Transfer<'a, W: World> {
     server: &'a Server<W>,
     request: &'a PartRequest,
-    file: &'a FileRecord,
+    file: &'a Rc<FileRecord>,
     /// The client's connection.
     peer: PeerId,
     /// Which of the file's servers this is.
@@ -43,7 +43,7 @@ pub(crate) async fn serve<W: World>(
     check_client(request.client, &request.access)?;
     check_access(request.direction, &request.access, &file)?;
     let running = Running::new(server, (from, request.number), request.file)?;
-    let (request, file, moved) = (&request, &*file, Cell::new(0));
+    let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };
     let outcome = {
         let transfer = pin!(transfer.run());
@@ -70,6 +70,9 @@ impl<W: World> Transfer<'_, W> {
     /// First transfers what the cache holds, then the other blocks of the disk as they lie.
     async fn transfer_disk(&self, disk: DiskId) -> Result<(), Fault> {
         let done = self.transfer_held(disk).await?;
+        if self.blocks_of(disk).nth(1).is_some() {
+            self.server.world.disks()[disk.0 as usize].locate(self.file.file).await;
+        }
         let order = RefCell::new(self.order_of(disk));
         let next = || {
             let mut order = order.borrow_mut();
@@ -115,11 +118,17 @@ impl<W: World> Transfer<'_, W> {
         Some((share, found))
     }
 
+    /// The blocks of a disk in which the client has bytes, as they are in the file.
+    fn blocks_of(&self, disk: DiskId) -> impl Iterator<Item = u64> + Clone + use<'_, W> {
+        let here = Some((self.place, disk));
+        self.request.access.blocks_of(self.request.client, self.file.stripe, here)
+    }
+
     /// The blocks of a disk in which the client has bytes, in the order in which to use it. Both
     /// the blocks and their order are made while they are walked.
     fn order_of(&self, number: DiskId) -> impl Iterator<Item = u64> {
         let (request, stripe, place) = (self.request, self.file.stripe, self.place);
-        let blocks = request.access.blocks_of(request.client, stripe, Some((place, number)));
+        let blocks = self.blocks_of(number);
         let extent = stripe.blocks_in(request.access.extent_of(request.client));
         let total = (extent.end - extent.start).div_ceil(stripe.disks());
         let object = self.file.file;

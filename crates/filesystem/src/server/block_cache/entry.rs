@@ -2,19 +2,19 @@
 
 use crate::server::block_locks::BlockKey;
 use crate::signal::Signal;
-use policy::{Location, RangeSet, Stripe};
+use policy::{Location, RangeSet};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 use units::{ByteRange, Run};
-use wire::BufferStatistics;
+use wire::{BufferStatistics, FileRecord};
 use world::{Memory, Payload, World};
 
 /// A block in the cache, or on its way there.
 pub(crate) struct Entry<W: World> {
     key: BlockKey,
-    stripe: Stripe,
+    file: Rc<FileRecord>,
     length: u64,
     users: Cell<u32>,
     /// Whether a task reads it from or writes it to the disk.
@@ -98,12 +98,12 @@ impl<W: World> Drop for Busy<'_, W> {
 }
 
 impl<W: World> Entry<W> {
-    pub(crate) fn new(key: BlockKey, stripe: Stripe, length: u64, room: Rc<Signal>) -> Self {
+    pub(crate) fn new(file: &Rc<FileRecord>, block: u64, length: u64, room: Rc<Signal>) -> Self {
         let state =
             State { content: Content::Empty, filled: RangeSet::new(), dirty: RangeSet::new() };
         Self {
-            key,
-            stripe,
+            key: (file.file, block),
+            file: Rc::clone(file),
             length,
             users: Cell::new(0),
             busy: Cell::new(false),
@@ -123,17 +123,21 @@ impl<W: World> Entry<W> {
         self.key
     }
 
+    pub(crate) fn file(&self) -> &FileRecord {
+        &self.file
+    }
+
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
     pub(crate) fn location(&self) -> Location {
-        self.stripe.locate(self.key.1)
+        self.file.stripe.locate(self.key.1)
     }
 
     /// Where the block begins in its object, in bytes.
     pub(crate) fn disk_offset(&self) -> u64 {
-        self.location().slot * self.stripe.block_bytes
+        self.location().slot * self.file.stripe.block_bytes
     }
 
     /// True when nobody uses it and nothing is under way for it.

@@ -83,7 +83,11 @@ impl CopyPlan {
     }
 
     /// Copies one local file to a place that must be free, in a directory that need not be there.
-    pub(super) fn of_file(from: &Path, to: Place, block_bytes: Option<u64>) -> Result<Self, LaunchError> {
+    pub(super) fn of_file(
+        from: &Path,
+        to: Place,
+        block_bytes: Option<u64>,
+    ) -> Result<Self, LaunchError> {
         let from = Place::Local(from.to_owned());
         let what = format!("cannot copy {from} to {to}");
         let Place::Local(path) = &from else { unreachable!("it was made above") };

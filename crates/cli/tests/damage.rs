@@ -1,0 +1,59 @@
+//! Proves: bytes that a server's disk does not give back as they were written are told to the user,
+//! with file, place and disk, and never handed out.
+
+mod support;
+
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use support::{DATA_CHECK, Place};
+
+/// The object of file `number` on the disk of `server`.
+fn object_file(place: &Place, server: u32, number: u64) -> PathBuf {
+    place.instance().join(format!("data/server-{server}/objects/{number:016x}"))
+}
+
+/// Inverts the bits of a byte of a file.
+fn flip(path: &PathBuf, offset: u64) {
+    let file = std::fs::File::options().read(true).write(true).open(path).expect("it is there");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset).expect("the byte is there");
+    file.write_all_at(&[!byte[0]], offset).expect("a test may write");
+}
+
+#[test]
+fn a_damaged_file_is_refused_with_its_place() {
+    // Proves: when a byte of a file is flipped in a server's directory, `get` fails with code 4,
+    // names the file, the bytes of it and the disk, and says what to do; it leaves no local file,
+    // and one that was there before is untouched. Other files are as they were. A file that is put
+    // again is whole.
+    let place = Place::with_servers(2);
+    let content = support::bytes((5 << 20) + 77);
+    let local = place.file("local", &content);
+    let put = |name: &str| {
+        place.run(&["put".as_ref(), local.as_os_str(), name.as_ref(), "--json".as_ref()]).done()
+    };
+    let number = put("results").json()["file"].as_u64().expect("a file has a number");
+    put("other");
+    place.run(&["stop"]).done();
+    // Block 3 of 1 MiB is the second one of server 1; its fifth piece of 64 KiB.
+    let object = object_file(&place, 1, number);
+    flip(&object, (1 << 20) + 4 * 65_536 + 9);
+    place.start(&["--servers", "2"]);
+    let start = 3 * (1 << 20) + 4 * 65_536;
+    let told: [&str; 2] = [
+        &format!("bytes {start} to {} of \"results\" are damaged on server 1", start + 65_536),
+        &place.instance().join("data/server-1").display().to_string(),
+    ];
+    let refused = place.run(&["get", "results", "copy"]).failed(DATA_CHECK, &told);
+    assert!(refused.error.contains("put it again"), "{}", refused.error);
+    assert!(!place.path("copy").exists(), "no local file may be left");
+    let mine = place.file("mine", b"mine");
+    place.run(&["get", "results", "mine"]).failed(DATA_CHECK, &told);
+    assert_eq!(std::fs::read(mine).expect("it was there"), b"mine");
+    assert_eq!(place.run(&["get", "other", "-"]).done().output, content);
+    place.assert_nothing_held();
+    place.run(&["rm", "results"]).done();
+    assert!(!object.exists() && !object.with_extension("sums").exists(), "both files are removed");
+    put("results");
+    assert_eq!(place.run(&["get", "results", "-"]).done().output, content);
+}

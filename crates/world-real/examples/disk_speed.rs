@@ -1,0 +1,141 @@
+//! What checksums and transfers past the page cache cost: reads and writes of one object of 1 GiB
+//! in blocks of 1 MiB or so, the ways of doing it in turns.
+//!
+//! ```text
+//! cargo run --release -p world-real --example disk_speed -- DIRECTORY [ROUNDS [WAYS [KIB]]]
+//! ```
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+use units::{FileId, GIB};
+use world::{Disk, Disks, Payload};
+use world_real::{DiskOptions, NodeConfig, RealDisk, RealPayload, RealWorld, run};
+
+const OBJECT: FileId = FileId(1);
+
+/// What one pass over the object took: by the clock, and of the processors.
+struct Times {
+    write: Taken,
+    sync: Taken,
+    read: Taken,
+}
+
+/// Time by the clock, and of the processors.
+#[derive(Clone, Copy)]
+struct Taken {
+    elapsed: Duration,
+    processors: Duration,
+}
+
+impl Taken {
+    /// What `work` takes.
+    async fn by(work: impl Future<Output = ()>) -> Self {
+        let (begin, processors) = (Instant::now(), processor_time());
+        work.await;
+        Self { elapsed: begin.elapsed(), processors: processor_time() - processors }
+    }
+}
+
+/// Processor time that this process has used.
+fn processor_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+async fn pass(disk: &RealDisk, block: &RealPayload) -> Times {
+    let block_bytes = block.length();
+    let write = async {
+        for offset in (0..GIB).step_by(block_bytes as usize) {
+            disk.write(OBJECT, offset, block.clone()).await.expect("there is room");
+        }
+    };
+    let read = async {
+        for offset in (0..GIB).step_by(block_bytes as usize) {
+            let payload = disk.read(OBJECT, offset, block_bytes).await.expect("it is there");
+            assert_eq!(payload.length(), block_bytes);
+        }
+    };
+    let sync = async { disk.sync(OBJECT).await.expect("it is stored") };
+    Times {
+        write: Taken::by(write).await,
+        sync: Taken::by(sync).await,
+        read: Taken::by(read).await,
+    }
+}
+
+fn open(directory: &Path, name: &str, disks: DiskOptions) -> RealWorld {
+    let home = directory.join(name);
+    std::fs::create_dir_all(&home).expect("a place to write to");
+    let data_directories = vec![home];
+    RealWorld::open(NodeConfig { data_directories, disks, ..NodeConfig::default() })
+        .expect("the directory can be a disk")
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+/// The median of a part of `own`, and of its ratios to that of `base`, round by round: what
+/// disturbs one way disturbs its neighbour too.
+fn compare(own: &[Times], base: &[Times], part: fn(&Times) -> Taken) -> String {
+    let us = |of: fn(Taken) -> Duration| {
+        median(own.iter().map(|times| of(part(times)).as_secs_f64() * 1e6 / 1024.0).collect())
+    };
+    let ratio = |of: fn(Taken) -> Duration| {
+        let pairs = own.iter().zip(base).map(|(own, base)| (of(part(own)), of(part(base))));
+        median(pairs.map(|(own, base)| own.as_secs_f64() / base.as_secs_f64()).collect())
+    };
+    let elapsed = |taken: Taken| taken.elapsed;
+    let processors = |taken: Taken| taken.processors;
+    format!(
+        "{:6.0} {:5.2}x {:6.0} {:5.2}x",
+        us(elapsed),
+        ratio(elapsed),
+        us(processors),
+        ratio(processors)
+    )
+}
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let directory = words.next().expect("name a directory");
+    let rounds: usize = words.next().map_or(7, |word| word.parse().expect("a number of rounds"));
+    let count: usize = words.next().map_or(4, |word| word.parse().expect("a number of ways"));
+    let kib: u64 = words.next().map_or(1024, |word| word.parse().expect("KiB of a block"));
+    let plain = DiskOptions { direct: false, checksums: false, preallocate: false };
+    let ways = [
+        ("plain", plain),
+        ("checksums", DiskOptions { checksums: true, ..plain }),
+        ("direct", DiskOptions { direct: true, ..plain }),
+        ("direct, checksums", DiskOptions { direct: true, checksums: true, ..plain }),
+    ];
+    let ways = &ways[..count.min(4)];
+    run(async {
+        let open = |(name, options): &(&str, _)| open(directory.as_ref(), name, *options);
+        let worlds: Vec<RealWorld> = ways.iter().map(open).collect();
+        let block =
+            worlds[0].disks()[0].read(FileId(2), 0, kib << 10).await.expect("zeros at least");
+        let mut times: Vec<Vec<Times>> = ways.iter().map(|_| Vec::new()).collect();
+        for round in 0..=rounds {
+            for way in 0..ways.len() {
+                // Each round begins with another way: what one leaves behind disturbs the next.
+                let way = (way + round) % ways.len();
+                let taken = pass(&worlds[way].disks()[0], &block).await;
+                // The first round makes the files and warms the cache.
+                if round > 0 {
+                    times[way].push(taken);
+                }
+            }
+        }
+        println!("for 1 MiB: us by the clock, times `plain`; us of the processors, times `plain`");
+        for ((name, _), own) in ways.iter().zip(&times) {
+            let of = |part: fn(&Times) -> Taken| compare(own, &times[0], part);
+            let (write, sync, read) = (of(|t| t.write), of(|t| t.sync), of(|t| t.read));
+            println!("{name:18} write {write}   sync {sync}   read {read}");
+        }
+        for world in &worlds {
+            world.disks()[0].remove(OBJECT).await.expect("it can be removed");
+        }
+    });
+}

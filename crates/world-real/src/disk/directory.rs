@@ -1,0 +1,363 @@
+//! What the thread of a disk owns: a directory with the files of its objects.
+//!
+//! Invariants: at most [`OBJECTS_OPEN_MAX`] objects are open; an object is closed only when it has
+//! nothing that a sync could still fail for, or after that sync.
+
+use super::data::Data;
+use super::failure::Failure;
+use super::object::Object;
+use super::pending::Pending;
+use super::places::Place;
+use super::reserve::Reservations;
+use super::sums::{self, Boot, PIECE_BYTES, Sums, present_boot};
+use crate::config::DiskOptions;
+use crate::memory::{RealMemory, RealPayload};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use units::{ByteRange, FileId};
+use world::{Memory, Payload, Space};
+
+/// The most objects that one disk keeps open; each has two files.
+const OBJECTS_OPEN_MAX: usize = 128;
+
+/// The most bytes that one request reads; more is refused as invalid.
+const READ_BYTES_MAX: u64 = 1 << 30;
+
+/// The kind of a file system in memory, as linux/magic.h has it.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// The file that is made to find out whether data can go past the page cache.
+const PROBE: &str = "probe";
+
+/// Where objects end at the latest, so that no offset overflows: the system knows none beyond
+/// 2^63.
+const OBJECT_BYTES_MAX: u64 = (1 << 63) - PIECE_BYTES;
+
+pub(super) struct Directory {
+    /// The directory of the objects.
+    path: PathBuf,
+    handle: OwnedFd,
+    /// Device and inode of `handle`.
+    identity: (u64, u64),
+    options: DiskOptions,
+    /// Whether room is taken ahead. Not through the page cache, which delays the choice of a place
+    /// until it knows more; and never in memory, where there is no order to keep.
+    reserves: bool,
+    boot: Boot,
+    open: BTreeMap<FileId, Open>,
+    /// Objects that the device does not have yet as they were written. Some hundred bytes for each
+    /// object written and never synced since the start.
+    pending: BTreeMap<FileId, Pending>,
+    /// Counts uses, to find the object that was used longest ago.
+    uses: u64,
+    /// A file was created or removed since the directory was last synced.
+    entries_changed: bool,
+}
+
+struct Open {
+    object: Object,
+    last_use: u64,
+}
+
+impl Directory {
+    pub(super) fn open(path: &Path, options: DiskOptions) -> Result<Self, String> {
+        let objects = path.join("objects");
+        match rustix::fs::mkdir(&objects, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = |path: &Path| rustix::fs::open(path, flags, Mode::empty());
+        let parent = open(path).map_err(|error| error.to_string())?;
+        rustix::fs::fsync(parent).map_err(|error| error.to_string())?;
+        let handle = open(&objects).map_err(|error| error.to_string())?;
+        rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            if error == Errno::WOULDBLOCK {
+                "another server uses it".to_owned()
+            } else {
+                error.to_string()
+            }
+        })?;
+        let stat = rustix::fs::fstat(&handle).map_err(|error| error.to_string())?;
+        let in_memory =
+            rustix::fs::fstatfs(&handle).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC);
+        Ok(Self {
+            path: objects,
+            handle,
+            identity: (stat.st_dev, stat.st_ino),
+            options,
+            reserves: options.preallocate && options.direct && !in_memory,
+            boot: present_boot(),
+            open: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            uses: 0,
+            entries_changed: false,
+        })
+    }
+
+    /// Fails when data is to go past the page cache and cannot.
+    pub(super) fn check_direct(&self) -> std::io::Result<()> {
+        if !self.options.direct {
+            return Ok(());
+        }
+        let tried = self.probe_direct();
+        // Also the file of an open that failed: the system makes it before it refuses.
+        let removed = rustix::fs::unlinkat(&self.handle, PROBE, AtFlags::empty());
+        tried.and(removed.map_err(std::io::Error::from))
+    }
+
+    fn probe_direct(&self) -> std::io::Result<()> {
+        let probe = self.open_data(PROBE, OFlags::CREATE | OFlags::TRUNC)?;
+        let piece = RealMemory::new(PIECE_BYTES as usize);
+        piece.bytes_mut().fill(0);
+        probe.write(&piece.bytes(), 0)?;
+        probe.read(&mut piece.bytes_mut(), 0)
+    }
+
+    /// Fails when the directory at the path is not the one that was opened. Without this, writes
+    /// to files of a deleted directory would succeed and be lost.
+    pub(super) fn check_present(&self) -> Result<(), Failure> {
+        match rustix::fs::stat(&self.path) {
+            Ok(stat) if (stat.st_dev, stat.st_ino) == self.identity => Ok(()),
+            Ok(_) | Err(Errno::NOENT | Errno::STALE | Errno::NOTDIR | Errno::NODEV) => {
+                Err(Failure::Vanished)
+            }
+            Err(error) => Err(Failure::System(error)),
+        }
+    }
+
+    pub(super) fn read(
+        &mut self,
+        object: FileId,
+        offset: u64,
+        length: u64,
+    ) -> Result<RealPayload, Failure> {
+        let range = range_of(offset, length)?;
+        if length > READ_BYTES_MAX {
+            return Err(Failure::System(Errno::INVAL));
+        }
+        if length > 0
+            && let Some(object) = self.existing(object)?
+        {
+            return object.read(range);
+        }
+        let memory = RealMemory::new(length as usize);
+        memory.bytes_mut().fill(0);
+        Ok(memory.freeze())
+    }
+
+    pub(super) fn write(
+        &mut self,
+        object: FileId,
+        offset: u64,
+        payload: &RealPayload,
+    ) -> Result<(), Failure> {
+        let range = range_of(offset, payload.length())?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut written = self.write_once(object, range, payload);
+        if matches!(written, Err(Failure::System(Errno::NOSPC | Errno::DQUOT))) {
+            // Perhaps what is missing is only reserved.
+            self.open.values_mut().for_each(|open| open.object.give_back());
+            written = self.write_once(object, range, payload);
+        }
+        let pending = self.pending.entry(object).or_default();
+        match &written {
+            Ok(()) => pending.wrote(range),
+            // Nothing was written.
+            Err(Failure::Corrupt(..)) => {}
+            Err(failure) => pending.write_failed(range, failure.clone()),
+        }
+        written
+    }
+
+    fn write_once(
+        &mut self,
+        object: FileId,
+        range: ByteRange,
+        payload: &RealPayload,
+    ) -> Result<(), Failure> {
+        let version = self.next_use();
+        let object = self.writable(object)?;
+        object.moves(version);
+        object.write(range, payload)
+    }
+
+    /// Where the object lies, unless that is known as `version`, or nobody tells.
+    pub(super) fn locate(&mut self, object: FileId, version: Option<u64>) -> Option<Place> {
+        self.existing(object).ok()??.locate(version)
+    }
+
+    pub(super) fn truncate(&mut self, object: FileId, length: u64) -> Result<(), Failure> {
+        if self.existing(object)?.is_none() {
+            return Ok(());
+        }
+        let end = length.min(OBJECT_BYTES_MAX);
+        let version = self.next_use();
+        let found = self.writable(object)?;
+        found.moves(version);
+        found.truncate(end)?;
+        self.pending.entry(object).or_default().truncated(end);
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self, object: FileId) -> Result<(), Failure> {
+        if self.existing(object)?.is_some() {
+            self.sync_object(object)?;
+        }
+        if self.entries_changed {
+            rustix::fs::fsync(&self.handle)?;
+            self.entries_changed = false;
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
+        self.open.remove(&object);
+        // The sums first: what is left by a crash in between is still an object.
+        if sums::remove(&self.handle, object)? {
+            self.entries_changed = true;
+        }
+        match rustix::fs::unlinkat(&self.handle, name(object), AtFlags::empty()) {
+            Ok(()) => self.entries_changed = true,
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.pending.remove(&object);
+        Ok(())
+    }
+
+    pub(super) fn space(&self) -> Result<Space, Failure> {
+        let StatVfs { f_blocks, f_bavail, f_frsize, .. } = rustix::fs::fstatvfs(&self.handle)?;
+        Ok(Space { capacity_bytes: f_blocks * f_frsize, free_bytes: f_bavail * f_frsize })
+    }
+
+    /// Syncs an open object, and remembers what came of it.
+    fn sync_object(&mut self, object: FileId) -> Result<(), Failure> {
+        let Some(open) = self.open.get_mut(&object) else { return Ok(()) };
+        let pending = self.pending.entry(object).or_default();
+        let synced = match open.object.sync() {
+            Ok(()) => pending.synced(),
+            Err(failure) => Err(pending.sync_failed(failure)),
+        };
+        if pending.is_settled() {
+            self.pending.remove(&object);
+        }
+        synced
+    }
+
+    /// The object, or `None` when nothing was ever written to it.
+    fn existing(&mut self, object: FileId) -> Result<Option<&mut Object>, Failure> {
+        if !self.open.contains_key(&object) {
+            let data = match self.open_data(&name(object), OFlags::empty()) {
+                Err(Errno::NOENT) => return Ok(None),
+                opened => opened?,
+            };
+            let sums = if self.options.checksums { self.sums_of(object, &data)? } else { None };
+            self.insert(object, data, sums)?;
+        }
+        Ok(self.used(object))
+    }
+
+    /// The object, made if there is none, ready to be changed.
+    fn writable(&mut self, object: FileId) -> Result<&mut Object, Failure> {
+        if self.existing(object)?.is_none() {
+            self.entries_changed = true;
+            let checksums = self.options.checksums;
+            let sums =
+                checksums.then(|| Sums::create(&self.handle, object, self.boot)).transpose()?;
+            let data = self.open_data(&name(object), OFlags::CREATE)?;
+            self.insert(object, data, sums)?;
+        }
+        let Self { handle, options, boot, open, .. } = self;
+        let found = open.get_mut(&object).expect("the object was found or made above");
+        let object_open = &mut found.object;
+        if options.checksums && !object_open.has_sums() {
+            let sums = Sums::open(handle, object, object_open.length()?, *boot)?;
+            object_open.set_sums(Some(sums));
+        }
+        if !options.checksums && sums::remove(handle, object)? {
+            // They are about to become wrong.
+            rustix::fs::fsync(&*handle)?;
+        }
+        Ok(object_open)
+    }
+
+    fn open_data(&self, name: &str, flags: OFlags) -> Result<Data, Errno> {
+        let direct = self.options.direct;
+        let flags = flags | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | Data::flags(direct);
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(&self.handle, name, flags, mode)?;
+        Ok(Data::new(file.into(), direct))
+    }
+
+    /// The sums of an object that is there; `None` when there is no room to make them: what can be
+    /// read must not depend on room.
+    fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Sums>, Failure> {
+        match Sums::open(&self.handle, object, data.length()?, self.boot) {
+            Ok(sums) => Ok(Some(sums)),
+            Err(Failure::System(Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn used(&mut self, object: FileId) -> Option<&mut Object> {
+        let last_use = self.next_use();
+        let open = self.open.get_mut(&object)?;
+        open.last_use = last_use;
+        Some(&mut open.object)
+    }
+
+    fn next_use(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
+    }
+
+    /// Opens an object, and closes the one used longest ago when there are too many.
+    fn insert(&mut self, id: FileId, data: Data, sums: Option<Sums>) -> Result<(), Failure> {
+        if self.open.len() >= OBJECTS_OPEN_MAX {
+            self.close_one();
+        }
+        let reservations = Reservations::new(self.reserves, &data)?;
+        let last_use = self.next_use();
+        let object = Object::new(id, data, sums, reservations, last_use);
+        self.open.insert(id, Open { object, last_use });
+        Ok(())
+    }
+
+    fn close_one(&mut self) {
+        let unsynced = |object: &FileId| self.pending.get(object).is_some_and(Pending::is_unsynced);
+        let key = |(object, open): &(&FileId, &Open)| (unsynced(object), open.last_use);
+        let oldest = self.open.iter().min_by_key(key).map(|(object, _)| *object);
+        if let Some(object) = oldest {
+            // While nobody has the file open the system may forget that it could not be written. A
+            // failure is kept for the next sync.
+            if self.pending.get(&object).is_some_and(Pending::is_unsynced) {
+                let _ = self.sync_object(object);
+            }
+            if let Some(mut open) = self.open.remove(&object) {
+                open.object.give_back();
+            }
+        }
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        self.open.values_mut().for_each(|open| open.object.give_back());
+    }
+}
+
+/// The bytes of a request, if there can be such bytes.
+fn range_of(offset: u64, length: u64) -> Result<ByteRange, Failure> {
+    let range = ByteRange::checked_at(offset, length);
+    range.filter(|range| range.end <= OBJECT_BYTES_MAX).ok_or(Failure::System(Errno::INVAL))
+}
+
+fn name(object: FileId) -> String {
+    format!("{:016x}", object.0)
+}

@@ -1,0 +1,120 @@
+//! The handle of a disk, as a node holds it.
+
+use super::directory::Directory;
+use super::failure::Failure;
+use super::places::Places;
+use crate::config::{DiskOptions, OpenError};
+use crate::memory::RealPayload;
+use crate::worker::Worker;
+use std::path::Path;
+use std::rc::Rc;
+use units::FileId;
+use world::{Disk, DiskError, Payload, Space};
+
+/// A handle to one disk.
+#[derive(Clone)]
+pub struct RealDisk {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    name: String,
+    worker: Worker<Directory>,
+    places: Places,
+}
+
+impl RealDisk {
+    /// Takes `path`, a directory that exists, as a disk.
+    pub(crate) fn open(path: &Path, options: DiskOptions) -> Result<Self, OpenError> {
+        let failed = |cause: String| OpenError::Directory {
+            directory: path.to_owned(),
+            purpose: "objects",
+            cause,
+        };
+        let name = path.display().to_string();
+        let directory = Directory::open(path, options).map_err(failed)?;
+        directory.check_direct().map_err(|error| OpenError::NotDirect {
+            directory: path.to_owned(),
+            cause: error.to_string(),
+        })?;
+        let worker = Worker::start("disk".into(), directory);
+        let worker = worker.map_err(|error| failed(error.to_string()))?;
+        Ok(Self { shared: Rc::new(Shared { name, worker, places: Places::default() }) })
+    }
+
+    async fn call<R: Send + 'static>(
+        &self,
+        operation: String,
+        work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<R, DiskError> {
+        let disk = self.shared.name.clone();
+        let checked = move |directory: &mut Directory| {
+            directory.check_present()?;
+            work(directory)
+        };
+        match self.shared.worker.call(checked).await {
+            Ok(done) => done.map_err(|failure| failure.of(disk, operation)),
+            Err(_) => {
+                let cause = "the thread of the disk has stopped".into();
+                Err(DiskError::Failed { disk, operation, cause })
+            }
+        }
+    }
+}
+
+impl Disk for RealDisk {
+    type Payload = RealPayload;
+
+    fn address(&self, object: FileId, offset: u64) -> u64 {
+        self.shared.places.address(object, offset)
+    }
+
+    async fn locate(&self, object: FileId) {
+        let known = self.shared.places.version(object);
+        let operation = format!("tell where {object} lies");
+        let located = self.call(operation, move |directory| Ok(directory.locate(object, known)));
+        // Without an answer blocks are sorted by what was known before, which is no less right.
+        if let Ok(Some(place)) = located.await {
+            self.shared.places.learn(object, place);
+        }
+    }
+
+    async fn read(
+        &self,
+        object: FileId,
+        offset: u64,
+        length: u64,
+    ) -> Result<RealPayload, DiskError> {
+        let operation = format!("read {length} bytes at {offset} of {object}");
+        let work = move |directory: &mut Directory| directory.read(object, offset, length);
+        self.call(operation, work).await
+    }
+
+    async fn write(
+        &self,
+        object: FileId,
+        offset: u64,
+        payload: RealPayload,
+    ) -> Result<(), DiskError> {
+        let operation = format!("write {} bytes at {offset} of {object}", payload.length());
+        self.call(operation, move |directory| directory.write(object, offset, &payload)).await
+    }
+
+    async fn sync(&self, object: FileId) -> Result<(), DiskError> {
+        self.call(format!("sync {object}"), move |directory| directory.sync(object)).await
+    }
+
+    async fn truncate(&self, object: FileId, length: u64) -> Result<(), DiskError> {
+        let operation = format!("truncate {object} to {length} bytes");
+        self.call(operation, move |directory| directory.truncate(object, length)).await
+    }
+
+    async fn remove(&self, object: FileId) -> Result<(), DiskError> {
+        self.shared.places.forget(object);
+        self.call(format!("remove {object}"), move |directory| directory.remove(object)).await
+    }
+
+    async fn space(&self) -> Result<Space, DiskError> {
+        self.call("tell its space".into(), |directory| directory.space()).await
+    }
+}

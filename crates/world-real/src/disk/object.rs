@@ -1,0 +1,270 @@
+//! One object that is open: its bytes, and the checksums that they must match.
+//!
+//! Invariants: bytes are given out, or kept beside others that are written, only after the whole
+//! pieces that hold them matched their sums; a write marks its pieces in flux, writes the bytes,
+//! then stores the new sums, so that a process killed in between leaves nothing unreadable.
+
+use super::data::{Data, SECTOR_BYTES};
+use super::extents::extents;
+use super::failure::Failure;
+use super::places::Place;
+use super::reserve::Reservations;
+use super::sums::{PIECE_BYTES, Sum, Sums, Verdict, pieces_of};
+use crate::memory::{RealMemory, RealPayload};
+use units::{ByteRange, FileId};
+use world::{Memory, Payload};
+
+/// Bytes that are moved at a time through the page cache when they are also compared.
+const PART_BYTES: u64 = 4 * PIECE_BYTES;
+
+/// An open object.
+pub(super) struct Object {
+    id: FileId,
+    data: Data,
+    /// `None` when the disk keeps none, or those of this object could not be made: then all its
+    /// pieces are in flux.
+    sums: Option<Sums>,
+    reservations: Reservations,
+    /// Changes whenever the object may have come to lie elsewhere.
+    version: u64,
+    /// Whether the system had no place for some bytes when it was last asked.
+    is_unsettled: bool,
+}
+
+/// A piece that a write covers in part: all its bytes as they will be.
+struct Edge {
+    piece: u64,
+    memory: RealMemory,
+    /// The bytes of the piece that are new.
+    new: ByteRange,
+}
+
+impl Object {
+    /// `version` is one that no object of the disk had before.
+    pub(super) fn new(
+        id: FileId,
+        data: Data,
+        sums: Option<Sums>,
+        reservations: Reservations,
+        version: u64,
+    ) -> Self {
+        Self { id, data, sums, reservations, version, is_unsettled: false }
+    }
+
+    /// Where it lies, unless that is known as `version`.
+    pub(super) fn locate(&mut self, version: Option<u64>) -> Option<Place> {
+        if version == Some(self.version) && !self.is_unsettled {
+            return None;
+        }
+        let (extents, is_settled) = extents(&self.data).ok()?;
+        self.is_unsettled = !is_settled;
+        Some(Place { version: self.version, extents })
+    }
+
+    /// The object may come to lie elsewhere; `version` is a new one.
+    pub(super) fn moves(&mut self, version: u64) {
+        self.version = version;
+    }
+
+    /// Gives back room that nothing was written to.
+    pub(super) fn give_back(&mut self) {
+        self.reservations.give_back(&self.data);
+    }
+
+    /// Whether its bytes are compared with sums.
+    pub(super) fn has_sums(&self) -> bool {
+        self.sums.is_some()
+    }
+
+    /// Begins to compare the bytes with sums, or ends it.
+    pub(super) fn set_sums(&mut self, sums: Option<Sums>) {
+        self.sums = sums;
+    }
+
+    /// Where its file ends.
+    pub(super) fn length(&self) -> Result<u64, Failure> {
+        Ok(self.data.length()?)
+    }
+
+    /// The bytes of `range`, none of which a damaged piece holds.
+    pub(super) fn read(&mut self, range: ByteRange) -> Result<RealPayload, Failure> {
+        let span = self.span(range);
+        let memory = RealMemory::new(span.length() as usize);
+        let mut bytes = memory.bytes_mut();
+        for part in self.parts(span) {
+            let part_bytes = &mut bytes[within(part, span.start)];
+            self.data.read(part_bytes, part.start)?;
+            self.verify(part, part_bytes)?;
+        }
+        drop(bytes);
+        Ok(memory.freeze().slice(range.start - span.start, range.length()))
+    }
+
+    /// Writes `payload` to `range`, as long as it.
+    pub(super) fn write(&mut self, range: ByteRange, payload: &RealPayload) -> Result<(), Failure> {
+        let bytes = payload.bytes();
+        self.reservations.reserve(&self.data, range);
+        if self.sums.is_none() && !self.data.is_direct() {
+            return Ok(self.data.write(bytes, range.start)?);
+        }
+        let edges = self.edges(range, bytes)?;
+        let pieces = pieces_of(range);
+        if let Some(sums) = &mut self.sums {
+            sums.put_in_flux(pieces.clone())?;
+        }
+        let mut new = Vec::new();
+        for part in self.parts(range) {
+            if self.sums.is_some() {
+                new.extend(pieces_of(part).map(|piece| sum_of(piece, range, bytes, &edges)));
+            }
+            self.write_data(part, &bytes[within(part, range.start)], &edges)?;
+        }
+        match &mut self.sums {
+            Some(sums) => Ok(sums.write(pieces.start, &new)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Frees what lies beyond `length`.
+    pub(super) fn truncate(&mut self, length: u64) -> Result<(), Failure> {
+        let end = self.data.length()?;
+        if end <= length {
+            return Ok(());
+        }
+        let cut = ByteRange::new(length, length.next_multiple_of(PIECE_BYTES));
+        let zeros = vec![0; cut.length() as usize];
+        let edges = self.edges(cut, &zeros)?;
+        let kept = length.div_ceil(PIECE_BYTES);
+        if let Some(sums) = &mut self.sums {
+            sums.put_in_flux(length / PIECE_BYTES..end.div_ceil(PIECE_BYTES))?;
+        }
+        self.data.truncate(length)?;
+        self.reservations.truncated(length);
+        let Some(sums) = &mut self.sums else { return Ok(()) };
+        sums.truncate(kept)?;
+        if let Some(edge) = edges.first() {
+            sums.write(edge.piece, &[edge.sum()])?;
+        }
+        Ok(())
+    }
+
+    /// Returns when all that was written is on stable storage.
+    pub(super) fn sync(&mut self) -> Result<(), Failure> {
+        if self.sums.as_ref().is_some_and(Sums::is_synced) {
+            return Ok(());
+        }
+        self.data.sync()?;
+        match &mut self.sums {
+            Some(sums) => Ok(sums.sync()?),
+            None => Ok(()),
+        }
+    }
+
+    /// What is read for `range`: whole pieces, where they must be compared or aligned.
+    fn span(&self, range: ByteRange) -> ByteRange {
+        if self.sums.is_none() && !self.data.is_direct() {
+            return range;
+        }
+        let pieces = pieces_of(range);
+        ByteRange::new(pieces.start * PIECE_BYTES, pieces.end * PIECE_BYTES)
+    }
+
+    /// `range` in parts of whole pieces, as they are moved and compared: through the page cache so
+    /// few at a time that they are still in the processor's cache for the second of the two.
+    fn parts(&self, range: ByteRange) -> impl Iterator<Item = ByteRange> + use<> {
+        let part_bytes = if self.data.is_direct() { u64::MAX } else { PART_BYTES };
+        let first = range.start / PIECE_BYTES * PIECE_BYTES;
+        let parts = ByteRange::new(first, range.end).windows(part_bytes);
+        parts.map(move |part| part.intersect(range))
+    }
+
+    /// Compares the bytes of whole pieces with their sums, and settles those in flux.
+    fn verify(&mut self, span: ByteRange, bytes: &[u8]) -> Result<(), Failure> {
+        let Some(sums) = &mut self.sums else { return Ok(()) };
+        let first = pieces_of(span).start;
+        let mut known = sums.read(pieces_of(span))?;
+        let mut is_settled = true;
+        for (index, (sum, piece)) in
+            known.iter_mut().zip(bytes.chunks(PIECE_BYTES as usize)).enumerate()
+        {
+            match sum.judge(piece) {
+                Verdict::Good => {}
+                Verdict::Unsettled => (*sum, is_settled) = (Sum::of(piece), false),
+                Verdict::Bad => {
+                    let start = (first + index as u64) * PIECE_BYTES;
+                    return Err(Failure::Corrupt(self.id, ByteRange::at(start, PIECE_BYTES)));
+                }
+            }
+        }
+        if !is_settled {
+            // Where this fails, they stay in flux and the next reader tries again.
+            let _ = sums.write(first, &known);
+        }
+        Ok(())
+    }
+
+    /// The pieces that a write of `bytes` to `range` covers in part: the first, the last, or none.
+    fn edges(&mut self, range: ByteRange, bytes: &[u8]) -> Result<Vec<Edge>, Failure> {
+        let pieces = pieces_of(range);
+        let mut edges = Vec::new();
+        for piece in pieces.clone().take(1).chain(pieces.skip(1).last()) {
+            let all = ByteRange::at(piece * PIECE_BYTES, PIECE_BYTES);
+            let new = range.intersect(all);
+            if new == all {
+                continue;
+            }
+            let memory = RealMemory::new(PIECE_BYTES as usize);
+            let mut whole = memory.bytes_mut();
+            self.data.read(&mut whole, all.start)?;
+            self.verify(all, &whole)?;
+            whole[within(new, all.start)].copy_from_slice(&bytes[within(new, range.start)]);
+            drop(whole);
+            edges.push(Edge { piece, memory, new });
+        }
+        Ok(edges)
+    }
+
+    /// Writes `bytes` to `range`; past the page cache, edges are rounded to sectors.
+    fn write_data(&self, range: ByteRange, bytes: &[u8], edges: &[Edge]) -> Result<(), Failure> {
+        if !self.data.is_direct() {
+            return Ok(self.data.write(bytes, range.start)?);
+        }
+        let mut whole = range;
+        for edge in edges {
+            let start = edge.piece * PIECE_BYTES;
+            let sectors = ByteRange::new(
+                edge.new.start / SECTOR_BYTES * SECTOR_BYTES,
+                edge.new.end.next_multiple_of(SECTOR_BYTES),
+            );
+            self.data.write(&edge.memory.bytes()[within(sectors, start)], sectors.start)?;
+            if edge.new.start == whole.start {
+                whole.start = edge.new.end;
+            } else {
+                whole.end = edge.new.start;
+            }
+        }
+        Ok(self.data.write(&bytes[within(whole, range.start)], whole.start)?)
+    }
+}
+
+impl Edge {
+    fn sum(&self) -> Sum {
+        Sum::of(&self.memory.bytes())
+    }
+}
+
+/// The sum of a piece after a write of `bytes` to `range`, which has `edges`.
+fn sum_of(piece: u64, range: ByteRange, bytes: &[u8], edges: &[Edge]) -> Sum {
+    match edges.iter().find(|edge| edge.piece == piece) {
+        Some(edge) => edge.sum(),
+        None => {
+            let all = ByteRange::at(piece * PIECE_BYTES, PIECE_BYTES);
+            Sum::of(&bytes[within(all, range.start)])
+        }
+    }
+}
+
+/// `bytes` as indices into what begins at `start`.
+fn within(bytes: ByteRange, start: u64) -> std::ops::Range<usize> {
+    (bytes.start - start) as usize..(bytes.end - start) as usize
+}

@@ -1,0 +1,138 @@
+//! What is not on stable storage yet of one object, and what never got there.
+//!
+//! Linux reports a failed write-back once: after that the pages count as clean, and the next sync
+//! succeeds without the bytes. Invariant: bytes whose write or sync failed stay [`Pending::failed`]
+//! until they were written again and a sync after that succeeded.
+
+use super::failure::Failure;
+use rangemap::RangeSet;
+use units::ByteRange;
+
+/// Ranges kept apart; where there are more they become one that covers all, so that more than
+/// necessary must be written again.
+const RANGES_MAX: usize = 1024;
+
+/// What a disk remembers of an object between two syncs that succeed.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// Written since the last sync.
+    unsynced: RangeSet<u64>,
+    /// Perhaps lost.
+    failed: RangeSet<u64>,
+    /// Why: the first error since `failed` was last empty.
+    error: Option<Failure>,
+}
+
+impl Pending {
+    /// `bytes` were written.
+    pub(super) fn wrote(&mut self, bytes: ByteRange) {
+        insert(&mut self.unsynced, bytes);
+    }
+
+    /// `bytes` were perhaps written in part.
+    pub(super) fn write_failed(&mut self, bytes: ByteRange, error: Failure) {
+        self.unsynced.remove(bytes.start..bytes.end);
+        insert(&mut self.failed, bytes);
+        self.error.get_or_insert(error);
+    }
+
+    /// The device has all that was written. Fails while something that it never had is not written
+    /// again.
+    pub(super) fn synced(&mut self) -> Result<(), Failure> {
+        for range in std::mem::take(&mut self.unsynced) {
+            self.failed.remove(range);
+        }
+        if self.failed.is_empty() {
+            self.error = None;
+        }
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    /// The device does not have all that was written, and nobody will say so again.
+    pub(super) fn sync_failed(&mut self, error: Failure) -> Failure {
+        for range in std::mem::take(&mut self.unsynced) {
+            insert(&mut self.failed, ByteRange::new(range.start, range.end));
+        }
+        self.error.get_or_insert(error).clone()
+    }
+
+    /// The object now ends at `length`: what lay beyond need not be written again.
+    pub(super) fn truncated(&mut self, length: u64) {
+        for ranges in [&mut self.unsynced, &mut self.failed] {
+            if length < u64::MAX {
+                ranges.remove(length..u64::MAX);
+            }
+        }
+    }
+
+    /// Whether the device has everything.
+    pub(super) fn is_settled(&self) -> bool {
+        self.unsynced.is_empty() && self.failed.is_empty()
+    }
+
+    /// Whether something was written since the last sync.
+    pub(super) fn is_unsynced(&self) -> bool {
+        !self.unsynced.is_empty()
+    }
+}
+
+fn insert(ranges: &mut RangeSet<u64>, bytes: ByteRange) {
+    if bytes.is_empty() {
+        return;
+    }
+    ranges.insert(bytes.start..bytes.end);
+    if ranges.len() > RANGES_MAX
+        && let (Some(first), Some(last)) = (ranges.first(), ranges.last())
+    {
+        let all = first.start..last.end;
+        ranges.insert(all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: what failed is reported until it was written again and synced, and no longer.
+    use super::*;
+    use rustix::io::Errno;
+
+    const IO: Failure = Failure::System(Errno::IO);
+
+    #[test]
+    fn a_failed_sync_is_told_until_all_of_it_is_written_again() {
+        let mut pending = Pending::default();
+        pending.wrote(ByteRange::new(0, 10));
+        pending.wrote(ByteRange::new(20, 30));
+        assert_eq!(pending.sync_failed(IO), IO);
+        assert_eq!(pending.synced(), Err(IO));
+        pending.wrote(ByteRange::new(0, 10));
+        assert_eq!(pending.synced(), Err(IO), "a half is still missing");
+        pending.wrote(ByteRange::new(20, 29));
+        assert_eq!(pending.synced(), Err(IO), "a byte is still missing");
+        pending.wrote(ByteRange::new(5, 40));
+        assert_eq!(pending.synced(), Ok(()));
+        assert!(pending.is_settled());
+    }
+
+    #[test]
+    fn a_write_that_failed_after_one_that_succeeded_is_lost() {
+        let mut pending = Pending::default();
+        pending.wrote(ByteRange::new(0, 10));
+        pending.write_failed(ByteRange::new(3, 6), IO);
+        assert_eq!(pending.synced(), Err(IO));
+        pending.wrote(ByteRange::new(3, 6));
+        assert_eq!(pending.sync_failed(Failure::System(Errno::NOSPC)), IO, "the first is told");
+        pending.truncated(3);
+        assert_eq!(pending.synced(), Ok(()));
+    }
+
+    #[test]
+    fn too_many_ranges_become_one() {
+        let mut pending = Pending::default();
+        for index in 0..=RANGES_MAX as u64 {
+            pending.write_failed(ByteRange::at(index * 10, 1), IO);
+        }
+        assert_eq!(pending.failed.len(), 1);
+        pending.wrote(ByteRange::new(0, RANGES_MAX as u64 * 10 + 1));
+        assert_eq!(pending.synced(), Ok(()));
+    }
+}

@@ -1,0 +1,228 @@
+//! Proves: damage of an object's bytes or of its checksums is told, with its place, and never given
+//! out; what only a crash can leave behind is taken for what it is.
+
+mod support;
+
+use std::os::unix::fs::FileExt;
+use support::Place;
+use support::disks::{
+    OBJECT, PIECE, bytes, cut, damaged, data_file, flip, read, sums_file, with_disk, write,
+};
+use world::{Disk, DiskError};
+use world_real::DiskOptions;
+
+const BUFFERED: DiskOptions = DiskOptions { direct: false, checksums: true, preallocate: true };
+
+/// The header of the file of checksums, in bytes.
+const HEADER: u64 = 64;
+
+/// A disk with four pieces and a half.
+fn written(contents: &[u8]) -> Place {
+    let place = Place::new();
+    with_disk(&place, BUFFERED, |disk| async move {
+        write(&disk, 0, contents).await.expect("there is room");
+        disk.sync(OBJECT).await.expect("it is stored");
+    });
+    place
+}
+
+fn contents() -> Vec<u8> {
+    bytes(1, (4 * PIECE + PIECE / 2) as usize)
+}
+
+#[test]
+fn a_flipped_byte_is_told_wherever_it_is() {
+    // Proves: whichever byte is damaged, every read that touches its piece fails with the piece's
+    // place, also one of other bytes of it, and every other piece is read as it was written.
+    let contents = contents();
+    let places = [0, 1, PIECE - 1, PIECE, 2 * PIECE + 4711, 4 * PIECE, 4 * PIECE + PIECE / 2 - 1];
+    for (byte, direct) in places.into_iter().flat_map(|byte| [(byte, false), (byte, true)]) {
+        let place = written(&contents);
+        flip(&data_file(&place), byte);
+        with_disk(&place, DiskOptions { direct, ..BUFFERED }, |disk| async move {
+            let piece = byte / PIECE;
+            let contents = self::contents();
+            assert_eq!(damaged(read(&disk, 0, contents.len() as u64).await), Some(piece));
+            assert_eq!(damaged(read(&disk, byte, 1).await), Some(piece));
+            assert_eq!(damaged(read(&disk, piece * PIECE + 77, 1).await), Some(piece));
+            for other in (0..5).filter(|other| *other != piece) {
+                let start = other * PIECE;
+                let end = (start + PIECE).min(contents.len() as u64);
+                let found = read(&disk, start, end - start).await.expect("it is whole");
+                assert!(found == contents[start as usize..end as usize], "piece {other}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_damaged_piece_is_healed_only_by_a_write_of_all_of_it() {
+    let place = written(&contents());
+    flip(&data_file(&place), PIECE + 5);
+    with_disk(&place, BUFFERED, |disk| async move {
+        // A write that leaves a byte of it: nothing is written, of the other pieces neither.
+        let before = read(&disk, 0, PIECE).await.expect("it is whole");
+        let all_but_one = bytes(2, 2 * PIECE as usize - 1);
+        assert_eq!(damaged(write(&disk, 0, &all_but_one).await), Some(1));
+        assert!(read(&disk, 0, PIECE).await.expect("it is whole") == before);
+        assert_eq!(damaged(write(&disk, PIECE + 10, b"x").await), Some(1));
+        assert_eq!(damaged(disk.truncate(OBJECT, PIECE + 10).await), Some(1));
+        let all = bytes(3, PIECE as usize);
+        write(&disk, PIECE, &all).await.expect("nothing of the damage stays");
+        assert!(read(&disk, PIECE, PIECE).await.expect("it is whole") == all);
+        disk.sync(OBJECT).await.expect("a refused write lost nothing");
+    });
+}
+
+#[test]
+fn damaged_checksums_are_told() {
+    // Proves: a flipped or a missing sum damages its own piece, a damaged header the whole object,
+    // until the object is removed.
+    let contents = contents();
+    let place = written(&contents);
+    flip(&sums_file(&place), HEADER + 4 * 2 + 3);
+    with_disk(&place, BUFFERED, |disk| async move {
+        assert_eq!(damaged(read(&disk, 0, 5 * PIECE).await), Some(2));
+        read(&disk, 3 * PIECE, PIECE).await.expect("it is whole");
+    });
+    let place = written(&contents);
+    cut(&sums_file(&place), HEADER + 4 * 3);
+    with_disk(&place, BUFFERED, |disk| async move {
+        assert_eq!(damaged(read(&disk, 0, 5 * PIECE).await), Some(3));
+        read(&disk, 0, 3 * PIECE).await.expect("it is whole");
+    });
+    for length in [1, 8, HEADER - 1] {
+        let place = written(&contents);
+        cut(&sums_file(&place), length);
+        with_disk(&place, BUFFERED, |disk| async move {
+            let outcome = read(&disk, 0, 1).await;
+            assert!(matches!(outcome, Err(DiskError::Corrupt { offset: 0, .. })), "{outcome:?}");
+            assert!(matches!(write(&disk, 0, b"x").await, Err(DiskError::Corrupt { .. })));
+            disk.remove(OBJECT).await.expect("it can be removed");
+            write(&disk, 0, b"x").await.expect("it is a new one");
+            assert_eq!(read(&disk, 0, 2).await.expect("it is whole"), b"x\0");
+        });
+    }
+    for byte in [0, 8, 12, 28, 63] {
+        let place = written(&contents);
+        flip(&sums_file(&place), byte);
+        with_disk(&place, BUFFERED, |disk| async move {
+            assert!(matches!(read(&disk, 0, 1).await, Err(DiskError::Corrupt { .. })), "{byte}");
+        });
+    }
+}
+
+#[test]
+fn bytes_that_nobody_wrote_are_damage() {
+    // Proves: a cut file, and bytes in a hole, are told.
+    let place = written(&contents());
+    cut(&data_file(&place), 3 * PIECE + 1);
+    with_disk(&place, BUFFERED, |disk| async move {
+        assert_eq!(damaged(read(&disk, 0, 5 * PIECE).await), Some(3));
+        assert_eq!(damaged(read(&disk, 4 * PIECE, 1).await), Some(4));
+    });
+    let place = Place::new();
+    with_disk(&place, BUFFERED, |disk| async move {
+        write(&disk, 9 * PIECE, b"far").await.expect("there is room");
+        assert!(read(&disk, 0, 9 * PIECE).await.expect("a hole").iter().all(|byte| *byte == 0));
+    });
+    flip(&data_file(&place), 2 * PIECE + 9);
+    with_disk(&place, BUFFERED, |disk| async move {
+        assert_eq!(damaged(read(&disk, 0, 9 * PIECE).await), Some(2));
+        assert_eq!(damaged(write(&disk, 2 * PIECE, b"near").await), Some(2));
+    });
+}
+
+#[test]
+fn an_object_without_checksums_gets_them() {
+    // Proves: an object of which no sums are there, not even their file, is read as it is; from
+    // then on damage is told, whether it was read or written first.
+    for (reads_first, has_file) in [(true, true), (true, false), (false, true), (false, false)] {
+        let place = written(&contents());
+        if has_file {
+            cut(&sums_file(&place), 0);
+        } else {
+            std::fs::remove_file(sums_file(&place)).expect("it was there");
+        }
+        with_disk(&place, BUFFERED, |disk| async move {
+            if reads_first {
+                let length = contents().len() as u64;
+                assert!(read(&disk, 0, length).await.expect("it is there") == contents());
+            } else {
+                write(&disk, 2 * PIECE + 7, b"x").await.expect("there is room");
+            }
+        });
+        flip(&data_file(&place), 2 * PIECE + 99);
+        with_disk(&place, BUFFERED, |disk| async move {
+            assert_eq!(damaged(read(&disk, 2 * PIECE, 1).await), Some(2));
+        });
+    }
+}
+
+#[test]
+fn a_disk_without_checksums_leaves_no_wrong_ones() {
+    // Proves: what is written without sums is read with them later, and the other way round.
+    let place = written(&contents());
+    let unchecked = DiskOptions { checksums: false, ..BUFFERED };
+    with_disk(&place, unchecked, |disk| async move {
+        write(&disk, 100, b"changed").await.expect("there is room");
+    });
+    with_disk(&place, BUFFERED, |disk| async move {
+        assert_eq!(read(&disk, 100, 7).await.expect("it is there"), b"changed");
+    });
+    flip(&data_file(&place), 3);
+    with_disk(&place, unchecked, |disk| async move {
+        read(&disk, 0, 10).await.expect("nobody compares");
+    });
+    with_disk(&place, BUFFERED, |disk| async move {
+        assert_eq!(damaged(read(&disk, 0, 10).await), Some(0));
+    });
+}
+
+#[test]
+fn what_a_crash_of_the_machine_tears_is_accepted_once() {
+    // Proves: after a boot that ended without a sync any mixture of old and new pages is read, of
+    // bytes and of sums; after a sync it is damage. What was accepted has sums again.
+    for was_synced in [false, true] {
+        let place = written(&contents());
+        let (data, sums) = (data_file(&place), sums_file(&place));
+        let old_sums = std::fs::read(&sums).expect("it is there");
+        with_disk(&place, BUFFERED, |disk| async move {
+            write(&disk, 0, &bytes(2, contents().len())).await.expect("there is room");
+            write(&disk, 7 * PIECE, &bytes(3, 10)).await.expect("there is room");
+            if was_synced {
+                disk.sync(OBJECT).await.expect("it is stored");
+            }
+        });
+        // The device has pieces 0 and 3 torn, the sums of piece 1 and 7 as they were.
+        flip(&data, 5);
+        flip(&data, 3 * PIECE + 5);
+        let file = std::fs::File::options().write(true).open(&sums).expect("it is there");
+        file.write_all_at(&old_sums[68..72], 68).expect("a test may write");
+        file.write_all_at(&[0; 4], HEADER + 4 * 7).expect("a test may write");
+        end_boot(&sums);
+        with_disk(&place, BUFFERED, |disk| async move {
+            let outcomes = [0, 1, 2, 3, 7].map(|piece| read(&disk, piece * PIECE, 10));
+            for (piece, outcome) in [0, 1, 2, 3, 7].into_iter().zip(outcomes) {
+                let expected = (was_synced && piece != 2).then_some(piece);
+                assert_eq!(damaged(outcome.await), expected, "synced {was_synced}");
+            }
+        });
+        if !was_synced {
+            flip(&data, PIECE + 5);
+            with_disk(&place, BUFFERED, |disk| async move {
+                assert_eq!(damaged(read(&disk, PIECE, 10).await), Some(1), "it was settled");
+            });
+        }
+    }
+}
+
+/// Makes a file of sums one that an earlier boot left.
+fn end_boot(sums: &std::path::Path) {
+    let file = std::fs::File::options().read(true).write(true).open(sums).expect("it is there");
+    let mut header = [0; 28];
+    file.read_exact_at(&mut header, 0).expect("it has a header");
+    header[12] ^= 1;
+    file.write_all_at(&header, 0).expect("a test may write");
+    file.write_all_at(&crc32c::crc32c(&header).to_le_bytes(), 28).expect("a test may write");
+}

@@ -1,0 +1,126 @@
+//! Proves: what a device once failed to store is not forgotten, though Linux reports it once.
+//!
+//! A process with a preloaded library, whose writes and syncs fail while a file exists, runs the
+//! test proper.
+
+mod support;
+
+use std::path::Path;
+use support::Place;
+use support::device::{Library, failing_directory};
+use support::disks::{OBJECT, PIECE, bytes, damaged, node_on, read, write};
+use world::{Disk, DiskError, Disks};
+use world_real::{DiskOptions, RealDisk};
+
+/// Runs test `name` of this file in a process of its own whose device can fail.
+fn in_a_process_that_fails(name: &str) {
+    let Some(library) = Library::build() else { return };
+    let place = Place::new();
+    let status = library.process(name, &place).status().expect("it starts");
+    assert!(status.success(), "the process that fails must pass its test");
+}
+
+/// Makes an operation of the device fail or succeed.
+fn refuse(directory: &Path, what: &str, refused: bool) {
+    let trigger = directory.join(format!("refuse-{what}"));
+    let done = if refused { std::fs::write(trigger, "") } else { std::fs::remove_file(trigger) };
+    done.expect("a test may write");
+}
+
+fn with_disk<F: Future<Output = ()>>(directory: &Path, program: impl FnOnce(RealDisk) -> F) {
+    world_real::run(async {
+        let world = node_on(directory, DiskOptions::default());
+        program(world.disks()[0].clone()).await;
+    });
+}
+
+fn has_failed<T>(outcome: Result<T, DiskError>) -> bool {
+    matches!(outcome, Err(DiskError::Failed { cause, .. }) if cause.contains("Input/output error"))
+}
+
+#[test]
+fn a_failed_sync_is_told_until_the_bytes_are_stored() {
+    // Proves: after a sync that failed, syncs fail though the system lets them succeed, until every
+    // byte of before was written again and synced; another object is not affected.
+    const NAME: &str = "a_failed_sync_is_told_until_the_bytes_are_stored";
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
+    with_disk(&directory, |disk| {
+        let directory = directory.clone();
+        async move {
+            let other = units::FileId(9);
+            write(&disk, 0, &bytes(1, 1000)).await.expect("it can be written");
+            disk.write(other, 0, b"other".to_vec().into()).await.expect("it can be written");
+            refuse(&directory, "syncs", true);
+            assert!(has_failed(disk.sync(OBJECT).await));
+            refuse(&directory, "syncs", false);
+            assert!(has_failed(disk.sync(OBJECT).await), "the first failure must not be forgotten");
+            disk.sync(other).await.expect("nothing of it failed");
+            write(&disk, 1, &bytes(2, 999)).await.expect("it can be written");
+            assert!(has_failed(disk.sync(OBJECT).await), "byte 0 was not written again");
+            write(&disk, 0, b"x").await.expect("it can be written");
+            disk.sync(OBJECT).await.expect("everything was written again");
+            disk.sync(OBJECT).await.expect("nothing failed since");
+            assert_eq!(read(&disk, 1, 999).await.expect("it is whole"), bytes(2, 999));
+        }
+    });
+}
+
+#[test]
+fn a_failed_write_is_told_by_syncs() {
+    // Proves: a write that failed damages nothing that was there, and every sync after it fails
+    // until the bytes are written, or the object is truncated or removed.
+    const NAME: &str = "a_failed_write_is_told_by_syncs";
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
+    with_disk(&directory, |disk| {
+        let directory = directory.clone();
+        async move {
+            let old = bytes(1, 3 * PIECE as usize);
+            for healed in ["written", "truncated", "removed"] {
+                write(&disk, 0, &old).await.expect("it can be written");
+                disk.sync(OBJECT).await.expect("it is stored");
+                refuse(&directory, "writes", true);
+                assert!(has_failed(write(&disk, PIECE + 7, b"new").await));
+                refuse(&directory, "writes", false);
+                assert!(read(&disk, 0, 3 * PIECE).await.expect("it is whole") == old);
+                for _ in 0..2 {
+                    assert!(has_failed(disk.sync(OBJECT).await), "{healed}");
+                }
+                match healed {
+                    "written" => write(&disk, PIECE, &old[..100]).await.expect("it can be written"),
+                    "truncated" => disk.truncate(OBJECT, PIECE).await.expect("it can be cut"),
+                    _ => disk.remove(OBJECT).await.expect("it can be removed"),
+                }
+                disk.sync(OBJECT).await.expect(healed);
+            }
+        }
+    });
+}
+
+#[test]
+fn failures_outlive_the_descriptor() {
+    // Proves: an object that is closed because too many others are open keeps its failure; and what
+    // cannot be stored when it is closed is told by its next sync.
+    const NAME: &str = "failures_outlive_the_descriptor";
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
+    with_disk(&directory, |disk| {
+        let directory = directory.clone();
+        async move {
+            let open_others = async || {
+                for number in 1000..1300 {
+                    let payload = b"other".to_vec().into();
+                    disk.write(units::FileId(number), 0, payload).await.expect("it can be written");
+                }
+            };
+            write(&disk, 0, b"lost").await.expect("it can be written");
+            refuse(&directory, "syncs", true);
+            open_others().await;
+            refuse(&directory, "syncs", false);
+            assert!(has_failed(disk.sync(OBJECT).await), "it could not be stored when closed");
+            open_others().await;
+            assert!(has_failed(disk.sync(OBJECT).await), "it was not written again");
+            write(&disk, 0, b"kept").await.expect("it can be written");
+            disk.sync(OBJECT).await.expect("it is stored");
+            assert_eq!(damaged(read(&disk, 0, 4).await), None);
+        }
+    });
+}

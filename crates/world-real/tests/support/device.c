@@ -1,0 +1,74 @@
+/* A library to preload, about the files below the directory UNISONO_FAULTS.
+ *
+ * - While there is a file `refuse-writes` in that directory, writes fail with EIO; while there is one
+ *   called `refuse-syncs`, syncs do. As Linux does, a sync that failed is forgotten: the next one
+ *   without that file succeeds.
+ * - With UNISONO_KILL_AT=n the n-th call that changes a file, counted from 1, kills the process: a
+ *   write in its middle, anything else before it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is_ours(int descriptor) {
+    const char *directory = getenv("UNISONO_FAULTS");
+    char link[64], path[4096];
+    ssize_t length;
+    if (directory == NULL)
+        return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    length = readlink(link, path, sizeof path - 1);
+    return length > 0 && strncmp(path, directory, strlen(directory)) == 0;
+}
+
+static int refused(int descriptor, const char *trigger) {
+    char file[4096];
+    if (!is_ours(descriptor))
+        return 0;
+    snprintf(file, sizeof file, "%s/%s", getenv("UNISONO_FAULTS"), trigger);
+    return access(file, F_OK) == 0;
+}
+
+static int dies_now(int descriptor) {
+    static int calls;
+    const char *last = getenv("UNISONO_KILL_AT");
+    return last != NULL && is_ours(descriptor) && ++calls == atoi(last);
+}
+
+ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset) {
+    ssize_t (*real)(int, const void *, size_t, off64_t) = dlsym(RTLD_NEXT, "pwrite64");
+    if (dies_now(descriptor)) {
+        /* A half in whole sectors, as direct writes must be. */
+        size_t half = count > 8192 ? count / 2 / 4096 * 4096 : 0;
+        if (half > 0)
+            real(descriptor, bytes, half, offset);
+        kill(getpid(), SIGKILL);
+    }
+    if (refused(descriptor, "refuse-writes")) {
+        errno = EIO;
+        return -1;
+    }
+    return real(descriptor, bytes, count, offset);
+}
+
+int ftruncate64(int descriptor, off64_t length) {
+    int (*real)(int, off64_t) = dlsym(RTLD_NEXT, "ftruncate64");
+    if (dies_now(descriptor))
+        kill(getpid(), SIGKILL);
+    return real(descriptor, length);
+}
+
+int fdatasync(int descriptor) {
+    int (*real)(int) = dlsym(RTLD_NEXT, "fdatasync");
+    if (dies_now(descriptor))
+        kill(getpid(), SIGKILL);
+    if (refused(descriptor, "refuse-syncs")) {
+        errno = EIO;
+        return -1;
+    }
+    return real(descriptor);
+}
