@@ -42,6 +42,7 @@ fn files_as_large_as_the_system_permits_are_a_full_disk() {
     let limited = "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"";
     let start = place.command(&["start", "--servers", "2"]);
     let mut command = Command::new("sh");
+    command.env("UNISONO_ALLOW_ROOT", "true");
     // In blocks of 512 bytes: 24 MiB.
     command.args(["-c", limited, "sh", "49152"]).arg(start.get_program()).args(start.get_args());
     run(command).done();
@@ -59,6 +60,7 @@ fn a_full_file_system_is_survived() {
     let mut start = place.command(&["start", "--servers", "2"]);
     start.arg("--data").arg(disks.join("a")).arg("--data").arg(disks.join("b"));
     let mut command = Command::new("unshare");
+    command.env("UNISONO_ALLOW_ROOT", "true");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", mount]).arg(&disks);
     command.arg(start.get_program()).args(start.get_args());
     let is_permitted = Command::new("unshare")
@@ -84,6 +86,8 @@ fn a_full_file_system_may_be_full_at_the_start() {
     let disk = place.path("disk");
     let enter = || {
         let mut command = Command::new("unshare");
+        command.env("UNISONO_ALLOW_ROOT", "true");
+        command.env("UNISONO_ALLOW_ROOT", "true");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", mount]).arg(&disk);
         command
     };
@@ -131,7 +135,9 @@ fn a_data_directory_that_vanishes_fails_alone() {
     let (one, many) = (bytes(70_000), bytes(3 << 20));
     let (small, large) = (place.file("small", &one), place.file("large", &many));
     let put = |local: &OsStr, name: &str| place.run(&["put".as_ref(), local, name.as_ref()]);
+    place.run(&["layout", "set", "/", "--pool", "0"]).done();
     put(small.as_ref(), "small").done();
+    place.run(&["layout", "set", "/"]).done();
     put(large.as_ref(), "large").done();
     let directory = place.instance().join("data/server-1");
     let (away, named) = (place.path("away"), directory.display().to_string());

@@ -18,8 +18,8 @@ use support::{
 use units::{ClientId, Duration, FileId, PeerId, RegionId, ServerId};
 use wire::{
     ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Made, Message,
-    PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request, RequestId,
-    WriteRequest,
+    PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
+    RequestId, WriteRequest,
 };
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
@@ -209,6 +209,10 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
     };
     let write =
         |file, block, offset| Request::Write(WriteRequest { file: FileId(file), block, offset });
+    let pull = |file, block, offset, length| {
+        let (file, region) = (FileId(file), RegionId(9));
+        Request::Pull(PullRequest { file, block, offset, length, region, region_offset: 1 << 40 })
+    };
     let good = Stripe { block_bytes: 64, servers: 2, disks_per_server: 1 };
     let open = |bytes, stripe| Request::Open(record(1, bytes, stripe));
     let some = Some(vec![1; 10]);
@@ -231,6 +235,12 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (read(1, 0, u64::MAX, 8), None),
         (read(1, 0, 8, u64::MAX), None),
         (read(1, 0, 0, 0), None),
+        (pull(99, 0, 0, 8), None),
+        (pull(1, 1, 0, 8), None),
+        (pull(1, 0, 60, 8), None),
+        (pull(1, 0, 0, 0), None),
+        (pull(1, 0, 8, u64::MAX), None),
+        (pull(1, 0, 0, 8), None), // a memory that nobody has exposed
         (write(99, 0, 0), some.clone()),
         (write(1, 0, 0), None),
         (write(1, 0, 60), some.clone()),

@@ -17,8 +17,8 @@ pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, Made};
 pub use fault::Fault;
 pub use message::{
     BufferStatistics, ClientKey, CollectiveRequest, FlushRequest, GroupMessage, Message,
-    PARTICIPANTS_MAX, PartRequest, Participant, ReadRequest, Reply, Request, RequestId,
-    ServerStatus, WriteRequest,
+    PARTICIPANTS_MAX, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
+    RequestId, ServerStatus, WriteRequest,
 };
 
 /// The version of the messages; both sides must speak the same.

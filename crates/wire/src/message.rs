@@ -129,6 +129,9 @@ pub enum Request {
     },
     /// Disk-directed, non-collective: the one request of one client.
     Part(Box<PartRequest>),
+    /// Caching: bytes of one block, which the server gets from the sender's memory when it has room
+    /// for them.
+    Pull(PullRequest),
     /// Catalogue: says how new files in a directory are made; those in it stay as they are.
     SetDefaults {
         /// The directory's name.
@@ -164,6 +167,23 @@ pub struct WriteRequest {
     pub block: u64,
     /// First byte within the block.
     pub offset: u64,
+}
+
+/// Caching: offers bytes of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PullRequest {
+    /// Which file; it must be open.
+    pub file: FileId,
+    /// Which block of it.
+    pub block: u64,
+    /// First byte within the block.
+    pub offset: u64,
+    /// Number of bytes.
+    pub length: u64,
+    /// Where they are: a region of the sender …
+    pub region: RegionId,
+    /// … and the first byte in it.
+    pub region_offset: u64,
 }
 
 /// Caching: waits until nothing is under way for a file.

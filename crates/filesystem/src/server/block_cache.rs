@@ -192,6 +192,16 @@ impl<W: World> BlockCache<W> {
         true
     }
 
+    /// Room for a block, waited for. As long as it is held the block stays, unless a collective
+    /// writes it or its file is removed; whoever brings data for it needs no other memory.
+    pub(crate) async fn reserve(
+        &self,
+        file: &Rc<FileRecord>,
+        block: u64,
+    ) -> Result<User<W>, Fault> {
+        self.enter(file, block).await
+    }
+
     /// Puts `payload` piece by piece into `runs` of a block. A block that is now written in full is
     /// written behind.
     pub(crate) async fn write(

@@ -81,6 +81,7 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
             Request::Flush(request) => caching::server::flush(self, request).await,
+            Request::Pull(request) => caching::server::pull(self, from, request).await,
             Request::Collective(request) => {
                 disk_directed::server::serve(self, from, *request).await
             }

@@ -5,8 +5,8 @@ use crate::client::{Client, Group, SharedMemory, unexpected};
 use futures_util::future::join_all;
 use policy::{Chunk, Direction};
 use std::cell::Cell;
-use units::{ByteRange, ClientId, DiskId, RegionId, Run, ServerId};
-use wire::{Fault, FileRecord, ReadRequest, Reply, Request, WriteRequest};
+use units::{ByteRange, ClientId, DiskId, KIB, RegionId, Run, ServerId};
+use wire::{Fault, FileRecord, PullRequest, ReadRequest, Reply, Request, WriteRequest};
 use world::{Memory, World};
 
 /// How one client's requests are made: to which file, between which memory and it.
@@ -19,6 +19,11 @@ pub(crate) struct Chunks<'a, W: World> {
     pub(crate) region: RegionId,
     pub(crate) outstanding_per_disk: u32,
 }
+
+/// The largest part of a block that is sent with the request to write it, in bytes. More stays here
+/// until the server gets it, so that many writers do not fill its memory with what it has no room
+/// for. The blocks of the papers are sent.
+const SENT_BYTES_MAX: u64 = 64 * KIB;
 
 /// The whole collective by caching.
 pub(crate) async fn transfer<W: World>(
@@ -130,6 +135,17 @@ impl<W: World> Chunks<'_, W> {
                 }),
                 None,
             ),
+            Direction::Write if part.length() > SENT_BYTES_MAX => {
+                let pull = PullRequest {
+                    file: self.file.file,
+                    block,
+                    offset,
+                    length: part.length(),
+                    region: self.region,
+                    region_offset: memory_offset,
+                };
+                (Request::Pull(pull), None)
+            }
             Direction::Write => {
                 let run = Run::contiguous(memory_offset, part.length());
                 let body = self.memory.gather(&[run]);

@@ -4,9 +4,9 @@ use crate::server::Server;
 use crate::server::file_fault;
 use crate::server::requests::Answer;
 use std::rc::Rc;
-use units::{ByteRange, DiskId, Run};
-use wire::{Fault, FileRecord, FlushRequest, ReadRequest, Reply, WriteRequest};
-use world::{Disk, Payload, Place, World};
+use units::{ByteRange, DiskId, PeerId, PieceRun, Run};
+use wire::{Fault, FileRecord, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest};
+use world::{Disk, Memory, Payload, Place, World};
 
 /// Answers with bytes of a block, then reads one block ahead.
 pub(crate) async fn read<W: World>(
@@ -39,6 +39,32 @@ pub(crate) async fn write<W: World>(
     server.world.compute(costs.cache_write + costs.copy(length)).await;
     let run = Run::contiguous(request.offset, length);
     server.cache.write(&file, request.block, &[run], body).await?;
+    server.count_moved(length);
+    Ok(Reply::Done.into())
+}
+
+/// Gets bytes from the client's memory when there is room for them, and copies them into the cache.
+/// However many clients write at once, what they have not yet brought stays with them (Tower of
+/// Pizzas, section 3.3.2, had to let clients wait for an acknowledgement).
+pub(crate) async fn pull<W: World>(
+    server: &Rc<Server<W>>,
+    from: PeerId,
+    request: PullRequest,
+) -> Result<Answer<W::Payload>, Fault> {
+    let PullRequest { file, block, offset, length, region, region_offset } = request;
+    let file = server.files.get(file)?;
+    check_range(server, &file, block, offset, length)?;
+    let _room = server.cache.reserve(&file, block).await?;
+    let memory = server.world.memory(length);
+    let (stride, memory_offset) = (length, region_offset);
+    let piece =
+        PieceRun { offset: 0, stride, memory_offset, memory_stride: stride, length, count: 1 };
+    let got = server.world.get(from, region, &[piece], &memory).await;
+    got.map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
+    let costs = &server.config.costs;
+    server.world.compute(costs.cache_write + costs.copy(length)).await;
+    let run = Run::contiguous(offset, length);
+    server.cache.write(&file, block, &[run], memory.freeze()).await?;
     server.count_moved(length);
     Ok(Reply::Done.into())
 }

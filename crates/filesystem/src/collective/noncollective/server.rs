@@ -180,6 +180,8 @@ impl<W: World> Transfer<'_, W> {
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = self.is_held(share.block);
         world.compute(if is_there { costs.cache_write } else { costs.block }).await;
+        // Room first: what has none stays with the client.
+        let _room = self.server.cache.reserve(self.file, share.block).await?;
         let memory = world.memory(bytes);
         world.compute(self.cost_of(&share)).await;
         let got = world.get(self.peer, self.request.region, &share.packed(), &memory).await;

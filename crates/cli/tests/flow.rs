@@ -1,0 +1,51 @@
+//! Proves: a server's memory stays within what it was given, however many clients write to it at
+//! once and however much each of them brings.
+
+mod support;
+
+use support::Place;
+
+const MIB: u64 = 1 << 20;
+
+/// The most memory that a process has had, in bytes.
+fn peak_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let words = line.and_then(|line| line.split_whitespace().next());
+    words.and_then(|word| word.parse::<u64>().ok()).expect("Linux tells it in KiB") << 10
+}
+
+#[test]
+fn many_writers_do_not_fill_a_server() {
+    const CACHE: u64 = 8 * MIB;
+    for strategy in ["caching", "noncollective"] {
+        let place = Place::new();
+        place.start(&["--servers", "1", "--cache", "8MiB"]);
+        let pid = place.server_pids()[0];
+        let idle = peak_memory(pid);
+        let bench = [
+            "bench",
+            "--json",
+            "--clients",
+            "16",
+            "--size",
+            "128MiB",
+            "--pattern",
+            "wb",
+            "--record",
+            "8MiB",
+            "--outstanding",
+            "8",
+            "--repeat",
+            "1",
+            "--sync",
+            "--strategy",
+            strategy,
+        ];
+        place.run(&bench).done();
+        let used = peak_memory(pid) - idle;
+        // What is held, what is on its way to the disk or from a client for each block of it, and
+        // the program's own.
+        assert!(used < 3 * CACHE + 8 * MIB, "{strategy}: {} MiB", used / MIB);
+    }
+}
