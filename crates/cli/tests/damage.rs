@@ -32,17 +32,22 @@ fn a_damaged_file_is_refused_with_its_place() {
     let put = |name: &str| {
         place.run(&["put".as_ref(), local.as_os_str(), name.as_ref(), "--json".as_ref()]).done()
     };
-    let number = put("results").json()["file"].as_u64().expect("a file has a number");
+    let made = put("results").json();
+    let number = made["file"].as_u64().expect("a file has a number");
+    let server = made["pool"][1].as_u64().expect("it is on two servers") as u32;
     put("other");
     place.run(&["stop"]).done();
-    // Block 3 of 1 MiB is the second one of server 1; its fifth piece of 64 KiB.
-    let object = object_file(&place, 1, number);
+    // Block 3 of 1 MiB is the second one of the second server; its fifth piece of 64 KiB.
+    let object = object_file(&place, server, number);
     flip(&object, (1 << 20) + 4 * 65_536 + 9);
     place.start(&["--servers", "2"]);
     let start = 3 * (1 << 20) + 4 * 65_536;
     let told: [&str; 2] = [
-        &format!("bytes {start} to {} of \"results\" are damaged on server 1", start + 65_536),
-        &place.instance().join("data/server-1").display().to_string(),
+        &format!(
+            "bytes {start} to {} of \"results\" are damaged on server {server}",
+            start + 65_536
+        ),
+        &place.instance().join(format!("data/server-{server}")).display().to_string(),
     ];
     let refused = place.run(&["get", "results", "copy"]).failed(DATA_CHECK, &told);
     assert!(refused.error.contains("put it again"), "{}", refused.error);

@@ -172,3 +172,38 @@ fn a_server_told_to_end_ends_well() {
     place.start(&["--servers", "2"]);
     assert_eq!(place.run(&["get", "kept", "-"]).done().output, content);
 }
+
+#[test]
+fn what_was_acknowledged_survives_killed_servers() {
+    // Proves: when a server is killed while others write, the one with the catalogue or another,
+    // then after a restart every name that was made is there, and every file that was copied in,
+    // byte for byte; the half of the bench's file that is left can be removed.
+    for victim in [0, 1] {
+        let place = Place::with_servers(2);
+        let content = support::bytes((5 << 20) + 1);
+        let local = place.file("local", &content);
+        let local = local.to_str().expect("a path in UTF-8");
+        place.run(&["put", local, "before"]).done();
+        let bench = Running::start(place.command(&ENDLESS_BENCH));
+        until_moving(&place, 32 << 20);
+        let names: Vec<String> = (0..10).map(|i| format!("d/{i}")).collect();
+        for name in &names {
+            place.run(&["mkdir", "-p", name]).done();
+        }
+        place.run(&["cp", local, "unisono://d/0/during"]).done();
+        place.run(&["mv", "before", "d/1/moved"]).done();
+        signal(place.server_pids()[victim], Signal::KILL);
+        bench.end().failed(NO_SERVER, &[&format!("server {victim}")]);
+        place.run(&["stop"]).done();
+        place.start(&["--servers", "2"]);
+        for name in ["d/0/during", "d/1/moved"] {
+            assert!(place.run(&["get", name, "-"]).done().output == content, "{name}");
+        }
+        let found = place.run(&["find", "d", "--type", "directory", "--json"]).done().json();
+        let found = found["entries"].as_array().expect("find lists them").len();
+        assert_eq!(found, 1 + names.len());
+        for name in place.files() {
+            place.run(&["rm", &name]).done();
+        }
+    }
+}
