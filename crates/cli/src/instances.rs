@@ -1,10 +1,10 @@
 //! `start`, `stop`, `status`, and the server process itself.
 
-use crate::arguments::{InstanceOnly, Serve, Start};
+use crate::arguments::{Doctor, InstanceOnly, Serve, Start};
 use crate::present;
 use crate::words::{plural, show_size};
 use launch::{
-    DataDirectories, Instance, LaunchError, Program, ServerOptions, ServerState, Session,
+    DataDirectories, Finding, Instance, LaunchError, Program, ServerOptions, ServerState, Session,
 };
 use serde_json::json;
 
@@ -78,6 +78,38 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
             "look at its log in the instance directory; stop and start the instance again",
         )),
     }
+}
+
+pub(crate) fn doctor(arguments: &Doctor) -> Result<(), LaunchError> {
+    launch::clean_up_on_signals()?;
+    let as_json = arguments.which.json;
+    let (mut failed, mut shown) = (None, Vec::new());
+    let mut tell = |finding: &Finding| {
+        let Finding { what, found } = finding;
+        shown.push(match found {
+            Ok(found) => json!({ "what": what, "ok": true, "found": found }),
+            Err(error) => json!({
+                "what": what, "ok": false, "error": error.error, "cause": error.cause,
+                "help": error.help,
+            }),
+        });
+        if let Err(error) = found {
+            failed.get_or_insert_with(|| error.clone());
+        }
+        if !as_json {
+            // A reader that has gone away does not change what is found.
+            let _ = present::line(&match found {
+                Ok(found) => format!("ok    {what:<18} {found}"),
+                Err(error) => format!("FAIL  {what:<18} {}", error.error),
+            });
+        }
+    };
+    let (program, instance) = (Program::current()?, instance(&arguments.which));
+    launch::doctor(&program, &instance, arguments.directory.as_deref(), &mut tell);
+    if as_json {
+        present::json(&json!({ "schema": "unisono.doctor/1", "findings": shown }))?;
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {

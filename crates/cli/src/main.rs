@@ -47,6 +47,7 @@ fn run(arguments: Arguments) -> Result<(), LaunchError> {
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
         Command::Status(status) => instances::status(&status),
+        Command::Doctor(doctor) => instances::doctor(&doctor),
         Command::Put(put) => copies::put(&put),
         Command::Get(get) => copies::get(&get),
         Command::Cp(cp) => copies::copy(&cp),

@@ -386,6 +386,31 @@ fn root_must_say_that_it_means_it() {
 }
 
 #[test]
+fn the_doctor_looks_at_everything() {
+    // Proves: the doctor finds a working machine well, with and without an instance, leaves nothing
+    // behind, and says with the code of the fault what is wrong: a server that was killed, a
+    // directory that is not there.
+    let place = Place::new();
+    let found = place.run(&["doctor", "--json"]).done().json();
+    let findings = found["findings"].as_array().expect("it found something");
+    assert_eq!(findings.len(), 5);
+    assert!(findings.iter().all(|finding| finding["ok"] == true), "{found}");
+    place.start(&["--servers", "2"]);
+    let directory = place.path("trial");
+    std::fs::create_dir(&directory).expect("a test must have room");
+    let words = ["doctor", "--directory", directory.to_str().expect("a path in UTF-8")];
+    let well = place.run(&words).done();
+    assert_eq!(well.text().lines().filter(|line| line.starts_with("ok ")).count(), 5);
+    assert!(well.text().contains("2 servers"), "{}", well.text());
+    assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 0);
+    signal(place.server_pids()[1], Signal::KILL);
+    gone(place.server_pids()[1]);
+    let ill = place.run(&words).failed(NO_SERVER, &["server 1"]);
+    assert!(ill.text().contains("FAIL  instance"), "{}", ill.text());
+    place.run(&["doctor", "--directory", "/nowhere"]).failed(USAGE, &["/nowhere"]);
+}
+
+#[test]
 fn every_command_needs_an_instance() {
     // Proves: where no instance was started, or its file is damaged, every command that needs one
     // fails with code 3 and says where it looked.

@@ -81,7 +81,7 @@ pub fn demo(
     let source = SourceSpec::File(input.clone());
     let (whole, _) = hash_input(&source, bytes, bytes)?;
     let plan = BenchPlan { clients: DEMO_CLIENTS, block_bytes: MIB, ..BenchPlan::default() };
-    let options = ServerOptions { cache_bytes: 64 * MIB, direct: false, tcp_host: None };
+    let options = ServerOptions::default();
     let started = TemporaryInstance::start(program, DEMO_SERVERS, &[], directory, &options)?;
     let clients = Clients::start(started.instance(), program, &plan)?;
     tell(DemoEvent::Begun { input: &input, bytes, sha256: &whole });

@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Stop(InstanceOnly),
     /// Show the servers of an instance.
     Status(InstanceOnly),
+    /// Look whether this machine, and an instance on it, can do what will be asked of them.
+    Doctor(Doctor),
     /// Copy a local file into an instance.
     Put(Put),
     /// Copy a file out of an instance.
@@ -87,6 +89,15 @@ pub(crate) struct InstanceOnly {
     /// Print the result as one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    /// Where the servers of the trial keep their data while it runs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

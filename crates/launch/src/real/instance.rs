@@ -24,6 +24,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use units::MIB;
 use wire::Fault;
 use world::Address;
 use world_real::NodeConfig;
@@ -85,6 +86,13 @@ pub struct ServerOptions {
     /// The host, by name or number, on which servers listen by TCP, each on a port of its own;
     /// `None` for Unix sockets in the instance directory.
     pub tcp_host: Option<String>,
+}
+
+impl Default for ServerOptions {
+    /// Private servers on Unix sockets, with a cache of 64 MiB each.
+    fn default() -> Self {
+        Self { cache_bytes: 64 * MIB, direct: false, tcp_host: None }
+    }
 }
 
 /// The directory of the instance that commands use when none is named: `UNISONO_INSTANCE`, or one

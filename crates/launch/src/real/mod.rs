@@ -2,6 +2,7 @@
 
 mod copy;
 mod data;
+mod doctor;
 mod files;
 mod instance;
 mod member;
@@ -15,6 +16,7 @@ mod temporary;
 
 pub use copy::{Copied, CopyPlan, FileCopy};
 pub use data::DataDirectories;
+pub use doctor::{Finding, doctor};
 pub(crate) use instance::absolute;
 pub use instance::{
     Instance, InstanceFile, ServerEntry, ServerOptions, default_instance_directory,
