@@ -13,8 +13,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// The blocks to read now that `asked` is asked for, with `ahead` more behind it, of a file with
-    /// `count` blocks on this disk.
+    /// The blocks to read now that `asked` is asked for, with `ahead` more behind it, of a file
+    /// with `count` blocks on this disk.
     pub fn fetch(&mut self, asked: u64, ahead: u32, count: u64) -> Range<u64> {
         if asked < self.next {
             return self.next..self.next;
