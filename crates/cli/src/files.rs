@@ -157,6 +157,13 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), LaunchError> {
 pub(crate) fn remove(arguments: &Rm) -> Result<(), LaunchError> {
     let session = Session::new(instance(&arguments.which));
     let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
+    if names.iter().any(String::is_empty) {
+        return Err(LaunchError::usage(
+            "the root cannot be removed",
+            "nothing could be made without it",
+            "name what is in it; `unisono ls` shows it",
+        ));
+    }
     for name in &names {
         match arguments.recursive {
             true => session.remove_tree(name).map(|_| ())?,

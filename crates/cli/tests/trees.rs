@@ -130,6 +130,7 @@ fn names_are_moved_and_removed() {
     let expected = ["m", "m/d", "m/n", "m/n/a", "m/n/x", "m/n/x/ä", "t", "t/empty", "t/z", "t/z/e"];
     assert_eq!(names(&walked), expected);
     place.run(&["rm", "m/n"]).refused(FAILED, &["\"m/n\"", "not empty"]);
+    place.run(&["rm", "-r", "/"]).refused(USAGE, &["root"]);
     place.run(&["rm", "t/empty", "m/d"]).done();
     place.run(&["rm", "-r", "m", "t"]).done();
     assert_eq!(names(&place.run(&["ls", "--all", "--json"]).done().json()), [""; 0]);
