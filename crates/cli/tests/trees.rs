@@ -235,3 +235,30 @@ fn directories_say_how_their_files_lie() {
     place.run(&["layout", "set", "f", "--block", "1MiB"]).refused(FAILED, &["no directory \"f\""]);
     assert_eq!(layout("d"), said);
 }
+
+#[test]
+fn copies_are_compared_whatever_the_block() {
+    // Proves: files of all sizes go in and out with blocks that are multiples of the pieces that
+    // are compared and blocks that are not, also larger than what is copied at a time.
+    let place = Place::with_servers(2);
+    for (size, block) in [
+        (0, "64KiB"),
+        (1, "17MB"),
+        (100_000, "30000"),
+        (200_000, "64KiB"),
+        (3_000_000, "100000"),
+        (20_000_000, "17000001"),
+        (40_000_000, "16MiB"),
+    ] {
+        place.file("in", &bytes(size));
+        let name = format!("unisono://{size}");
+        place.run(&["cp", "--block", block, "in", &name]).done();
+        place.run(&["cp", &name, "out"]).done();
+        place.run(&["cp", "--no-verify", &name, "unisono://copy"]).done();
+        for found in [std::fs::read(place.path("out")).unwrap(), {
+            place.run(&["get", "copy", "-"]).done().output
+        }] {
+            assert!(found == bytes(size), "{size} bytes in blocks of {block}");
+        }
+    }
+}

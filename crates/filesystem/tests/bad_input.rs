@@ -17,8 +17,8 @@ use support::{
 };
 use units::{ClientId, Duration, FileId, PeerId, RegionId, ServerId};
 use wire::{
-    ClientKey, CollectiveRequest, FileRecord, FlushRequest, GroupMessage, Made, Message,
-    PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
+    ClientKey, CollectiveRequest, DigestsRequest, FileRecord, FlushRequest, GroupMessage, Made,
+    Message, PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
     RequestId, WriteRequest,
 };
 use world::payload::Bytes;
@@ -213,6 +213,9 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         let (file, region) = (FileId(file), RegionId(9));
         Request::Pull(PullRequest { file, block, offset, length, region, region_offset: 1 << 40 })
     };
+    let digests = |file, block, piece_bytes| {
+        Request::Digests(DigestsRequest { file: FileId(file), block, piece_bytes })
+    };
     let good = Stripe { block_bytes: 64, servers: 2, disks_per_server: 1 };
     let open = |bytes, stripe| Request::Open(record(1, bytes, stripe));
     let some = Some(vec![1; 10]);
@@ -241,6 +244,10 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (pull(1, 0, 0, 0), None),
         (pull(1, 0, 8, u64::MAX), None),
         (pull(1, 0, 0, 8), None), // a memory that nobody has exposed
+        (digests(99, 0, 8), None),
+        (digests(1, 1, 8), None),
+        (digests(1, u64::MAX, 8), None),
+        (digests(1, 0, 0), None),
         (write(99, 0, 0), some.clone()),
         (write(1, 0, 0), None),
         (write(1, 0, 60), some.clone()),

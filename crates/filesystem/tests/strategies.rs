@@ -13,6 +13,7 @@ use support::{
     write_image,
 };
 use units::ClientId;
+use world::payload::Bytes;
 
 /// The patterns of the papers without their direction.
 const PATTERNS: [&str; 11] = ["a", "n", "b", "c", "nb", "bb", "bc", "cn", "cb", "cc", "nn"];
@@ -247,5 +248,31 @@ fn random_list(numbers: &mut Numbers, clients: u32, file_bytes: u64) -> Access {
         lists[client].push(entry(at, memory[client], length));
         memory[client] += length;
         at += length;
+    }
+}
+
+#[test]
+fn digests_are_those_of_what_was_written() {
+    for strategy in Strategy::NAMED {
+        let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
+        cluster.run(0..2, |start| async move {
+            let group = start.join(0).await.unwrap();
+            let file = create(&group, "f", 1000, start.shape.stripe()).await.unwrap();
+            let access = "wb".parse::<policy::Pattern>().unwrap().access(2, 10, 1000).unwrap();
+            for seed in [1, 2] {
+                let content = image(seed, 1000);
+                let write = transfer(Direction::Write, &file, &access, strategy);
+                write_image(&group, &write, &content).await.unwrap();
+                for (block, bytes) in content.chunks(64).enumerate() {
+                    let digests = group.client().digests(&file, block as u64, 10).await.unwrap();
+                    let expected: Vec<u32> = bytes
+                        .chunks(10)
+                        .map(|piece| world::Payload::digest(&Bytes::from(piece.to_vec())))
+                        .collect();
+                    assert_eq!(digests, expected, "{strategy}, block {block}");
+                }
+                group.barrier().await.unwrap();
+            }
+        });
     }
 }

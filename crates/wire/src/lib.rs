@@ -16,8 +16,8 @@ pub use codec::{DecodeError, decode, decode_record, encode, encode_record};
 pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, Made};
 pub use fault::Fault;
 pub use message::{
-    BufferStatistics, ClientKey, CollectiveRequest, FlushRequest, GroupMessage, Message,
-    PARTICIPANTS_MAX, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
+    BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest, GroupMessage,
+    Message, PARTICIPANTS_MAX, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
     RequestId, ServerStatus, WriteRequest,
 };
 

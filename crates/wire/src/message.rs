@@ -132,6 +132,8 @@ pub enum Request {
     /// Caching: bytes of one block, which the server gets from the sender's memory when it has room
     /// for them.
     Pull(PullRequest),
+    /// What a block holds, to compare it with what was written there.
+    Digests(DigestsRequest),
     /// Catalogue: says how new files in a directory are made; those in it stay as they are.
     SetDefaults {
         /// The directory's name.
@@ -184,6 +186,17 @@ pub struct PullRequest {
     pub region: RegionId,
     /// … and the first byte in it.
     pub region_offset: u64,
+}
+
+/// Asks for the digests of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DigestsRequest {
+    /// Which file; it must be open.
+    pub file: FileId,
+    /// Which block of it.
+    pub block: u64,
+    /// Bytes of a piece; there is a digest of each, the last of which may be shorter.
+    pub piece_bytes: u64,
 }
 
 /// Caching: waits until nothing is under way for a file.
@@ -266,6 +279,8 @@ pub enum Reply {
     Status(ServerStatus),
     /// How the server has buffered a file.
     Buffers(BufferStatistics),
+    /// The digests of a block, piece by piece.
+    Digests(Vec<u32>),
 }
 
 /// How a server has buffered a file, counted in blocks.

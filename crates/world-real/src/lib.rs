@@ -17,7 +17,7 @@ mod worker;
 
 pub use config::{DiskOptions, NodeConfig, OpenError};
 pub use disk::RealDisk;
-pub use memory::{Bytes, BytesMut, RealMemory, RealPayload};
+pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use tasks::{Task, run};
 
 use network::Node;

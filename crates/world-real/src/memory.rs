@@ -138,6 +138,15 @@ impl Payload for RealPayload {
         let offset = self.offset + offset as usize;
         Self { area: Arc::clone(&self.area), offset, length: length as usize }
     }
+
+    fn digest(&self) -> u32 {
+        digest(self.bytes())
+    }
+}
+
+/// The digest of a payload with these bytes.
+pub fn digest(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes)
 }
 
 /// Bytes that can be written; clones are handles to the same bytes, all on one thread.

@@ -12,6 +12,10 @@ pub trait Payload: Clone + 'static {
 
     /// The bytes `offset .. offset + length`, without copying. Panics when out of range.
     fn slice(&self, offset: u64, length: u64) -> Self;
+
+    /// A number that equal data have in common, so that data can be compared where it is: the
+    /// CRC32C of bytes. Data without bytes has a number that only its own kind knows.
+    fn digest(&self) -> u32;
 }
 
 /// A mutable area of memory of fixed length; clones are handles to the same area.

@@ -44,6 +44,9 @@ pub(crate) struct Cp {
     /// Copy directories with all that is in them.
     #[arg(long, short)]
     pub(crate) recursive: bool,
+    /// Do not compare checksums of what the servers hold with what was copied.
+    #[arg(long)]
+    pub(crate) no_verify: bool,
     /// Bytes of a block of new files in the instance (default: what `layout` says of their
     /// directory, else 1MiB).
     #[arg(long, value_parser = size, value_name = "SIZE")]

@@ -4,8 +4,8 @@ use crate::client::{Client, unexpected};
 use policy::{Buffering, Pool, Stripe};
 use units::{FileId, ServerId};
 use wire::{
-    BufferStatistics, Entry, EntryKind, Fault, FileDefaults, FileRecord, FlushRequest, Made, Reply,
-    Request,
+    BufferStatistics, DigestsRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord,
+    FlushRequest, Made, Reply, Request,
 };
 use world::World;
 
@@ -157,6 +157,21 @@ impl<W: World> Client<W> {
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
         let flush = Request::Flush(FlushRequest { file: file.file, sync });
         self.call_servers(file.servers(), &flush).await
+    }
+
+    /// The digests of what a server holds of a block of an open file, in pieces of `piece_bytes`
+    /// bytes ([`world::Payload::digest`]).
+    pub async fn digests(
+        &self,
+        file: &FileRecord,
+        block: u64,
+        piece_bytes: u64,
+    ) -> Result<Vec<u32>, Fault> {
+        let request = DigestsRequest { file: file.file, block, piece_bytes };
+        match self.call(file.server_of(block), Request::Digests(request)).await? {
+            Reply::Digests(digests) => Ok(digests),
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn open_record(&self, record: &FileRecord) -> Result<(), Fault> {

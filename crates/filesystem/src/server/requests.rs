@@ -82,6 +82,7 @@ impl<W: World> Server<W> {
         match request {
             Request::Flush(request) => caching::server::flush(self, request).await,
             Request::Pull(request) => caching::server::pull(self, from, request).await,
+            Request::Digests(request) => caching::server::digests(self, request).await,
             Request::Collective(request) => {
                 disk_directed::server::serve(self, from, *request).await
             }

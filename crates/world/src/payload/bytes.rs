@@ -40,6 +40,10 @@ impl Payload for Bytes {
         let offset = self.offset + offset as usize;
         Self { all: Rc::clone(&self.all), offset, length: length as usize }
     }
+
+    fn digest(&self) -> u32 {
+        crc32c::crc32c(&self.all[self.offset..self.offset + self.length])
+    }
 }
 
 /// Real memory.

@@ -85,6 +85,19 @@ impl Payload for Traced {
             (start < end).then(|| Segment { offset, length: end - start, ..*segment })
         }))
     }
+
+    fn digest(&self) -> u32 {
+        self.segments.iter().fold(0, |sum, segment| {
+            let (kind, place, object) = match segment.origin {
+                Origin::Nowhere => (0, 0, 0),
+                Origin::Client(client) => (1, client, 0),
+                Origin::Disk { disk, object } => (2, disk, object),
+            };
+            [kind, u64::from(place), object, segment.offset, segment.length]
+                .iter()
+                .fold(sum, |sum, number| crc32c::crc32c_append(sum, &number.to_le_bytes()))
+        })
+    }
 }
 
 /// Memory that remembers where each of its bytes came from.

@@ -5,7 +5,9 @@ use crate::server::file_fault;
 use crate::server::requests::Answer;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, PeerId, PieceRun, Run};
-use wire::{Fault, FileRecord, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest};
+use wire::{
+    DigestsRequest, Fault, FileRecord, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest,
+};
 use world::{Disk, Memory, Payload, Place, World};
 
 /// Answers with bytes of a block, then reads one block ahead.
@@ -67,6 +69,39 @@ pub(crate) async fn pull<W: World>(
     server.cache.write(&file, block, &[run], memory.freeze()).await?;
     server.count_moved(length);
     Ok(Reply::Done.into())
+}
+
+/// The most pieces of one block that are told at a time.
+const DIGESTS_MAX: u64 = 1 << 16;
+
+/// What a block holds now, as the disk gives it back where the cache does not have it.
+pub(crate) async fn digests<W: World>(
+    server: &Rc<Server<W>>,
+    request: DigestsRequest,
+) -> Result<Answer<W::Payload>, Fault> {
+    let DigestsRequest { file, block, piece_bytes } = request;
+    let file = server.files.get(file)?;
+    let length = file.stripe.block_range(block, file.bytes).length();
+    check_range(server, &file, block, 0, length)?;
+    if piece_bytes == 0 || length.div_ceil(piece_bytes) > DIGESTS_MAX {
+        let cause = format!("{length} bytes cannot be told in pieces of {piece_bytes}");
+        return Err(Fault::BadRequest { cause });
+    }
+    let payload = match server.cache.held_block(&file, block).await? {
+        Some(payload) => payload,
+        None => {
+            let at = file.stripe.locate(block);
+            let gone = || Fault::BadRequest { cause: format!("there is no {} here", at.disk) };
+            let disk = server.world.disks().get(at.disk.0 as usize).ok_or_else(gone)?;
+            let read = disk.read(file.file, at.slot * file.stripe.block_bytes, length).await;
+            read.map_err(|error| file_fault(server.config.id, &file, at.disk, &error))?
+        }
+    };
+    let pieces = (0..length.div_ceil(piece_bytes)).map(|piece| {
+        let start = piece * piece_bytes;
+        payload.slice(start, piece_bytes.min(length - start)).digest()
+    });
+    Ok(Reply::Digests(pieces.collect()).into())
 }
 
 /// Waits for write-behind and prefetches, and for stable storage if that is asked.

@@ -2,12 +2,13 @@
 
 use super::ends::{self, data_of, local_error, next_data, transfer, write_segments};
 use super::plan::FileCopy;
+use super::verify::{Moved, piece_bytes, verify};
 use crate::error::LaunchError;
 use crate::real::files::{Placement, Usual, made_now, placement};
 use crate::real::{Cleanup, Instance, PartFile, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
 use policy::Direction;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -23,6 +24,7 @@ pub(super) struct Lane {
     window: u64,
     /// How files are made where their directory does not say.
     usual: Usual,
+    verifies: bool,
 }
 
 /// Where bytes come from.
@@ -43,10 +45,11 @@ impl Lane {
         group: Group<RealWorld>,
         window: u64,
         usual: Usual,
+        verifies: bool,
     ) -> Result<Self, Fault> {
         let memory = group.client().world().memory(window);
         let memory = group.share(memory).await?;
-        Ok(Self { instance: instance.clone(), group, memory, window, usual })
+        Ok(Self { instance: instance.clone(), group, memory, window, usual, verifies })
     }
 
     /// Ends it; its memory is no longer reached by anyone.
@@ -74,7 +77,8 @@ impl Lane {
                 (Source::Instance(record), bytes)
             }
         };
-        let work = Work { lane: self, source, bytes, what: &what, progress, failed };
+        let (moved, what) = (RefCell::default(), &*what);
+        let work = Work { lane: self, source, bytes, what, progress, failed, moved };
         match &copy.to {
             Place::Local(path) => work.to_local(path).await?,
             Place::Instance(name) => work.to_instance(name, copy.replaces).await?,
@@ -104,6 +108,8 @@ struct Work<'a> {
     what: &'a str,
     progress: &'a dyn Fn(u64),
     failed: &'a Cell<bool>,
+    /// The digests of what was moved.
+    moved: RefCell<Moved>,
 }
 
 impl Work<'_> {
@@ -111,6 +117,9 @@ impl Work<'_> {
         let part = PartFile::new(path).map_err(|error| self.local(&error))?;
         let target = Target::Local(part);
         self.move_all(&target).await?;
+        if let Source::Instance(record) = &self.source {
+            self.verify(record).await?;
+        }
         let Target::Local(part) = target else { unreachable!("it was made above") };
         let sized = part.as_file().set_len(self.bytes);
         sized.and_then(|()| part.keep()).map_err(|error| self.local(&error))
@@ -143,6 +152,7 @@ impl Work<'_> {
         let copied = async {
             self.move_all(&target).await?;
             client.flush(&record, true).await.map_err(failing)?;
+            self.verify(&record).await?;
             client.close(&record).await.map_err(failing)?;
             if replaces && client.stat(name).await.is_ok_and(|entry| entry.file().is_some()) {
                 client.remove(name).await.map_err(failing)?;
@@ -158,6 +168,31 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Compares what the servers hold of a file with what was moved.
+    async fn verify(&self, record: &FileRecord) -> Result<(), LaunchError> {
+        match self.piece_of(record) {
+            Some(_) => {
+                verify(self.lane.group.client(), record, &self.moved.take(), self.what).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes of the pieces in which a file is compared, if it is: parts that are moved begin and
+    /// end with pieces.
+    fn piece_of(&self, record: &FileRecord) -> Option<u64> {
+        let (piece, window) = (piece_bytes(record), self.lane.window);
+        (self.lane.verifies && (piece <= window || self.bytes <= window)).then_some(piece)
+    }
+
+    /// The pieces of the file that is compared at the end, if any is.
+    fn piece_to(&self, target: &Target) -> Option<u64> {
+        match (target, &self.source) {
+            (Target::Instance(record), _) | (_, Source::Instance(record)) => self.piece_of(record),
+            (Target::Local(_), Source::Local(_)) => None,
+        }
+    }
+
     /// Refuses a name that is taken before anything is copied.
     async fn check_free(&self, name: &str) -> Result<(), LaunchError> {
         let taken = match self.lane.group.client().stat(name).await {
@@ -169,31 +204,41 @@ impl Work<'_> {
     }
 
     async fn move_all(&self, target: &Target) -> Result<(), LaunchError> {
+        let piece = self.piece_to(target);
         let mut offset = 0;
         while offset < self.bytes {
             if self.failed.get() {
                 return Err(LaunchError::of_fault(self.what, &Fault::Cancelled));
             }
-            let (start, end) = self.next_part(offset)?;
-            self.move_part(target, start, end).await?;
+            let (start, end) = self.next_part(offset, piece.unwrap_or(1))?;
+            self.move_part(target, start, end, piece).await?;
             (self.progress)(end - offset);
             offset = end;
         }
         Ok(())
     }
 
-    /// The next part to move, at most a window, behind what is a hole; empty behind the last.
-    fn next_part(&self, offset: u64) -> Result<(u64, u64), LaunchError> {
+    /// The next part to move, at most a window, behind what is a hole; empty behind the last. It
+    /// begins and ends at multiples of `unit`, or at the end of the file.
+    fn next_part(&self, offset: u64, unit: u64) -> Result<(u64, u64), LaunchError> {
         let start = match &self.source {
             Source::Instance(_) => offset,
             Source::Local(file) => next_data(file, offset)
                 .map_err(|error| self.local(&error))?
-                .map_or(self.bytes, |start| start.min(self.bytes)),
+                .map_or(self.bytes, |data| (data / unit * unit).max(offset).min(self.bytes)),
         };
-        Ok((start, self.bytes.min(start + self.lane.window)))
+        let window = self.lane.window;
+        let whole = if unit <= window { window / unit * unit } else { window };
+        Ok((start, self.bytes.min(start + whole)))
     }
 
-    async fn move_part(&self, target: &Target, start: u64, end: u64) -> Result<(), LaunchError> {
+    async fn move_part(
+        &self,
+        target: &Target,
+        start: u64,
+        end: u64,
+        piece: Option<u64>,
+    ) -> Result<(), LaunchError> {
         let (group, memory) = (&self.lane.group, &self.lane.memory);
         let failing = |fault: Fault| LaunchError::of_fault(self.what, &fault);
         let length = end - start;
@@ -211,8 +256,13 @@ impl Work<'_> {
                 read.map_err(failing)?;
             }
         }
-        let data =
-            memory.memory().with_bytes_mut(|bytes| data_of(&bytes[..length as usize], start));
+        let data = memory.memory().with_bytes_mut(|bytes| {
+            let bytes = &bytes[..length as usize];
+            if let Some(piece) = piece {
+                self.moved.borrow_mut().add(bytes, start, piece);
+            }
+            data_of(bytes, start)
+        });
         if data.is_empty() {
             return Ok(());
         }

@@ -1,11 +1,13 @@
 //! Copying files into an instance, out of it, and within it.
 //!
 //! Invariants: a target is there under its name when it is whole, never before; what fails half-way
-//! leaves nothing behind; holes stay holes.
+//! leaves nothing behind; holes stay holes; what the servers hold at the end, read back from their
+//! disks, has the checksums of what was copied.
 
 mod ends;
 mod lane;
 mod plan;
+mod verify;
 
 pub use plan::{CopyPlan, FileCopy};
 
@@ -67,11 +69,12 @@ impl Session {
         let block_bytes = plan.block_bytes();
         let disks_per_server = self.stripe(block_bytes.unwrap_or(BLOCK_BYTES))?.disks_per_server;
         let usual = Usual { block_bytes, disks_per_server };
+        let verifies = plan.verifies();
         let largest = plan.files().iter().map(|file| file.bytes).max().unwrap_or(0);
         let window = WINDOW_BYTES.max(block_bytes.unwrap_or(0)).min(largest.max(1));
         let lanes = (0..FILES_AT_ONCE.min(plan.files().len()) as u64).map(async |number| {
             let group = alone(client.clone(), number).await?;
-            Lane::new(self.instance(), group, window, usual).await
+            Lane::new(self.instance(), group, window, usual, verifies).await
         });
         let lanes = try_join_all(lanes).await;
         let lanes = lanes.map_err(|fault| LaunchError::of_fault(&what, &fault))?;

@@ -11,6 +11,8 @@ pub struct CopyPlan {
     target: Place,
     /// Bytes of a block of every file, whatever its directory says.
     block_bytes: Option<u64>,
+    /// Whether what is in the instance is compared with what was copied.
+    verifies: bool,
     /// Directories to make, each before those in it.
     directories: Vec<Place>,
     files: Vec<FileCopy>,
@@ -60,7 +62,8 @@ impl CopyPlan {
             ));
         }
         let (directories, files) = (Vec::new(), Vec::new());
-        let mut plan = Self { target: target.clone(), block_bytes, directories, files };
+        let mut plan =
+            Self { target: target.clone(), block_bytes, verifies: true, directories, files };
         for source in sources {
             let to = match source.last_part().filter(|_| into) {
                 Some(last) => target.join(&last),
@@ -95,7 +98,16 @@ impl CopyPlan {
         let metadata = found.map_err(|error| super::ends::local_error(&what, &error))?;
         let directories = to.directory().into_iter().collect();
         let file = FileCopy { from, to: to.clone(), bytes: metadata.len(), replaces: false };
-        Ok(Self { target: to, block_bytes, directories, files: vec![file] })
+        Ok(Self { target: to, block_bytes, verifies: true, directories, files: vec![file] })
+    }
+
+    /// The same without comparing what is in the instance with what was copied.
+    pub fn unverified(self) -> Self {
+        Self { verifies: false, ..self }
+    }
+
+    pub(super) fn verifies(&self) -> bool {
+        self.verifies
     }
 
     /// Where everything goes.

@@ -1,0 +1,68 @@
+//! Whether the servers hold what was copied: checksums of both ends, piece by piece.
+
+use crate::error::{ExitCode, LaunchError};
+use filesystem::{Client, Fault};
+use futures_util::stream::{StreamExt, TryStreamExt};
+use std::collections::{BTreeMap, BTreeSet};
+use units::KIB;
+use wire::FileRecord;
+use world_real::{RealWorld, digest};
+
+/// Bytes of a piece, where blocks are multiples of it.
+const PIECE_BYTES: u64 = 64 * KIB;
+
+/// Blocks whose digests are asked for at the same time.
+const BLOCKS_AT_ONCE: usize = 16;
+
+/// The digests of what was moved, by where each piece begins in the file.
+#[derive(Default)]
+pub(super) struct Moved(BTreeMap<u64, u32>);
+
+impl Moved {
+    /// Takes in `bytes`, which lie at `offset` of the file, a multiple of `piece_bytes`.
+    pub(super) fn add(&mut self, bytes: &[u8], offset: u64, piece_bytes: u64) {
+        let starts = (offset..).step_by(piece_bytes as usize);
+        self.0.extend(starts.zip(bytes.chunks(piece_bytes as usize).map(digest)));
+    }
+}
+
+/// Bytes of a piece of this file, such that no piece lies in two blocks.
+pub(super) fn piece_bytes(file: &FileRecord) -> u64 {
+    let block_bytes = file.stripe.block_bytes;
+    if block_bytes.is_multiple_of(PIECE_BYTES) { PIECE_BYTES } else { block_bytes }
+}
+
+/// Compares what the servers hold of an open file, where anything was moved, with what was moved.
+pub(super) async fn verify(
+    client: &Client<RealWorld>,
+    file: &FileRecord,
+    moved: &Moved,
+    what: &str,
+) -> Result<(), LaunchError> {
+    let (block_bytes, piece_bytes) = (file.stripe.block_bytes, piece_bytes(file));
+    let blocks: BTreeSet<u64> = moved.0.keys().map(|offset| offset / block_bytes).collect();
+    let compared = futures_util::stream::iter(blocks)
+        .map(async |block| {
+            let held = client.digests(file, block, piece_bytes).await?;
+            let starts = (block * block_bytes..).step_by(piece_bytes as usize);
+            let differs = |(start, digest): &(u64, u32)| {
+                moved.0.get(start).is_some_and(|expected| expected != digest)
+            };
+            Ok::<_, Fault>(starts.zip(held).find(differs).map(|(start, _)| start))
+        })
+        .buffer_unordered(BLOCKS_AT_ONCE)
+        .try_filter_map(async |differs| Ok(differs));
+    let first = std::pin::pin!(compared).try_next().await;
+    match first.map_err(|fault| LaunchError::of_fault(what, &fault))? {
+        None => Ok(()),
+        Some(start) => Err(LaunchError::new(
+            ExitCode::DataCheck,
+            what,
+            format!(
+                "what {} holds from byte {start} on is not what was copied",
+                file.server_of(start / block_bytes)
+            ),
+            "copy it again; if it fails again, look at that server's disk and memory",
+        )),
+    }
+}
