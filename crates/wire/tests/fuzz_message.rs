@@ -140,15 +140,14 @@ fn use_message(message: &Message) {
         Message::Request { request, .. } => match request {
             Request::Collective(request) => use_access(&request.access, ClientId(0)),
             Request::Part(request) => use_access(&request.access, request.client),
-            Request::Open(record) | Request::Create { record, .. } => {
+            Request::Open(record) | Request::Create { record, .. }
                 if record.stripe.validate().is_ok()
                     && record.pool.validate(record.stripe.servers, 8).is_ok()
-                    && record.stripe.servers <= 8
-                {
-                    assert!(record.servers().all(|server| server.0 < 8));
-                    let block = record.stripe.blocks_in(ByteRange::new(0, record.bytes)).end;
-                    assert!(record.server_of(block).0 < 8);
-                }
+                    && record.stripe.servers <= 8 =>
+            {
+                assert!(record.servers().all(|server| server.0 < 8));
+                let block = record.stripe.blocks_in(ByteRange::new(0, record.bytes)).end;
+                assert!(record.server_of(block).0 < 8);
             }
             _ => {}
         },
