@@ -148,9 +148,9 @@ pub struct Machine<P: Kind> {
     pub(crate) engine: Engine,
     pub(crate) costs: MessageCosts,
     pub(crate) network: Transport,
-    nodes: Vec<Rc<Node<P>>>,
+    pub(crate) nodes: Vec<Rc<Node<P>>>,
     flights: RefCell<Flights<P>>,
-    own: Weak<Self>,
+    pub(crate) own: Weak<Self>,
 }
 
 /// One node's state, as its worlds and its peers share it.
@@ -266,17 +266,45 @@ impl<P: Kind> Machine<P> {
     }
 
     /// Ends `node` as a power failure would: its tasks stop where they are, its memory is gone,
-    /// and every peer learns of it. What its disks hold remains.
+    /// and every peer learns of it. Its records remain, and what its disks hold: all of it, or,
+    /// where faults are [planned](Self::plan), what was synced, and of the rest what the seed
+    /// leaves.
     pub fn kill(&self, node: u32) {
         let node = &self.nodes[node as usize];
         node.alive.set(false);
         node.regions.borrow_mut().clear();
         node.inbox.borrow_mut().clear();
+        for disk in &node.disks {
+            disk.lose_power();
+        }
         let links = node.links.borrow().len() as u32;
         for link in (0..links).map(PeerId) {
             self.end(node, link, "the node was killed");
         }
         self.engine.cancel_node(node.index);
+    }
+
+    /// Has `node` come back after its end, with what its disks and records kept and no tasks.
+    pub fn restart(&self, node: u32) {
+        self.nodes[node as usize].alive.set(true);
+    }
+
+    /// Ends every connection between two nodes; both learn of it at once, and what was on its way
+    /// between them is lost.
+    pub fn disconnect(&self, one: u32, other: u32) {
+        let [one, other] = [one, other].map(|node| &self.nodes[node as usize]);
+        let links = one.links.borrow().len() as u32;
+        for here in (0..links).map(PeerId) {
+            let Some(link) = one.link(here).filter(|link| link.node == other.index) else {
+                continue;
+            };
+            for (node, peer) in [(one, here), (other, link.theirs)] {
+                if node.unlink(peer).is_some() {
+                    let cause = "the connection was lost".to_owned();
+                    node.post(Incoming::Departed { peer, cause }, None);
+                }
+            }
+        }
     }
 
     /// Tells the recorder of what is still going on, and then nothing any more.
