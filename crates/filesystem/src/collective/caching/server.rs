@@ -4,7 +4,7 @@ use crate::server::Server;
 use crate::server::disk_fault;
 use crate::server::requests::Answer;
 use std::rc::Rc;
-use units::{ByteRange, Run};
+use units::{ByteRange, FileId, PeerId, Run};
 use wire::{Fault, FileRecord, FlushRequest, ReadRequest, Reply, WriteRequest};
 use world::{Disk, Payload, Place, World};
 
@@ -46,17 +46,14 @@ pub(crate) async fn write<W: World>(
 /// Waits for write-behind and prefetches, and for stable storage if that is asked.
 pub(crate) async fn flush<W: World>(
     server: &Rc<Server<W>>,
+    from: PeerId,
     request: FlushRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
     server.files.get(request.file)?;
-    server.cache.flush(request.file).await?;
-    if request.sync {
-        for disk in server.world.disks() {
-            let synced = disk.sync(request.file).await;
-            synced.map_err(|error| disk_fault(server.config.id, &error))?;
-        }
-    }
-    Ok(Reply::Done.into())
+    server.cache.flush(request.file).await;
+    let synced = if request.sync { server.sync(request.file).await } else { Ok(()) };
+    let told = server.cache.failures.tell(request.file, from);
+    synced.and(told).map(|()| Reply::Done.into())
 }
 
 /// The range within the block, if this server has the block and the block has the range.
@@ -82,6 +79,20 @@ fn check_range<W: World>(
 }
 
 impl<W: World> Server<W> {
+    /// Waits until a file is on stable storage, on every disk. A disk that fails may have lost what
+    /// anyone has written, and may not say so again: all are told.
+    pub(crate) async fn sync(&self, file: FileId) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        for disk in self.world.disks() {
+            if let Err(error) = disk.sync(file).await {
+                let fault = disk_fault(self.config.id, &error);
+                self.cache.failures.record(file, fault.clone());
+                outcome = outcome.and(Err(fault));
+            }
+        }
+        outcome
+    }
+
     pub(crate) fn count_moved(&self, bytes: u64) {
         self.counters.bytes_moved.set(self.counters.bytes_moved.get() + bytes);
     }

@@ -110,9 +110,7 @@ impl<W: World> Collective<'_, W> {
         let disks = 0..self.file.stripe.disks_per_server;
         try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
         if self.request.sync && self.request.direction == Direction::Write {
-            for disk in self.server.world.disks() {
-                disk.sync(self.file.file).await.map_err(|error| self.disk_fault(&error))?;
-            }
+            self.server.sync(self.file.file).await?;
         }
         Ok(())
     }
@@ -188,7 +186,7 @@ impl<W: World> Collective<'_, W> {
         shares: Vec<Share>,
     ) -> Result<(), Fault> {
         let _lock = self.server.locks.lock((self.file.file, block)).await;
-        self.server.cache.surrender(self.file.file, block).await?;
+        self.server.cache.surrender(self.file.file, block).await;
         let memory = if self.covers(&shares, range) {
             self.server.world.memory(range.length())
         } else {
