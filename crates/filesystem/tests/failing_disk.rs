@@ -31,7 +31,7 @@ fn every_writer_is_told_of_a_failure() {
             what: Disruption::DiskFails { node: 0, disk: 0, fails },
         };
         let faults = vec![fault(Duration::from_ms(5), true), fault(RECOVERED, false)];
-        cluster.machine.plan(&FaultPlan { seed, faults }, |_| {});
+        cluster.machine.plan(&FaultPlan { seed, faults, ..FaultPlan::default() }, |_| {});
         let ended = cluster.run(0..2, |start| async move {
             let client = start.connect().await.unwrap();
             let file = client.open("f").await.unwrap();

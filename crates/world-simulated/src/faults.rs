@@ -10,9 +10,12 @@
 //! A machine without a plan runs as if this file did not exist.
 
 use crate::engine::Expire;
-use crate::machine::{Machine, mix};
+use crate::machine::{Machine, Node, mix, next_random};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
-use units::Instant;
+use units::{Duration, Instant};
+use world::RecordChange;
 use world::payload::Kind;
 
 /// All that goes wrong on a machine.
@@ -20,6 +23,8 @@ use world::payload::Kind;
 pub struct FaultPlan {
     /// Decides what becomes of interrupted writes.
     pub seed: u64,
+    /// How long a change of records takes. A crash meanwhile finds it made or not, as a whole.
+    pub record_change: Duration,
     /// What happens when; those of one instant happen in their order.
     pub faults: Vec<PlannedFault>,
 }
@@ -72,6 +77,44 @@ pub enum Disruption {
     },
 }
 
+/// Changes of a node's records that are under way. All take equally long, so they are made in the
+/// order in which they began.
+pub(crate) struct RecordsUnderWay {
+    pub(crate) takes: Duration,
+    random: Cell<u64>,
+    begun: Cell<u64>,
+    waiting: RefCell<VecDeque<(u64, Vec<RecordChange>)>>,
+}
+
+impl RecordsUnderWay {
+    /// Returns the number of the change.
+    pub(crate) fn begin(&self, changes: Vec<RecordChange>) -> u64 {
+        let number = self.begun.get();
+        self.begun.set(number + 1);
+        self.waiting.borrow_mut().push_back((number, changes));
+        number
+    }
+
+    /// The change of this number is made now, after those before it.
+    pub(crate) fn end<P: Kind>(&self, node: &Node<P>, number: u64) {
+        let mut waiting = self.waiting.borrow_mut();
+        while waiting.front().is_some_and(|(other, _)| *other <= number)
+            && let Some((_, changes)) = waiting.pop_front()
+        {
+            node.change_records(changes);
+        }
+    }
+
+    /// The first few of them are made, and no others.
+    pub(crate) fn lose_power<P: Kind>(&self, node: &Node<P>) {
+        let waiting = self.waiting.take();
+        let made = next_random(&self.random) as usize % (waiting.len() + 1);
+        for (_, changes) in waiting.into_iter().take(made) {
+            node.change_records(changes);
+        }
+    }
+}
+
 /// A plan that is being carried out.
 struct Planned<P: Kind> {
     machine: Weak<Machine<P>>,
@@ -86,6 +129,15 @@ impl<P: Kind> Machine<P> {
         let disks = self.nodes.iter().flat_map(|node| &node.disks);
         for (number, disk) in (1..).zip(disks) {
             disk.expect_trouble(mix(plan.seed ^ mix(number)));
+        }
+        for node in &self.nodes {
+            let under_way = || RecordsUnderWay {
+                takes: plan.record_change,
+                random: Cell::new(mix(plan.seed ^ mix(!u64::from(node.index)))),
+                begun: Cell::new(0),
+                waiting: RefCell::default(),
+            };
+            node.records_under_way.get_or_init(|| Box::new(under_way()));
         }
         let machine = Weak::clone(&self.own);
         let planned = Planned { machine, faults: plan.faults.clone(), told: Box::new(told) };

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
-use world::{Clock, Disk, Disks, Incoming, Network, Tasks};
+use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, Records, Tasks};
 use world_simulated::{
     DeviceConfig, Disruption, Engine, FaultPlan, LayoutKind, Machine, MachineConfig, Mechanism,
     MessageCosts, NetworkSpec, NodeConfig, Pieces, PlannedFault, QueueKind, SimulatedWorld,
@@ -53,7 +53,8 @@ fn plan(seed: u64, faults: &[(u64, Disruption)]) -> FaultPlan {
         at: Instant::START + Duration::from_ms(*ms),
         what: *what,
     };
-    FaultPlan { seed, faults: faults.iter().map(fault).collect() }
+    let record_change = Duration::from_us(100);
+    FaultPlan { seed, record_change, faults: faults.iter().map(fault).collect() }
 }
 
 fn filled(value: u8) -> Bytes {
@@ -116,6 +117,38 @@ fn without_a_plan_all_that_was_written_survives() {
         disk.read(FILE, 0, BLOCK as u64).await.unwrap().to_vec()
     });
     assert_eq!(got.unwrap(), vec![1; BLOCK]);
+}
+
+#[test]
+fn a_crash_leaves_changes_of_records_in_their_order() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..50 {
+        let (engine, machine) = machine(Mechanism::Hp97560);
+        machine.plan(&plan(seed, &[(10, CRASH), (11, RESTART)]), |_| {});
+        let world = machine.world(0);
+        let got = engine.run(async move {
+            world.record_change(vec![RecordChange::put(1, vec![1])]).await.unwrap();
+            let tasks: Vec<_> = [2, 3]
+                .into_iter()
+                .map(|key| {
+                    let (inside, both) = (world.clone(), [key, 10 * key]);
+                    world.spawn(async move {
+                        inside.sleep_until(Instant::START + Duration::from_us(9_950)).await;
+                        let changes = both.map(|key| RecordChange::put(key, vec![0])).to_vec();
+                        inside.record_change(changes).await.unwrap();
+                        panic!("the crash must come first");
+                    })
+                })
+                .collect();
+            world.sleep_until(Instant::START + Duration::from_ms(12)).await;
+            drop(tasks);
+            world.records().await.unwrap().into_iter().map(|(key, _)| key).collect::<Vec<u64>>()
+        });
+        engine.shut_down();
+        seen.insert(got.unwrap());
+    }
+    // One change is whole, and none is there without the one before it.
+    assert_eq!(seen, BTreeSet::from([vec![1], vec![1, 2, 20], vec![1, 2, 3, 20, 30]]));
 }
 
 /// When a read ends that begins at `begins_ms`, in microseconds from there, and whether well.
