@@ -23,7 +23,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
-use trouble::{Trouble, Writing};
+use trouble::Trouble;
 use units::FileId;
 use world::payload::Kind;
 use world::{Disk, DiskError, Space};
@@ -336,10 +336,7 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         if payload.length() > 0 {
             let range = (offset, payload.length());
             if let Some(trouble) = self.0.trouble.get() {
-                let writing = Writing::begin(&self.0, trouble, (object, offset), payload);
-                let served = self.0.serve(object, range, false).await;
-                writing.end(served.is_ok());
-                return served;
+                return Box::pin(self.0.write_in_trouble(trouble, (object, offset), payload)).await;
             }
             self.0.serve(object, range, false).await?;
         }

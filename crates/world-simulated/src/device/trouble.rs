@@ -125,14 +125,14 @@ impl<P: Kind> Trouble<P> {
 }
 
 /// A write under way. Given up, it may be done or not, as a device that has the command decides.
-pub(super) struct Writing<'a, P: Kind> {
+struct Writing<'a, P: Kind> {
     device: &'a Device<P>,
     trouble: &'a Trouble<P>,
     number: u64,
 }
 
 impl<'a, P: Kind> Writing<'a, P> {
-    pub(super) fn begin(
+    fn begin(
         device: &'a Device<P>,
         trouble: &'a Trouble<P>,
         (object, offset): (FileId, u64),
@@ -146,7 +146,7 @@ impl<'a, P: Kind> Writing<'a, P> {
     }
 
     /// The write has been served; of one that failed, there may be any part.
-    pub(super) fn end(self, is_done: bool) {
+    fn end(self, is_done: bool) {
         self.complete(|trouble, write, sector_bytes| match is_done {
             true => 0..write.payload.length(),
             false => trouble.draw_kept(write.offset, write.payload.length(), sector_bytes),
@@ -203,6 +203,19 @@ impl<P: Kind> Device<P> {
             self.engine.sleep_until(until).await;
         }
         trouble.check(self, operation)
+    }
+
+    pub(super) async fn write_in_trouble(
+        &self,
+        trouble: &Trouble<P>,
+        (object, offset): (FileId, u64),
+        payload: P,
+    ) -> Result<(), DiskError> {
+        let range = (offset, payload.length());
+        let writing = Writing::begin(self, trouble, (object, offset), payload);
+        let served = self.serve(object, range, false).await;
+        writing.end(served.is_ok());
+        served
     }
 
     fn put(&self, object: FileId, offset: u64, payload: P) {
