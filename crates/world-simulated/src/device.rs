@@ -8,6 +8,7 @@
 mod command_log;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 use crate::contents::Contents;
 use crate::disk_queue::DiskQueue;
@@ -18,10 +19,11 @@ use crate::models::disk_model::{Command, DiskModel, Step};
 use crate::models::layout::{DiskShape, Layout, LayoutError, Placement};
 use crate::models::request_queue::QueueKind;
 use command_log::CommandLog;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
+use trouble::Trouble;
 use units::FileId;
 use world::payload::Kind;
 use world::{Disk, DiskError, Space};
@@ -86,6 +88,8 @@ struct Device<P: Kind> {
     bus_number: u32,
     model: RefCell<Box<dyn DiskModel>>,
     objects: RefCell<BTreeMap<FileId, Object<P>>>,
+    /// Only where faults are planned.
+    trouble: OnceCell<Box<Trouble<P>>>,
 }
 
 struct Object<P> {
@@ -164,6 +168,7 @@ impl<P: Kind> Device<P> {
             bus_number,
             model: RefCell::new(model),
             objects: RefCell::default(),
+            trouble: OnceCell::new(),
         };
         device.place(0)?;
         Ok(device)
@@ -280,8 +285,13 @@ impl<P: Kind> Device<P> {
             Some(queue) => Some(queue.turn(from..to).await),
             None => None,
         };
+        let begun = self.engine.now();
         for sectors in runs {
             self.carry_out(Command { reads, sectors }).await?;
+        }
+        if let Some(trouble) = self.trouble.get() {
+            let operation = if reads { "read" } else { "write" };
+            Box::pin(self.suffer(trouble, begun, operation)).await?;
         }
         Ok(())
     }
@@ -326,15 +336,25 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
 
     async fn write(&self, object: FileId, offset: u64, payload: P) -> Result<(), DiskError> {
         if payload.length() > 0 {
-            self.0.serve(object, (offset, payload.length()), false).await?;
+            let range = (offset, payload.length());
+            if let Some(trouble) = self.0.trouble.get() {
+                return Box::pin(self.0.write_in_trouble(trouble, (object, offset), payload)).await;
+            }
+            self.0.serve(object, range, false).await?;
         }
         self.0.with_object(object, |object| object.contents.write(offset, payload));
         Ok(())
     }
 
-    async fn sync(&self, _object: FileId) -> Result<(), DiskError> {
+    async fn sync(&self, object: FileId) -> Result<(), DiskError> {
+        let trouble = self.0.trouble.get();
+        let completed = trouble.map(|trouble| trouble.completed(object));
         let written_at = self.0.model.borrow().idle_at();
         self.0.engine.sleep_until(written_at).await;
+        if let (Some(trouble), Some(completed)) = (trouble, completed) {
+            trouble.check(&self.0, "sync")?;
+            trouble.synced(completed);
+        }
         Ok(())
     }
 
@@ -347,6 +367,10 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
     }
 
     async fn remove(&self, object: FileId) -> Result<(), DiskError> {
+        if let Some(trouble) = self.0.trouble.get() {
+            trouble.check(&self.0, "remove")?;
+            trouble.removed(object);
+        }
         self.0.objects.borrow_mut().remove(&object);
         Ok(())
     }

@@ -7,6 +7,7 @@ mod contents;
 mod device;
 mod disk_queue;
 mod engine;
+mod faults;
 mod machine;
 mod mechanism;
 pub mod models;
@@ -18,6 +19,7 @@ mod world;
 
 pub use device::{DeviceConfig, LayoutKind, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
+pub use faults::{Disruption, FaultPlan, PlannedFault};
 pub use machine::{Machine, MachineConfig, MachineError, MessageCosts, NodeConfig, Pieces};
 pub use mechanism::Mechanism;
 pub use models::disk_model::{Activity, Phase};

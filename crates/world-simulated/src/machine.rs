@@ -6,19 +6,20 @@
 
 use crate::device::{DeviceConfig, SimulatedDisk};
 use crate::engine::{Engine, Expire};
+use crate::faults::RecordsUnderWay;
 use crate::models::layout::LayoutError;
 use crate::models::network::{Network, NetworkSpec, UnfitNetwork};
 use crate::models::processor::{Busy, Processor};
 use crate::timeline::{Cause, Link as Because, Mark, Slice, Track, What};
 use crate::transport::Transport;
 use crate::world::SimulatedWorld;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::task::Waker;
 use units::{Duration, Instant, PeerId, RegionId, Run};
 use world::payload::Kind;
-use world::{Header, Incoming, Memory, Message, NetworkError, Payload, Place};
+use world::{Header, Incoming, Memory, Message, NetworkError, Payload, Place, RecordChange};
 
 /// Everything that can be chosen about a machine.
 #[derive(Clone, Debug)]
@@ -148,9 +149,9 @@ pub struct Machine<P: Kind> {
     pub(crate) engine: Engine,
     pub(crate) costs: MessageCosts,
     pub(crate) network: Transport,
-    nodes: Vec<Rc<Node<P>>>,
+    pub(crate) nodes: Vec<Rc<Node<P>>>,
     flights: RefCell<Flights<P>>,
-    own: Weak<Self>,
+    pub(crate) own: Weak<Self>,
 }
 
 /// One node's state, as its worlds and its peers share it.
@@ -164,6 +165,8 @@ pub(crate) struct Node<P: Kind> {
     work_random: Cell<u64>,
     pub(crate) disks: Vec<SimulatedDisk<P>>,
     pub(crate) records: RefCell<BTreeMap<u64, Vec<u8>>>,
+    /// Only where faults are planned.
+    pub(crate) records_under_way: OnceCell<Box<RecordsUnderWay>>,
     pub(crate) random: Cell<u64>,
     pub(crate) regions: RefCell<BTreeMap<RegionId, Region<P>>>,
     regions_exposed: Cell<u64>,
@@ -266,17 +269,48 @@ impl<P: Kind> Machine<P> {
     }
 
     /// Ends `node` as a power failure would: its tasks stop where they are, its memory is gone,
-    /// and every peer learns of it. What its disks hold remains.
+    /// and every peer learns of it. Its records remain, and what its disks hold: all of it, or,
+    /// where faults are [planned](Self::plan), what was synced, and of the rest what the seed
+    /// leaves.
     pub fn kill(&self, node: u32) {
         let node = &self.nodes[node as usize];
         node.alive.set(false);
         node.regions.borrow_mut().clear();
         node.inbox.borrow_mut().clear();
+        for disk in &node.disks {
+            disk.lose_power();
+        }
+        if let Some(under_way) = node.records_under_way.get() {
+            under_way.lose_power(node);
+        }
         let links = node.links.borrow().len() as u32;
         for link in (0..links).map(PeerId) {
             self.end(node, link, "the node was killed");
         }
         self.engine.cancel_node(node.index);
+    }
+
+    /// Has `node` come back after its end, with what its disks and records kept and no tasks.
+    pub fn restart(&self, node: u32) {
+        self.nodes[node as usize].alive.set(true);
+    }
+
+    /// Ends every connection between two nodes; both learn of it at once, and what was on its way
+    /// between them is lost.
+    pub fn disconnect(&self, one: u32, other: u32) {
+        let [one, other] = [one, other].map(|node| &self.nodes[node as usize]);
+        let links = one.links.borrow().len() as u32;
+        for here in (0..links).map(PeerId) {
+            let Some(link) = one.link(here).filter(|link| link.node == other.index) else {
+                continue;
+            };
+            for (node, peer) in [(one, here), (other, link.theirs)] {
+                if node.unlink(peer).is_some() {
+                    let cause = "the connection was lost".to_owned();
+                    node.post(Incoming::Departed { peer, cause }, None);
+                }
+            }
+        }
     }
 
     /// Tells the recorder of what is still going on, and then nothing any more.
@@ -406,6 +440,7 @@ impl<P: Kind> Node<P> {
             work_random: Cell::new(mix(config.seed ^ mix(!u64::from(index)))),
             disks,
             records: RefCell::default(),
+            records_under_way: OnceCell::new(),
             random: Cell::new(mix(config.seed.wrapping_add(mix(u64::from(index))))),
             regions: RefCell::default(),
             regions_exposed: Cell::new(0),
@@ -431,6 +466,17 @@ impl<P: Kind> Node<P> {
             return cost;
         }
         Duration::from_ns(cost.as_ns() - span + next_random(&self.work_random) % (2 * span + 1))
+    }
+
+    /// Makes changes of the node's records, all in this instant.
+    pub(crate) fn change_records(&self, changes: Vec<RecordChange>) {
+        let mut records = self.records.borrow_mut();
+        for RecordChange { key, value } in changes {
+            match value {
+                Some(value) => records.insert(key, value),
+                None => records.remove(&key),
+            };
+        }
     }
 
     /// A name that no region of this node ever had.

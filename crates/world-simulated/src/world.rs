@@ -149,12 +149,13 @@ impl<P: Kind> Records for SimulatedWorld<P> {
     }
 
     async fn record_change(&self, changes: Vec<RecordChange>) -> Result<(), RecordsError> {
-        let mut records = self.node.records.borrow_mut();
-        for RecordChange { key, value } in changes {
-            match value {
-                Some(value) => records.insert(key, value),
-                None => records.remove(&key),
-            };
+        match self.node.records_under_way.get() {
+            None => self.node.change_records(changes),
+            Some(under_way) => {
+                let number = under_way.begin(changes);
+                self.machine.engine.sleep(under_way.takes).await;
+                under_way.end(&self.node, number);
+            }
         }
         Ok(())
     }

@@ -153,7 +153,8 @@ impl<W: World> Client<W> {
     }
 
     /// Waits until nothing is under way for an open file and, with `sync`, until all that was
-    /// written to it is on stable storage. Reports what went wrong behind the writers' backs.
+    /// written to it is on stable storage. Reports what went wrong behind the writers' backs since
+    /// this client's last flush, or since it opened the file, whoever else was told of it.
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
         let flush = Request::Flush(FlushRequest { file: file.file, sync });
         self.call_servers(file.servers(), &flush).await

@@ -5,11 +5,12 @@
 //! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; a block
 //! is read from or written to its disk by one task at a time; bytes that were never filled are
 //! never given out; dirty bytes leave the cache only through the disk, or with an error that the
-//! next flush of the file reports.
+//! next flush of each client reports.
 
 mod entry;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
+use crate::server::failures::Failures;
 use crate::server::file_fault;
 use crate::signal::Signal;
 use entry::{Entry, User};
@@ -39,8 +40,7 @@ pub(crate) struct BlockCache<W: World> {
     room: Rc<Signal>,
     /// Blocks that collectives are writing; none of them is taken in.
     locks: Rc<BlockLocks>,
-    /// What went wrong behind the back of whoever wrote, by file, until a flush reports it.
-    failures: RefCell<BTreeMap<FileId, Fault>>,
+    pub(crate) failures: Failures,
     /// Files that were removed: nothing of them comes in again, whoever still waits to bring it.
     /// Eight bytes for each removal since the start.
     discarded: RefCell<BTreeSet<FileId>>,
@@ -71,7 +71,7 @@ impl<W: World> BlockCache<W> {
             left: RefCell::default(),
             room: Rc::default(),
             locks,
-            failures: RefCell::default(),
+            failures: Failures::default(),
             discarded: RefCell::default(),
         })
     }
@@ -127,6 +127,7 @@ impl<W: World> BlockCache<W> {
     /// Nobody has a file open any more.
     pub(crate) fn undeclare(&self, file: FileId) {
         self.order.borrow_mut().forget(file);
+        self.failures.closed(file);
         self.left.borrow_mut().remove(&file);
         self.windows.borrow_mut().retain(|(other, _), _| *other != file);
     }
@@ -223,9 +224,9 @@ impl<W: World> BlockCache<W> {
         Ok(())
     }
 
-    /// Waits for what is under way for a file and writes back what is dirty. Reports what went
-    /// wrong since the last flush.
-    pub(crate) async fn flush(&self, file: FileId) -> Result<(), Fault> {
+    /// Waits for what is under way for a file and writes back what is dirty. Whoever asks for it
+    /// must ask the [`Failures`] then.
+    pub(crate) async fn flush(&self, file: FileId) {
         loop {
             let unsettled = {
                 let entries = self.entries.borrow();
@@ -234,24 +235,19 @@ impl<W: World> BlockCache<W> {
             };
             match unsettled {
                 Some(user) => self.flush_entry(&user).await,
-                None => break,
+                None => return,
             }
-        }
-        match self.failures.borrow_mut().remove(&file) {
-            Some(fault) => Err(fault),
-            None => Ok(()),
         }
     }
 
-    /// Flushes every file.
+    /// Flushes every file. Fails with what nobody has been told.
     pub(crate) async fn write_back_all(&self) -> Result<(), Fault> {
         let mut files: Vec<FileId> = self.entries.borrow().keys().map(|(file, _)| *file).collect();
         files.dedup();
-        let mut outcome = Ok(());
         for file in files {
-            outcome = outcome.and(self.flush(file).await);
+            self.flush(file).await;
         }
-        outcome
+        self.failures.untold()
     }
 
     /// Forgets all blocks of a removed file, dirty or not, and takes in none of them again.
@@ -268,7 +264,7 @@ impl<W: World> BlockCache<W> {
             user.forget_dirty();
             self.remove(user.key());
         }
-        self.failures.borrow_mut().remove(&file);
+        self.failures.forget(file);
     }
 
     /// A block for a collective read, if it is held: dirty bytes must not be missed.
@@ -305,18 +301,14 @@ impl<W: World> BlockCache<W> {
     }
 
     /// Makes room for a collective write of a block: what the cache holds of it goes to the disk
-    /// and leaves the cache.
-    pub(crate) async fn surrender(&self, file: FileId, block: u64) -> Result<(), Fault> {
+    /// and leaves the cache. If the disk does not take it, those who wrote it will be told.
+    pub(crate) async fn surrender(&self, file: FileId, block: u64) {
         let held = self.entries.borrow().get(&(file, block)).map(Entry::user);
-        let Some(user) = held else { return Ok(()) };
+        let Some(user) = held else { return };
         while user.is_unsettled() {
             self.flush_entry(&user).await;
         }
         self.remove(user.key());
-        match self.failures.borrow_mut().remove(&file) {
-            Some(fault) => Err(fault),
-            None => Ok(()),
-        }
     }
 
     /// The entry of a block, made if there is none, waiting for room. While the returned user
@@ -436,13 +428,13 @@ impl<W: World> BlockCache<W> {
             // Many small writes cost more than reading the rest and writing once.
             if let Err(fault) = self.load(user).await {
                 user.forget_dirty();
-                self.failures.borrow_mut().entry(user.key().0).or_insert(fault);
+                self.failures.record(user.key().0, fault);
                 return;
             }
         }
         let Some(_busy) = user.begin_work() else { return };
         if let Err(fault) = self.write_back(user).await {
-            self.failures.borrow_mut().entry(user.key().0).or_insert(fault);
+            self.failures.record(user.key().0, fault);
         }
         self.room.notify();
     }

@@ -27,9 +27,10 @@ const OPEN_FILES_MAX: usize = 1 << 16;
 const OPEN_FILES_FEW: usize = 8;
 
 impl Files {
-    /// Opens a file for a client; again is no difference. Whoever opens it first must not deceive
-    /// the others about it, so all must know the same of it.
-    pub(crate) fn open(&self, by: &OpenFiles, record: FileRecord) -> Result<(), Fault> {
+    /// Opens a file for a client; again is no difference. Returns whether the client did not have
+    /// it open. Whoever opens it first must not deceive the others about it, so all must know the
+    /// same of it.
+    pub(crate) fn open(&self, by: &OpenFiles, record: FileRecord) -> Result<bool, Fault> {
         let mut own = by.0.borrow_mut();
         if own.len() >= OPEN_FILES_MAX {
             let cause = format!("a client may have {OPEN_FILES_MAX} files open");
@@ -48,14 +49,15 @@ impl Files {
         let record = Rc::new(record);
         let known = files.entry(file).or_insert_with(|| (Rc::clone(&record), 0));
         known.0 = record;
-        if let Err(place) = own.binary_search(&file) {
+        let place = own.binary_search(&file);
+        if let Err(place) = place {
             if own.len() < OPEN_FILES_FEW {
                 own.reserve_exact(1);
             }
             own.insert(place, file);
             known.1 += 1;
         }
-        Ok(())
+        Ok(place.is_err())
     }
 
     /// The record of an open file.

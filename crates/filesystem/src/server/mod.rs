@@ -7,6 +7,7 @@
 pub(crate) mod block_cache;
 pub(crate) mod block_locks;
 mod catalogue;
+pub(crate) mod failures;
 mod files;
 pub(crate) mod requests;
 mod session;

@@ -80,7 +80,7 @@ impl<W: World> Server<W> {
         request: Request,
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
-            Request::Flush(request) => caching::server::flush(self, request).await,
+            Request::Flush(request) => caching::server::flush(self, from, request).await,
             Request::Pull(request) => caching::server::pull(self, from, request).await,
             Request::Digests(request) => caching::server::digests(self, request).await,
             Request::Collective(request) => {
@@ -132,7 +132,9 @@ impl<W: World> Server<W> {
         let session = sessions.get(&from);
         let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
         let (file, buffering) = (record.file, record.buffering);
-        self.files.open(&session.ok_or_else(gone)?.open, record)?;
+        if self.files.open(&session.ok_or_else(gone)?.open, record)? {
+            self.cache.failures.opened(file, from);
+        }
         self.cache.declare(file, buffering);
         Ok(Reply::Done.into())
     }

@@ -101,20 +101,7 @@ impl<P: Kind> Cluster<P> {
     /// As [`Cluster::new`], on an engine that may have a recorder.
     pub(crate) fn on(engine: Engine, shape: Shape) -> Self {
         let machine = Machine::new(engine.clone(), &machine_config(&shape)).unwrap();
-        let server = |id: u32| {
-            let world = machine.world(id);
-            let config = ServerConfig {
-                id: ServerId(id),
-                servers: shape.servers,
-                cache_bytes: shape.cache_blocks * shape.block_bytes,
-                buffers_per_disk: 2,
-                costs: Costs::FREE,
-            };
-            world.clone().spawn(async move {
-                serve(world, config, std::future::pending()).await.unwrap();
-            })
-        };
-        let servers = (0..shape.servers).map(server).collect();
+        let servers = (0..shape.servers).map(|id| start_server(&machine, &shape, id)).collect();
         Self { shape, engine, machine, _servers: servers }
     }
 
@@ -221,6 +208,25 @@ impl<P: Kind> Cluster<P> {
     }
 }
 
+/// Starts the program of server `id`, which is at its beginning or back after a crash.
+pub(crate) fn start_server<P: Kind>(
+    machine: &Rc<Machine<P>>,
+    shape: &Shape,
+    id: u32,
+) -> TaskHandle {
+    let world = machine.world(id);
+    let config = ServerConfig {
+        id: ServerId(id),
+        servers: shape.servers,
+        cache_bytes: shape.cache_blocks * shape.block_bytes,
+        buffers_per_disk: 2,
+        costs: Costs::FREE,
+    };
+    world.clone().spawn(async move {
+        serve(world, config, std::future::pending()).await.unwrap();
+    })
+}
+
 pub(crate) fn address(node: u32) -> Address {
     Address(format!("node:{node}"))
 }
@@ -238,12 +244,11 @@ pub(crate) struct Kill {
     pub(crate) at: Rc<Cell<Instant>>,
 }
 
-/// Runs `check` for each of `count` seeds, or for the one that `UNISONO_SEED` names. One that fails
-/// is told with the command that repeats it.
-#[allow(clippy::disallowed_methods, reason = "the command line of a test is its environment")]
+/// Runs `check` for each of `count` seeds, or for as many as `UNISONO_SEEDS` says, or for the one
+/// that `UNISONO_SEED` names. One that fails is told with the command that repeats it.
 pub(crate) fn for_each_seed(file: &str, test: &str, count: u64, check: impl Fn(u64)) {
-    let only = std::env::var("UNISONO_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seeds = only.map_or(0..count, |seed: u64| seed..seed + 1);
+    let count = environment("UNISONO_SEEDS").unwrap_or(count);
+    let seeds = only_seed().map_or(0..count, |seed| seed..seed + 1);
     for seed in seeds {
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(seed)));
         if let Err(panic) = checked {
@@ -253,6 +258,16 @@ pub(crate) fn for_each_seed(file: &str, test: &str, count: u64, check: impl Fn(u
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+/// The seed that is to be repeated, if it is one.
+pub(crate) fn only_seed() -> Option<u64> {
+    environment("UNISONO_SEED")
+}
+
+#[allow(clippy::disallowed_methods, reason = "the command line of a test is its environment")]
+fn environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
 fn machine_config(shape: &Shape) -> MachineConfig {

@@ -107,18 +107,14 @@ pub(crate) async fn digests<W: World>(
 /// Waits for write-behind and prefetches, and for stable storage if that is asked.
 pub(crate) async fn flush<W: World>(
     server: &Rc<Server<W>>,
+    from: PeerId,
     request: FlushRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
-    server.cache.flush(request.file).await?;
-    if request.sync {
-        for (number, disk) in (0..).zip(server.world.disks()) {
-            let synced = disk.sync(request.file).await;
-            let fault = |error| file_fault(server.config.id, &file, DiskId(number), &error);
-            synced.map_err(fault)?;
-        }
-    }
-    Ok(Reply::Done.into())
+    server.cache.flush(request.file).await;
+    let synced = if request.sync { server.sync(&file).await } else { Ok(()) };
+    let told = server.cache.failures.tell(request.file, from);
+    synced.and(told).map(|()| Reply::Done.into())
 }
 
 /// The range within the block, if this server has the block and the block has the range.
@@ -144,6 +140,20 @@ fn check_range<W: World>(
 }
 
 impl<W: World> Server<W> {
+    /// Waits until a file is on stable storage, on every disk. A disk that fails may have lost what
+    /// anyone has written, and may not say so again: all are told.
+    pub(crate) async fn sync(&self, file: &FileRecord) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        for (number, disk) in (0..).zip(self.world.disks()) {
+            if let Err(error) = disk.sync(file.file).await {
+                let fault = file_fault(self.config.id, file, DiskId(number), &error);
+                self.cache.failures.record(file.file, fault.clone());
+                outcome = outcome.and(Err(fault));
+            }
+        }
+        outcome
+    }
+
     pub(crate) fn count_moved(&self, bytes: u64) {
         self.counters.bytes_moved.set(self.counters.bytes_moved.get() + bytes);
     }

@@ -110,10 +110,7 @@ impl<W: World> Collective<'_, W> {
         let disks = 0..self.file.stripe.disks_per_server;
         try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
         if self.request.sync && self.request.direction == Direction::Write {
-            for (number, disk) in (0..).zip(self.server.world.disks()) {
-                let synced = disk.sync(self.file.file).await;
-                synced.map_err(|error| self.disk_fault(DiskId(number), &error))?;
-            }
+            self.server.sync(self.file).await?;
         }
         Ok(())
     }
@@ -190,7 +187,7 @@ impl<W: World> Collective<'_, W> {
         shares: Vec<Share>,
     ) -> Result<(), Fault> {
         let _lock = self.server.locks.lock((self.file.file, block)).await;
-        self.server.cache.surrender(self.file.file, block).await?;
+        self.server.cache.surrender(self.file.file, block).await;
         let memory = if self.covers(&shares, range) {
             self.server.world.memory(range.length())
         } else {

@@ -32,7 +32,7 @@ impl<W: World> Client<W> {
     /// # Errors
     /// What the servers answer; they have then ended what they had begun of it, and which of the
     /// bytes have moved is not known. As every flush does, a write reports what went wrong with the
-    /// file behind anyone's back since the last one.
+    /// file behind anyone's back since this client's last one, or since it opened the file.
     pub async fn transfer_part(&self, part: &Part, memory: &W::Memory) -> Result<(), Fault> {
         check_client(part.client, &part.access)?;
         let part = &part.alone();

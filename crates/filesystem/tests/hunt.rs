@@ -1,0 +1,313 @@
+//! Proves: whatever of crashes, torn and lost writes, slow and failing disks, lost connections and
+//! killed clients comes together, every operation soon ends, by success or by a fault that names
+//! who is to blame; what a sync has acknowledged is there after any crash, byte for byte; nothing
+//! is ever read that nobody wrote there; and an acknowledged change of a name is never undone.
+//!
+//! Clients work in teams, each on files of its own, round by round: members of a team make one
+//! collective transfer together, or each does something alone, and any team reads the files of any
+//! other. One file all of them write, each its own bytes (not by two-phase: where a segment has
+//! bytes of others, it writes back what it read of them). What the bytes and names may be is in
+//! [`model`], what goes wrong in [`plan`].
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "hunt/model.rs"]
+mod model;
+#[path = "hunt/plan.rs"]
+mod plan;
+mod support;
+#[path = "hunt/team.rs"]
+mod team;
+
+use model::{GRACE, Model};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use support::{Cluster, FAST, Numbers, Shape, Start, address, for_each_seed, start_server};
+use team::{Member, Team, TestClient};
+use units::{ClientId, Duration, Instant};
+use wire::{Fault, FileRecord};
+use world_simulated::models::ssd::SsdSpec;
+use world_simulated::{Disruption, FaultPlan, Mechanism, TaskHandle};
+
+/// How many seeds one run of the suite tries.
+const SEEDS: u64 = 3000;
+
+/// Rounds that each team makes.
+const ROUNDS: u64 = 14;
+
+/// What must come about in a hunt that is worth its name.
+const WANTED: [&str; 12] = [
+    "crash of a client",
+    "crash of a server",
+    "failing disk",
+    "fault: a client left",
+    "fault: a disk failed",
+    "fault: a server left",
+    "lost connection",
+    "restart",
+    "slow disk",
+    "sync",
+    "write",
+    "write with sync",
+];
+
+/// What a run knows besides the machine.
+pub(crate) struct Run {
+    pub(crate) seed: u64,
+    tells: bool,
+    pub(crate) shape: Shape,
+    pub(crate) model: RefCell<Model>,
+    pub(crate) teams: Vec<RefCell<Team>>,
+    /// The file that all teams write, in turns of so many bytes.
+    pub(crate) common: FileRecord,
+    pub(crate) turn_bytes: u64,
+    /// Whom anything has happened to so far.
+    pub(crate) blamed: RefCell<Blamed>,
+    servers: RefCell<Vec<TaskHandle>>,
+    /// How often each kind of thing came about.
+    pub(crate) counts: RefCell<BTreeMap<&'static str, u64>>,
+}
+
+/// Who may be named in a fault.
+#[derive(Default, Debug)]
+pub(crate) struct Blamed {
+    /// Nodes that crashed or lost a connection.
+    left: BTreeSet<u32>,
+    failed: BTreeSet<u32>,
+}
+
+impl Run {
+    /// Says what happens when one seed is repeated.
+    pub(crate) fn tell(&self, now: Instant, what: impl FnOnce() -> String) {
+        if self.tells {
+            eprintln!("{:>8} us  {}", now.as_ns() / 1000, what());
+        }
+    }
+
+    pub(crate) fn count(&self, what: &'static str) {
+        *self.counts.borrow_mut().entry(what).or_default() += 1;
+    }
+
+    /// Panics unless a fault names somebody to whom something has happened.
+    pub(crate) fn judge(&self, fault: &Fault, what: &str) {
+        let blamed = self.blamed.borrow();
+        let is_just = match fault {
+            Fault::ServerLeft { server, .. } => blamed.left.contains(&server.0),
+            Fault::DiskFailed { server, .. } => blamed.failed.contains(&server.0),
+            // A member that heard of a fault leaves its group.
+            Fault::ClientLeft { .. } => !blamed.left.is_empty() || !blamed.failed.is_empty(),
+            _ => false,
+        };
+        self.count(match fault {
+            Fault::ServerLeft { .. } => "fault: a server left",
+            Fault::DiskFailed { .. } => "fault: a disk failed",
+            _ => "fault: a client left",
+        });
+        assert!(is_just, "{what}: not a fault of anyone in {blamed:?}: {fault}");
+    }
+
+    /// Something has happened to the machine.
+    fn happened(self: &Rc<Self>, cluster: &Cluster, what: Disruption) {
+        let now = cluster.engine.now();
+        self.tell(now, || format!("{what:?}"));
+        self.count(match what {
+            Disruption::Crash { node } if node >= self.shape.servers => "crash of a client",
+            Disruption::Crash { .. } => "crash of a server",
+            Disruption::Restart { .. } => "restart",
+            Disruption::DiskFails { .. } => "failing disk",
+            Disruption::Disconnect { .. } => "lost connection",
+            Disruption::DiskIsSlow { .. } => "slow disk",
+        });
+        let (mut model, mut blamed) = (self.model.borrow_mut(), self.blamed.borrow_mut());
+        match what {
+            Disruption::Crash { node } => {
+                blamed.left.insert(node);
+                if node < self.shape.servers {
+                    model.crashed(node, now);
+                } else {
+                    let client = node - self.shape.servers;
+                    self.teams.iter().for_each(|team| team.borrow_mut().lose(client));
+                    (0..model.files.len()).for_each(|file| model.disturb(file, now));
+                }
+            }
+            Disruption::Restart { node } => {
+                let server = start_server(&cluster.machine, &self.shape, node);
+                self.servers.borrow_mut().push(server);
+            }
+            Disruption::DiskFails { node, fails, .. } => {
+                blamed.failed.insert(node);
+                model.failing(node, fails, now);
+            }
+            Disruption::Disconnect { nodes: (one, other) } => {
+                blamed.left.extend([one, other]);
+                (0..model.files.len()).for_each(|file| model.disturb(file, now));
+            }
+            Disruption::DiskIsSlow { .. } => {}
+        }
+    }
+}
+
+fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
+    Shape {
+        servers: 2 + numbers.below(2) as u32,
+        disks_per_server: 1 + numbers.below(2) as u32,
+        // The last of them looks at what is left.
+        clients: 3 + numbers.below(3) as u32,
+        cache_blocks: numbers.below(9),
+        mechanism: match numbers.below(6) {
+            0 => Mechanism::Ssd(SsdSpec::NVME),
+            _ => FAST,
+        },
+        seed,
+        ..Shape::default()
+    }
+}
+
+/// Some teams of the clients that work.
+fn teams(shape: &Shape, numbers: &mut Numbers) -> Vec<RefCell<Team>> {
+    let mut teams: Vec<Vec<u32>> = Vec::new();
+    for client in 0..shape.clients - 1 {
+        match teams.last_mut() {
+            Some(last) if numbers.below(3) > 0 => last.push(client),
+            _ => teams.push(vec![client]),
+        }
+    }
+    teams.into_iter().map(|members| RefCell::new(Team::new(members))).collect()
+}
+
+fn hunt(seed: u64) -> BTreeMap<&'static str, u64> {
+    let mut numbers = Numbers::new(seed);
+    let shape = shape(seed, &mut numbers);
+    let teams = teams(&shape, &mut numbers);
+    let plan = plan::draw(&shape, &mut numbers);
+    let cluster = Rc::new(Cluster::new(shape.clone()));
+    // Its name is as if of a team behind the last, which never changes it.
+    let (name, bytes) = (format!("{}-common", teams.len()), 1 + numbers.below(64 * 12));
+    let common = cluster.run_alone(shape.clients - 1, |start| {
+        let name = name.clone();
+        async move {
+            let client = start.connect().await.unwrap();
+            client.create(&name, bytes, start.shape.stripe()).await.unwrap()
+        }
+    });
+    let mut model = Model::new(teams.len() + 1);
+    let file = model.add_file(bytes, shape.stripe());
+    model.identify(file, common.file);
+    model.names[teams.len()][0].insert(name, file);
+    let run = Rc::new(Run {
+        seed,
+        common,
+        turn_bytes: numbers.pick(&[1, 7, 40, 64, 200]),
+        tells: support::only_seed().is_some(),
+        shape: shape.clone(),
+        model: RefCell::new(model),
+        teams,
+        blamed: RefCell::default(),
+        servers: RefCell::default(),
+        counts: RefCell::default(),
+    });
+    let (told, watched) = (Rc::clone(&run), Rc::downgrade(&cluster));
+    cluster.machine.plan(&plan, move |what| {
+        if let Some(cluster) = watched.upgrade() {
+            told.happened(&cluster, what);
+        }
+    });
+    let _members = start_members(&cluster, &run);
+    cluster.engine.run(watch(Rc::clone(&cluster), Rc::clone(&run), plan)).unwrap();
+    run.counts.take()
+}
+
+fn start(cluster: &Cluster, run: &Run, client: u32) -> Start {
+    Start {
+        world: cluster.world(client),
+        shape: run.shape.clone(),
+        servers: cluster.servers(),
+        members: [address(run.shape.node_of(client))].into(),
+        rank: ClientId(0),
+    }
+}
+
+fn start_members(cluster: &Cluster, run: &Rc<Run>) -> Vec<TaskHandle> {
+    let mut tasks = Vec::new();
+    for (team, of_team) in run.teams.iter().enumerate() {
+        for &client in &of_team.borrow().members {
+            let member = Member::new(Rc::clone(run), team, client, start(cluster, run, client));
+            let node = run.shape.node_of(client);
+            tasks.push(cluster.engine.spawn(node, member.work(ROUNDS)));
+        }
+    }
+    tasks
+}
+
+/// Waits for the teams and for the end of the plan; then looks at everything, has all servers
+/// crash, and looks again.
+async fn watch(cluster: Rc<Cluster>, run: Rc<Run>, plan: FaultPlan) {
+    let engine = &cluster.engine;
+    while !run.teams.iter().all(|team| team.borrow().is_done(ROUNDS)) {
+        engine.sleep(Duration::from_ms(1)).await;
+        assert!(engine.now() < Instant::START + run.shape.bound, "the teams must come to an end");
+    }
+    let last = plan.faults.iter().map(|fault| fault.at).max().unwrap_or(Instant::START);
+    engine.sleep_until(last.max(engine.now()) + GRACE).await;
+    let start = start(&cluster, &run, run.shape.clients - 1);
+    look(&run, &start, "in the end").await;
+    for node in 0..run.shape.servers {
+        cluster.machine.kill(node);
+        run.happened(&cluster, Disruption::Crash { node });
+    }
+    engine.sleep(Duration::from_ms(1)).await;
+    for node in 0..run.shape.servers {
+        cluster.machine.restart(node);
+        run.happened(&cluster, Disruption::Restart { node });
+    }
+    engine.sleep(GRACE + GRACE).await;
+    look(&run, &start, "after the last crash").await;
+    look(&run, &start, "after the last crash, again").await;
+}
+
+/// Lists every name and reads every file.
+async fn look(run: &Rc<Run>, start: &Start, what: &str) {
+    let client: TestClient = start.connect().await.unwrap();
+    let mut found: Vec<BTreeMap<_, _>> = vec![BTreeMap::new(); run.teams.len() + 1];
+    for entry in client.list("").await.unwrap() {
+        let team = team::team_of(&entry.name);
+        found[team].insert(entry.name.clone(), entry.file().unwrap().file);
+    }
+    for (team, found) in found.iter().enumerate() {
+        run.model.borrow_mut().listed(team, found, what);
+        for name in found.keys() {
+            let begun = start.now();
+            let file = match client.open(name).await {
+                Ok(file) => file,
+                Err(fault) => {
+                    // Its removal was cut short when the data was gone and the name was not.
+                    let condemned = run.model.borrow().is_condemned(found[name]);
+                    assert!(condemned && matches!(fault, Fault::NoSuchFile { .. }), "{fault}");
+                    continue;
+                }
+            };
+            let index = run.model.borrow().file_of(file.file).unwrap();
+            let values = team::read_all(&client, &file).await.unwrap();
+            let when = (begun, start.now());
+            run.model.borrow_mut().check(index, &values, when, &format!("{name} {what}"));
+        }
+    }
+}
+
+#[test]
+fn acknowledged_data_survives() {
+    let counts = RefCell::new(BTreeMap::<&str, u64>::new());
+    for_each_seed("hunt", "acknowledged_data_survives", SEEDS, |seed| {
+        for (what, count) in hunt(seed) {
+            *counts.borrow_mut().entry(what).or_default() += count;
+        }
+    });
+    let counts = counts.into_inner();
+    println!("{counts:#?}");
+    if support::only_seed().is_none() {
+        for what in WANTED {
+            assert!(counts.contains_key(what), "a hunt without {what} proves little: {counts:?}");
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! A team of clients: what its members do in each round, alone or together.
+
+use crate::Run;
+use crate::model::{GRACE, Values};
+use crate::support::{
+    Numbers, PATIENCE, Start, address, memory_of, read_back, transfer, write_image,
+};
+use filesystem::collective::{Part, Strategy};
+use filesystem::{Client, Fault, Group};
+use futures_util::future::{Either, select};
+use policy::{Access, Direction, DiskOrder, ListEntry};
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::rc::Rc;
+use units::{ClientId, Duration, Instant};
+use wire::FileRecord;
+use world::payload::Bytes;
+use world::{Clock, Memory, Payloads};
+use world_simulated::SimulatedWorld;
+
+pub(crate) type TestClient = Client<SimulatedWorld<Bytes>>;
+
+/// An operation that takes longer hangs.
+const OPERATION_MAX: Duration = Duration::from_ms(5_000);
+
+/// How long a member waits between two looks at what it waits for.
+const LOOK: Duration = Duration::from_us(200);
+
+/// Files that a team has at most.
+const FILES_MAX: usize = 3;
+
+/// The names of a team begin with its number.
+pub(crate) fn team_of(name: &str) -> usize {
+    name.split('-').next().unwrap().parse().unwrap()
+}
+
+/// What the members of a team know of one another, besides the network.
+pub(crate) struct Team {
+    pub(crate) members: Vec<u32>,
+    /// Rounds that each has ended; those that were killed are missing.
+    ended: BTreeMap<u32, u64>,
+    /// Whether anything went wrong in the round, so that there is something to wait for.
+    failed: bool,
+    round: Option<(u64, Rc<Round>)>,
+}
+
+/// One round, the same to all members.
+struct Round {
+    number: u64,
+    members: Vec<u32>,
+    action: Action,
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    List,
+    Create {
+        name: String,
+        bytes: u64,
+    },
+    Rename {
+        from: String,
+        to: String,
+    },
+    Remove {
+        name: String,
+    },
+    Together {
+        name: String,
+        file: usize,
+        access: Access,
+        strategy: Strategy,
+        write: bool,
+        sync: bool,
+    },
+    /// Each member does something of its own with its own bytes.
+    Alone {
+        name: String,
+        file: usize,
+        access: Access,
+    },
+}
+
+impl Team {
+    pub(crate) fn new(members: Vec<u32>) -> Self {
+        let ended = members.iter().map(|member| (*member, 0)).collect();
+        Self { members, ended, failed: false, round: None }
+    }
+
+    /// A client was killed.
+    pub(crate) fn lose(&mut self, client: u32) {
+        self.failed |= self.ended.remove(&client).is_some();
+    }
+
+    pub(crate) fn is_done(&self, rounds: u64) -> bool {
+        self.ended.values().all(|ended| *ended >= rounds)
+    }
+}
+
+/// Reads a whole file, alone.
+pub(crate) async fn read_all(client: &TestClient, file: &FileRecord) -> Result<Values, Fault> {
+    let all = Access::All { bytes: file.bytes, clients: 1 };
+    let memory = client.world().thaw(vec![0xee; file.bytes as usize].into());
+    let part = part(Direction::Read, file, &all, 0, false);
+    client.transfer_part(&part, &memory).await?;
+    Ok((0..).zip(memory.freeze().iter().copied()).collect())
+}
+
+fn part(direction: Direction, file: &FileRecord, access: &Access, client: u32, sync: bool) -> Part {
+    let (file, access, client) = (file.clone(), access.clone(), ClientId(client));
+    Part { direction, file, access, client, order: DiskOrder::Sorted, sync }
+}
+
+/// The bytes of a client, with what they are in a picture of its memory.
+fn values_of(access: &Access, rank: u32, memory: &[u8]) -> Values {
+    let chunks = access.chunks(ClientId(rank));
+    let bytes = chunks.flat_map(|chunk| {
+        (0..chunk.length).map(move |at| (chunk.file_offset + at, chunk.memory_offset + at))
+    });
+    bytes.map(|(offset, at)| (offset, memory[at as usize])).collect()
+}
+
+/// Runs of random lengths that go to random clients, some to nobody.
+fn some_access(numbers: &mut Numbers, clients: usize, bytes: u64) -> Access {
+    let holes = numbers.below(2);
+    let longest = numbers.pick(&[8, 40, 150, 1000]);
+    let mut lists = vec![Vec::new(); clients];
+    let mut ends = vec![0; clients];
+    let mut file_offset = 0;
+    while file_offset < bytes {
+        let length = (1 + numbers.below(longest)).min(bytes - file_offset);
+        let owner = numbers.below(clients as u64 + holes) as usize;
+        if owner < clients {
+            lists[owner].push(ListEntry { file_offset, memory_offset: ends[owner], length });
+            ends[owner] += length;
+        }
+        file_offset += length;
+    }
+    Access::List(lists)
+}
+
+/// Of an access by lists, what belongs to team `team` of `teams` where they take turns.
+fn turns_of(access: &Access, (team, teams): (u64, u64), turn_bytes: u64) -> Access {
+    let Access::List(lists) = access else { return access.clone() };
+    let own = |list: &Vec<ListEntry>| {
+        let mut own: Vec<ListEntry> = Vec::new();
+        let bytes = list.iter().flat_map(|it| it.file_offset..it.file_offset + it.length);
+        for (memory_offset, file_offset) in
+            (0..).zip(bytes.filter(|offset| offset / turn_bytes % teams == team))
+        {
+            match own.last_mut() {
+                Some(last) if last.file_offset + last.length == file_offset => last.length += 1,
+                _ => own.push(ListEntry { file_offset, memory_offset, length: 1 }),
+            }
+        }
+        own
+    };
+    Access::List(lists.iter().map(own).collect())
+}
+
+/// One client of a team.
+pub(crate) struct Member {
+    run: Rc<Run>,
+    team: usize,
+    client: u32,
+    start: Start,
+    connection: Option<TestClient>,
+    /// Counts the connections, and with them the times that files were opened.
+    session: u64,
+    numbers: Numbers,
+}
+
+impl Member {
+    pub(crate) fn new(run: Rc<Run>, team: usize, client: u32, start: Start) -> Self {
+        let numbers = Numbers::new(run.seed.wrapping_mul(1_000_003) + u64::from(client) + 17);
+        let session = u64::from(client) << 32;
+        Self { run, team, client, start, connection: None, session, numbers }
+    }
+
+    pub(crate) async fn work(mut self, rounds: u64) {
+        for number in 0..rounds {
+            self.connect().await;
+            self.wait_for(number).await;
+            let round = self.round(number);
+            self.tell(|| format!("begins {number}: {:?}", round.action));
+            if let Err(fault) = self.take_part(&round).await {
+                self.tell(|| format!("fails: {fault}"));
+                let what = format!("{} in {:?}", self.client, round.action);
+                self.run.judge(&fault, &what);
+                self.team(|team| team.failed = true);
+                // A connection that is lost is no longer of use.
+                self.connection = None;
+            } else {
+                self.run.count("round of a member");
+            }
+            self.team(|team| team.ended.insert(self.client, number + 1));
+        }
+    }
+
+    fn team<R>(&self, act: impl FnOnce(&mut Team) -> R) -> R {
+        act(&mut self.run.teams[self.team].borrow_mut())
+    }
+
+    fn tell(&self, what: impl FnOnce() -> String) {
+        self.run.tell(self.now(), || format!("client {} {}", self.client, what()));
+    }
+
+    fn now(&self) -> Instant {
+        self.start.now()
+    }
+
+    async fn connect(&mut self) {
+        while self.connection.is_none() {
+            match self.start.connect().await {
+                Ok(connection) => self.connection = Some(connection),
+                Err(fault) => self.run.judge(&fault, "connecting"),
+            }
+            self.session += 1;
+            self.start.world.sleep(LOOK * 5).await;
+        }
+    }
+
+    /// Waits until all members have ended the round before, and what failed in it is over.
+    async fn wait_for(&self, number: u64) {
+        while !self.team(|team| team.is_done(number)) {
+            self.start.world.sleep(LOOK).await;
+        }
+        if self.team(|team| team.failed) {
+            self.start.world.sleep(GRACE).await;
+        }
+    }
+
+    /// What the team does in this round: whoever comes first finds out.
+    fn round(&self, number: u64) -> Rc<Round> {
+        let known = self.team(|team| team.round.clone());
+        if let Some((_, round)) = known.filter(|(known, _)| *known == number) {
+            return round;
+        }
+        let members: Vec<u32> = self.team(|team| {
+            team.failed = false;
+            team.ended.keys().copied().collect()
+        });
+        let action = self.some_action(number, members.len());
+        let round = Rc::new(Round { number, members, action });
+        self.team(|team| team.round = Some((number, Rc::clone(&round))));
+        round
+    }
+
+    fn some_action(&self, number: u64, members: usize) -> Action {
+        let seed = self.run.seed * 7919 + self.team as u64 * 101 + number;
+        let numbers = &mut Numbers::new(seed.wrapping_mul(0x9e37_79b9));
+        let model = self.run.model.borrow();
+        let Some(names) = model.known_names(self.team) else { return Action::List };
+        let free = |numbers: &mut Numbers| format!("{}-{}", self.team, numbers.below(6));
+        let bytes = 1 + numbers.below(64 * 12);
+        let kind = numbers.below(20);
+        if numbers.below(4) == 0 {
+            return self.some_action_on_common(numbers, members);
+        }
+        let mut there: Vec<(&String, usize)> = names.iter().map(|(it, file)| (it, *file)).collect();
+        if there.is_empty() || kind == 0 && there.len() < FILES_MAX {
+            return Action::Create { name: free(numbers), bytes };
+        }
+        let (name, file) = there.swap_remove(numbers.below(there.len() as u64) as usize);
+        let name = name.clone();
+        if model.files[file].condemned || kind == 1 {
+            return Action::Remove { name };
+        }
+        match kind {
+            2 => Action::List,
+            3 => Action::Rename { from: name, to: free(numbers) },
+            4..=12 => Action::Together {
+                name,
+                file,
+                access: some_access(numbers, members, model.length(file)),
+                strategy: numbers.pick(&Strategy::NAMED),
+                write: numbers.below(3) > 0,
+                sync: numbers.below(2) == 0,
+            },
+            _ => {
+                let access = some_access(numbers, members, model.length(file));
+                Action::Alone { name, file, access }
+            }
+        }
+    }
+
+    /// A transfer of bytes that are the team's own in the file that is everyone's.
+    fn some_action_on_common(&self, numbers: &mut Numbers, members: usize) -> Action {
+        let (run, file) = (&self.run, 0);
+        let name = run.common.name.clone();
+        let access = some_access(numbers, members, run.common.bytes);
+        let teams = (self.team as u64, run.teams.len() as u64);
+        let access = turns_of(&access, teams, run.turn_bytes);
+        if numbers.below(2) == 0 {
+            return Action::Alone { name, file, access };
+        }
+        let strategy = numbers.pick(&Strategy::NAMED);
+        let write = strategy != Strategy::TwoPhase && numbers.below(3) > 0;
+        Action::Together { name, file, access, strategy, write, sync: numbers.below(2) == 0 }
+    }
+
+    async fn take_part(&mut self, round: &Round) -> Result<(), Fault> {
+        let client = self.connection.clone().unwrap();
+        let is_leader = round.members.first() == Some(&self.client);
+        let bound = self.start.world.sleep(OPERATION_MAX);
+        let what = format!("{} in {:?}", self.client, round.action);
+        let action = async {
+            match &round.action {
+                Action::Together { .. } => self.together(&client, round).await,
+                Action::Alone { .. } => self.alone(&client, round).await,
+                change if is_leader => self.change(&client, change).await,
+                _ => self.visit(&client).await,
+            }
+        };
+        match select(pin!(action), pin!(bound)).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right(_) => panic!("{what} must end within {OPERATION_MAX}"),
+        }
+    }
+
+    /// Changes or lists names.
+    async fn change(&self, client: &TestClient, action: &Action) -> Result<(), Fault> {
+        let (run, team) = (&self.run, self.team);
+        let names = run.model.borrow().names[team][0].clone();
+        let apply = |changed: BTreeMap<String, usize>, made: Result<(), Fault>, fits: bool| {
+            let all = &mut run.model.borrow_mut().names[team];
+            match made {
+                Ok(()) => {
+                    assert!(fits, "{action:?} must be refused with {names:?}");
+                    *all = vec![changed];
+                    Ok(())
+                }
+                Err(Fault::FileExists { .. }) if !fits => {
+                    *all = vec![names.clone()];
+                    Ok(())
+                }
+                Err(fault) => Err(fault),
+            }
+        };
+        match action {
+            Action::Create { name, bytes } => {
+                let stripe = run.shape.stripe();
+                let (file, changed) = {
+                    let mut model = run.model.borrow_mut();
+                    let file = model.add_file(*bytes, stripe);
+                    let insert = |names: &mut BTreeMap<_, _>| {
+                        names.insert(name.clone(), file);
+                    };
+                    (file, model.begin_change(team, insert))
+                };
+                let made = client.create(name, *bytes, stripe).await;
+                let made = made.map(|record| run.model.borrow_mut().identify(file, record.file));
+                apply(changed, made, !names.contains_key(name))
+            }
+            Action::Rename { from, to } => {
+                let rename = |names: &mut BTreeMap<_, _>| {
+                    if let Some(file) = names.remove(from) {
+                        names.insert(to.clone(), file);
+                    }
+                };
+                let changed = run.model.borrow_mut().begin_change(team, rename);
+                let made = client.rename(from, to).await;
+                apply(changed, made, !names.contains_key(to))
+            }
+            Action::Remove { name } => {
+                let changed = {
+                    let mut model = run.model.borrow_mut();
+                    model.condemn(names[name], self.now());
+                    model.begin_change(team, |names| {
+                        names.remove(name);
+                    })
+                };
+                let made = client.remove(name).await;
+                apply(changed, made, true)
+            }
+            _ => {
+                let mut found = BTreeMap::new();
+                for entry in client.list("").await? {
+                    if team_of(&entry.name) == team {
+                        found.insert(entry.name.clone(), entry.file().unwrap().file);
+                    }
+                }
+                run.model.borrow_mut().listed(team, &found, "a list");
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads a file of any team, which others may change or remove meanwhile.
+    async fn visit(&mut self, client: &TestClient) -> Result<(), Fault> {
+        let name = {
+            let model = self.run.model.borrow();
+            let names = model.names.iter().flat_map(|of_team| of_team[0].keys());
+            let names: BTreeSet<String> = names.cloned().collect();
+            match names.len() as u64 {
+                0 => return Ok(()),
+                some => names.into_iter().nth(self.numbers.below(some) as usize).unwrap(),
+            }
+        };
+        let begun = self.now();
+        let read = async {
+            let file = client.open(&name).await?;
+            read_all(client, &file).await.map(|values| (file, values))
+        };
+        match read.await {
+            Ok((file, values)) => {
+                let model = &mut self.run.model.borrow_mut();
+                let index = model.file_of(file.file);
+                if let Some(index) = index {
+                    model.check(index, &values, (begun, self.now()), "a visit");
+                }
+                Ok(())
+            }
+            // It was renamed or removed, or is about to be.
+            Err(Fault::NoSuchFile { .. } | Fault::BadRequest { .. }) if self.may_vanish(&name) => {
+                Ok(())
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Whether somebody may change or remove this name at the moment.
+    fn may_vanish(&self, name: &str) -> bool {
+        let model = self.run.model.borrow();
+        let is_leader = self.team(|team| {
+            team.round
+                .as_ref()
+                .is_some_and(|(_, round)| round.members.first() == Some(&self.client))
+        });
+        let file = model.known_names(team_of(name)).and_then(|names| names.get(name));
+        let is_stable = file.is_some_and(|file| !model.files[*file].condemned);
+        !(is_stable && is_leader && team_of(name) == self.team)
+    }
+
+    /// New bytes for a part of a file, which are in the model from now on.
+    fn begin_write(&mut self, file: usize, access: &Access, rank: u32) -> (Vec<u8>, Values) {
+        let write = 1 + self.numbers.below(u64::MAX - 1);
+        let length = self.run.model.borrow().length(file);
+        let mut bytes = Numbers::new(write);
+        let image: Vec<u8> = (0..length).map(|_| 1 + bytes.below(255) as u8).collect();
+        let values = values_of(access, rank, &memory_of(access, ClientId(rank), &image));
+        self.run.model.borrow_mut().begin_write(file, &values, self.now());
+        (image, values)
+    }
+
+    /// One transfer by all members.
+    async fn together(&mut self, client: &TestClient, round: &Round) -> Result<(), Fault> {
+        let Action::Together { name, file, access, strategy, write, sync } = &round.action else {
+            return Ok(());
+        };
+        let rank = round.members.iter().position(|member| *member == self.client).unwrap() as u32;
+        let nodes = round.members.iter().map(|member| self.run.shape.node_of(*member));
+        let addresses: Rc<[_]> = nodes.map(address).collect();
+        let number = self.team as u64 * 1000 + round.number;
+        let group =
+            Group::join(client.clone(), number, ClientId(rank), addresses, PATIENCE).await?;
+        let opened = client.open(name).await;
+        group.agree(opened.clone().map(|_| ())).await?;
+        let record = opened?;
+        let begun = self.now();
+        if *write {
+            let (image, values) = self.begin_write(*file, access, rank);
+            let mut transfer = transfer(Direction::Write, &record, access, *strategy);
+            transfer.sync = *sync;
+            let written = write_image(&group, &transfer, &image).await;
+            self.end_write((*file, &values), begun, &written, *sync);
+            written?;
+        } else {
+            let transfer = transfer(Direction::Read, &record, access, *strategy);
+            let memory = read_back(&group, &transfer).await?;
+            let values = values_of(access, rank, &memory);
+            let when = (begun, self.now());
+            let what = format!("a collective read by {strategy}");
+            self.run.model.borrow_mut().check(*file, &values, when, &what);
+        }
+        group.leave().await;
+        Ok(())
+    }
+
+    fn end_write(
+        &self,
+        (file, values): (usize, &Values),
+        begun: Instant,
+        outcome: &Result<(), Fault>,
+        sync: bool,
+    ) {
+        let (mut model, now) = (self.run.model.borrow_mut(), self.now());
+        self.tell(|| format!("has written {file} since {begun:?}, sync {sync}: {outcome:?}"));
+        match outcome {
+            Ok(()) if sync => {
+                self.run.count("write with sync");
+                model.acknowledge((file, self.session), values, (begun, now), sync);
+            }
+            Ok(()) => {
+                self.run.count("write");
+                model.acknowledge((file, self.session), values, (begun, now), sync);
+            }
+            Err(_) => model.disturb(file, now),
+        }
+    }
+
+    /// A few things on one file, with bytes that are this member's own.
+    async fn alone(&mut self, client: &TestClient, round: &Round) -> Result<(), Fault> {
+        let Action::Alone { name, file, access } = &round.action else { return Ok(()) };
+        let rank = round.members.iter().position(|member| *member == self.client).unwrap() as u32;
+        let record = client.open(name).await?;
+        for _ in 0..1 + self.numbers.below(4) {
+            let begun = self.now();
+            match self.numbers.below(8) {
+                0..=3 => {
+                    let (image, values) = self.begin_write(*file, access, rank);
+                    let memory = memory_of(access, ClientId(rank), &image);
+                    let memory = client.world().thaw(memory.into());
+                    let sync = self.numbers.below(3) == 0;
+                    let part = part(Direction::Write, &record, access, rank, sync);
+                    let written = client.transfer_part(&part, &memory).await;
+                    self.end_write((*file, &values), begun, &written, sync);
+                    written?;
+                }
+                4..=5 => {
+                    client.flush(&record, true).await?;
+                    let when = (begun, self.now());
+                    self.tell(|| format!("has synced {file} since {begun:?}"));
+                    self.run.count("sync");
+                    self.run.model.borrow_mut().synced(*file, self.session, when);
+                }
+                6 => {
+                    let values = read_all(client, &record).await?;
+                    let when = (begun, self.now());
+                    self.run.model.borrow_mut().check(*file, &values, when, "a read alone");
+                }
+                _ => self.visit(client).await?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! What goes wrong on a machine, and when: data that a machine is given before it starts to run.
+//!
+//! ```text
+//! plan:   1 ms  DiskIsSlow { node: 0, disk: 0, times: 20 }
+//!         3 ms  Crash { node: 0 }      tasks, memory and connections are gone; of what was written
+//!                                      and not synced, the seed decides what is there
+//!         9 ms  Restart { node: 0 }    whoever planned is told, and starts the program again
+//! ```
+//!
+//! A machine without a plan runs as if this file did not exist.
+
+use crate::engine::Expire;
+use crate::machine::{Machine, Node, mix, next_random};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+use units::{Duration, Instant};
+use world::RecordChange;
+use world::payload::Kind;
+
+/// All that goes wrong on a machine.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FaultPlan {
+    /// Decides what becomes of interrupted writes.
+    pub seed: u64,
+    /// How long a change of records takes. A crash meanwhile finds it made or not, as a whole.
+    pub record_change: Duration,
+    /// What happens when; those of one instant happen in their order.
+    pub faults: Vec<PlannedFault>,
+}
+
+/// One thing that goes wrong, or well again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlannedFault {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub what: Disruption,
+}
+
+/// What can happen to a machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disruption {
+    /// A node loses its power: [`Machine::kill`]. Without effect on one that has none.
+    Crash {
+        /// Which.
+        node: u32,
+    },
+    /// A node comes back: [`Machine::restart`].
+    Restart {
+        /// Which.
+        node: u32,
+    },
+    /// Requests of a disk take longer, from those under way on.
+    DiskIsSlow {
+        /// Whose disk.
+        node: u32,
+        /// Which of the node's.
+        disk: u32,
+        /// So many times as long; 1 ends it.
+        times: u32,
+    },
+    /// Requests of a disk fail, from those under way on; of a write that fails, any part may be
+    /// done.
+    DiskFails {
+        /// Whose disk.
+        node: u32,
+        /// Which of the node's.
+        disk: u32,
+        /// Whether they fail; false ends it.
+        fails: bool,
+    },
+    /// The connections between two nodes break: [`Machine::disconnect`].
+    Disconnect {
+        /// These two.
+        nodes: (u32, u32),
+    },
+}
+
+/// Changes of a node's records that are under way. All take equally long, so they are made in the
+/// order in which they began.
+pub(crate) struct RecordsUnderWay {
+    pub(crate) takes: Duration,
+    random: Cell<u64>,
+    begun: Cell<u64>,
+    waiting: RefCell<VecDeque<(u64, Vec<RecordChange>)>>,
+}
+
+impl RecordsUnderWay {
+    /// Returns the number of the change.
+    pub(crate) fn begin(&self, changes: Vec<RecordChange>) -> u64 {
+        let number = self.begun.get();
+        self.begun.set(number + 1);
+        self.waiting.borrow_mut().push_back((number, changes));
+        number
+    }
+
+    /// The change of this number is made now, after those before it.
+    pub(crate) fn end<P: Kind>(&self, node: &Node<P>, number: u64) {
+        let mut waiting = self.waiting.borrow_mut();
+        while waiting.front().is_some_and(|(other, _)| *other <= number)
+            && let Some((_, changes)) = waiting.pop_front()
+        {
+            node.change_records(changes);
+        }
+    }
+
+    /// The first few of them are made, and no others.
+    pub(crate) fn lose_power<P: Kind>(&self, node: &Node<P>) {
+        let waiting = self.waiting.take();
+        let made = next_random(&self.random) as usize % (waiting.len() + 1);
+        for (_, changes) in waiting.into_iter().take(made) {
+            node.change_records(changes);
+        }
+    }
+}
+
+/// A plan that is being carried out.
+struct Planned<P: Kind> {
+    machine: Weak<Machine<P>>,
+    faults: Vec<PlannedFault>,
+    told: Box<dyn Fn(Disruption)>,
+}
+
+impl<P: Kind> Machine<P> {
+    /// Has everything of `plan` happen in its time. `told` is called after each, to start the
+    /// program of a node that is back, say. From now on disks remember what was not synced.
+    pub fn plan(&self, plan: &FaultPlan, told: impl Fn(Disruption) + 'static) {
+        let disks = self.nodes.iter().flat_map(|node| &node.disks);
+        for (number, disk) in (1..).zip(disks) {
+            disk.expect_trouble(mix(plan.seed ^ mix(number)));
+        }
+        for node in &self.nodes {
+            let under_way = || RecordsUnderWay {
+                takes: plan.record_change,
+                random: Cell::new(mix(plan.seed ^ mix(!u64::from(node.index)))),
+                begun: Cell::new(0),
+                waiting: RefCell::default(),
+            };
+            node.records_under_way.get_or_init(|| Box::new(under_way()));
+        }
+        let machine = Weak::clone(&self.own);
+        let planned = Planned { machine, faults: plan.faults.clone(), told: Box::new(told) };
+        let planned: Rc<dyn Expire> = Rc::new(planned);
+        for (number, fault) in (0..).zip(&plan.faults) {
+            self.engine.call_at(fault.at, Rc::clone(&planned), number);
+        }
+    }
+
+    fn suffer(&self, what: Disruption) {
+        let disk = |node: u32, disk: u32| &self.nodes[node as usize].disks[disk as usize];
+        match what {
+            Disruption::Crash { node } if self.nodes[node as usize].alive.get() => self.kill(node),
+            Disruption::Crash { .. } => {}
+            Disruption::Restart { node } => self.restart(node),
+            Disruption::DiskIsSlow { node, disk: number, times } => {
+                disk(node, number).set_slow(times);
+            }
+            Disruption::DiskFails { node, disk: number, fails } => {
+                disk(node, number).set_failing(fails);
+            }
+            Disruption::Disconnect { nodes: (one, other) } => self.disconnect(one, other),
+        }
+    }
+}
+
+impl<P: Kind> Expire for Planned<P> {
+    fn expire(&self, token: u64) {
+        if let Some(machine) = self.machine.upgrade() {
+            let what = self.faults[token as usize].what;
+            machine.suffer(what);
+            (self.told)(what);
+        }
+    }
+}
