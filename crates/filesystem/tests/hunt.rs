@@ -11,14 +11,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "hunt/model.rs"]
 mod model;
-#[path = "hunt/plan.rs"]
 mod plan;
-mod support;
-#[path = "hunt/team.rs"]
 mod team;
 
+use crate::support;
 use model::{GRACE, Model};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

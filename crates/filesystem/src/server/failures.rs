@@ -1,7 +1,8 @@
 //! What went wrong behind the back of whoever wrote: blocks that a disk did not take.
 //!
 //! Invariant: every client that had the file open then is told once, by its next flush, whoever was
-//! told before; if nobody had, the first to flush is told.
+//! told before; if nobody had, the first to flush is told. Whoever asks the server to stop is told
+//! what nobody else was, once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,12 +18,16 @@ struct Failure {
     /// Those who know. Those who have left are harmless: a number that is used again is entered
     /// again when its client opens the file.
     told: BTreeSet<PeerId>,
+    /// Whoever asked the server to stop knows.
+    told_at_stop: bool,
 }
 
 impl Failures {
     /// Something of a file is lost.
     pub(crate) fn record(&self, file: FileId, fault: Fault) {
-        self.0.borrow_mut().insert(file, Failure { fault, told: BTreeSet::new() });
+        self.0
+            .borrow_mut()
+            .insert(file, Failure { fault, told: BTreeSet::new(), told_at_stop: false });
     }
 
     /// A client has opened a file. What others were told happened before its time.
@@ -43,13 +48,15 @@ impl Failures {
         Err(failure.fault.clone())
     }
 
-    /// Fails with what nobody has been told.
+    /// Fails, once, with what nobody has been told: a server that is asked to stop again stops.
     pub(crate) fn untold(&self) -> Result<(), Fault> {
-        let failures = self.0.borrow();
-        match failures.values().find(|failure| failure.told.is_empty()) {
-            Some(failure) => Err(failure.fault.clone()),
-            None => Ok(()),
+        let mut outcome = Ok(());
+        for failure in self.0.borrow_mut().values_mut() {
+            if failure.told.is_empty() && !std::mem::replace(&mut failure.told_at_stop, true) {
+                outcome = outcome.and(Err(failure.fault.clone()));
+            }
         }
+        outcome
     }
 
     /// Nobody has a file open any more.

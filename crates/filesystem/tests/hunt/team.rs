@@ -1,7 +1,7 @@
 //! A team of clients: what its members do in each round, alone or together.
 
-use crate::Run;
-use crate::model::{GRACE, Values};
+use super::Run;
+use super::model::{GRACE, Values};
 use crate::support::{
     Numbers, PATIENCE, Start, address, memory_of, read_back, transfer, write_image,
 };

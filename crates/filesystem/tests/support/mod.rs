@@ -253,7 +253,7 @@ pub(crate) fn for_each_seed(file: &str, test: &str, count: u64, check: impl Fn(u
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(seed)));
         if let Err(panic) = checked {
             eprintln!(
-                "repeat it with: UNISONO_SEED={seed} cargo test -p filesystem --test {file} {test}"
+                "repeat it with: UNISONO_SEED={seed} cargo test -p filesystem {file}::{test}"
             );
             std::panic::resume_unwind(panic);
         }

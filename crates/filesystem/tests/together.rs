@@ -1,0 +1,17 @@
+//! All tests of the file system on simulated machines, in one program: the generic code that they
+//! share is compiled once, not once for each file. (What measures the memory of its process is a
+//! program of its own: scale.rs.)
+
+mod bad_input;
+mod buffering;
+mod catalogue;
+mod coherence;
+mod determinism;
+mod failing_disk;
+mod faults;
+mod full_disk;
+mod groups;
+mod hunt;
+mod noncollective;
+mod strategies;
+mod support;
