@@ -1,6 +1,7 @@
-//! All tests of the file system on simulated machines, in one program: the generic code that they
-//! share is compiled once, not once for each file. (What measures the memory of its process is a
-//! program of its own: scale.rs.)
+//! The tests of the file system on simulated machines, as one program.
+//!
+//! So the generic code that they share is compiled once, not once for each file. What measures the
+//! memory of its process is a program of its own: scale.rs.
 
 mod bad_input;
 mod buffering;
