@@ -3,6 +3,8 @@
 //! So the generic code that they share is compiled once, not once for each file. What measures the
 //! memory of its process is a program of its own: scale.rs.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod bad_input;
 mod buffering;
 mod catalogue;
