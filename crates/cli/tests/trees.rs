@@ -108,6 +108,15 @@ fn what_cannot_be_copied_is_refused_in_three_parts() {
         .refused(FAILED, &["unisono://none/f", "no directory \"none\""]);
     place.run(&["mkdir", "a"]).done();
     place.run(&["cp", "-r", "unisono://a", "unisono://a/b"]).refused(USAGE, &["into itself"]);
+    std::fs::create_dir(place.path("e")).unwrap();
+    std::fs::copy(place.path("f"), place.path("e/f")).unwrap();
+    let twice = ["cp", "f", "e/f", "unisono://a"];
+    place.run(&twice).refused(USAGE, &["two files", "unisono://a/f", "e/f"]);
+    let fifo = place.path("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    place.run(&["cp", "fifo", "unisono://p"]).refused(FAILED, &["fifo", "regular"]);
+    place.run(&["put", "fifo"]).refused(FAILED, &["fifo", "regular"]);
     assert_eq!(names(&place.run(&["ls", "-R", "--json"]).done().json()), ["a"]);
 }
 

@@ -121,6 +121,7 @@ impl<W: World> BlockCache<W> {
     /// From now on a file is buffered like this.
     pub(crate) fn declare(&self, file: FileId, buffering: Buffering) {
         self.order.borrow_mut().declare(file, buffering);
+        self.left.borrow_mut().entry(file).or_default();
         self.room.notify();
     }
 
@@ -391,11 +392,12 @@ impl<W: World> BlockCache<W> {
     /// Removes a block to make room for another.
     fn evict(&self, key: BlockKey) {
         if let Some(entry) = self.entries.borrow().get(&key) {
-            let mut left = self.left.borrow_mut();
-            let sum = left.entry(key.0).or_default();
-            entry.counted.add_to(sum);
-            sum.prefetched_unused += u64::from(entry.counted.is_unused());
-            sum.evictions += 1;
+            // Of files that nobody has open nothing is remembered.
+            if let Some(sum) = self.left.borrow_mut().get_mut(&key.0) {
+                entry.counted.add_to(sum);
+                sum.prefetched_unused += u64::from(entry.counted.is_unused());
+                sum.evictions += 1;
+            }
         }
         self.remove(key);
     }

@@ -8,9 +8,10 @@ use crate::real::files::{Placement, Usual, made_now, placement};
 use crate::real::{Cleanup, Instance, PartFile, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
 use policy::Direction;
+use rustix::fs::OFlags;
 use std::cell::{Cell, RefCell};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use wire::{EntryKind, FileDefaults, FileRecord};
 use world::{Payloads, Randomness};
@@ -92,7 +93,9 @@ impl Lane {
 
 /// A regular file and its size.
 fn open_local(path: &Path) -> std::io::Result<(File, u64)> {
-    let file = File::open(path)?;
+    // Without waiting for whoever is at the other end of a pipe.
+    let waits_not = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(waits_not).open(path)?;
     let metadata = file.metadata()?;
     match metadata.is_file() {
         true => Ok((file, metadata.len())),

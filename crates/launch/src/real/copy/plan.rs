@@ -82,7 +82,23 @@ impl CopyPlan {
                 Kind::Directory => plan.add_tree(session, source, &to)?,
             }
         }
+        plan.check_targets()?;
         Ok(plan)
+    }
+
+    /// Refuses two files for one name: which of them would be there is chance.
+    fn check_targets(&self) -> Result<(), LaunchError> {
+        let mut targets: Vec<(String, String)> =
+            self.files.iter().map(|file| (file.to.to_string(), file.from.to_string())).collect();
+        targets.sort_unstable();
+        match targets.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            None => Ok(()),
+            Some(pair) => Err(LaunchError::usage(
+                format!("cannot copy two files to {}", pair[0].0),
+                format!("{} and {} would both be there", pair[0].1, pair[1].1),
+                "copy them one after the other, or to other names",
+            )),
+        }
     }
 
     /// Copies one local file to a place that must be free, in a directory that need not be there.
@@ -195,6 +211,7 @@ fn kind_of(session: &Session, place: &Place) -> Result<Kind, LaunchError> {
     match place {
         Place::Local(path) => match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => Ok(Kind::Directory),
+            // A pipe or a device is there, too; whether it can be copied is seen in its turn.
             Ok(found) => Ok(Kind::File(found.len())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Kind::Nothing),
             Err(error) => {

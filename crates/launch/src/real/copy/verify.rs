@@ -24,6 +24,15 @@ impl Moved {
         let starts = (offset..).step_by(piece_bytes as usize);
         self.0.extend(starts.zip(bytes.chunks(piece_bytes as usize).map(digest)));
     }
+
+    /// Where the first of the pieces from `offset` on begins that was moved and is held with
+    /// another digest.
+    fn first_difference(&self, offset: u64, piece_bytes: u64, held: Vec<u32>) -> Option<u64> {
+        let differs = |(start, digest): &(u64, u32)| {
+            self.0.get(start).is_some_and(|expected| expected != digest)
+        };
+        (offset..).step_by(piece_bytes as usize).zip(held).find(differs).map(|(start, _)| start)
+    }
 }
 
 /// Bytes of a piece of this file, such that no piece lies in two blocks.
@@ -44,11 +53,7 @@ pub(super) async fn verify(
     let compared = futures_util::stream::iter(blocks)
         .map(async |block| {
             let held = client.digests(file, block, piece_bytes).await?;
-            let starts = (block * block_bytes..).step_by(piece_bytes as usize);
-            let differs = |(start, digest): &(u64, u32)| {
-                moved.0.get(start).is_some_and(|expected| expected != digest)
-            };
-            Ok::<_, Fault>(starts.zip(held).find(differs).map(|(start, _)| start))
+            Ok::<_, Fault>(moved.first_difference(block * block_bytes, piece_bytes, held))
         })
         .buffer_unordered(BLOCKS_AT_ONCE)
         .try_filter_map(async |differs| Ok(differs));
@@ -64,5 +69,26 @@ pub(super) async fn verify(
             ),
             "copy it again; if it fails again, look at that server's disk and memory",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a piece that differs is found, in the middle of a block or at its end, and a piece
+    //! that was not moved does not count.
+    use super::*;
+
+    #[test]
+    fn a_piece_that_differs_is_found() {
+        let mut moved = Moved::default();
+        moved.add(&[1; 25], 100, 10);
+        let held = |bytes: &[u8]| bytes.chunks(10).map(digest).collect::<Vec<u32>>();
+        assert_eq!(moved.first_difference(100, 10, held(&[1; 25])), None);
+        let mut damaged = [1; 25];
+        damaged[24] = 2;
+        assert_eq!(moved.first_difference(100, 10, held(&damaged)), Some(120));
+        damaged[13] = 2;
+        assert_eq!(moved.first_difference(100, 10, held(&damaged)), Some(110));
+        assert_eq!(moved.first_difference(200, 10, held(&damaged)), None);
     }
 }
