@@ -57,7 +57,7 @@ impl Raw {
     }
 
     async fn send(&self, header: Header, body: Option<Bytes>) {
-        let message = world::Message { header, body, place: None };
+        let message = world::Message { header, body, place: None, loan: None };
         self.start.world.send(self.server, message).await.unwrap();
     }
 

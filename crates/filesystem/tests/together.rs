@@ -16,5 +16,6 @@ mod full_disk;
 mod groups;
 mod hunt;
 mod noncollective;
+mod pages;
 mod strategies;
 mod support;

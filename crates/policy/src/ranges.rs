@@ -83,6 +83,18 @@ impl RangeSet {
         self.ranges.iter().map(|(&start, &end)| ByteRange::new(start, end))
     }
 
+    /// Removes `length` bytes, at least one, from the first range that has so many, and says which.
+    pub fn take(&mut self, length: u64) -> Option<ByteRange> {
+        let mut ranges = self.ranges.iter();
+        let (&start, &end) = ranges.find(|(start, end)| *end - *start >= length)?;
+        self.ranges.remove(&start);
+        let taken = ByteRange::at(start, length);
+        if taken.end < end {
+            self.ranges.insert(taken.end, end);
+        }
+        Some(taken)
+    }
+
     /// Removes every byte.
     pub fn clear(&mut self) {
         self.ranges.clear();

@@ -141,6 +141,13 @@ pub enum Request {
         /// How.
         defaults: FileDefaults,
     },
+    /// A whole block, as the answer's body, which the sender may see in the server's memory.
+    Page {
+        /// Which file; it must be open.
+        file: FileId,
+        /// Which block of it.
+        block: u64,
+    },
 }
 
 /// Caching: asks for bytes of one block.

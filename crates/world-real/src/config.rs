@@ -18,6 +18,9 @@ pub struct NodeConfig {
     pub records_directory: Option<PathBuf>,
     /// The secret that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
+    /// How much of its memory the process of this node shares with others on its machine, so that
+    /// they see in place what it lends them, in bytes. The first node of a process decides.
+    pub lent_bytes_max: u64,
 }
 
 /// How the disks of a node are used.
@@ -48,6 +51,7 @@ impl std::fmt::Debug for NodeConfig {
             .field("disks", &self.disks)
             .field("records_directory", &self.records_directory)
             .field("key", &self.key.map(|_| "secret"))
+            .field("lent_bytes_max", &self.lent_bytes_max)
             .finish()
     }
 }

@@ -4,6 +4,7 @@
 //! on one thread, inside [`run`]; only the disks and the records have threads of their own.
 //! Invariant: a node on which nothing happens uses no processor time.
 
+mod arena;
 mod config;
 mod copy;
 mod disk;

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::copy::{Side, copy_strided};
+use crate::network::Borrowed;
 use crate::pool;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -35,6 +36,8 @@ enum Origin {
     Vector { capacity: usize },
     /// The caller of [`RealMemory::foreign`] keeps it.
     Foreign,
+    /// A peer lent it. It can only be read.
+    Borrowed(#[expect(dead_code, reason = "given back when dropped")] Borrowed),
 }
 
 // SAFETY: an area is plain memory. While payloads (which may move between threads) hold it nobody
@@ -78,7 +81,7 @@ impl Drop for Area {
                 // SAFETY: these are the parts of the vector the area was made from.
                 drop(unsafe { Vec::from_raw_parts(self.base.as_ptr(), self.length, capacity) });
             }
-            Origin::Foreign => {}
+            Origin::Foreign | Origin::Borrowed(_) => {}
         }
     }
 }
@@ -97,6 +100,13 @@ impl RealPayload {
         // SAFETY: the range was checked when the payload was cut, and nobody writes the area of a
         // payload while it exists.
         unsafe { std::slice::from_raw_parts(self.area.pointer(self.offset), self.length) }
+    }
+
+    /// What a peer lent: `length` bytes from `base` on, which stay as they are as long as the loan
+    /// is held. (As with exposed memory, that is for the peer to keep to.)
+    pub(crate) fn borrowed(loan: Borrowed, base: NonNull<u8>, length: usize) -> Self {
+        let (origin, views) = (Origin::Borrowed(loan), AtomicI32::new(0));
+        Self { area: Arc::new(Area { base, length, origin, views }), offset: 0, length }
     }
 
     /// The address of the first byte.
@@ -342,7 +352,8 @@ impl Filling {
 /// A memory that starts as `payload`; without a copy when nobody else holds its bytes.
 pub(crate) fn thaw(mut payload: RealPayload) -> RealMemory {
     let whole = payload.length == payload.area.length;
-    if whole && Arc::get_mut(&mut payload.area).is_some() {
+    let is_own = !matches!(payload.area.origin, Origin::Borrowed(_));
+    if whole && is_own && Arc::get_mut(&mut payload.area).is_some() {
         return RealMemory { area: payload.area, one_thread: PhantomData };
     }
     let memory = RealMemory::new(payload.length);

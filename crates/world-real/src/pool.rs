@@ -2,10 +2,13 @@
 //!
 //! The first fill of 1 MiB of a fresh mapping takes 650 us, for its 256 page faults, and the
 //! second 36 us (`examples/strided_copy.rs`, in a virtual machine); so areas go back to a pool of
-//! the process. Invariants: an area belongs to one owner or to the pool; the pool never holds more
-//! than [`POOL_BYTES_MAX`], and what is over goes back to the system.
+//! the process. A process that lends data to others on its machine keeps its areas in an
+//! [`arena`](crate::arena) that they can see, as long as there is room. Invariants: an area belongs
+//! to one owner or to the pool; the pool never holds more than [`POOL_BYTES_MAX`] beside the arena,
+//! and what is over goes back to the system.
 #![allow(unsafe_code)]
 
+use crate::arena::{self, PAGE_BYTES};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::NonNull;
@@ -22,7 +25,6 @@ const POOLED_BYTES_MAX: usize = 64 << 20;
 
 const CLASS_BITS_MIN: u32 = 14;
 const CLASSES: usize = (POOLED_BYTES_MAX.trailing_zeros() - CLASS_BITS_MIN + 1) as usize;
-const PAGE_BYTES: usize = 4096;
 
 /// One mapping that nobody uses.
 struct Free(NonNull<u8>);
@@ -53,7 +55,12 @@ pub(crate) fn take(reserved: usize) -> NonNull<u8> {
     if let Some(class) = class(reserved) {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Free(base)) = pool.classes[class].pop() {
-            pool.bytes -= reserved;
+            if !arena::holds(base) {
+                pool.bytes -= reserved;
+            }
+            return base;
+        }
+        if let Some(base) = arena::take(reserved) {
             return base;
         }
     }
@@ -82,8 +89,9 @@ pub(crate) fn take(reserved: usize) -> NonNull<u8> {
 pub(crate) unsafe fn give(base: NonNull<u8>, reserved: usize) {
     if let Some(class) = class(reserved) {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.bytes + reserved <= POOL_BYTES_MAX {
-            pool.bytes += reserved;
+        let in_arena = arena::holds(base);
+        if in_arena || pool.bytes + reserved <= POOL_BYTES_MAX {
+            pool.bytes += if in_arena { 0 } else { reserved };
             pool.classes[class].push(Free(base));
             return;
         }

@@ -532,7 +532,7 @@ impl<P: Kind> Node<P> {
         message: Message<P>,
         receipt: Option<Mark>,
     ) -> Result<(), String> {
-        let Message { header, mut body, place } = message;
+        let Message { header, mut body, place, loan: _ } = message;
         if let (Some(place), Some(payload)) = (place, &body) {
             self.place(from, place, payload)?;
         }

@@ -23,7 +23,7 @@ mod tasks;
 pub use disk::{Disk, DiskError, Disks, Space};
 pub use memory::{Memory, Payload, Payloads};
 pub use network::{
-    Address, HEADER_BYTES_MAX, Header, Incoming, Message, Network, NetworkError, Place,
+    Address, HEADER_BYTES_MAX, Header, Incoming, Loan, Message, Network, NetworkError, Place,
 };
 pub use one_sided::{OneSided, TransferError};
 pub use records::{RecordChange, Records, RecordsError};

@@ -2,8 +2,10 @@
 
 use crate::Payloads;
 use smallvec::SmallVec;
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
+use std::rc::Rc;
 use thiserror::Error;
 use units::{PeerId, RegionId};
 
@@ -44,22 +46,35 @@ pub struct Message<P> {
     /// Where the body lands, without an intermediate copy; `None` for a fresh payload that the
     /// receiver gets with the header.
     pub place: Option<Place>,
+    /// What the sender keeps as long as the receiver holds the body, if the body is lent.
+    pub loan: Option<Loan>,
 }
+
+/// What the sender of a lent body keeps until it is given back.
+pub type Loan = Rc<dyn Any>;
 
 impl<P> Message<P> {
     /// A message without data.
     pub fn new(header: Header) -> Self {
-        Self { header, body: None, place: None }
+        Self { header, body: None, place: None, loan: None }
     }
 
     /// A message whose data the receiver gets as a fresh payload.
     pub fn with_body(header: Header, body: P) -> Self {
-        Self { header, body: Some(body), place: None }
+        Self { header, body: Some(body), place: None, loan: None }
     }
 
     /// A message whose data lands in the receiver's memory before the header is received.
     pub fn placed(header: Header, body: P, place: Place) -> Self {
-        Self { header, body: Some(body), place: Some(place) }
+        Self { header, body: Some(body), place: Some(place), loan: None }
+    }
+
+    /// A message whose data the receiver may see in the sender's memory, without a copy. The
+    /// sender's transport keeps `body` and `loan` until the receiver has dropped every clone of
+    /// what it got, or the connection has ended; where the receiver got a copy, only until that is
+    /// sent.
+    pub fn lent(header: Header, body: P, loan: Loan) -> Self {
+        Self { header, body: Some(body), place: None, loan: Some(loan) }
     }
 }
 

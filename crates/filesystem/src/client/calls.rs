@@ -9,32 +9,40 @@ use std::task::{Poll, Waker};
 use units::ServerId;
 use wire::{Fault, Reply, RequestId};
 
-/// The calls of one client that are under way.
-#[derive(Default)]
-pub(crate) struct Calls {
+/// An answer, and data that came with it.
+type Answer<P> = Result<(Reply, Option<P>), Fault>;
+
+/// The calls of one client that are under way; answers bring data of the kind `P`.
+pub(crate) struct Calls<P> {
     next: Cell<u64>,
     /// By their numbers, which ascend from call to call: a new one is the last, and the next to
     /// end is among the first.
-    pending: RefCell<VecDeque<Pending>>,
+    pending: RefCell<VecDeque<Pending<P>>>,
     left: RefCell<BTreeMap<ServerId, String>>,
 }
 
-struct Pending {
+struct Pending<P> {
     id: RequestId,
     server: ServerId,
-    answer: Option<Result<Reply, Fault>>,
+    answer: Option<Answer<P>>,
     waiting: Option<Waker>,
 }
 
 /// One call; given up when dropped.
-pub(crate) struct Call<'a> {
-    calls: &'a Calls,
+pub(crate) struct Call<'a, P> {
+    calls: &'a Calls<P>,
     id: RequestId,
 }
 
-impl Calls {
+impl<P> Default for Calls<P> {
+    fn default() -> Self {
+        Self { next: Cell::default(), pending: RefCell::default(), left: RefCell::default() }
+    }
+}
+
+impl<P> Calls<P> {
     /// Registers a call before its request is sent. Fails when the server is known to be gone.
-    pub(crate) fn begin(&self, server: ServerId) -> Result<Call<'_>, Fault> {
+    pub(crate) fn begin(&self, server: ServerId) -> Result<Call<'_, P>, Fault> {
         if let Some(cause) = self.left.borrow().get(&server) {
             return Err(Fault::ServerLeft { server, cause: cause.clone() });
         }
@@ -46,7 +54,7 @@ impl Calls {
     }
 
     /// An answer has come; nobody may be waiting for it any more.
-    pub(crate) fn answered(&self, id: RequestId, answer: Result<Reply, Fault>) {
+    pub(crate) fn answered(&self, id: RequestId, answer: Answer<P>) {
         let mut pending = self.pending.borrow_mut();
         let Some(place) = place_of(&pending, id) else { return };
         let call = &mut pending[place];
@@ -63,7 +71,7 @@ impl Calls {
         self.left.borrow_mut().insert(server, cause.to_owned());
         let of_server: Vec<RequestId> = {
             let pending = self.pending.borrow();
-            let unanswered = |call: &&Pending| call.server == server && call.answer.is_none();
+            let unanswered = |call: &&Pending<P>| call.server == server && call.answer.is_none();
             pending.iter().filter(unanswered).map(|call| call.id).collect()
         };
         for id in of_server {
@@ -79,18 +87,18 @@ impl Calls {
     }
 }
 
-fn place_of(pending: &VecDeque<Pending>, id: RequestId) -> Option<usize> {
+fn place_of<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> Option<usize> {
     pending.binary_search_by_key(&id, |call| call.id).ok()
 }
 
-impl Call<'_> {
+impl<P> Call<'_, P> {
     /// The number to send along.
     pub(crate) fn id(&self) -> RequestId {
         self.id
     }
 
     /// Waits for the answer.
-    pub(crate) async fn answer(self) -> Result<Reply, Fault> {
+    pub(crate) async fn answer(self) -> Answer<P> {
         poll_fn(|context| {
             let mut pending = self.calls.pending.borrow_mut();
             let place = place_of(&pending, self.id);
@@ -107,7 +115,7 @@ impl Call<'_> {
     }
 }
 
-impl Drop for Call<'_> {
+impl<P> Drop for Call<'_, P> {
     fn drop(&mut self) {
         let mut pending = self.calls.pending.borrow_mut();
         if let Some(place) = place_of(&pending, self.id) {

@@ -5,10 +5,14 @@ mod catalogue;
 mod group;
 mod mailbox;
 mod news;
+mod pages;
+mod pool;
 
 pub use catalogue::NewFile;
 pub use group::{Group, SharedMemory};
 pub(crate) use mailbox::Expected;
+pub use pages::Page;
+pub use pool::{Buffer, BufferPool};
 
 use crate::Costs;
 use crate::client::calls::Calls;
@@ -28,7 +32,7 @@ struct State<W: World> {
     key: ClientKey,
     costs: Costs,
     servers: Vec<PeerId>,
-    calls: Calls,
+    calls: Calls<W::Payload>,
     mailbox: Mailbox,
     listening: Scope<W, Infallible>,
 }
@@ -117,10 +121,21 @@ impl<W: World> Client<W> {
         request: Request,
         body: Option<W::Payload>,
     ) -> Result<Reply, Fault> {
+        self.call_for_data(server, request, body).await.map(|(reply, _)| reply)
+    }
+
+    /// Asks a server, with data that goes along, and waits for its answer and the data that comes
+    /// with that.
+    async fn call_for_data(
+        &self,
+        server: ServerId,
+        request: Request,
+        body: Option<W::Payload>,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
         let peer = self.0.servers[server.0 as usize];
         let call = self.0.calls.begin(server)?;
         let header = wire::encode(&Message::Request { id: call.id(), request });
-        let message = world::Message { header, body, place: None };
+        let message = world::Message { header, body, place: None, loan: None };
         let sent = self.0.world.send(peer, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         call.answer().await
@@ -184,17 +199,17 @@ async fn listen<W: World>(world: W, client: Weak<State<W>>) {
         let incoming = world.receive().await;
         let Some(client) = client.upgrade() else { return };
         match incoming {
-            Incoming::Message { from, header, .. } => client.accept(from, &header),
+            Incoming::Message { from, header, body } => client.accept(from, &header, body),
             Incoming::Departed { peer, cause } => client.forget(peer, &cause),
         }
     }
 }
 
 impl<W: World> State<W> {
-    fn accept(self: &Rc<Self>, from: PeerId, header: &[u8]) {
+    fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
         match wire::decode(header) {
             Ok(Message::Reply { id, result }) if self.servers.contains(&from) => {
-                self.calls.answered(id, result);
+                self.calls.answered(id, result.map(|reply| (reply, body)));
             }
             Ok(Message::CollectiveFailed { collective, fault }) if self.servers.contains(&from) => {
                 self.mailbox.collective_failed(collective, fault);

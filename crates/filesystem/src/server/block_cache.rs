@@ -8,12 +8,14 @@
 //! next flush of each client reports.
 
 mod entry;
+mod pin;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
 use crate::server::failures::Failures;
 use crate::server::file_fault;
 use crate::signal::Signal;
 use entry::{Entry, User};
+use pin::Pin;
 use policy::{Buffering, Location, Prefetch, Residents, Window, next_on_disk};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +32,8 @@ pub(crate) struct BlockCache<W: World> {
     server: ServerId,
     capacity: u64,
     held: Cell<u64>,
+    /// Bytes of blocks that clients have fastened.
+    pinned: Rc<Cell<u64>>,
     entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
     order: RefCell<Residents>,
     /// Where passes that several clients make together have come to, on each disk.
@@ -46,6 +50,9 @@ pub(crate) struct BlockCache<W: World> {
     discarded: RefCell<BTreeSet<FileId>>,
     background: Scope<W, Infallible>,
 }
+
+/// Clients can fasten one part in so many of a cache; what they want beyond is copied for them.
+const PINNED_SHARE: u64 = 2;
 
 /// Bytes in a block of a file: fewer in its last one.
 fn length_of(file: &FileRecord, block: u64) -> u64 {
@@ -65,6 +72,7 @@ impl<W: World> BlockCache<W> {
             server,
             capacity,
             held: Cell::new(0),
+            pinned: Rc::default(),
             entries: RefCell::default(),
             order: RefCell::default(),
             windows: RefCell::default(),
@@ -89,6 +97,10 @@ impl<W: World> BlockCache<W> {
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
         let user = self.enter(file, block).await?;
+        self.read_as(&user, range).await
+    }
+
+    async fn read_as(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
         let payload = match user.cut(range) {
             Some(payload) => {
                 user.counted.hits.update(|hits| hits + 1);
@@ -96,13 +108,28 @@ impl<W: World> BlockCache<W> {
             }
             None => {
                 user.counted.misses.update(|misses| misses + 1);
-                Box::pin(self.fetch(&user, range)).await?
+                Box::pin(self.fetch(user, range)).await?
             }
         };
         if range.end == user.length() {
             self.order.borrow_mut().read_to_its_end(user.key());
         }
         Ok(payload)
+    }
+
+    /// A whole block, and what fastens it: while that is held the block stays in the cache, and
+    /// these bytes as they are. None when clients have fastened so much that others would lack room.
+    pub(crate) async fn page(
+        &self,
+        file: &Rc<FileRecord>,
+        block: u64,
+    ) -> Result<(W::Payload, Option<Pin<W>>), Fault> {
+        let user = self.enter(file, block).await?;
+        user.freeze();
+        let payload = self.read_as(&user, ByteRange::at(0, user.length())).await?;
+        let pinned = self.pinned.get() + user.length();
+        let fits = pinned <= self.capacity / PINNED_SHARE;
+        Ok((payload, fits.then(|| Pin::new(user, &self.pinned))))
     }
 
     /// The bytes `range` of a block, that have to be waited for. (What waits for a disk is a large

@@ -7,12 +7,20 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use units::{FileId, PeerId};
 use wire::{Fault, FileRecord, Message, Reply, Request, RequestId, ServerStatus};
-use world::{Disk, NetworkError, World};
+use world::{Disk, Loan, NetworkError, Place, World};
 
 /// An answer and, for a read, the data that goes with it.
 pub(crate) struct Answer<P> {
     pub(crate) reply: Reply,
-    pub(crate) data: Option<(P, world::Place)>,
+    pub(crate) data: Option<Data<P>>,
+}
+
+/// Data that goes with an answer.
+pub(crate) enum Data<P> {
+    /// Into a place in the client's memory.
+    Placed(P, Place),
+    /// As the body of the answer; while the client holds it the loan is kept, if there is one.
+    Body(P, Option<Loan>),
 }
 
 impl<P> From<Reply> for Answer<P> {
@@ -53,7 +61,9 @@ impl<W: World> Server<W> {
         };
         let header = wire::encode(&Message::Reply { id, result });
         let message = match data {
-            Some((payload, place)) => world::Message::placed(header, payload, place),
+            Some(Data::Placed(payload, place)) => world::Message::placed(header, payload, place),
+            Some(Data::Body(payload, Some(loan))) => world::Message::lent(header, payload, loan),
+            Some(Data::Body(payload, None)) => world::Message::with_body(header, payload),
             None => world::Message::new(header),
         };
         let sent = self.world.send(from, message).await;
@@ -82,6 +92,7 @@ impl<W: World> Server<W> {
         match request {
             Request::Flush(request) => caching::server::flush(self, from, request).await,
             Request::Pull(request) => caching::server::pull(self, from, request).await,
+            Request::Page { file, block } => caching::server::page(self, file, block).await,
             Request::Digests(request) => caching::server::digests(self, request).await,
             Request::Collective(request) => {
                 disk_directed::server::serve(self, from, *request).await

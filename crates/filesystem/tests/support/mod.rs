@@ -515,7 +515,8 @@ impl Start<Bytes> {
         let requests = [(open, None), (wire::Request::Write(write), Some(bytes.to_vec().into()))];
         for (id, (request, body)) in (0..).zip(requests) {
             let request = wire::Message::Request { id: wire::RequestId(id), request };
-            let message = world::Message { header: wire::encode(&request), body, place: None };
+            let message =
+                world::Message { header: wire::encode(&request), body, place: None, loan: None };
             self.world.send(peer, message).await.unwrap();
         }
         self.world.sleep(Duration::from_ms(10)).await;

@@ -6,7 +6,7 @@ use crate::real::on_stdin_closed;
 use filesystem::{Costs, ServerConfig, serve};
 use std::io::Write;
 use tokio::signal::unix::{SignalKind, signal};
-use units::ServerId;
+use units::{MIB, ServerId};
 use world::{Address, Network};
 use world_real::{DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
@@ -44,6 +44,8 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
         disks: DiskOptions { direct: file.direct, ..DiskOptions::default() },
         records_directory,
         key: Some(instance.key()?),
+        // What is read and what was just written over lie there at the same time.
+        lent_bytes_max: file.cache_bytes.saturating_mul(2).saturating_add(256 * MIB),
     };
     let server = ServerConfig {
         id: ServerId(id),

@@ -4,11 +4,13 @@
 //! over it is told. A region that this node exposed over it is held until the peer has said that it
 //! no longer uses it, or can no longer do so ([`Connection::quiet`]).
 
+use super::borrowed::Borrower;
 use super::frame::{Exposure, Frame, Kind};
 use super::inbox::Backlog;
 use super::outbox::Outbox;
 use super::process::PeerProcess;
 use super::socket::Socket;
+use crate::arena;
 use crate::memory::{RealMemory, RealPayload};
 use crate::tasks::Task;
 use std::cell::{Cell, RefCell};
@@ -16,6 +18,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use units::{PeerId, RegionId};
+use world::Loan;
 
 /// The most regions that a peer may expose at a time; one more ends the connection.
 pub(crate) const REGIONS_MAX: usize = 64 << 10;
@@ -57,6 +60,12 @@ struct State {
     answers: BTreeMap<u64, oneshot::Sender<Answer>>,
     withdrawals: BTreeMap<u64, Rc<Withdrawal>>,
     requests: u64,
+    /// Whether the peer sees this node's shared memory.
+    lends: bool,
+    /// What this node lent to the peer.
+    loans: BTreeMap<u64, (RealPayload, Loan)>,
+    /// What the peer can lend to this node.
+    borrower: Option<Borrower>,
 }
 
 /// A region that is being withdrawn: its memory is held until every peer has answered.
@@ -147,7 +156,9 @@ impl Connection {
         let mut state = self.state.borrow_mut();
         state.quiet = true;
         let withdrawals = std::mem::take(&mut state.withdrawals);
+        let loans = std::mem::take(&mut state.loans);
         drop(state);
+        drop(loans);
         withdrawals.values().for_each(|withdrawal| withdrawal.peer_done());
     }
 
@@ -169,6 +180,49 @@ impl Connection {
     /// The peer withdraws something.
     pub(crate) fn remove_exposure(&self, region: RegionId) {
         self.state.borrow_mut().exposures.remove(&region);
+    }
+
+    /// The peer sees this node's shared memory.
+    pub(crate) fn begin_lending(&self) {
+        self.state.borrow_mut().lends = true;
+    }
+
+    /// Lends `body` to the peer, if it can see it: the number of the loan, and where it lies.
+    pub(crate) fn lend(&self, body: &RealPayload, loan: &Loan) -> Option<(u64, u64)> {
+        let state = &mut *self.state.borrow_mut();
+        if !state.lends || state.departed.is_some() {
+            return None;
+        }
+        let offset = arena::offset_of(body.pointer())?;
+        let number = state.next_request();
+        state.loans.insert(number, (body.clone(), Rc::clone(loan)));
+        Some((number, offset))
+    }
+
+    /// A loan is over; the error says why it cannot be.
+    pub(crate) fn take_back(&self, number: u64) -> Result<(), String> {
+        let loan = self.state.borrow_mut().loans.remove(&number);
+        loan.map(drop).ok_or_else(|| format!("the peer gives back {number}, which it never had"))
+    }
+
+    /// Nothing that is lent is ever used for anything else.
+    pub(crate) fn leak_loans(&self) {
+        let loans = std::mem::take(&mut self.state.borrow_mut().loans);
+        loans.into_values().for_each(|(body, _)| std::mem::forget(body));
+    }
+
+    /// From now on the peer can lend something to this node.
+    pub(crate) fn borrow_with(&self, borrower: Borrower) {
+        self.state.borrow_mut().borrower = Some(borrower);
+    }
+
+    /// What the peer lends; the error says why it cannot be seen.
+    pub(crate) fn borrowed(&self, frame: Frame) -> Result<RealPayload, String> {
+        let state = self.state.borrow();
+        let borrower = state.borrower.as_ref().ok_or("the peer lends what was not shared")?;
+        let borrowed = borrower.borrow(frame.region, frame.number, frame.body_bytes);
+        let (loan, first) = borrowed.ok_or("the peer lends what is not in its shared memory")?;
+        Ok(RealPayload::borrowed(loan, first, frame.body_bytes as usize))
     }
 
     /// The peer's process, while its memory can be reached.
@@ -217,7 +271,10 @@ impl Connection {
     pub(crate) fn push(&self, mut frame: Frame, header: &[u8], body: Option<&RealPayload>) -> u64 {
         frame.header_bytes = header.len();
         frame.with_body = body.is_some();
-        frame.body_bytes = body.map_or(0, world::Payload::length);
+        // The body of a lent message stays where it is.
+        if frame.kind != Kind::Lent {
+            frame.body_bytes = body.map_or(0, world::Payload::length);
+        }
         self.outbox.push(&frame, header, body)
     }
 

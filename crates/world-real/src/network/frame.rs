@@ -11,6 +11,7 @@
 //! allocated for it; the bytes of a frame can be refused but never make this code panic.
 
 use super::transfer::TRANSFER_BYTES_MAX;
+use crate::arena::Sharing;
 use units::Run;
 use world::HEADER_BYTES_MAX;
 
@@ -46,12 +47,20 @@ pub(crate) enum Kind {
     Done,
     /// Answer to request `number`; header: the cause, as text.
     Refused,
+    /// The sender has memory that the receiver can see; header: [`Sharing`]. Answered by `Done`,
+    /// or by `Refused` when the receiver cannot.
+    Share,
+    /// A message of the program whose body of that many bytes does not follow: it lies at `number`
+    /// of the sender's shared memory, and is loan `region`.
+    Lent,
+    /// The loan `number` is over.
+    Return,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        use Kind::{Done, Expose, Get, Message, Put, Refused, Withdraw};
-        [Message, Expose, Withdraw, Put, Get, Done, Refused]
+        use Kind::{Done, Expose, Get, Lent, Message, Put, Refused, Return, Share, Withdraw};
+        [Message, Expose, Withdraw, Put, Get, Done, Refused, Share, Lent, Return]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -59,9 +68,9 @@ impl Kind {
     /// The largest header and body of this kind, in bytes.
     fn limits(self) -> (usize, u64) {
         match self {
-            Self::Message => (HEADER_BYTES_MAX, BODY_BYTES_MAX),
-            Self::Expose => (EXPOSURE_BYTES, 0),
-            Self::Withdraw => (0, 0),
+            Self::Message | Self::Lent => (HEADER_BYTES_MAX, BODY_BYTES_MAX),
+            Self::Expose | Self::Share => (PAIR_BYTES, 0),
+            Self::Withdraw | Self::Return => (0, 0),
             Self::Put => (RUNS_MAX * RUN_BYTES, TRANSFER_BYTES_MAX),
             Self::Get => (RUNS_MAX * RUN_BYTES, 0),
             Self::Done => (0, TRANSFER_BYTES_MAX),
@@ -146,28 +155,49 @@ pub(crate) struct Exposure {
     pub(crate) length: u64,
 }
 
-const EXPOSURE_BYTES: usize = 16;
+const PAIR_BYTES: usize = 16;
 
 impl Exposure {
     /// Its bytes.
-    pub(crate) fn encode(self) -> [u8; EXPOSURE_BYTES] {
-        let mut bytes = [0; EXPOSURE_BYTES];
-        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.length.to_le_bytes());
-        bytes
+    pub(crate) fn encode(self) -> [u8; PAIR_BYTES] {
+        encode_pair(self.address, self.length)
     }
 
     /// The exposure in `bytes`; the error says why it is none.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() != EXPOSURE_BYTES {
-            return Err(format!("an exposure has {} bytes", bytes.len()));
-        }
-        let exposure = Self { address: u64_at(bytes, 0), length: u64_at(bytes, 8) };
-        match exposure.address.checked_add(exposure.length) {
-            Some(end) if end <= isize::MAX as u64 => Ok(exposure),
+        let (address, length) = decode_pair(bytes)?;
+        match address.checked_add(length) {
+            Some(end) if end <= isize::MAX as u64 => Ok(Self { address, length }),
             _ => Err("an exposure leaves the address space".into()),
         }
     }
+}
+
+impl Sharing {
+    /// Its bytes.
+    pub(crate) fn encode(self) -> [u8; PAIR_BYTES] {
+        encode_pair(self.descriptor, self.bytes)
+    }
+
+    /// The sharing in `bytes`; the error says why it is none.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let (descriptor, bytes) = decode_pair(bytes)?;
+        Ok(Self { descriptor, bytes })
+    }
+}
+
+fn encode_pair(first: u64, second: u64) -> [u8; PAIR_BYTES] {
+    let mut bytes = [0; PAIR_BYTES];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&second.to_le_bytes());
+    bytes
+}
+
+fn decode_pair(bytes: &[u8]) -> Result<(u64, u64), String> {
+    if bytes.len() != PAIR_BYTES {
+        return Err(format!("two numbers have {} bytes", bytes.len()));
+    }
+    Ok((u64_at(bytes, 0), u64_at(bytes, 8)))
 }
 
 /// The bytes of `runs`.
@@ -216,7 +246,7 @@ mod tests {
             for magic in [false, true] {
                 if magic {
                     bytes[..2].copy_from_slice(&MAGIC.to_le_bytes());
-                    bytes[2] %= 8;
+                    bytes[2] %= 11;
                 }
                 let Ok(frame) = Frame::decode(&bytes) else { continue };
                 let (header_max, body_max) = frame.kind.limits();
@@ -234,6 +264,9 @@ mod tests {
             }
             if let Ok(exposure) = Exposure::decode(bytes) {
                 assert_eq!(exposure.encode(), bytes);
+            }
+            if let Ok(sharing) = Sharing::decode(bytes) {
+                assert_eq!(sharing.encode(), bytes);
             }
         });
     }

@@ -21,7 +21,7 @@ pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 const GREETING_BYTES_MAX: usize = 256;
 
 /// The version of everything on a connection; peers of another one are refused.
-const PROTOCOL_VERSION: u16 = 1;
+const PROTOCOL_VERSION: u16 = 2;
 
 const NOISE_PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const NOISE_PROLOGUE: &[u8] = b"unisono connection 1";

@@ -4,8 +4,9 @@
 //! From the outside in: [`Node`] connects and listens; a [`handshake`] finds out who the peer is; a
 //! [`connection`] has a reader task, which turns [`frame`]s into entries of the [`inbox`], and a
 //! writer task, which empties its [`outbox`] into the [`socket`]; [`transfer`] is one-sided memory,
-//! by a [`process`]'s own memory or by frames.
+//! by a [`process`]'s own memory or by frames; [`borrowed`] is data that a peer lends.
 
+mod borrowed;
 mod connection;
 mod frame;
 mod handshake;
@@ -18,5 +19,6 @@ mod reader;
 mod socket;
 mod transfer;
 
+pub(crate) use borrowed::Borrowed;
 pub(crate) use node::Node;
 pub(crate) use socket::watch;

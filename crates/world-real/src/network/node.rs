@@ -11,6 +11,7 @@ use super::listener::{Caller, Listener};
 use super::process::{NONCE_BYTES, permit_access};
 use super::reader;
 use super::socket::Socket;
+use crate::arena;
 use crate::config::{Endpoint, NodeConfig, OpenError};
 use crate::memory::{RealMemory, RealPayload};
 use crate::tasks::{self, Task};
@@ -28,6 +29,9 @@ use world::{
 /// How often a Unix socket is tried whose queue of callers is full, and the pause in between.
 const CONNECT_ATTEMPTS_MAX: usize = 100;
 const CONNECT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Smaller bodies are copied rather than lent. Estimated, not measured.
+const LENT_BYTES_MIN: u64 = 16 << 10;
 
 /// The network of one node.
 pub(crate) struct Node {
@@ -62,6 +66,9 @@ impl Node {
         let mut nonce = Box::new([0; NONCE_BYTES]);
         crate::fill_random(&mut nonce[..]);
         permit_access();
+        if config.lent_bytes_max > 0 {
+            arena::open(config.lent_bytes_max);
+        }
         let (listener, address) = listening.unzip();
         let node = Rc::new(Self {
             inbox: Inbox::default(),
@@ -147,6 +154,17 @@ impl Node {
             node.end(&writing, &format!("writing failed: {error}"));
         });
         *connection.tasks.borrow_mut() = vec![reading, writing];
+        if let Some(sharing) = arena::sharing().filter(|_| connection.process().is_some()) {
+            let frame = Frame::new(Kind::Share, 0, 0);
+            let answer = connection.request(frame, &sharing.encode(), None);
+            let connection = Rc::downgrade(connection);
+            self.run(async move {
+                let is_seen = matches!(answer.await, Ok(Ok(_)));
+                if let Some(connection) = connection.upgrade().filter(|_| is_seen) {
+                    connection.begin_lending();
+                }
+            });
+        }
     }
 
     /// Ends `connection`, unless it has ended, and announces that.
@@ -188,7 +206,7 @@ impl Node {
         to: PeerId,
         message: Message<RealPayload>,
     ) -> Result<(), NetworkError> {
-        let Message { header, body, place } = message;
+        let Message { header, body, place, loan } = message;
         if header.len() > HEADER_BYTES_MAX {
             let (bytes, bytes_max) = (header.len() as u64, HEADER_BYTES_MAX as u64);
             return Err(NetworkError::TooLarge { what: "header", bytes, bytes_max });
@@ -197,6 +215,17 @@ impl Node {
         let connection = self.connection(to).map_err(departed)?;
         let mut frame = Frame::new(Kind::Message, 0, 0);
         let mut body = body;
+        if let Some(loan) = &loan
+            && let Some(data) = body.take_if(|data| is_worth_lending(data))
+        {
+            match connection.lend(&data, loan) {
+                Some((number, offset)) => {
+                    frame = Frame::new(Kind::Lent, number, offset);
+                    frame.body_bytes = data.length();
+                }
+                None => body = Some(data),
+            }
+        }
         if let (Some(place), Some(data)) = (place, &body) {
             frame.placed = true;
             (frame.region, frame.number) = (place.region.0, place.offset);
@@ -286,12 +315,13 @@ impl Node {
     /// Ends everything, when the node is no longer used.
     pub(crate) fn close(&self) {
         let regions = std::mem::take(&mut *self.regions.borrow_mut());
-        // Peers that have not heard yet may still copy into these memories; so they are not
-        // used for anything else in the life of this process.
+        // Peers that have not heard yet may still copy into these memories, or look at what they
+        // borrowed; so that is not used for anything else in the life of this process.
         regions.into_values().for_each(|region| region.memory.leak());
         let connections = std::mem::take(&mut *self.connections.borrow_mut());
         for connection in connections.values() {
             connection.end("this node has stopped");
+            connection.leak_loans();
             let tasks = connection.tasks.take();
             drop(tasks);
         }
@@ -311,6 +341,11 @@ impl Drop for WithdrawnOnDrop<'_> {
     fn drop(&mut self) {
         drop(self.node.withdraw(self.region));
     }
+}
+
+/// Whether a body is dearer to copy than to lend and to take back.
+fn is_worth_lending(body: &RealPayload) -> bool {
+    (LENT_BYTES_MIN..=BODY_BYTES_MAX).contains(&body.length())
 }
 
 async fn call(endpoint: &Endpoint) -> Result<Caller, String> {

@@ -99,8 +99,13 @@ impl PeerProcess {
         }
     }
 
+    /// Where a file that the process has open can be opened by this one.
+    pub(crate) fn descriptor_path(&self, descriptor: u64) -> String {
+        format!("/proc/{}/fd/{descriptor}", self.pid.as_raw_nonzero())
+    }
+
     /// `ESRCH` when the process has ended.
-    fn check_alive(&self) -> Result<(), Errno> {
+    pub(crate) fn check_alive(&self) -> Result<(), Errno> {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let ended = poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&at_once))?;
         if ended == 0 { Ok(()) } else { Err(Errno::SRCH) }

@@ -4,14 +4,17 @@
 //! where it belongs; requests of the transport (exposures, framed transfers) are answered here,
 //! without the program.
 
+use super::borrowed::{Borrower, PeerArena};
 use super::connection::Connection;
 use super::frame::{CAUSE_BYTES_MAX, Exposure, FRAME_BYTES, Frame, Kind, decode_runs};
 use super::node::Node;
 use super::transfer::TRANSFER_BYTES_MAX;
+use crate::arena::Sharing;
 use crate::memory::{RealMemory, RealPayload, runs_bytes};
 use smallvec::SmallVec;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
 use units::{RegionId, Run};
 use world::{Header, Incoming, Memory};
 
@@ -120,7 +123,32 @@ impl Reader {
             Kind::Put => self.put(frame).await,
             Kind::Get => self.get(frame).await,
             Kind::Done | Kind::Refused => self.answer(frame).await,
+            Kind::Share => self.share(frame).await,
+            Kind::Lent => {
+                let header = self.header(frame).await?;
+                let body = self.connection.borrowed(frame)?;
+                self.deliver(header, Some(body), 0);
+                Ok(())
+            }
+            Kind::Return => Ok(self.connection.take_back(frame.number)?),
         }
+    }
+
+    /// The peer shares memory: maps it, if that is possible.
+    async fn share(&mut self, frame: Frame) -> Result<(), End> {
+        let sharing = Sharing::decode(&self.header(frame).await?)?;
+        let process = self.connection.process().ok_or("it cannot be seen from here".to_owned());
+        match process.and_then(|process| PeerArena::map(&process, sharing)) {
+            Ok(arena) => {
+                let (borrower, returned) = Borrower::new(arena);
+                self.connection.borrow_with(borrower);
+                self.node.run(give_back(Rc::downgrade(&self.connection), returned));
+                self.done(frame, None);
+            }
+            // Then what is lent will be copied.
+            Err(_) => self.refuse(frame),
+        }
+        Ok(())
     }
 
     async fn message(&mut self, frame: Frame) -> Result<(), End> {
@@ -136,11 +164,17 @@ impl Reader {
         } else if frame.with_body {
             body = Some(self.fresh(frame).await?.freeze());
         }
-        let bytes = header.len() as u64 + if body.is_some() { frame.body_bytes } else { 0 };
+        let body_bytes = if body.is_some() { frame.body_bytes } else { 0 };
+        self.deliver(header, body, body_bytes);
+        Ok(())
+    }
+
+    /// Hands a message to the program; its body takes `body_bytes` of this node's memory.
+    fn deliver(&self, header: Header, body: Option<RealPayload>, body_bytes: u64) {
+        let bytes = header.len() as u64 + body_bytes;
         let from = self.connection.peer;
         let incoming = Incoming::Message { from, header, body };
         self.node.inbox.push(&self.connection, incoming, bytes);
-        Ok(())
     }
 
     async fn put(&mut self, frame: Frame) -> Result<(), End> {
@@ -268,6 +302,14 @@ impl Reader {
 
     fn stream_ended(&self) -> End {
         End { text: "the peer closed the connection".into(), stream_ended: true }
+    }
+}
+
+/// Tells the peer of loans that are over, until the connection ends.
+async fn give_back(connection: Weak<Connection>, mut returned: UnboundedReceiver<u64>) {
+    while let Some(number) = returned.recv().await {
+        let Some(connection) = connection.upgrade() else { return };
+        connection.push(Frame::new(Kind::Return, 0, number), &[], None);
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod disks;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use units::MIB;
 use world::Address;
 use world_real::{DiskOptions, NodeConfig, RealWorld};
 
@@ -59,6 +60,7 @@ impl Place {
             disks: DiskOptions::default(),
             records_directory: Some(home),
             key: (kind == Kind::Tcp).then_some(KEY),
+            lent_bytes_max: if kind == Kind::OneSided { 64 * MIB } else { 0 },
         }
     }
 

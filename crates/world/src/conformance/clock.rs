@@ -56,7 +56,8 @@ fn sleeps_end_in_the_order_of_their_deadlines<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let world = &worlds[0];
         let order = Log::default();
-        let start = world.now();
+        // Late enough that all sleeps have begun, however slow the machine.
+        let start = world.now() + Duration::from_ms(200);
         let sleeps = [3_u64, 1, 2].map(|rank| {
             let (world, order) = (world.clone(), order.clone());
             async move {

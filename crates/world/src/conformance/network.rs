@@ -1,7 +1,8 @@
 //! Cases for messages: in order, whole, both ways, and with the end of a connection made known.
 
 use super::support::{
-    abandon, expect_bytes, expect_departure, expect_message, header, list_cases, meet, pattern, two,
+    abandon, eventually, expect_bytes, expect_departure, expect_message, header, list_cases, meet,
+    pattern, turn, two,
 };
 use super::{Fixture, PayloadOf};
 use crate::{
@@ -9,6 +10,7 @@ use crate::{
     Payload, Payloads, Place, World,
 };
 use futures_util::future::{join, join_all};
+use std::rc::{Rc, Weak};
 use units::{Duration, MIB, PeerId, Run};
 
 list_cases![
@@ -23,6 +25,9 @@ list_cases![
     a_body_can_be_a_slice,
     messages_with_and_without_bodies_keep_their_order,
     a_placed_body_lands_in_its_place,
+    a_lent_body_comes_back_when_it_is_dropped,
+    a_lent_body_comes_back_when_the_receiver_leaves,
+    what_is_made_of_a_lent_body_can_be_written,
     an_abandoned_receive_loses_nothing,
     a_disconnect_is_told_once,
     what_was_sent_before_a_disconnect_arrives,
@@ -260,6 +265,77 @@ fn a_placed_body_lands_in_its_place<F: Fixture>(fixture: &mut F) {
             expect_bytes::<F>(&whole, &model, "a memory with placed bodies");
         }
         b.withdraw(region).await;
+    });
+}
+
+/// Sends `bytes` as a loan; returns what arrives, and what says whether the loan is over.
+async fn lend<F: Fixture>(
+    (sender, to): (&F::World, PeerId),
+    (receiver, from): (&F::World, PeerId),
+    bytes: &[u8],
+) -> (PayloadOf<F>, Weak<()>) {
+    let memory = sender.memory(bytes.len() as u64);
+    memory.scatter(&[Run::contiguous(0, bytes.len() as u64)], &F::payload(bytes));
+    let loan = Rc::new(());
+    let lent = Rc::downgrade(&loan);
+    let message = Message::lent(number(1), memory.freeze(), loan);
+    let (heard, body) = pass((sender, to), (receiver, from), message).await;
+    assert_eq!(heard, number(1));
+    (body.expect("a lent body must arrive"), lent)
+}
+
+/// Longer than what is copied in any case, and not whole pages.
+const LENT_BYTES: usize = 100_001;
+
+fn a_lent_body_comes_back_when_it_is_dropped<F: Fixture>(fixture: &mut F) {
+    fixture.run(2, |worlds| async move {
+        let (a, b) = two(worlds);
+        let (b_of_a, a_of_b) = meet(&a, &b).await;
+        let mut held = Vec::new();
+        // Several at a time, each with its own bytes: none may take the place of another.
+        for seed in 0..8 {
+            let bytes = pattern(seed, LENT_BYTES);
+            held.push((bytes.clone(), lend::<F>((&a, b_of_a), (&b, a_of_b), &bytes).await));
+            for (bytes, (body, _)) in &held {
+                expect_bytes::<F>(body, bytes, "a lent body");
+            }
+        }
+        for (bytes, (body, lent)) in held {
+            let slice = body.slice(7, 1000);
+            drop(body);
+            turn(&a).await;
+            expect_bytes::<F>(&slice, &bytes[7..1007], "a part of a lent body");
+            drop(slice);
+            eventually(&a, "a loan must come back", || lent.upgrade().is_none()).await;
+        }
+    });
+}
+
+fn a_lent_body_comes_back_when_the_receiver_leaves<F: Fixture>(fixture: &mut F) {
+    fixture.run(2, |worlds| async move {
+        let (a, b) = two(worlds);
+        let (b_of_a, a_of_b) = meet(&a, &b).await;
+        let bytes = pattern(1, LENT_BYTES);
+        let (_body, lent) = lend::<F>((&a, b_of_a), (&b, a_of_b), &bytes).await;
+        b.disconnect(a_of_b);
+        assert_eq!(expect_departure(a.receive().await), b_of_a);
+        eventually(&a, "a loan must come back", || lent.upgrade().is_none()).await;
+    });
+}
+
+fn what_is_made_of_a_lent_body_can_be_written<F: Fixture>(fixture: &mut F) {
+    fixture.run(2, |worlds| async move {
+        let (a, b) = two(worlds);
+        let (b_of_a, a_of_b) = meet(&a, &b).await;
+        let mut bytes = pattern(1, LENT_BYTES);
+        let (body, _) = lend::<F>((&a, b_of_a), (&b, a_of_b), &bytes).await;
+        let kept = body.clone();
+        let memory = b.thaw(body);
+        let change = pattern(2, 10);
+        memory.scatter(&[Run::contiguous(5, 10)], &F::payload(&change));
+        expect_bytes::<F>(&kept, &bytes, "a lent body that another memory began as");
+        bytes[5..15].copy_from_slice(&change);
+        expect_bytes::<F>(&memory.freeze(), &bytes, "a memory that began as a lent body");
     });
 }
 

@@ -2,13 +2,13 @@
 
 use crate::server::Server;
 use crate::server::file_fault;
-use crate::server::requests::Answer;
+use crate::server::requests::{Answer, Data};
 use std::rc::Rc;
-use units::{ByteRange, DiskId, PeerId, PieceRun, Run};
+use units::{ByteRange, DiskId, FileId, PeerId, PieceRun, Run};
 use wire::{
     DigestsRequest, Fault, FileRecord, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest,
 };
-use world::{Disk, Memory, Payload, Place, World};
+use world::{Disk, Loan, Memory, Payload, Place, World};
 
 /// Answers with bytes of a block, then reads one block ahead.
 pub(crate) async fn read<W: World>(
@@ -23,7 +23,25 @@ pub(crate) async fn read<W: World>(
     server.cache.prefetch_after(&file, request.block);
     server.count_moved(request.length);
     let place = Place { region: request.region, offset: request.region_offset };
-    Ok(Answer { reply: Reply::Done, data: Some((payload, place)) })
+    Ok(Answer { reply: Reply::Done, data: Some(Data::Placed(payload, place)) })
+}
+
+/// Answers with a whole block, which stays in the cache as long as the client sees it there.
+pub(crate) async fn page<W: World>(
+    server: &Rc<Server<W>>,
+    file: FileId,
+    block: u64,
+) -> Result<Answer<W::Payload>, Fault> {
+    let file = server.files.get(file)?;
+    let length = file.stripe.block_range(block, file.bytes).length();
+    check_range(server, &file, block, 0, length)?;
+    server.world.compute(server.config.costs.cache_read).await;
+    server.cache.prefetch_before(&file, block);
+    let (payload, pin) = server.cache.page(&file, block).await?;
+    server.cache.prefetch_after(&file, block);
+    server.count_moved(length);
+    let loan = pin.map(|pin| Rc::new(pin) as Loan);
+    Ok(Answer { reply: Reply::Done, data: Some(Data::Body(payload, loan)) })
 }
 
 /// Copies the bytes that came along into the cache.

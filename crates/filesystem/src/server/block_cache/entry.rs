@@ -187,6 +187,14 @@ impl<W: World> Entry<W> {
         }
     }
 
+    /// Lets all of a block that is known in full be shared without a copy.
+    pub(crate) fn freeze(&self) {
+        let state = &mut *self.state.borrow_mut();
+        if state.filled.is_full(self.length) {
+            state.freeze();
+        }
+    }
+
     /// Overwrites the pieces of `runs`, which ascend, with those of `payload`.
     pub(crate) fn put(&self, world: &W, runs: &[Run], payload: &W::Payload) {
         let state = &mut *self.state.borrow_mut();

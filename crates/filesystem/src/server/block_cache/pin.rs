@@ -1,0 +1,26 @@
+//! Blocks that clients have fastened: they look at them where they are.
+
+use super::entry::User;
+use std::cell::Cell;
+use std::rc::Rc;
+use world::World;
+
+/// A fastened block; free to leave when dropped.
+pub(crate) struct Pin<W: World> {
+    user: User<W>,
+    /// Bytes of all pins of the cache.
+    pinned: Rc<Cell<u64>>,
+}
+
+impl<W: World> Pin<W> {
+    pub(super) fn new(user: User<W>, pinned: &Rc<Cell<u64>>) -> Self {
+        pinned.update(|bytes| bytes + user.length());
+        Self { user, pinned: Rc::clone(pinned) }
+    }
+}
+
+impl<W: World> Drop for Pin<W> {
+    fn drop(&mut self) {
+        self.pinned.update(|bytes| bytes - self.user.length());
+    }
+}

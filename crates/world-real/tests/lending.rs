@@ -1,0 +1,102 @@
+//! Proves: what a process lends to another on its machine is seen in its memory without a copy,
+//! stays as it was as long as it is held, and cannot be written or shortened by the borrower; where
+//! it cannot be seen it is copied. Not here: what all worlds have in common (conformance).
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::rc::Rc;
+use support::{KINDS, Kind, Place};
+use units::{PeerId, Run};
+use world::{Address, Clock, Incoming, Memory, Message, Network, Payload, Payloads};
+use world_real::{RealPayload, RealWorld, run};
+
+const BYTES: u64 = 1 << 20;
+
+/// What the first node calls the second one, and the reverse.
+async fn meet(a: &RealWorld, b: &RealWorld) -> (PeerId, PeerId) {
+    let Address(address) = b.address();
+    let b_of_a = a.connect(&Address(address)).await.unwrap();
+    a.send(b_of_a, Message::new([1][..].into())).await.unwrap();
+    let Incoming::Message { from, .. } = b.receive().await else { panic!("a left") };
+    // What is shared is told beside the first messages.
+    a.sleep(units::Duration::from_ms(50)).await;
+    (b_of_a, from)
+}
+
+fn filled(world: &RealWorld, byte: u8) -> RealPayload {
+    let memory = world.memory(BYTES);
+    memory.with_bytes_mut(|bytes| bytes.fill(byte));
+    memory.freeze()
+}
+
+async fn pass(a: &RealWorld, to: PeerId, b: &RealWorld, body: RealPayload) -> RealPayload {
+    let message = Message::lent([2][..].into(), body, Rc::new(()));
+    a.send(to, message).await.unwrap();
+    let Incoming::Message { body, .. } = b.receive().await else { panic!("a left") };
+    body.unwrap()
+}
+
+#[test]
+fn a_loan_is_seen_in_place_where_processes_reach_each_other() {
+    for kind in KINDS {
+        let place = Place::new();
+        run(async {
+            let (a, b) = (place.node(kind, 0), place.node(kind, 1));
+            let (b_of_a, _) = meet(&a, &b).await;
+            let loan = Rc::new(());
+            let message = Message::lent([2][..].into(), filled(&a, 7), Rc::clone(&loan) as _);
+            a.send(b_of_a, message).await.unwrap();
+            let Incoming::Message { body: Some(body), .. } = b.receive().await else {
+                panic!("{kind:?}: no body came")
+            };
+            assert_eq!(body.bytes(), [7; BYTES as usize], "{kind:?}");
+            let is_lent = Rc::strong_count(&loan) == 2;
+            assert_eq!(is_lent, kind == Kind::OneSided, "{kind:?}");
+        });
+    }
+}
+
+#[test]
+fn the_lender_does_not_use_again_what_is_held() {
+    let place = Place::new();
+    run(async {
+        let (a, b) = (place.node(Kind::OneSided, 0), place.node(Kind::OneSided, 1));
+        let (b_of_a, _) = meet(&a, &b).await;
+        let held = pass(&a, b_of_a, &b, filled(&a, 1)).await;
+        for _ in 0..20 {
+            drop(filled(&a, 2));
+        }
+        assert_eq!(held.bytes(), [1; BYTES as usize]);
+        // A write to what was lent goes elsewhere, as long as it is held.
+        let lent = filled(&a, 3);
+        let held = pass(&a, b_of_a, &b, lent.clone()).await;
+        let memory = a.thaw(lent);
+        memory.scatter(&[Run::contiguous(0, 1)], &RealPayload::from(vec![4]));
+        assert_eq!(held.bytes(), [3; BYTES as usize]);
+        assert_eq!(held.slice(5, 10).bytes(), [3; 10]);
+    });
+}
+
+#[test]
+fn nobody_else_can_write_or_shorten_shared_memory() {
+    let place = Place::new();
+    run(async {
+        let _node = place.node(Kind::OneSided, 0);
+        let files = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let shared: Vec<_> = files
+            .map(|entry| entry.path())
+            .filter(|path| {
+                let target = std::fs::read_link(path).unwrap_or_default();
+                target.to_string_lossy().starts_with("/memfd:unisono")
+            })
+            .collect();
+        assert_eq!(shared.len(), 1, "a process has one arena");
+        // Even who opens it for writing, as any process of this user may, can only read it.
+        let file = std::fs::File::options().read(true).write(true).open(&shared[0]).unwrap();
+        file.set_len(0).expect_err("shared memory must not become shorter");
+        std::os::unix::fs::FileExt::write_at(&file, &[1], 0).expect_err("nobody may write it");
+        assert_eq!(file.metadata().unwrap().len(), 64 << 20);
+    });
+}
