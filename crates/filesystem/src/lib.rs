@@ -9,7 +9,7 @@ mod costs;
 mod server;
 mod signal;
 
-pub use client::{Buffer, BufferPool, Client, Group, NewFile, Page, SharedMemory};
+pub use client::{Buffer, BufferPart, BufferPool, Client, Group, NewFile, Page, SharedMemory};
 pub use costs::Costs;
 pub use server::{ServerConfig, serve};
 pub use wire::Fault;

@@ -28,12 +28,13 @@ pub use filesystem::Costs;
 pub use filesystem::collective::Strategy;
 pub use machine::{Machine, Network};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
+pub use policy::{Access, ListEntry};
 pub use policy::{BYTES_MAX, Buffering, Declared, Direction, Pattern, Replacement};
 pub use real::{
-    Copied, CopyPlan, DataDirectories, FileCopy, Finding, Instance, InstanceFile, PartFile, Place,
-    Program, SCHEME, ServerEntry, ServerOptions, ServerState, Session, TemporaryInstance,
-    clean_up_on_signals, default_instance_directory, doctor, instance_name, refuse_root,
-    serve_process,
+    Copied, CopyPlan, DataDirectories, FileCopy, Finding, Instance, InstanceFile, Library,
+    LibraryBuffer, LibraryFile, LibraryPage, Operation, PartFile, Place, Program, SCHEME,
+    ServerEntry, ServerOptions, ServerState, Session, TemporaryInstance, clean_up_on_signals,
+    default_instance_directory, doctor, instance_name, refuse_root, serve_process,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{

@@ -1,7 +1,7 @@
 //! Memory of this process that others on its machine can see: one sealed file in memory.
 //!
 //! Invariants: nobody but this process can write it or change its size, whatever they do, so that
-//! they cannot harm it; what it gave out stays where it is, and it gives nothing back to the system.
+//! they cannot harm it; what it gave out stays where it is, and nothing goes back to the system.
 #![allow(unsafe_code)]
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};

@@ -19,7 +19,7 @@ mod worker;
 pub use config::{DiskOptions, NodeConfig, OpenError};
 pub use disk::RealDisk;
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
-pub use tasks::{Task, run};
+pub use tasks::{EventLoop, Task, run};
 
 use network::Node;
 use records::RecordStore;

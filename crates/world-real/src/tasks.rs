@@ -10,6 +10,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::pin;
 use std::task::Waker;
+use tokio::runtime::Runtime;
 use tokio::task::{AbortHandle, LocalSet};
 
 /// A running task; dropping it cancels it.
@@ -53,25 +54,59 @@ pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
 /// Worlds live inside: call [`crate::RealWorld::open`] within `future`. Panics when the system
 /// cannot give a runtime, when called within another runtime, and when a task panicked.
 pub fn run<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("the system must have room for one event loop");
-    let tasks = LocalSet::new();
-    // A panic of an earlier run that nobody was left to see is not this one's.
-    PANICKED.set(Panicked::default());
-    tasks.block_on(&runtime, async {
-        let mut future = pin!(future);
-        poll_fn(|context| {
-            let panic = PANICKED.with_borrow_mut(|panicked| {
-                panicked.waiting = Some(context.waker().clone());
-                panicked.payload.take()
-            });
-            match panic {
-                Some(payload) => resume_unwind(payload),
-                None => future.as_mut().poll(context),
-            }
-        })
-        .await
-    })
+    EventLoop::new().run(future)
 }
+
+/// What tasks of this thread live on, also between the calls that let them run: for programs that
+/// are not made of tasks themselves.
+pub struct EventLoop {
+    tasks: LocalSet,
+    runtime: Runtime,
+}
+
+impl Default for EventLoop {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl EventLoop {
+    /// One without tasks. Panics when the system cannot give one.
+    pub fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("the system must have room for one event loop");
+        // A panic of an earlier loop that nobody was left to see is not this one's.
+        PANICKED.set(Panicked::default());
+        Self { tasks: LocalSet::new(), runtime }
+    }
+
+    /// Runs `future`, and all tasks, until `future` ends; the tasks stay. Panics as [`run`] does.
+    pub fn run<F: Future>(&self, future: F) -> F::Output {
+        self.tasks.block_on(&self.runtime, async {
+            let mut future = pin!(future);
+            poll_fn(|context| {
+                let panic = PANICKED.with_borrow_mut(|panicked| {
+                    panicked.waiting = Some(context.waker().clone());
+                    panicked.payload.take()
+                });
+                match panic {
+                    Some(payload) => resume_unwind(payload),
+                    None => future.as_mut().poll(context),
+                }
+            })
+            .await
+        })
+    }
+
+    /// Lets the tasks do what they can without waiting.
+    pub fn turn(&self) {
+        self.run(async {
+            for _ in 0..TURNS {
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+}
+
+/// Tasks that wake one another, and what the system has for them, come in turns.
+const TURNS: u32 = 4;

@@ -12,7 +12,7 @@ pub use catalogue::NewFile;
 pub use group::{Group, SharedMemory};
 pub(crate) use mailbox::Expected;
 pub use pages::Page;
-pub use pool::{Buffer, BufferPool};
+pub use pool::{Buffer, BufferPart, BufferPool};
 
 use crate::Costs;
 use crate::client::calls::Calls;

@@ -102,6 +102,12 @@ impl<W: World> Buffer<W> {
         self.range.length()
     }
 
+    /// The first `length` bytes of it, for a transfer of fewer. Panics when it has fewer.
+    pub fn part(&self, length: u64) -> BufferPart<'_, W> {
+        assert!(length <= self.range.length(), "a part must lie in its buffer");
+        BufferPart { buffer: self, range: ByteRange::at(self.range.start, length) }
+    }
+
     /// The memory that it is part of, and which part.
     pub fn place(&self) -> (&W::Memory, ByteRange) {
         (&self.pool.0.memory, self.range)
@@ -132,7 +138,30 @@ impl<W: World> Buffer<W> {
         file: &FileRecord,
         offset: u64,
     ) -> Result<(), Fault> {
-        let (length, pool) = (self.length(), &self.pool.0);
+        self.part(self.length()).transfer(direction, file, offset).await
+    }
+}
+
+/// The first bytes of a buffer.
+pub struct BufferPart<'a, W: World> {
+    buffer: &'a Buffer<W>,
+    range: ByteRange,
+}
+
+impl<W: World> BufferPart<'_, W> {
+    /// The memory that it is part of, and which part.
+    pub fn place(&self) -> (&W::Memory, ByteRange) {
+        (&self.buffer.pool.0.memory, self.range)
+    }
+
+    /// As [`Buffer::transfer`].
+    pub async fn transfer(
+        &self,
+        direction: Direction,
+        file: &FileRecord,
+        offset: u64,
+    ) -> Result<(), Fault> {
+        let (length, pool) = (self.range.length(), &self.buffer.pool.0);
         if length == 0 {
             return Ok(());
         }
@@ -150,9 +179,9 @@ impl<W: World> Buffer<W> {
             outstanding_per_disk: REQUESTS_PER_DISK,
         };
         let chunk = Chunk { file_offset: offset, memory_offset: self.range.start, length };
-        self.under_way.update(|count| count + 1);
+        self.buffer.under_way.update(|count| count + 1);
         let moved = chunks.transfer(chunk).await;
-        self.under_way.update(|count| count - 1);
+        self.buffer.under_way.update(|count| count - 1);
         moved
     }
 }

@@ -118,7 +118,8 @@ impl<W: World> BlockCache<W> {
     }
 
     /// A whole block, and what fastens it: while that is held the block stays in the cache, and
-    /// these bytes as they are. None when clients have fastened so much that others would lack room.
+    /// these bytes as they are. Nothing fastens it when so much is fastened that others would lack
+    /// room.
     pub(crate) async fn page(
         &self,
         file: &Rc<FileRecord>,

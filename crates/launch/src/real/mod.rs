@@ -5,6 +5,7 @@ mod data;
 mod doctor;
 mod files;
 mod instance;
+mod library;
 mod member;
 mod names;
 mod part;
@@ -21,6 +22,7 @@ pub(crate) use instance::absolute;
 pub use instance::{
     Instance, InstanceFile, ServerEntry, ServerOptions, default_instance_directory,
 };
+pub use library::{Library, LibraryBuffer, LibraryFile, LibraryPage, Operation};
 pub(crate) use member::Member;
 pub use names::{Place, SCHEME, instance_name};
 pub use part::PartFile;

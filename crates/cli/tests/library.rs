@@ -1,0 +1,241 @@
+//! Proves: the library that programs link reads and writes any bytes, blocking or not, within a
+//! pool of its size; its pages are seen in the memory of a server on this machine, are what they
+//! were however others write, survive their server, and are let go of. Servers are processes of the
+//! command, on Unix sockets and on TCP.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use launch::{Access, Buffering, ExitCode, Instance, Library, ListEntry};
+use rustix::process::Signal;
+use std::io::{IoSlice, IoSliceMut};
+use support::{Place, bytes, gone, signal, until};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+fn connect(place: &Place, pool_bytes: u64) -> Library {
+    Library::connect(Instance::at(place.instance()), pool_bytes).unwrap()
+}
+
+/// A running instance, on Unix sockets or TCP.
+fn started(words: &[&str]) -> Place {
+    let place = Place::new();
+    place.start(words);
+    place
+}
+
+#[test]
+fn any_bytes_go_in_and_out() {
+    for listen in [&["--servers", "3"][..], &["--servers", "2", "--tcp", "127.0.0.1"]] {
+        let place = started(listen);
+        // The pool is smaller than what is moved at once.
+        let library = connect(&place, 512 * KIB);
+        let size = 5 * MIB + 123;
+        let file = library.create("f", size, 64 * KIB, Buffering::default()).unwrap();
+        let model = bytes(size as usize);
+        file.write_at(&model, 0).unwrap();
+        file.flush(true).unwrap();
+        let other = connect(&place, 8 * MIB);
+        let seen = other.open("f", None).unwrap();
+        for (offset, length) in [(0, size), (1, 1), (65_535, 2), (131_000, 3 * MIB), (size - 5, 5)]
+        {
+            let mut read = vec![0; length as usize];
+            assert_eq!(seen.read_at(&mut read, offset).unwrap() as u64, length);
+            assert!(read == model[offset as usize..(offset + length) as usize], "{offset}");
+        }
+        // At its end there is less to read, behind it nothing; and nothing is written there.
+        let mut read = vec![7; 100];
+        assert_eq!(seen.read_at(&mut read, size - 10).unwrap(), 10);
+        assert_eq!((&read[..10], read[10]), (&model[size as usize - 10..], 7));
+        assert_eq!(seen.read_at(&mut read, size).unwrap(), 0);
+        assert_eq!(seen.read_at(&mut read, u64::MAX).unwrap(), 0);
+        let refused = seen.write_at(&[1; 10], size - 9).unwrap_err();
+        assert_eq!(refused.code, ExitCode::Usage, "{refused}");
+        // What one writes the other reads.
+        seen.write_at(&[9; 1000], 99_999).unwrap();
+        let (mut first, mut second) = ([0; 600], [0; 500]);
+        let mut parts = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+        assert_eq!(file.read_vectored_at(&mut parts, 99_999).unwrap(), 1100);
+        assert_eq!((first, &second[..400]), ([9; 600], &[9; 400][..]));
+        assert_eq!(second[400..], model[100_999..101_099]);
+        file.write_vectored_at(&[IoSlice::new(&[1; 3]), IoSlice::new(&[2; 4])], 10).unwrap();
+        let mut seven = [0; 7];
+        seen.read_at(&mut seven, 10).unwrap();
+        assert_eq!(seven, [1, 1, 1, 2, 2, 2, 2]);
+        file.close().unwrap();
+    }
+}
+
+#[test]
+fn lists_move_with_one_request_to_each_server() {
+    let place = started(&["--servers", "2"]);
+    let library = connect(&place, MIB);
+    let file = library.create("f", 4 * MIB, 256 * KIB, Buffering::default()).unwrap();
+    let (count, length) = (4096, 8);
+    let entry = |number: u64| ListEntry {
+        file_offset: number * 1000 + 3,
+        memory_offset: number * 16,
+        length,
+    };
+    let access = Access::List(vec![(0..count).map(entry).collect()]);
+    let model = bytes((count * 16) as usize);
+    let requests = || {
+        let of = |server: &serde_json::Value| server["requests"].as_u64().unwrap();
+        place.status().iter().map(of).sum::<u64>()
+    };
+    let before = requests();
+    file.write_access(&access, &model, true).unwrap();
+    let mut read = vec![7; model.len()];
+    file.read_access(&access, &mut read).unwrap();
+    // A write is followed by a flush; asking twice takes two requests of each server.
+    let asked = requests() - before;
+    assert!(asked <= 2 * 2 + 2 + 2 * 2, "{asked} requests for {count} pieces");
+    for (number, (got, wrote)) in read.chunks(16).zip(model.chunks(16)).enumerate() {
+        assert_eq!((&got[..8], &got[8..]), (&wrote[..8], &[7; 8][..]), "piece {number}");
+    }
+}
+
+#[test]
+fn what_was_begun_goes_on_and_is_waited_for() {
+    let place = started(&["--servers", "2"]);
+    let library = connect(&place, 4 * MIB);
+    let file = library.create("f", 16 * MIB, 256 * KIB, Buffering::default()).unwrap();
+    let model = bytes(16 * MIB as usize);
+    let writes: Vec<_> = (0..16)
+        .map(|part: usize| {
+            // Only four fit: the others wait for those that were begun before.
+            let mut buffer = library.buffer(MIB).unwrap();
+            let range = part << 20..(part + 1) << 20;
+            buffer.with_bytes_mut(|bytes| bytes.copy_from_slice(&model[range]));
+            let write = file.start_write(buffer, (part as u64) << 20);
+            // Their buffers come back with them, so that some must be left.
+            if part < 2 {
+                return Some(write);
+            }
+            // Whoever does not ask hears nothing, but it is done all the same.
+            drop(write);
+            None
+        })
+        .collect();
+    for write in writes.into_iter().flatten() {
+        drop(write.wait().unwrap());
+    }
+    file.start_flush(true).wait().unwrap();
+    let reads: Vec<_> = (0..4)
+        .map(|part: u64| {
+            let buffer = library.buffer(MIB).unwrap();
+            (part, file.start_read(buffer, (12 + part) << 20))
+        })
+        .collect();
+    let refused = library.buffer(1).map(|buffer| buffer.length());
+    let mut held = Vec::new();
+    for (part, read) in reads {
+        until("a read ends", || read.test().then_some(()));
+        let buffer = read.wait().unwrap();
+        let start = ((12 + part) << 20) as usize;
+        assert!(buffer.with_bytes(|bytes| bytes == &model[start..start + MIB as usize]));
+        held.push(buffer);
+    }
+    // While something is under way a buffer may come back; now none can.
+    drop(refused);
+    let full = library.buffer(1).map(|buffer| buffer.length()).unwrap_err();
+    assert!(full.help.contains("larger pool"), "{full}");
+    let full = file.read_at(&mut [0], 0).unwrap_err();
+    assert!(full.cause.contains("most in use"), "{full}");
+    held.pop();
+    assert_eq!(library.buffer(MIB).unwrap().length(), 1 << 20);
+    let missing = library.open("none", None).map(|file| file.bytes()).unwrap_err();
+    assert!(missing.error.contains("none"), "{missing}");
+}
+
+/// Memory of this process that is its own, and that it shares, in bytes.
+fn memory() -> (u64, u64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let of = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+    };
+    (of("RssAnon:"), of("RssShmem:"))
+}
+
+#[test]
+fn pages_are_seen_in_the_servers_memory() {
+    const SIZE: u64 = 32 * MIB;
+    let place = started(&["--servers", "2", "--cache", "64MiB"]);
+    let library = connect(&place, MIB);
+    let file = library.create("f", SIZE, MIB, Buffering::default()).unwrap();
+    let model = bytes(SIZE as usize);
+    file.write_at(&model, 0).unwrap();
+    let (own_before, shared_before) = memory();
+    let pages = file.page_range(0..32).unwrap();
+    for (page, wrote) in pages.iter().zip(model.chunks(MIB as usize)) {
+        assert!(page[..] == *wrote);
+    }
+    let (own, shared) = memory();
+    assert!(own < own_before + SIZE / 4, "copies take {} of memory", own - own_before);
+    assert!(shared >= shared_before + SIZE, "pages are looked at where they are");
+    // They stay as they are, whoever writes; a page asked for now is the new one.
+    let other = connect(&place, MIB);
+    other.open("f", None).unwrap().write_at(&vec![5; SIZE as usize], 0).unwrap();
+    for (page, wrote) in pages.iter().zip(model.chunks(MIB as usize)) {
+        assert!(page[..] == *wrote);
+    }
+    assert!(file.page(3).unwrap().iter().all(|byte| *byte == 5));
+    let found = file.page(32).map(|page| page.len()).unwrap_err();
+    assert!(found.cause.contains("no page 32"), "{found}");
+    let wrong = file.write_page(1, &[0; 7]).unwrap_err();
+    assert_eq!(wrong.code, ExitCode::Usage, "{wrong}");
+    file.write_page(1, &vec![8; MIB as usize]).unwrap();
+    assert_eq!(file.page(1).unwrap()[0], 8);
+}
+
+#[test]
+fn pages_that_are_let_go_of_leave_the_cache_to_others() {
+    let place = started(&["--servers", "1", "--cache", "8MiB"]);
+    let library = connect(&place, MIB);
+    let file = library.create("f", 64 * MIB, MIB, Buffering::default()).unwrap();
+    let model = bytes(64 * MIB as usize);
+    file.write_at(&model, 0).unwrap();
+    file.flush(false).unwrap();
+    // Many more than half of the cache at once, again and again: what cannot be lent is copied.
+    for _ in 0..3 {
+        let pages = file.page_range(0..64).unwrap();
+        for (page, wrote) in pages.iter().zip(model.chunks(MIB as usize)) {
+            assert!(page[..] == *wrote);
+        }
+        let held = place.status()[0]["cache_bytes"].as_u64().unwrap();
+        assert!(held <= 8 * MIB, "{held} bytes are cached");
+    }
+    // A client that is gone has let go of everything: all of the cache is there for others.
+    drop((file, library));
+    place.run(&["cp", "unisono://f", "copy"]).done();
+    assert!(std::fs::read(place.path("copy")).unwrap() == model);
+    place.assert_nothing_held();
+}
+
+#[test]
+fn pages_survive_the_server_that_lent_them() {
+    let place = started(&["--servers", "1"]);
+    let library = connect(&place, MIB);
+    let file = library.create("f", 8 * MIB, MIB, Buffering::default()).unwrap();
+    let model = bytes(8 * MIB as usize);
+    file.write_at(&model, 0).unwrap();
+    let pages = file.page_range(0..8).unwrap();
+    let begun = file.start_page_range(0..8);
+    let server = place.server_pids()[0];
+    signal(server, Signal::KILL);
+    gone(server);
+    for (page, wrote) in pages.iter().zip(model.chunks(MIB as usize)) {
+        assert!(page[..] == *wrote);
+    }
+    // What was begun may have been answered; whatever comes next is told.
+    if let Err(error) = begun.wait() {
+        assert_eq!(error.code, ExitCode::NoServer, "{error}");
+    }
+    let error = file.read_at(&mut [0; 10], 0).unwrap_err();
+    assert_eq!(error.code, ExitCode::NoServer, "{error}");
+    let error = file.flush(true).unwrap_err();
+    assert_eq!(error.code, ExitCode::NoServer, "{error}");
+}

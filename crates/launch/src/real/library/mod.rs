@@ -1,0 +1,191 @@
+//! The library that programs link: files by the classic calls, blocking or not.
+//!
+//! There is no thread behind it. What was begun and not waited for goes on whenever the program is
+//! in a call of the library. It talks straight to the servers of an instance; pages of servers on
+//! this machine are seen in their memory.
+//!
+//! Invariants: all memory that servers write is the library's own pool, of a stated size, so that
+//! no error and no signal leaves them a pointer into the program's; nothing here waits for ever for
+//! room in it.
+
+mod file;
+mod operation;
+
+pub use file::{LibraryFile, LibraryPage};
+pub use operation::Operation;
+
+use crate::error::{ExitCode, LaunchError};
+use crate::real::files::made_now;
+use crate::real::session::connect_from;
+use crate::real::{Instance, Session};
+use filesystem::{Buffer, BufferPool, Client, Fault, NewFile};
+use futures_util::future::{Either, select};
+use policy::{Buffering, Pool, Stripe};
+use std::convert::Infallible;
+use std::rc::Rc;
+use wire::FileRecord;
+use world::Scope;
+use world_real::{EventLoop, RealWorld};
+
+/// One program's connection to an instance. Clones are handles to the same one, on one thread.
+#[derive(Clone)]
+pub struct Library(Rc<Shared>);
+
+struct Shared {
+    instance: Instance,
+    /// What was begun and not waited for.
+    operations: Scope<RealWorld, Infallible>,
+    pool: BufferPool<RealWorld>,
+    client: Client<RealWorld>,
+    /// Last, so that all that lives on it is gone before.
+    event_loop: EventLoop,
+}
+
+/// Some bytes of the library's pool, which servers read and write without a copy; given back when
+/// dropped.
+pub struct LibraryBuffer {
+    pub(super) buffer: Buffer<RealWorld>,
+}
+
+impl LibraryBuffer {
+    /// Its size in bytes.
+    pub fn length(&self) -> usize {
+        self.buffer.length() as usize
+    }
+
+    /// Calls `look` with its bytes. Panics when `look` uses the library.
+    pub fn with_bytes<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
+        let (memory, range) = self.buffer.place();
+        look(&memory.bytes()[range.start as usize..range.end as usize])
+    }
+
+    /// Calls `change` with its bytes. Panics when `change` uses the library.
+    pub fn with_bytes_mut<R>(&mut self, change: impl FnOnce(&mut [u8]) -> R) -> R {
+        let (memory, range) = self.buffer.place();
+        memory.with_bytes_mut(|all| change(&mut all[range.start as usize..range.end as usize]))
+    }
+}
+
+impl Library {
+    /// Connects to all servers of an instance, with a pool of `pool_bytes` for buffers and for what
+    /// is under way.
+    ///
+    /// # Errors
+    /// When there is no instance, or a server cannot be reached.
+    pub fn connect(instance: Instance, pool_bytes: u64) -> Result<Self, LaunchError> {
+        let file = instance.read()?;
+        let node = instance.client_node(&file.servers)?;
+        let event_loop = EventLoop::new();
+        let what = format!("cannot use the instance {}", instance.directory().display());
+        let connected = event_loop.run(async {
+            let world = RealWorld::open(node)
+                .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
+            let client = connect_from(world.clone(), &file.servers).await?;
+            let pool = BufferPool::new(&client, pool_bytes).await?;
+            Ok((Scope::new(world), pool, client))
+        });
+        let connected = connected.map_err(|fault| LaunchError::of_fault(&what, &fault));
+        let (operations, pool, client) = connected?;
+        Ok(Self(Rc::new(Shared { instance, operations, pool, client, event_loop })))
+    }
+
+    /// Opens a file, to be buffered as it was made, or as `buffering` says.
+    pub fn open(
+        &self,
+        name: &str,
+        buffering: Option<Buffering>,
+    ) -> Result<LibraryFile, LaunchError> {
+        let what = format!("cannot open {name:?}");
+        let record = self.run(&what, async |client| match buffering {
+            Some(buffering) => client.open_as(name, buffering).await,
+            None => client.open(name).await,
+        })?;
+        Ok(self.file(record))
+    }
+
+    /// Makes a file of `bytes` bytes, all zero, in blocks of `block_bytes` over all disks, and opens
+    /// it.
+    pub fn create(
+        &self,
+        name: &str,
+        bytes: u64,
+        block_bytes: u64,
+        buffering: Buffering,
+    ) -> Result<LibraryFile, LaunchError> {
+        let stripe = Session::new(self.0.instance.clone()).stripe(block_bytes)?;
+        self.create_striped(name, bytes, stripe, buffering)
+    }
+
+    /// Makes a file as said, and opens it.
+    pub fn create_striped(
+        &self,
+        name: &str,
+        bytes: u64,
+        stripe: Stripe,
+        buffering: Buffering,
+    ) -> Result<LibraryFile, LaunchError> {
+        let what = format!("cannot make {name:?}");
+        let record = self.run(&what, async |client| {
+            let (name, pool, made) = (name.to_owned(), Pool::all(client.servers()), made_now());
+            client.create_as(NewFile { name, bytes, stripe, pool, buffering, made }).await
+        })?;
+        Ok(self.file(record))
+    }
+
+    /// Removes a file or an empty directory.
+    pub fn remove(&self, name: &str) -> Result<(), LaunchError> {
+        self.run(&format!("cannot remove {name:?}"), async |client| client.remove(name).await)
+    }
+
+    /// A buffer of `bytes` bytes, with unspecified contents. Waits for what was begun when that may
+    /// make room.
+    ///
+    /// # Errors
+    /// When the pool has no room for it and nothing is under way that could make some.
+    pub fn buffer(&self, bytes: u64) -> Result<LibraryBuffer, LaunchError> {
+        let (pool, operations) = (&self.0.pool, &self.0.operations);
+        let taken = match pool.take(bytes) {
+            Some(buffer) => Some(buffer),
+            None => self.0.event_loop.run(async {
+                let all_ended = std::pin::pin!(operations.finished());
+                match select(std::pin::pin!(pool.wait_for(bytes)), all_ended).await {
+                    Either::Left((buffer, _)) => Some(buffer),
+                    Either::Right(_) => pool.take(bytes),
+                }
+            }),
+        };
+        let none = || {
+            LaunchError::new(
+                ExitCode::Failed,
+                format!("there is no buffer of {bytes} bytes"),
+                format!("the library's pool has {} bytes, most in use", pool.bytes()),
+                "drop buffers that are no longer needed, or connect with a larger pool",
+            )
+        };
+        taken.map(|buffer| LibraryBuffer { buffer }).ok_or_else(none)
+    }
+
+    /// Size of its pool in bytes.
+    pub fn pool_bytes(&self) -> u64 {
+        self.0.pool.bytes()
+    }
+
+    /// Lets what was begun go on, as far as it can without waiting.
+    pub fn progress(&self) {
+        self.0.event_loop.turn();
+    }
+
+    fn file(&self, record: FileRecord) -> LibraryFile {
+        LibraryFile { library: self.clone(), record }
+    }
+
+    /// Acts as a client until it is done; a fault is one of doing `what`.
+    fn run<R>(
+        &self,
+        what: &str,
+        act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, Fault>,
+    ) -> Result<R, LaunchError> {
+        let acted = self.0.event_loop.run(act(&self.0.client));
+        acted.map_err(|fault| LaunchError::of_fault(what, &fault))
+    }
+}
