@@ -1,6 +1,6 @@
 //! `bench`: measures real transfers.
 
-use crate::arguments::Bench;
+use crate::arguments::{Bench, BenchCommand};
 use crate::present;
 use crate::words;
 use launch::{
@@ -13,6 +13,9 @@ const PATTERNS: [&str; 2] = ["wbc", "rbc"];
 const RECORD_BYTES: u64 = 8192;
 
 pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
+    if let Some(BenchCommand::Tops(tops)) = &arguments.command {
+        return crate::tops::run(tops);
+    }
     let plan = plan(arguments)?;
     plan.check()?;
     let program = Program::current()?;

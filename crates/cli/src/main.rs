@@ -17,6 +17,7 @@ mod look;
 mod present;
 mod reproduce;
 mod simulate;
+mod tops;
 mod words;
 
 use arguments::{Arguments, Command};
@@ -68,6 +69,7 @@ fn run(arguments: Arguments) -> Result<(), LaunchError> {
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve),
         Command::BenchClient => launch::bench_client(),
+        Command::BenchTopsClient => launch::tops_client(),
     }
 }
 

@@ -18,6 +18,7 @@ mod scenario;
 mod simulated;
 mod size;
 mod timeline;
+mod tops;
 
 pub use bench::{BenchPlan, CaseSpec, Limits, bench, bench_client};
 pub use demerit::{DEMERIT_SCHEMA, Demerit, DemeritPlan, Percentile, demerit};
@@ -46,6 +47,7 @@ pub use timeline::{
     Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, check_disk,
     follow_head, trace_trial,
 };
+pub use tops::{Figure, TopsGoal, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};
 pub use units::ServerId;
 pub use wire::{Entry, EntryKind, FileDefaults, FileRecord};
 pub use world_simulated::{MessageCosts, Pieces, QueueKind, StartAngle};

@@ -65,7 +65,7 @@ pub(crate) enum Command {
     /// Show the space on the disks of an instance.
     Df(InstanceOnly),
     /// Measure real transfers; every byte is checked.
-    Bench(Bench),
+    Bench(Box<Bench>),
     /// Simulate transfers on a machine made of models.
     Sim(Box<Sim>),
     /// Run published experiments on the simulated machine and compare with what was published.
@@ -78,6 +78,9 @@ pub(crate) enum Command {
     /// A client process of a bench; started by `bench`.
     #[command(hide = true)]
     BenchClient,
+    /// A client process of `bench tops`.
+    #[command(hide = true)]
+    BenchTopsClient,
 }
 
 /// Which instance, and how to show results.
@@ -151,7 +154,10 @@ pub(crate) struct Cases {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) command: Option<BenchCommand>,
     #[command(flatten)]
     pub(crate) cases: Cases,
     /// Number of client processes.
@@ -201,6 +207,47 @@ pub(crate) struct Bench {
     /// another (default: the one by which they reach server 0).
     #[arg(long, value_name = "HOST", requires = "may_be_tcp")]
     pub(crate) client_host: Option<String>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum BenchCommand {
+    /// Measure what clients that work each for itself get of striped files, from buffers and from
+    /// disks, next to what the machine can do (Tower of Pizzas, Table 1 and Figures 5 to 10).
+    Tops(Tops),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Tops {
+    /// Numbers of servers, separated by commas.
+    #[arg(long, default_value = "1,2,4,8", value_delimiter = ',', value_parser = count)]
+    pub(crate) servers: Vec<u32>,
+    /// Numbers of clients, separated by commas.
+    #[arg(long, default_value = "1,2,4,8", value_delimiter = ',', value_parser = count)]
+    pub(crate) clients: Vec<u32>,
+    /// Bytes of a page where all is found in buffers.
+    #[arg(long, default_value = "1MiB", value_parser = size, value_name = "SIZE")]
+    pub(crate) page: u64,
+    /// Bytes of a page where the disks matter.
+    #[arg(long, default_value = "8KiB", value_parser = size, value_name = "SIZE")]
+    pub(crate) disk_page: u64,
+    /// Pages that a client asks for at a time.
+    #[arg(long, default_value = "16", value_parser = count)]
+    pub(crate) pages: u32,
+    /// Milliseconds for which the clients of one point work.
+    #[arg(long, default_value = "500", value_parser = count, value_name = "MS")]
+    pub(crate) time: u32,
+    /// Bytes of the file for each server where the disks matter.
+    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
+    pub(crate) disk_size: u64,
+    /// Where the servers keep their data meanwhile; the disk there is measured.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Write tops.csv, and a plot of each figure as SVG, into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

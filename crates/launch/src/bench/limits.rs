@@ -71,7 +71,8 @@ fn rate(bytes: u64, start: Instant) -> f64 {
     bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64()
 }
 
-fn measure_copy() -> f64 {
+/// What one thread copies, in 2^20 bytes a second.
+pub(crate) fn measure_copy() -> f64 {
     let source = vec![1_u8; COPIED_BYTES as usize];
     let mut target = vec![0_u8; COPIED_BYTES as usize];
     let mut best = 0.0_f64;

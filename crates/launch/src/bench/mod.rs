@@ -9,9 +9,9 @@ mod spec;
 
 pub use client::bench_client;
 pub use limits::Limits;
-pub(crate) use limits::peak_bytes;
+pub(crate) use limits::{measure_copy, peak_bytes};
 pub(crate) use run::Clients;
 pub use run::bench;
 pub(crate) use source::Source;
 pub use spec::{BenchPlan, CaseSpec};
-pub(crate) use spec::{ClientSpec, FileLife, SourceSpec, parse_pattern};
+pub(crate) use spec::{ClientSpec, Failure, FileLife, SourceSpec, parse_pattern};

@@ -150,9 +150,9 @@ impl LibraryFile {
         Ok(())
     }
 
-    /// Reads strided or listed bytes with one request to each server: those that belong to client 0
-    /// of `access`, each to its offset in `into`. Bytes of `into` that the access does not name stay
-    /// as they are.
+    /// Reads strided or listed bytes with one request to each server: those that belong to client
+    /// 0 of `access`, each to its offset in `into`. Bytes of `into` that the access does not name
+    /// stay as they are.
     pub fn read_access(&self, access: &Access, into: &mut [u8]) -> Result<(), LaunchError> {
         let what = format!("cannot read parts of {:?}", self.record.name);
         self.library.run(&what, async |client| {

@@ -103,8 +103,8 @@ impl Library {
         Ok(self.file(record))
     }
 
-    /// Makes a file of `bytes` bytes, all zero, in blocks of `block_bytes` over all disks, and opens
-    /// it.
+    /// Makes a file of `bytes` bytes, all zero, in blocks of `block_bytes` over all disks, and
+    /// opens it.
     pub fn create(
         &self,
         name: &str,

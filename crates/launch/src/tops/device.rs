@@ -1,0 +1,122 @@
+//! Table 1: the file system and disk under the servers, by themselves, past the page cache.
+
+use crate::error::LaunchError;
+use rustix::fs::OFlags;
+use std::cell::RefCell;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use units::{KIB, MIB};
+
+/// One access pattern of Table 1.
+pub(super) struct DevicePattern {
+    /// Its name in the table.
+    pub(super) name: &'static str,
+    /// Bytes of a call.
+    unit_bytes: u64,
+    /// Units that follow one another before the next place.
+    units: u64,
+    /// Whether that is a random one.
+    is_random: bool,
+}
+
+/// A file on the disk of the servers, for calls past the page cache; removed when dropped.
+pub(super) struct Device {
+    file: File,
+    bytes: u64,
+    buffer: RefCell<Vec<u8>>,
+    _scratch: tempfile::NamedTempFile,
+}
+
+/// The patterns of the table for pages of `page_bytes` (looping is sequential where nothing is
+/// cached); and one sequential pass in units of 1 MiB, as `dd` makes it.
+pub(super) fn patterns(page_bytes: u64) -> [DevicePattern; 5] {
+    let of =
+        |name, unit_bytes, units, is_random| DevicePattern { name, unit_bytes, units, is_random };
+    [
+        of("sequential, 1 MiB a call", MIB, 1, false),
+        of("sequential", page_bytes, 1, false),
+        of("range of 16 pages", page_bytes, 16, true),
+        of("range of 2 pages", page_bytes, 2, true),
+        of("random", page_bytes, 1, true),
+    ]
+}
+
+impl Device {
+    /// A file of `bytes` bytes in `directory`, written in full.
+    pub(super) fn new(directory: &Path, bytes: u64) -> Result<Self, LaunchError> {
+        let made = || {
+            let scratch =
+                tempfile::Builder::new().prefix(".unisono-tops-").tempfile_in(directory)?;
+            let direct = OFlags::DIRECT.bits() as i32;
+            let mut options = File::options();
+            let options = options.read(true).write(true).custom_flags(direct);
+            let file = options.open(scratch.path())?;
+            let buffer = RefCell::new(vec![7; (CALL_BYTES_MAX + ALIGNMENT) as usize]);
+            let device = Self { file, bytes, buffer, _scratch: scratch };
+            for at in (0..bytes).step_by(MIB as usize) {
+                device.call(true, at, MIB)?;
+            }
+            device.file.sync_all()?;
+            Ok(device)
+        };
+        made().map_err(|error: std::io::Error| {
+            LaunchError::usage(
+                format!("cannot measure the disk of {}", directory.display()),
+                error.to_string(),
+                "name with --directory a place that takes files past the page cache (O_DIRECT)",
+            )
+        })
+    }
+
+    /// What one program reaches with a pattern for so many seconds, in 2^20 bytes a second.
+    pub(super) fn measure(
+        &self,
+        pattern: &DevicePattern,
+        writes: bool,
+        seconds: f64,
+    ) -> Result<f64, LaunchError> {
+        let measured = || {
+            let range_bytes = pattern.unit_bytes * pattern.units;
+            let ranges = self.bytes / range_bytes;
+            let mut random = fastrand::Rng::with_seed(1);
+            let (start, mut bytes, mut turn) = (Instant::now(), 0, 0);
+            while start.elapsed() < Duration::from_secs_f64(seconds) {
+                let range = if pattern.is_random { random.u64(0..ranges) } else { turn % ranges };
+                for unit in 0..pattern.units {
+                    let at = range * range_bytes + unit * pattern.unit_bytes;
+                    self.call(writes, at, pattern.unit_bytes)?;
+                }
+                bytes += range_bytes;
+                turn += 1;
+            }
+            Ok(bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64())
+        };
+        measured().map_err(|error: std::io::Error| {
+            LaunchError::new(
+                crate::error::ExitCode::Failed,
+                "cannot measure the disk",
+                error.to_string(),
+                "look at the system's log for what is wrong with it",
+            )
+        })
+    }
+
+    fn call(&self, writes: bool, at: u64, length: u64) -> std::io::Result<()> {
+        debug_assert!(length <= CALL_BYTES_MAX, "a call fits the buffer");
+        let mut buffer = self.buffer.borrow_mut();
+        let start = buffer.as_ptr().align_offset(ALIGNMENT as usize);
+        let bytes = &mut buffer[start..start + length as usize];
+        match writes {
+            true => self.file.write_all_at(bytes, at),
+            false => self.file.read_exact_at(bytes, at),
+        }
+    }
+}
+
+/// The longest call, in bytes.
+const CALL_BYTES_MAX: u64 = MIB;
+
+/// Where memory for calls past the page cache has to begin.
+const ALIGNMENT: u64 = 4 * KIB;
