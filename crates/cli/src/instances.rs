@@ -89,13 +89,13 @@ fn start_on_hosts(
 pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     let instance = instance(arguments);
     let Stopped { ended, gone } = instance.stop()?;
-    for server in &gone {
-        let log = instance.log_path(server.id);
-        let whose = whose(server);
-        present::note(&format!("unisono: {whose} had ended before; see {}", log.display()));
+    for (server, how) in &gone {
+        let (whose, log) = (whose(server), instance.log_path(server.id));
+        let log = log.display();
+        present::note(&format!("unisono: {whose} was not there any more: {how}; see {log}"));
     }
     if arguments.json {
-        let gone: Vec<u32> = gone.iter().map(|server| server.id).collect();
+        let gone: Vec<u32> = gone.iter().map(|(server, _)| server.id).collect();
         let schema = "unisono.stop/1";
         return present::json(&json!({ "schema": schema, "stopped": ended, "gone": gone }));
     }

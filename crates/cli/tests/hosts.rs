@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use support::{
-    Ended, FAILED, NO_SERVER, Place, USAGE, bytes, children_of, gone, is_running, processes_naming,
-    run, signal, unisono, until,
+    Ended, FAILED, NO_SERVER, Place, Running, USAGE, bytes, children_of, gone, is_running,
+    processes_naming, run, signal, unisono, until,
 };
 
 const HOSTS: [&str; 2] = ["127.0.0.2", "127.0.0.3"];
@@ -185,6 +185,20 @@ fn one_host_that_fails_ends_all() {
 }
 
 #[test]
+fn a_start_that_is_interrupted_leaves_nothing() {
+    // Proves: when the command is killed while a host takes its time, the keeper ends what it had
+    // started.
+    let idles = "[ $host = 127.0.0.3 ] && exec sleep 1000 > %/idle\n";
+    let site = Site::new(&[BEGIN, idles, BECOME].concat());
+    let launcher = site.launcher.to_str().unwrap();
+    let words = ["start", "--hostfile", "hosts", "--launcher", launcher];
+    let start = Running::start(site.place.command(&words));
+    until("a host takes its time", || site.place.path("idle").exists().then_some(()));
+    signal(start.pid(), Signal::KILL);
+    site.assert_nothing_left();
+}
+
+#[test]
 fn a_server_that_loses_its_launcher_writes_back_and_ends() {
     // Proves: when a launcher is killed, its server writes back what it holds and ends; here its
     // directory is away, so that it says why it cannot. The other server goes on; stop tells which
@@ -228,7 +242,11 @@ fn a_server_that_loses_its_launcher_writes_back_and_ends() {
     assert_eq!(status["servers"][1 - lost]["running"], true);
     let stopped = site.place.run(&["stop", "--json"]).done();
     assert_eq!((&stopped.json()["stopped"], &stopped.json()["gone"]), (&1.into(), &json!([lost])));
-    assert!(stopped.error.contains(&format!("{whose} had ended before")), "{}", stopped.error);
+    assert!(
+        stopped.error.contains(&format!("{whose} was not there any more")),
+        "{}",
+        stopped.error
+    );
     site.assert_nothing_left();
     site.start(&[]).done();
     assert!(site.place.run(&["cat", "kept"]).done().output == content);

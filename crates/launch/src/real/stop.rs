@@ -22,8 +22,8 @@ const ASKING_PAUSE: Duration = Duration::from_millis(50);
 pub struct Stopped {
     /// How many servers have ended.
     pub ended: usize,
-    /// Those that had ended before.
-    pub gone: Vec<ServerEntry>,
+    /// Those that had ended before, or could not be reached, and how that showed.
+    pub gone: Vec<(ServerEntry, String)>,
 }
 
 impl Instance {
@@ -37,11 +37,13 @@ impl Instance {
         let node = self.client_node(&file.servers)?;
         self.refuse_copy(&file, &node)?;
         let asked = for_each_at_once(&file.servers, |server| self.ask(server, &node));
-        let (mut ending, mut gone, mut first_error) = (Vec::new(), Vec::new(), None);
+        let (mut ending, mut silent, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+        let mut first_error = None;
         for (server, asked) in file.servers.iter().zip(asked) {
             match asked {
                 Asked::Ends(end) => ending.push((server, end)),
-                Asked::IsGone => gone.push(server.clone()),
+                Asked::IsSilent(end) => silent.push((server, end)),
+                Asked::IsGone(how) => gone.push((server.clone(), how)),
                 Asked::GoesOn(fault) => {
                     let what = format!("cannot stop server {}", server.id);
                     first_error.get_or_insert(LaunchError::of_fault(&what, &fault));
@@ -50,24 +52,32 @@ impl Instance {
         }
         let deadline = Instant::now() + STOP_PATIENCE;
         for (server, end) in &ending {
-            let is_there = || server_answers(server, node.clone());
-            if !end
-                .as_ref()
-                .map_or_else(|| wait_for(deadline, || !is_there()), |end| end.wait_until(deadline))
-            {
-                return Err(does_not_end(
-                    &format!("server {}", server.id),
-                    &format!("process {} is still there after a minute", server.pid),
-                    &self.log_path(server.id),
-                ));
-            }
+            let has_ended = match end {
+                Some(end) => end.wait_until(deadline),
+                None => wait_for(deadline, || !server_answers(server, node.clone())),
+            };
+            self.must(has_ended, server)?;
         }
         if let Some(error) = first_error {
             return Err(error);
         }
         self.end_keeper(&file)?;
+        for (server, end) in &silent {
+            self.must(end.wait_until(deadline), server)?;
+        }
         self.forget();
-        Ok(Stopped { ended: ending.len(), gone })
+        Ok(Stopped { ended: ending.len() + silent.len(), gone })
+    }
+
+    fn must(&self, has_ended: bool, server: &ServerEntry) -> Result<(), LaunchError> {
+        if has_ended {
+            return Ok(());
+        }
+        Err(does_not_end(
+            &format!("server {}", server.id),
+            &format!("process {} is still there after a minute", server.pid),
+            &self.log_path(server.id),
+        ))
     }
 
     /// Servers that answer and are not of this machine can be stopped from the directory that they
@@ -93,14 +103,17 @@ impl Instance {
     fn ask(&self, server: &ServerEntry, node: &NodeConfig) -> Asked {
         let end = ProcessEnd::of(server.pid).filter(|_| self.is_running(server));
         if end.is_none() && server.host.is_none() {
-            return Asked::IsGone;
+            return Asked::IsGone(format!("there is no process {} that is it", server.pid));
         }
-        match stop_server(server, node.clone()) {
-            Ok(()) => Asked::Ends(end),
+        match (stop_server(server, node.clone()), end) {
+            (Ok(()), end) => Asked::Ends(end),
+            (Err(Fault::ServerLeft { .. }), Some(end)) if server.host.is_some() => {
+                Asked::IsSilent(end)
+            }
             // One that has left is about to end by itself.
-            Err(Fault::ServerLeft { .. }) if end.is_some() => Asked::Ends(end),
-            Err(Fault::ServerLeft { .. }) => Asked::IsGone,
-            Err(fault) => Asked::GoesOn(fault),
+            (Err(Fault::ServerLeft { .. }), Some(end)) => Asked::Ends(Some(end)),
+            (Err(Fault::ServerLeft { cause, .. }), None) => Asked::IsGone(cause),
+            (Err(fault), _) => Asked::GoesOn(fault),
         }
     }
 
@@ -129,8 +142,10 @@ impl Instance {
 enum Asked {
     /// It ends; its process may be seen from here.
     Ends(Option<ProcessEnd>),
-    /// It had ended before.
-    IsGone,
+    /// It does not answer, but its process is there: it ends when it loses its launcher.
+    IsSilent(ProcessEnd),
+    /// It had ended before, as this tells, or it cannot be reached.
+    IsGone(String),
     /// It cannot end.
     GoesOn(Fault),
 }

@@ -5,7 +5,7 @@
 //! has answered.
 
 use super::launched::Launched;
-use super::launcher::Launcher;
+use super::seat::Seat;
 use super::talk::{KeeperAnswer, KeeperOrder, Permission, Said, ServerOrder, hear, line};
 use crate::error::{ExitCode, LaunchError};
 use crate::real::data::{common_set, new_set};
@@ -15,7 +15,7 @@ use crate::real::process_name::ProcessName;
 use crate::real::{Instance, on_stdin_closed};
 use futures_util::future::{join_all, try_join_all};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -84,46 +84,15 @@ async fn keep_all(instance: &Instance, order: &KeeperOrder) -> Result<(), Launch
     Ok(())
 }
 
-/// Starts all, and leaves each in `launched` as soon as it is there.
+/// Starts all, and leaves each in `launched` as soon as it is there. Returns the instance's file,
+/// which is written.
 async fn begin<'a>(
     instance: &Instance,
     order: &'a KeeperOrder,
     launched: &mut Vec<Launched<'a>>,
 ) -> Result<InstanceFile, LaunchError> {
     let patience = Duration::from_secs(order.options.patience_s.into());
-    let (key, instance_name) = (instance.key()?, instance.data_name()?);
-    let mut found: Vec<Found> = Vec::new();
-    let numbered: Vec<_> = (0..).zip(&order.seats).collect();
-    for some in numbered.chunks(STARTS_MAX) {
-        let first = launched.len();
-        for (id, seat) in some {
-            let command = server_command(&order.program, instance, *id);
-            let log = instance.log_path(*id);
-            let launcher: &Launcher = &order.launcher;
-            launched.push(Launched::start(*id, &seat.host, launcher, &command, log)?);
-        }
-        let starts = launched[first..].iter_mut().zip(some).map(async |(one, (id, seat))| {
-            one.tell(&ServerOrder {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                id: *id,
-                servers: order.seats.len() as u32,
-                host: seat.host.clone(),
-                others: others(order, &seat.host),
-                data: seat.data.clone(),
-                instance_name: instance_name.clone(),
-                cache_bytes: order.options.cache_bytes,
-                direct: order.options.direct,
-                allow_root: order.options.allow_root,
-                key,
-            })
-            .await;
-            match one.hear(patience).await? {
-                Said::Found { data, sets } => Ok(Found { data, sets }),
-                _ => Err(speaks_otherwise(*id)),
-            }
-        });
-        found.extend(try_join_all(starts).await?);
-    }
+    let found = launch_all(instance, order, launched, patience).await?;
     let permission = Permission { set: set_of(order, &found)? };
     let servers = try_join_all(launched.iter_mut().zip(found).map(async |(one, found)| {
         one.tell(&permission).await;
@@ -148,6 +117,58 @@ async fn begin<'a>(
     Ok(file)
 }
 
+/// Starts the launchers, some at a time, and tells each server what it is. Returns what they find.
+async fn launch_all<'a>(
+    instance: &Instance,
+    order: &'a KeeperOrder,
+    launched: &mut Vec<Launched<'a>>,
+    patience: Duration,
+) -> Result<Vec<Found>, LaunchError> {
+    let (key, instance_name) = (instance.key()?, instance.data_name()?);
+    let mut found = Vec::new();
+    let numbered: Vec<(u32, &Seat)> = (0..).zip(&order.seats).collect();
+    for some in numbered.chunks(STARTS_MAX) {
+        let first = launched.len();
+        for (id, seat) in some {
+            let command = server_command(&order.program, instance, *id);
+            let log = instance.log_path(*id);
+            launched.push(Launched::start(*id, &seat.host, &order.launcher, &command, log)?);
+        }
+        let starts = launched[first..].iter_mut().zip(some).map(async |(one, (id, seat))| {
+            one.tell(&server_order(order, *id, seat, &instance_name, key)).await;
+            match one.hear(patience).await? {
+                Said::Found { data, sets } => Ok(Found { data, sets }),
+                _ => Err(speaks_otherwise(*id)),
+            }
+        });
+        found.extend(try_join_all(starts).await?);
+    }
+    Ok(found)
+}
+
+fn server_order(
+    order: &KeeperOrder,
+    id: u32,
+    seat: &Seat,
+    instance_name: &str,
+    key: [u8; 32],
+) -> ServerOrder {
+    let others = order.seats.iter().map(|seat| &seat.host).filter(|other| **other != seat.host);
+    ServerOrder {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        id,
+        servers: order.seats.len() as u32,
+        host: seat.host.clone(),
+        others: others.take(OTHERS_MAX).cloned().collect(),
+        data: seat.data.clone(),
+        instance_name: instance_name.to_owned(),
+        cache_bytes: order.options.cache_bytes,
+        direct: order.options.direct,
+        allow_root: order.options.allow_root,
+        key,
+    }
+}
+
 /// What a server has found on its host.
 struct Found {
     data: Vec<PathBuf>,
@@ -164,16 +185,11 @@ fn set_of(order: &KeeperOrder, found: &[Found]) -> Result<String, LaunchError> {
 }
 
 /// The words of a server's command line; what is not its number is for those who look for it.
-fn server_command(program: &std::path::Path, instance: &Instance, id: u32) -> Vec<String> {
+fn server_command(program: &Path, instance: &Instance, id: u32) -> Vec<String> {
     let directory = instance.directory().display().to_string();
     let words =
         ["serve-told", "--id", &id.to_string(), "--instance", &directory].map(str::to_owned);
     [program.display().to_string()].into_iter().chain(words).collect()
-}
-
-fn others(order: &KeeperOrder, host: &str) -> Vec<String> {
-    let others = order.seats.iter().map(|seat| &seat.host).filter(|other| *other != host);
-    others.take(OTHERS_MAX).cloned().collect()
 }
 
 async fn end_all(launched: &mut [Launched<'_>], patience: Duration) {

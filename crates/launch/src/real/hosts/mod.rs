@@ -6,9 +6,9 @@
 //!                      └── holds their input; reads what they say ◀─────────┘
 //! ```
 //!
-//! [`Choice`] says where servers are to run and why. The [keeper](keeper) is a process of its own
-//! session that stays as long as the servers do; it tells each server through its launcher's
-//! standard input [what it is](talk), the key included. Invariant: when a keeper or a launcher
+//! [`Choice`] says where servers are to run and why. The keeper is a process with a session of its
+//! own that stays as long as the servers do; it tells each server through its launcher's standard
+//! input what it is, the key included. Invariant: when a keeper or a launcher
 //! ends, however it ends, the servers behind it find their input at its end, write everything back
 //! and end too.
 
