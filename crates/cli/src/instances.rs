@@ -50,7 +50,9 @@ pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
 /// Where servers are to run; says why, if that is not plain from the arguments.
 fn venue(hosts: &Hosts, is_here: bool) -> Result<Venue, LaunchError> {
     let (hostfile, launcher) = (hosts.hostfile.as_deref(), Some(hosts.launcher.as_str()));
-    let Choice { venue, why } = Choice::make(&Wish { hostfile, launcher, is_here })?;
+    let usual = std::env::var("UNISONO_LAUNCHER").ok();
+    let wish = Wish { hostfile, launcher, usual_launcher: usual.as_deref(), is_here };
+    let Choice { venue, why } = Choice::make(&wish)?;
     if let Some(why) = why {
         present::note(&format!("unisono: {why}"));
     }

@@ -61,7 +61,8 @@ pub(crate) struct Hosts {
     pub(crate) hostfile: Option<PathBuf>,
     /// What starts programs on hosts: auto, local (this machine), ssh, srun, mpiexec, or a program
     /// that is called with a host and a command; options of its own may follow, in one word.
-    #[arg(long, default_value = "auto", env = "UNISONO_LAUNCHER")]
+    /// UNISONO_LAUNCHER says what it is on hosts where this is auto.
+    #[arg(long, default_value = "auto")]
     pub(crate) launcher: String,
 }
 

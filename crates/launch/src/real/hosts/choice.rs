@@ -15,6 +15,8 @@ pub struct Wish<'a> {
     pub hostfile: Option<&'a Path>,
     /// `auto`, `local`, or what starts programs on hosts, with its options.
     pub launcher: Option<&'a str>,
+    /// What starts programs on hosts, where there are other hosts and nothing else is said.
+    pub usual_launcher: Option<&'a str>,
     /// Whether something else that was said is about servers on this machine.
     pub is_here: bool,
 }
@@ -88,30 +90,26 @@ impl Choice {
                 format!("--launcher local is this machine, {} names others", file.display()),
                 "leave out one of the two",
             )),
-            (Some(file), _) => Self::of_file(file, said, variable),
+            (Some(file), _) => Self::of_file(file, said.or(wish.usual_launcher), variable),
             (None, Some("local")) => Ok(Self::here(None)),
             (None, None) if wish.is_here => Ok(Self::here(None)),
-            (None, _) => Self::of_job(said, variable),
+            (None, _) => Self::of_job(said, wish.usual_launcher, variable),
         }
     }
 
     fn of_file(
         file: &Path,
-        said: Option<&str>,
+        launcher: Option<&str>,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, LaunchError> {
         let hosts = hostfile::read(file)?;
-        let has_job = |name| variable(name).is_some();
-        let usual = match () {
-            () if has_job("SLURM_JOB_ID") => "srun",
-            () => "ssh",
+        let is_slurm = variable("SLURM_JOB_ID").is_some();
+        let (usual, because) = match is_slurm {
+            true => ("srun", ", as this is a Slurm job"),
+            false => ("ssh", ", as this is no Slurm job"),
         };
-        let launcher = said.map_or_else(|| Ok(Launcher::named(usual)), Launcher::parse)?;
-        let because = match (said, usual) {
-            (None, "srun") => ", as this is a Slurm job",
-            (None, _) => ", as this is no Slurm job",
-            (Some(_), _) => "",
-        };
+        let because = if launcher.is_none() { because } else { "" };
+        let launcher = Launcher::parse(launcher.unwrap_or(usual))?;
         let why = format!(
             "{} names {}: servers are started there by {launcher}{because}",
             file.display(),
@@ -122,6 +120,7 @@ impl Choice {
 
     fn of_job(
         said: Option<&str>,
+        usual: Option<&str>,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, LaunchError> {
         let Some(job) = Allocation::find(&variable)? else {
@@ -143,12 +142,12 @@ impl Choice {
             let why = format!("{name} has this host alone: servers are started here, as always");
             return Ok(Self::here(Some(why)));
         }
-        let usual = match () {
+        let by_job = match () {
             () if job.is_slurm => "srun",
             () if is_on_path("mpiexec") => "mpiexec",
             () => "ssh",
         };
-        let launcher = said.map_or_else(|| Ok(Launcher::named(usual)), Launcher::parse)?;
+        let launcher = Launcher::parse(said.or(usual).unwrap_or(by_job))?;
         let why = format!(
             "{name} has {}: servers are started there by {launcher} (here alone with --launcher \
              local)",
@@ -196,6 +195,12 @@ mod tests {
         assert_eq!(choose(nothing, &[]), Ok(("here".to_owned(), String::new())));
         let srun = Wish { launcher: Some("srun"), ..nothing };
         assert!(choose(srun, &[]).is_err(), "there are no hosts");
+        let usual = Wish { usual_launcher: Some("ssh -x"), ..nothing };
+        assert_eq!(choose(usual, &[]), Ok(("here".to_owned(), String::new())));
+        assert_eq!(choose(usual, &HERE).expect("a list").0, "here");
+        assert_eq!(choose(usual, &JOB).expect("a list").0, "ssh -x: n1 n2 n3");
+        let both = Wish { launcher: Some("srun"), ..usual };
+        assert_eq!(choose(both, &JOB).expect("a list").0, "srun: n1 n2 n3");
     }
 
     #[test]

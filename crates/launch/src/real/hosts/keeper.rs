@@ -14,6 +14,7 @@ use crate::real::origin::Origin;
 use crate::real::process_name::ProcessName;
 use crate::real::{Instance, on_stdin_closed};
 use futures_util::future::{join_all, try_join_all};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,8 +24,11 @@ use tokio::sync::oneshot;
 /// How long launchers may take to end when not all servers could begin.
 const GIVE_UP_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The most servers that are in their start at once: daemons of hosts refuse more callers.
+/// The most servers that are in their start at once.
 const STARTS_MAX: usize = 64;
+
+/// The most of them on one host: an `sshd` refuses more than 10 callers whom it does not know yet.
+const STARTS_PER_HOST_MAX: usize = 4;
 
 /// The other hosts that each server is told of.
 const OTHERS_MAX: usize = 3;
@@ -127,7 +131,7 @@ async fn launch_all<'a>(
     let (key, instance_name) = (instance.key()?, instance.data_name()?);
     let mut found = Vec::new();
     let numbered: Vec<(u32, &Seat)> = (0..).zip(&order.seats).collect();
-    for some in numbered.chunks(STARTS_MAX) {
+    for some in waves(&numbered) {
         let first = launched.len();
         for (id, seat) in some {
             let command = server_command(&order.program, instance, *id);
@@ -144,6 +148,24 @@ async fn launch_all<'a>(
         found.extend(try_join_all(starts).await?);
     }
     Ok(found)
+}
+
+/// Parts of the seats that are in their start at once.
+fn waves<'w, 'a>(mut left: &'w [(u32, &'a Seat)]) -> Vec<&'w [(u32, &'a Seat)]> {
+    let mut waves = Vec::new();
+    while !left.is_empty() {
+        let mut starts: BTreeMap<&str, usize> = BTreeMap::new();
+        let has_room = |(_, seat): &&(u32, &'a Seat)| {
+            let starts = starts.entry(&seat.host).or_default();
+            *starts += 1;
+            *starts <= STARTS_PER_HOST_MAX
+        };
+        let length = left.iter().take(STARTS_MAX).take_while(has_room).count();
+        let (wave, rest) = left.split_at(length);
+        waves.push(wave);
+        left = rest;
+    }
+    waves
 }
 
 fn server_order(
@@ -232,4 +254,26 @@ fn speaks_otherwise(id: u32) -> LaunchError {
         "it says something else than it should",
         "check that all hosts have the same unisono",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: servers start in waves that are small enough for every host.
+    use super::*;
+
+    #[test]
+    fn waves_are_small() {
+        let lengths = |hosts: &[&str]| {
+            let seat = |host: &&str| Seat { host: (*host).to_owned(), data: Vec::new() };
+            let seats: Vec<Seat> = hosts.iter().map(seat).collect();
+            let numbered: Vec<(u32, &Seat)> = (0..).zip(&seats).collect();
+            let waves = waves(&numbered);
+            assert_eq!(waves.concat().len(), hosts.len());
+            waves.into_iter().map(<[_]>::len).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(&["a"; 9]), [4, 4, 1]);
+        assert_eq!(lengths(&["a", "b", "a", "b", "a", "b", "a", "b", "a"]), [8, 1]);
+        let many: Vec<String> = (0..100).map(|host| host.to_string()).collect();
+        assert_eq!(lengths(&many.iter().map(String::as_str).collect::<Vec<_>>()), [64, 36]);
+    }
 }

@@ -28,11 +28,6 @@ enum Form {
 }
 
 impl Launcher {
-    /// A launcher of one word.
-    pub(super) fn named(name: &str) -> Self {
-        Self { words: vec![name.to_owned()] }
-    }
-
     /// What a user calls it: a name or path, then its own options, separated by spaces.
     ///
     /// # Errors
