@@ -1,10 +1,11 @@
 //! `start`, `stop`, `status`, and the server process itself.
 
-use crate::arguments::{Doctor, InstanceOnly, Serve, Start};
+use crate::arguments::{Doctor, Hosts, InstanceOnly, Serve, Start};
 use crate::present;
 use crate::words::{plural, show_size};
 use launch::{
-    DataDirectories, Finding, Instance, LaunchError, Program, ServerOptions, ServerState, Session,
+    Choice, DataDirectories, Finding, HostOptions, HostPlan, Instance, InstanceFile, LaunchError,
+    Program, ServerEntry, ServerOptions, ServerState, Session, Stopped, Venue, Wish,
 };
 use serde_json::json;
 
@@ -14,19 +15,18 @@ pub(crate) fn instance(which: &InstanceOnly) -> Instance {
     Instance::at(directory.unwrap_or_else(launch::default_instance_directory))
 }
 
+/// Servers that are started on this machine if nothing is said.
+const SERVERS: u32 = 4;
+
 pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
     if !arguments.allow_root {
         launch::refuse_root()?;
     }
     let instance = instance(&arguments.which);
-    let parent = instance.directory().join("data");
-    let data = DataDirectories::share(&arguments.data, arguments.servers, &parent)?;
-    let options = ServerOptions {
-        cache_bytes: arguments.cache,
-        direct: arguments.direct,
-        tcp_host: arguments.tcp.clone(),
+    let file = match venue(&arguments.hosts, arguments.tcp.is_some())? {
+        Venue::Here => start_here(&instance, arguments)?,
+        Venue::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
     };
-    let file = instance.start(&Program::current()?, &data, &options)?;
     if arguments.which.json {
         return present::json(&json!({
             "schema": "unisono.start/1",
@@ -41,24 +41,72 @@ pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
     ))?;
     for server in &file.servers {
         let data: Vec<String> = server.data.iter().map(|path| path.display().to_string()).collect();
-        let (id, pid) = (server.id, server.pid);
-        present::line(&format!("  server {id}  process {pid}  data {}", data.join(" ")))?;
+        let (whose, pid) = (whose(server), server.pid);
+        present::line(&format!("  {whose}  process {pid}  data {}", data.join(" ")))?;
     }
     Ok(())
 }
 
+/// Where servers are to run; says why, if that is not plain from the arguments.
+fn venue(hosts: &Hosts, is_here: bool) -> Result<Venue, LaunchError> {
+    let (hostfile, launcher) = (hosts.hostfile.as_deref(), Some(hosts.launcher.as_str()));
+    let usual = std::env::var("UNISONO_LAUNCHER").ok();
+    let wish = Wish { hostfile, launcher, usual_launcher: usual.as_deref(), is_here };
+    let Choice { venue, why } = Choice::make(&wish)?;
+    if let Some(why) = why {
+        present::note(&format!("unisono: {why}"));
+    }
+    Ok(venue)
+}
+
+fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, LaunchError> {
+    let parent = instance.directory().join("data");
+    let servers = arguments.servers.or(arguments.servers_per_host).unwrap_or(SERVERS);
+    let data = DataDirectories::share(&arguments.data, servers, &parent)?;
+    let options = ServerOptions {
+        cache_bytes: arguments.cache,
+        direct: arguments.direct,
+        tcp_host: arguments.tcp.clone(),
+    };
+    instance.start(&Program::current()?, &data, &options)
+}
+
+fn start_on_hosts(
+    instance: &Instance,
+    plan: &HostPlan,
+    arguments: &Start,
+) -> Result<InstanceFile, LaunchError> {
+    let Start { servers, servers_per_host, data, .. } = arguments;
+    let seats = plan.seats(*servers, *servers_per_host, data)?;
+    let options = HostOptions {
+        cache_bytes: arguments.cache,
+        direct: arguments.direct,
+        allow_root: arguments.allow_root,
+        patience_s: arguments.patience,
+        remote_program: arguments.remote_program.clone(),
+    };
+    instance.start_on_hosts(&Program::current()?, &plan.launcher, seats, options)
+}
+
 pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     let instance = instance(arguments);
-    let stopped = instance.stop()?;
-    if arguments.json {
-        return present::json(&json!({ "schema": "unisono.stop/1", "stopped": stopped }));
+    let Stopped { ended, gone } = instance.stop()?;
+    for (server, how) in &gone {
+        let (whose, log) = (whose(server), instance.log_path(server.id));
+        let log = log.display();
+        present::note(&format!("unisono: {whose} was not there any more: {how}; see {log}"));
     }
-    present::line(&format!("{} stopped; their data remains", plural(stopped as u32, "server")))
+    if arguments.json {
+        let gone: Vec<u32> = gone.iter().map(|(server, _)| server.id).collect();
+        let schema = "unisono.stop/1";
+        return present::json(&json!({ "schema": schema, "stopped": ended, "gone": gone }));
+    }
+    present::line(&format!("{} stopped; their data remains", plural(ended as u32, "server")))
 }
 
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     let instance = instance(arguments);
-    let states = Session::new(instance.clone()).status()?;
+    let states = Session::new(instance.clone()).status_with_files()?;
     if arguments.json {
         let servers: Vec<_> = states.iter().map(state_json).collect();
         let directory = instance.directory();
@@ -73,7 +121,7 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
         None => Ok(()),
         Some(state) => Err(LaunchError::new(
             launch::ExitCode::NoServer,
-            format!("server {} does not answer", state.entry.id),
+            format!("{} does not answer", whose(&state.entry)),
             state.status.clone().err().unwrap_or_default(),
             "look at its log in the instance directory; stop and start the instance again",
         )),
@@ -82,6 +130,11 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<(), LaunchError> {
     launch::clean_up_on_signals()?;
+    let venue = venue(&arguments.hosts, false)?;
+    let hosts = match &venue {
+        Venue::Here => None,
+        Venue::Hosts(plan) => Some(plan),
+    };
     let as_json = arguments.which.json;
     let (mut failed, mut shown) = (None, Vec::new());
     let mut tell = |finding: &Finding| {
@@ -105,7 +158,7 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<(), LaunchError> {
         }
     };
     let (program, instance) = (Program::current()?, instance(&arguments.which));
-    launch::doctor(&program, &instance, arguments.directory.as_deref(), &mut tell);
+    launch::doctor(&program, &instance, arguments.directory.as_deref(), hosts, &mut tell);
     if as_json {
         present::json(&json!({ "schema": "unisono.doctor/1", "findings": shown }))?;
     }
@@ -122,7 +175,7 @@ pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
         "{:<8} {:<6} {:>10} {:>10} {:>10}  {:>4}  directory",
         "server", "disk", "size", "used", "free", "used"
     ))?;
-    for ServerState { entry, status } in &states {
+    for ServerState { entry, status, .. } in &states {
         let Ok(status) = status else {
             present::line(&format!("{:<8} does not answer", entry.id))?;
             continue;
@@ -147,40 +200,53 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), LaunchError> {
     launch::serve_process(&Instance::at(&arguments.instance), arguments.id, arguments.attached)
 }
 
+/// A server, with its host if it has one of its own.
+fn whose(server: &ServerEntry) -> String {
+    match &server.host {
+        Some(host) => format!("server {} on {host}", server.id),
+        None => format!("server {}", server.id),
+    }
+}
+
 fn state_line(state: &ServerState) -> String {
-    let ServerState { entry, status } = state;
+    let ServerState { entry, status, files } = state;
+    let whose = whose(entry);
     match status {
         Ok(status) => {
-            let free: u64 = status.disks.iter().map(|(_, free)| free).sum();
+            let total = |of: fn(&(u64, u64)) -> u64| status.disks.iter().map(of).sum::<u64>();
+            let files = files.map_or_else(|| "?".to_owned(), |files| files.to_string());
             format!(
-                "  server {}  running  {} clients  {} requests  {} moved  {} cached  {} free",
-                entry.id,
+                "  {whose}  running at {}  {} clients  {} requests  {} moved  {} cached  {files} \
+                 files  {} of {} free",
+                entry.address,
                 status.clients.saturating_sub(1),
                 status.requests,
                 show_size(status.bytes_moved),
                 show_size(status.cache_bytes),
-                show_size(free),
+                show_size(total(|(_, free)| *free)),
+                show_size(total(|(capacity, _)| *capacity)),
             )
         }
-        Err(cause) => format!("  server {}  does not answer: {cause}", entry.id),
+        Err(cause) => format!("  {whose}  does not answer at {}: {cause}", entry.address),
     }
 }
 
 fn state_json(state: &ServerState) -> serde_json::Value {
-    let ServerState { entry, status } = state;
+    let ServerState { entry, status, files } = state;
     match status {
         Ok(status) => json!({
-            "id": entry.id, "pid": entry.pid, "address": entry.address, "running": true,
-            "clients": status.clients.saturating_sub(1), "requests": status.requests,
-            "bytes_moved": status.bytes_moved, "cache_bytes": status.cache_bytes,
-            "collective_bytes": status.collective_bytes,
+            "id": entry.id, "pid": entry.pid, "host": entry.host, "address": entry.address,
+            "running": true, "clients": status.clients.saturating_sub(1),
+            "requests": status.requests, "bytes_moved": status.bytes_moved,
+            "cache_bytes": status.cache_bytes, "collective_bytes": status.collective_bytes,
+            "files": files,
             "disks": status.disks.iter().map(|(capacity, free)| json!({
                 "capacity_bytes": capacity, "free_bytes": free
             })).collect::<Vec<_>>(),
         }),
         Err(cause) => json!({
-            "id": entry.id, "pid": entry.pid, "address": entry.address, "running": false,
-            "cause": cause,
+            "id": entry.id, "pid": entry.pid, "host": entry.host, "address": entry.address,
+            "running": false, "cause": cause,
         }),
     }
 }

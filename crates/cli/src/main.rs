@@ -68,6 +68,8 @@ fn run(arguments: Arguments) -> Result<(), LaunchError> {
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve),
+        Command::ServeTold(_) => launch::serve_told(),
+        Command::Keep(which) => launch::keep(&instances::instance(&which)),
         Command::BenchClient => launch::bench_client(),
         Command::BenchTopsClient => launch::tops_client(),
     }

@@ -49,6 +49,8 @@ fn an_instance_lives_and_ends() {
             "clients",
             "collective_bytes",
             "disks",
+            "files",
+            "host",
             "id",
             "pid",
             "requests",
@@ -57,6 +59,7 @@ fn an_instance_lives_and_ends() {
         assert_eq!(fields(server), known);
         assert_eq!((&server["id"], &server["running"]), (&id.into(), &true.into()));
         assert_eq!(server["clients"], 0, "whoever asks is not counted");
+        assert_eq!((&server["files"], &server["host"]), (&0.into(), &Value::Null));
         assert_eq!(fields(&server["disks"][0]), ["capacity_bytes", "free_bytes"]);
         assert_eq!(server["pid"], servers[id]["pid"]);
     }
@@ -361,6 +364,7 @@ fn a_dead_server_is_named() {
     place.run(&["bench", "--size", "1MiB"]).refused(NO_SERVER, &["server 1"]);
     let stopped = place.run(&["stop", "--json"]).done().json();
     assert_eq!(stopped["stopped"], 2, "only those that ran are counted");
+    assert_eq!(stopped["gone"], serde_json::json!([1]), "the other is told");
     assert!(!pids.into_iter().any(is_running));
     place.start(&["--servers", "3"]);
     assert_eq!(place.files(), ["kept"]);

@@ -1,5 +1,6 @@
 //! Errors as a user sees them: what happened, why, and what to do.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use wire::Fault;
 
@@ -77,3 +78,32 @@ impl fmt::Display for LaunchError {
 }
 
 impl std::error::Error for LaunchError {}
+
+/// An error on its way from one process to another.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    error: String,
+    cause: String,
+    help: String,
+    code: u8,
+}
+
+impl From<LaunchError> for Failure {
+    fn from(LaunchError { error, cause, help, code }: LaunchError) -> Self {
+        Self { error, cause, help, code: code as u8 }
+    }
+}
+
+impl From<Failure> for LaunchError {
+    fn from(Failure { error, cause, help, code }: Failure) -> Self {
+        let codes = [
+            ExitCode::Usage,
+            ExitCode::NoServer,
+            ExitCode::DataCheck,
+            ExitCode::Collective,
+            ExitCode::NoSpace,
+        ];
+        let code = codes.into_iter().find(|known| *known as u8 == code);
+        Self { error, cause, help, code: code.unwrap_or(ExitCode::Failed) }
+    }
+}

@@ -1,7 +1,7 @@
 //! Where programs meet worlds: plain functions without type parameters.
 //!
 //! [`simulate`] runs the file system on a machine made of models and measures it;
-//! [`Instance`] starts, finds and stops servers on this machine; [`bench`] measures them. This is
+//! [`Instance`] starts, finds and stops servers, here or on hosts; [`bench`] measures them. This is
 //! the only crate that puts a world into the generic code.
 
 mod bench;
@@ -29,13 +29,15 @@ pub use filesystem::Costs;
 pub use filesystem::collective::Strategy;
 pub use machine::{Machine, Network};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
-pub use policy::{Access, ListEntry};
-pub use policy::{BYTES_MAX, Buffering, Declared, Direction, Pattern, Replacement};
+pub use policy::{
+    Access, BYTES_MAX, Buffering, Declared, Direction, ListEntry, Pattern, Replacement,
+};
 pub use real::{
-    Copied, CopyPlan, DataDirectories, FileCopy, Finding, Instance, InstanceFile, Library,
-    LibraryBuffer, LibraryFile, LibraryPage, Operation, PartFile, Place, Program, SCHEME,
-    ServerEntry, ServerOptions, ServerState, Session, TemporaryInstance, clean_up_on_signals,
-    default_instance_directory, doctor, instance_name, refuse_root, serve_process,
+    Choice, Copied, CopyPlan, DataDirectories, FileCopy, Finding, HostOptions, HostPlan, Instance,
+    InstanceFile, Launcher, Library, LibraryBuffer, LibraryFile, LibraryPage, Operation, PartFile,
+    Place, Program, SCHEME, Seat, ServerEntry, ServerOptions, ServerState, Session, Stopped,
+    TemporaryInstance, Venue, Wish, clean_up_on_signals, default_instance_directory, doctor,
+    instance_name, keep, refuse_root, serve_process, serve_told,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{

@@ -1,11 +1,13 @@
 //! What can be said on the command line.
 
 mod files;
+mod servers;
 
 pub(crate) use files::{
     Cat, Cp, Du, Find, Get, Kind, Layout, LayoutGet, LayoutSet, Ls, MaybeNamed, Mkdir, Mv, Named,
     Put, Rm,
 };
+pub(crate) use servers::{Doctor, Hosts, Serve, ServeTold, Start};
 
 use crate::words::count;
 use clap::{Args, Parser, Subcommand};
@@ -27,13 +29,14 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Start the servers of an instance on this machine.
+    /// Start the servers of an instance: on this machine, or on the hosts of a file or a job.
     Start(Start),
     /// Stop the servers of an instance; everything is written back first.
     Stop(InstanceOnly),
     /// Show the servers of an instance.
     Status(InstanceOnly),
-    /// Look whether this machine, and an instance on it, can do what will be asked of them.
+    /// Look whether this machine, the hosts of a file or a job, and an instance can do what will be
+    /// asked of them.
     Doctor(Doctor),
     /// Copy a local file into an instance.
     Put(Put),
@@ -75,6 +78,12 @@ pub(crate) enum Command {
     /// A server process; started by `start`.
     #[command(hide = true)]
     Serve(Serve),
+    /// A server process that standard input tells what it is; started by a launcher.
+    #[command(hide = true)]
+    ServeTold(ServeTold),
+    /// The process that keeps launchers; started by `start`.
+    #[command(hide = true)]
+    Keep(InstanceOnly),
     /// A client process of a bench; started by `bench`.
     #[command(hide = true)]
     BenchClient,
@@ -92,40 +101,6 @@ pub(crate) struct InstanceOnly {
     /// Print the result as one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Doctor {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
-    /// Where the servers of the trial keep their data while it runs.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Start {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
-    /// Number of servers.
-    #[arg(long, default_value = "4", value_parser = count)]
-    pub(crate) servers: u32,
-    /// Directory that stands for one disk; repeat it for more (default: inside the instance).
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Vec<PathBuf>,
-    /// Block cache of each server.
-    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
-    pub(crate) cache: u64,
-    /// Move data past the page cache of the servers' system (O_DIRECT): nothing is held there
-    /// twice, and every read is one of the device.
-    #[arg(long)]
-    pub(crate) direct: bool,
-    /// Listen by TCP on this host instead of on Unix sockets; clients need the instance's key.
-    #[arg(long, value_name = "HOST")]
-    pub(crate) tcp: Option<String>,
-    /// Start also as root, whose servers could reach every file of this machine.
-    #[arg(long, env = "UNISONO_ALLOW_ROOT")]
-    pub(crate) allow_root: bool,
 }
 
 /// What to transfer; shared by `bench` and `sim`. Lists are crossed.
@@ -406,15 +381,4 @@ pub(crate) struct Demo {
     /// Print the result as one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Serve {
-    #[arg(long)]
-    pub(crate) id: u32,
-    #[arg(long)]
-    pub(crate) instance: PathBuf,
-    /// End when standard input ends.
-    #[arg(long)]
-    pub(crate) attached: bool,
 }

@@ -7,10 +7,26 @@ use std::ffi::OsStr;
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
+/// What would name an instance, an input, or the hosts of a job.
+const UNWANTED: [&str; 9] = [
+    "UNISONO_INSTANCE",
+    "UNISONO_LAUNCHER",
+    "INPUT",
+    "SLURM_JOB_ID",
+    "PBS_NODEFILE",
+    "LSB_DJOB_HOSTFILE",
+    "LSB_HOSTS",
+    "OAR_NODEFILE",
+    "PE_HOSTFILE",
+];
+
 /// The command `unisono` with `words`, without anything that the environment would add.
 pub(crate) fn unisono<S: AsRef<OsStr>>(words: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unisono"));
-    command.args(words).env_remove("UNISONO_INSTANCE").env_remove("INPUT");
+    command.args(words);
+    for variable in UNWANTED {
+        command.env_remove(variable);
+    }
     // Tests also run where there is no other user.
     command.env("UNISONO_ALLOW_ROOT", "true");
     command

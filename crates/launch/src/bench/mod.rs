@@ -14,4 +14,4 @@ pub(crate) use run::Clients;
 pub use run::bench;
 pub(crate) use source::Source;
 pub use spec::{BenchPlan, CaseSpec};
-pub(crate) use spec::{ClientSpec, Failure, FileLife, SourceSpec, parse_pattern};
+pub(crate) use spec::{ClientSpec, FileLife, SourceSpec, parse_pattern};

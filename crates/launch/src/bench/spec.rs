@@ -1,6 +1,6 @@
 //! What clients are told to measure, and what they tell back.
 
-use crate::error::{ExitCode, LaunchError};
+use crate::error::{Failure, LaunchError};
 use crate::scenario::access_of;
 use filesystem::collective::Strategy;
 use policy::{Access, Pattern, Stripe};
@@ -108,35 +108,6 @@ pub(crate) enum CaseResult {
     Measured { seconds: Vec<f64>, moved_bytes: u64, wrong: Option<String>, peak_bytes: u64 },
     /// What went wrong.
     Failed(Failure),
-}
-
-/// An error on its way from a client to whoever started it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Failure {
-    error: String,
-    cause: String,
-    help: String,
-    code: u8,
-}
-
-impl From<LaunchError> for Failure {
-    fn from(LaunchError { error, cause, help, code }: LaunchError) -> Self {
-        Self { error, cause, help, code: code as u8 }
-    }
-}
-
-impl From<Failure> for LaunchError {
-    fn from(Failure { error, cause, help, code }: Failure) -> Self {
-        let codes = [
-            ExitCode::Usage,
-            ExitCode::NoServer,
-            ExitCode::DataCheck,
-            ExitCode::Collective,
-            ExitCode::NoSpace,
-        ];
-        let code = codes.into_iter().find(|known| *known as u8 == code);
-        Self { error, cause, help, code: code.unwrap_or(ExitCode::Failed) }
-    }
 }
 
 impl BenchPlan {

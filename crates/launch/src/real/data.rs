@@ -92,32 +92,16 @@ impl DataDirectories {
     /// When they do not belong together so, or cannot be used. Then no label was written, unless
     /// writing one failed.
     pub fn prepare(&self) -> Result<(), LaunchError> {
-        let (mut labelled, mut unlabelled) = (Vec::new(), Vec::new());
+        let mut found = Vec::new();
         for (directory, place) in self.places() {
-            match read_label(directory, place)? {
-                Some(label) => labelled.push((directory, label.set)),
-                None => unlabelled.push((directory, place)),
-            }
+            let label = read_label(directory, place)?;
+            found.push((directory.display().to_string(), label.map(|label| label.set)));
         }
-        let Some((first, set)) = labelled.first() else {
-            return label_all(&unlabelled);
-        };
-        if let Some((other, _)) = labelled.iter().find(|(_, other)| other != set) {
-            return Err(LaunchError::usage(
-                format!("{} belongs to another instance's data", other.display()),
-                format!("its label {LABEL_FILE} has another identity than {}'s", first.display()),
-                "name only the data directories that were named together the first time",
-            ));
+        if common_set(&found)?.is_some() {
+            return Ok(());
         }
-        if let Some((missing, _)) = unlabelled.first() {
-            return Err(LaunchError::usage(
-                format!("{} does not belong to the other data", missing.display()),
-                format!("it has no label {LABEL_FILE}, but {} has one", first.display()),
-                "name the directories of the first time, or only new ones; if that first start was \
-                 cut short, remove its labels",
-            ));
-        }
-        Ok(())
+        let set = new_set()?;
+        self.places().try_for_each(|(directory, place)| give_label(directory, place, &set))
     }
 
     /// Each directory and its place.
@@ -154,8 +138,40 @@ fn read_label(directory: &Path, place: Place) -> Result<Option<Label>, LaunchErr
     }
 }
 
-/// Gives directories that carry no label those of a new set.
-fn label_all(directories: &[(&Path, Place)]) -> Result<(), LaunchError> {
+/// The identity that directories carry, each named with its own; `None` when none carries one.
+///
+/// # Errors
+/// When they do not belong together.
+pub(crate) fn common_set(
+    directories: &[(String, Option<String>)],
+) -> Result<Option<String>, LaunchError> {
+    let labelled = |(name, set): &'_ (String, Option<String>)| Some((name.clone(), set.clone()?));
+    let Some((first, set)) = directories.iter().find_map(labelled) else { return Ok(None) };
+    for (other, found) in directories {
+        match found {
+            Some(found) if *found == set => {}
+            Some(_) => {
+                return Err(LaunchError::usage(
+                    format!("{other} belongs to another instance's data"),
+                    format!("its label {LABEL_FILE} has another identity than {first}'s"),
+                    "name only the data directories that were named together the first time",
+                ));
+            }
+            None => {
+                return Err(LaunchError::usage(
+                    format!("{other} does not belong to the other data"),
+                    format!("it has no label {LABEL_FILE}, but {first} has one"),
+                    "name the directories of the first time, or only new ones; if that first \
+                     start was cut short, remove its labels",
+                ));
+            }
+        }
+    }
+    Ok(Some(set))
+}
+
+/// An identity for directories that belong together, which no others have.
+pub(crate) fn new_set() -> Result<String, LaunchError> {
     let mut identity = [0; 16];
     getrandom::fill(&mut identity).map_err(|error| {
         LaunchError::new(
@@ -165,12 +181,53 @@ fn label_all(directories: &[(&Path, Place)]) -> Result<(), LaunchError> {
             "the system must have random numbers: check that /dev/urandom is there",
         )
     })?;
-    let set = format!("{:032x}", u128::from_le_bytes(identity));
-    for &(directory, place) in directories {
-        let written = write_label(directory, &Label { set: set.clone(), place });
-        written.map_err(|error| unusable(directory, &error))?;
+    Ok(format!("{:032x}", u128::from_le_bytes(identity)))
+}
+
+/// Which server has directories of which each is a disk.
+pub(crate) struct OwnDirectories {
+    /// Its number.
+    pub(crate) server: u32,
+    /// How many there are.
+    pub(crate) servers: u32,
+    /// How many disks each has.
+    pub(crate) disks_per_server: u32,
+}
+
+impl OwnDirectories {
+    fn place(&self, disk: usize) -> Place {
+        let Self { server, servers, disks_per_server } = *self;
+        Place { server, servers, disk: disk as u32, disks_per_server }
     }
-    Ok(())
+
+    /// The identity of each of them, if it has one.
+    ///
+    /// # Errors
+    /// When one is that of another server or disk.
+    pub(crate) fn labels(
+        &self,
+        directories: &[PathBuf],
+    ) -> Result<Vec<Option<String>>, LaunchError> {
+        let read = |(disk, directory): (usize, &PathBuf)| {
+            Ok(read_label(directory, self.place(disk))?.map(|label| label.set))
+        };
+        directories.iter().enumerate().map(read).collect()
+    }
+
+    /// Gives them this identity, if they have it not yet.
+    pub(crate) fn label(&self, directories: &[PathBuf], set: &str) -> Result<(), LaunchError> {
+        for (disk, directory) in directories.iter().enumerate() {
+            if read_label(directory, self.place(disk))?.is_none() {
+                give_label(directory, self.place(disk), set)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn give_label(directory: &Path, place: Place, set: &str) -> Result<(), LaunchError> {
+    let written = write_label(directory, &Label { set: set.to_owned(), place });
+    written.map_err(|error| unusable(directory, &error))
 }
 
 /// Writes a label in one step that outlives a crash of the machine: nobody ever finds half of it.

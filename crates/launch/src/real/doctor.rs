@@ -1,7 +1,7 @@
 //! Whether this machine, and an instance on it, can do what will be asked of them.
 
 use crate::error::{ExitCode, LaunchError};
-use crate::real::{Instance, Place, Program, ServerOptions, Session, TemporaryInstance};
+use crate::real::{HostPlan, Instance, Place, Program, ServerOptions, Session, TemporaryInstance};
 use crate::size::size_word;
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
@@ -28,11 +28,12 @@ const DESCRIPTORS_MIN: u64 = 1024;
 
 /// Looks at everything, one thing after the other; `tell` hears of each at once. The servers that
 /// are started for a trial keep their data below `parent` (default: the system's temporary
-/// directory) and are gone at the end.
+/// directory) and are gone at the end. With `hosts`, also whether servers can be started there.
 pub fn doctor(
     program: &Program,
     instance: &Instance,
     parent: Option<&Path>,
+    hosts: Option<&HostPlan>,
     tell: &mut dyn FnMut(&Finding),
 ) {
     let directory = parent.map_or_else(std::env::temp_dir, Path::to_owned);
@@ -41,6 +42,10 @@ pub fn doctor(
     look("descriptors", descriptors());
     look("space", space(&directory));
     look("servers and files", trial(program, parent));
+    if let Some(hosts) = hosts {
+        look("launcher", hosts.try_launcher());
+        look("program on hosts", hosts.try_program(program));
+    }
     look("instance", state_of(instance));
 }
 

@@ -5,7 +5,9 @@
 //!   instance.json       which servers there are and where
 //!   key                 0600, the secret of connections beyond this machine
 //!   server-0.sock …     where they listen
-//!   server-0.log …      what they say
+//!   server-0.log …      what they say, and the launchers of those on other hosts
+//!   keeper.log          what the keeper of such launchers says
+//!   origin              tells this directory from a copy, if servers run on other hosts
 //!   clients/            sockets of clients that work in groups, if servers listen on sockets
 //!   data/server-0/ …    blocks, unless other directories were named
 //! ```
@@ -13,26 +15,29 @@
 //! Clients on another machine need a copy of the first two, and servers that listen by TCP.
 
 use crate::error::{ExitCode, LaunchError};
-use crate::real::process::{Child, ProcessEnd, Program, cannot_start};
-use crate::real::session::{server_answers, stop_server};
+use crate::real::origin::Origin;
+use crate::real::parallel::for_each_at_once;
+use crate::real::process::{Child, Program, cannot_start};
+use crate::real::process_name::ProcessName;
+use crate::real::session::server_answers;
 use crate::real::{DataDirectories, private};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::MIB;
-use wire::Fault;
 use world::Address;
 use world_real::NodeConfig;
 
-const SCHEMA: &str = "unisono.instance/1";
+pub(super) const SCHEMA: &str = "unisono.instance/1";
 
 /// How long a server may take to end after it was asked to.
-const STOP_PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// An instance by its directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,6 +59,12 @@ pub struct InstanceFile {
     /// Whether data goes past the page cache.
     #[serde(default)]
     pub direct: bool,
+    /// The process that keeps the launchers of servers on other hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper: Option<ProcessName>,
+    /// How the directory is known that such servers were started from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 /// One server of an instance.
@@ -67,6 +78,9 @@ pub struct ServerEntry {
     pub pid: u32,
     /// Its data directories.
     pub data: Vec<PathBuf>,
+    /// Its host, if it was started by a launcher; its process and its directories are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 impl ServerEntry {
@@ -195,7 +209,7 @@ impl Instance {
                     for pid in started {
                         signal(pid, rustix::process::Signal::TERM);
                     }
-                    let _ = fs::remove_file(self.directory.join("instance.json"));
+                    self.forget();
                     return Err(error);
                 }
             }
@@ -225,58 +239,6 @@ impl Instance {
         Ok(children)
     }
 
-    /// Asks every server that runs to end and waits until all have. Returns how many there were.
-    ///
-    /// # Errors
-    /// When a server cannot write everything back, which therefore goes on, or does not end. When
-    /// this is a copy of an instance that runs elsewhere, which is left as it is.
-    pub fn stop(&self) -> Result<usize, LaunchError> {
-        let file = self.read()?;
-        let node = self.client_node(&file.servers)?;
-        let is_elsewhere = |server: &&ServerEntry| {
-            server.tcp().is_some()
-                && !self.is_running(server)
-                && server_answers(server, node.clone())
-        };
-        if let Some(server) = file.servers.iter().find(is_elsewhere) {
-            return Err(LaunchError::usage(
-                format!("server {} was not started from {}", server.id, self.directory.display()),
-                format!("it answers at {}, but no process here is it", server.address),
-                "stop the instance where it was started: this is a copy of its directory",
-            ));
-        }
-        let (mut ending, mut first_error) = (Vec::new(), None);
-        for server in &file.servers {
-            let Some(end) = ProcessEnd::of(server.pid).filter(|_| self.is_running(server)) else {
-                continue;
-            };
-            match stop_server(server, node.clone()) {
-                // One that has left is about to end by itself.
-                Ok(()) | Err(Fault::ServerLeft { .. }) => ending.push((server, end)),
-                Err(fault) => {
-                    let what = format!("cannot stop server {}", server.id);
-                    first_error.get_or_insert(LaunchError::of_fault(&what, &fault));
-                }
-            }
-        }
-        let deadline = Instant::now() + STOP_PATIENCE;
-        for (server, end) in &ending {
-            if !end.wait_until(deadline) {
-                return Err(LaunchError::new(
-                    ExitCode::Failed,
-                    format!("server {} does not end", server.id),
-                    format!("process {} is still there after a minute", server.pid),
-                    format!("look at {}", self.log_path(server.id).display()),
-                ));
-            }
-        }
-        if let Some(error) = first_error {
-            return Err(error);
-        }
-        let _ = fs::remove_file(self.directory.join("instance.json"));
-        Ok(ending.len())
-    }
-
     /// Whether the process of this server is there and is a server of this instance.
     pub fn is_running(&self, server: &ServerEntry) -> bool {
         let command = fs::read(format!("/proc/{}/cmdline", server.pid)).unwrap_or_default();
@@ -285,23 +247,58 @@ impl Instance {
         words.any(|word| word == directory)
     }
 
-    fn prepare(
-        &self,
-        data: &DataDirectories,
-        options: &ServerOptions,
-    ) -> Result<InstanceFile, LaunchError> {
+    /// What data of this instance is called where many instances have theirs: nothing that tells
+    /// its key.
+    pub(super) fn data_name(&self) -> Result<String, LaunchError> {
+        let digest = Sha256::new_with_prefix("unisono data of ").chain_update(self.key()?);
+        let bytes = &digest.finalize()[..8];
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Makes the directory and the key, unless an instance runs there.
+    pub(super) fn make_ready(&self) -> Result<(), LaunchError> {
         if let Ok(file) = self.read()
-            && let Some(server) = file.servers.iter().find(|server| self.is_running(server))
+            && let Some(cause) = self.why_running(&file)
         {
             return Err(LaunchError::usage(
                 format!("an instance is running at {}", self.directory.display()),
-                format!("server {} is process {}", server.id, server.pid),
+                cause,
                 "stop it with: unisono stop   (or name another with --instance)",
             ));
         }
         private::make_instance_directory(&self.directory)?;
         private::make_directory(&self.directory.join(private::CLIENTS))?;
-        self.make_key()?;
+        self.make_key()
+    }
+
+    fn why_running(&self, file: &InstanceFile) -> Option<String> {
+        if let Some(server) = file.servers.iter().find(|server| self.is_running(server)) {
+            return Some(format!("server {} is process {}", server.id, server.pid));
+        }
+        let keeper = file.keeper.as_ref()?;
+        if keeper.end().is_some() {
+            return Some(format!("the keeper of its launchers is process {}", keeper.pid));
+        }
+        let node = self.client_node(&file.servers).ok()?;
+        let answer = for_each_at_once(&file.servers, |one| server_answers(one, node.clone()));
+        let (server, _) = file.servers.iter().zip(answer).find(|(_, answers)| *answers)?;
+        Some(format!("server {} answers at {}", server.id, server.address))
+    }
+
+    /// Forgets the servers that were started last.
+    pub(super) fn forget(&self) {
+        for file in ["instance.json", "origin"] {
+            // It may be gone already.
+            let _ = fs::remove_file(self.directory.join(file));
+        }
+    }
+
+    fn prepare(
+        &self,
+        data: &DataDirectories,
+        options: &ServerOptions,
+    ) -> Result<InstanceFile, LaunchError> {
+        self.make_ready()?;
         data.prepare()?;
         let servers = data.by_server.iter().enumerate().map(|(id, directories)| ServerEntry {
             id: id as u32,
@@ -311,6 +308,7 @@ impl Instance {
             },
             pid: 0,
             data: directories.clone(),
+            host: None,
         });
         let file = InstanceFile {
             schema: SCHEMA.to_owned(),
@@ -318,6 +316,8 @@ impl Instance {
             disks_per_server: data.disks_per_server(),
             cache_bytes: options.cache_bytes,
             direct: options.direct,
+            keeper: None,
+            origin: None,
         };
         self.write(&file)?;
         Ok(file)
@@ -338,7 +338,7 @@ impl Instance {
     }
 
     /// Replaces `instance.json` in one step, so that nobody reads half of it.
-    fn write(&self, file: &InstanceFile) -> Result<(), LaunchError> {
+    pub(super) fn write(&self, file: &InstanceFile) -> Result<(), LaunchError> {
         let (path, new) =
             (self.directory.join("instance.json"), self.directory.join("instance.new"));
         let text = serde_json::to_vec_pretty(file).unwrap_or_default();
@@ -346,7 +346,7 @@ impl Instance {
         written.map_err(|error| self.cannot_write(&path, &error))
     }
 
-    fn cannot_write(&self, path: &Path, error: &std::io::Error) -> LaunchError {
+    pub(super) fn cannot_write(&self, path: &Path, error: &std::io::Error) -> LaunchError {
         LaunchError::usage(
             format!("cannot write {}", path.display()),
             error.to_string(),
@@ -368,7 +368,8 @@ impl Instance {
         words
     }
 
-    fn log_path(&self, id: u32) -> PathBuf {
+    /// What a server says, and its launcher.
+    pub fn log_path(&self, id: u32) -> PathBuf {
         self.directory.join(format!("server-{id}.log"))
     }
 

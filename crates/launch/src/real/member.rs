@@ -65,7 +65,7 @@ impl Member<'_> {
 
 /// The address that this machine has for `server`. Connecting a datagram socket only asks the
 /// system for its route and sends nothing.
-fn own_address_towards(server: &str) -> io::Result<IpAddr> {
+pub(crate) fn own_address_towards(server: &str) -> io::Result<IpAddr> {
     let server = server.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
     let any: IpAddr = match server {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

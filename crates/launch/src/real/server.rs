@@ -5,6 +5,7 @@ use crate::real::Instance;
 use crate::real::on_stdin_closed;
 use filesystem::{Costs, ServerConfig, serve};
 use std::io::Write;
+use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use units::{MIB, ServerId};
 use world::{Address, Network};
@@ -16,6 +17,24 @@ pub(crate) const READY: &str = "ready at ";
 /// Blocks that a collective holds for each disk: two are enough to overlap disk and memory (TOCS
 /// 1997, section 4).
 const BUFFERS_PER_DISK: u32 = 2;
+
+/// Everything that makes a server.
+pub(crate) struct ServerPlan {
+    /// Its number.
+    pub(crate) id: u32,
+    /// How many there are.
+    pub(crate) servers: u32,
+    /// Where it listens.
+    pub(crate) listen: Address,
+    /// Its disks.
+    pub(crate) data: Vec<PathBuf>,
+    /// Whether data goes past the page cache.
+    pub(crate) direct: bool,
+    /// Room of its block cache, in bytes.
+    pub(crate) cache_bytes: u64,
+    /// The instance's secret.
+    pub(crate) key: [u8; 32],
+}
 
 /// Serves as server number `id` of an instance until asked to stop, by a client or by SIGTERM, or,
 /// when `attached`, until the parent process ends.
@@ -31,7 +50,38 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
             "servers are started by: unisono start",
         )
     })?;
-    let records_directory = match (id, entry.data.first()) {
+    let plan = ServerPlan {
+        id,
+        servers: file.servers.len() as u32,
+        listen: Address(entry.address.clone()),
+        data: entry.data.clone(),
+        direct: file.direct,
+        cache_bytes: file.cache_bytes,
+        key: instance.key()?,
+    };
+    if attached {
+        on_stdin_closed(|| std::process::exit(0));
+    }
+    let ready = |address: &Address| {
+        let mut output = std::io::stdout();
+        // Nobody may be listening any more.
+        let _ = writeln!(output, "{READY}{address}").and_then(|()| output.flush());
+    };
+    serve_plan(plan, ready, std::future::pending())
+}
+
+/// Serves until asked to stop, by a client, by SIGTERM or by the end of `also`; `ready` is told
+/// where it listens.
+///
+/// # Errors
+/// When it cannot begin, or cannot write everything back at its end.
+pub(crate) fn serve_plan(
+    plan: ServerPlan,
+    ready: impl FnOnce(&Address),
+    also: impl Future<Output = ()>,
+) -> Result<(), LaunchError> {
+    let id = plan.id;
+    let records_directory = match (id, plan.data.first()) {
         (0, Some(first)) => Some(first.join("catalogue")),
         _ => None,
     };
@@ -39,24 +89,21 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
         std::fs::create_dir_all(directory).map_err(|error| cannot_begin(id, &error.to_string()))?;
     }
     let config = NodeConfig {
-        listen: Some(Address(entry.address.clone())),
-        data_directories: entry.data.clone(),
-        disks: DiskOptions { direct: file.direct, ..DiskOptions::default() },
+        listen: Some(plan.listen),
+        data_directories: plan.data,
+        disks: DiskOptions { direct: plan.direct, ..DiskOptions::default() },
         records_directory,
-        key: Some(instance.key()?),
+        key: Some(plan.key),
         // What is read and what was just written over lie there at the same time.
-        lent_bytes_max: file.cache_bytes.saturating_mul(2).saturating_add(256 * MIB),
+        lent_bytes_max: plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB),
     };
     let server = ServerConfig {
         id: ServerId(id),
-        servers: file.servers.len() as u32,
-        cache_bytes: file.cache_bytes,
+        servers: plan.servers,
+        cache_bytes: plan.cache_bytes,
         buffers_per_disk: BUFFERS_PER_DISK,
         costs: Costs::FREE,
     };
-    if attached {
-        on_stdin_closed(|| std::process::exit(0));
-    }
     run(async move {
         let world = RealWorld::open(config).map_err(|error| match error {
             OpenError::NotDirect { .. } => LaunchError::new(
@@ -69,11 +116,12 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
         })?;
         let mut terminate = signal(SignalKind::terminate())
             .map_err(|error| cannot_begin(id, &error.to_string()))?;
-        let mut output = std::io::stdout();
-        // Nobody may be listening any more.
-        let _ = writeln!(output, "{READY}{}", world.address()).and_then(|()| output.flush());
+        ready(&world.address());
         let told_to_stop = async move {
-            terminate.recv().await;
+            tokio::select! {
+                _ = terminate.recv() => {}
+                () = also => {}
+            }
         };
         let served = serve(world, server, told_to_stop).await;
         served.map_err(|fault| LaunchError::of_fault(&format!("server {id} failed"), &fault))

@@ -1,7 +1,7 @@
 //! What is measured, and what comes of it.
 
 use super::TopsLimits;
-use crate::bench::Failure;
+use crate::error::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use units::{KIB, MIB};

@@ -1,0 +1,98 @@
+//! What can be said about servers and where they run.
+
+use super::InstanceOnly;
+use crate::words::count;
+use clap::Args;
+use launch::parse_size as size;
+use std::path::PathBuf;
+
+const START_HELP: &str = "\
+Without --hostfile and outside of a job, servers run on this machine and listen on Unix sockets.
+A file of hosts has one a line: HOST, HOST slots=N or HOST:N, with # before comments; N servers are
+started on each, or one. In a job of Slurm (or with PBS_NODEFILE, LSB_HOSTS and their like) that has
+other hosts than this one, a server is started on each of them. Servers on hosts listen by TCP.
+Their launchers stay as long as they do; when one is lost, its server writes everything back and
+ends. Data is in server-N in each --data directory of a host, or in a directory of the instance's
+own in its SLURM_TMPDIR, TMPDIR or /tmp.";
+
+#[derive(Args, Debug)]
+#[command(after_help = START_HELP)]
+pub(crate) struct Start {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    #[command(flatten)]
+    pub(crate) hosts: Hosts,
+    /// Number of servers (default: 4 on this machine; on hosts as many as are said of each).
+    #[arg(long, value_parser = count)]
+    pub(crate) servers: Option<u32>,
+    /// Number of servers on each host, whatever is said of it.
+    #[arg(long, value_parser = count, conflicts_with_all = ["servers", "tcp"])]
+    pub(crate) servers_per_host: Option<u32>,
+    /// Directory that stands for one disk; repeat it for more (default: inside the instance). On
+    /// hosts, each server has one of its own in it, and the servers of a host share those named.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Block cache of each server.
+    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
+    pub(crate) cache: u64,
+    /// Move data past the page cache of the servers' system (O_DIRECT): nothing is held there
+    /// twice, and every read is one of the device.
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// Listen by TCP on this host instead of on Unix sockets; clients need the instance's key.
+    #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
+    pub(crate) tcp: Option<String>,
+    /// Where the hosts have this program (default: where it is here).
+    #[arg(long, value_name = "PATH")]
+    pub(crate) remote_program: Option<PathBuf>,
+    /// Seconds that a server on another host may take to begin, and again to serve.
+    #[arg(long, default_value = "60", value_parser = count, value_name = "SECONDS")]
+    pub(crate) patience: u32,
+    /// Start also as root, whose servers could reach every file of this machine.
+    #[arg(long, env = "UNISONO_ALLOW_ROOT")]
+    pub(crate) allow_root: bool,
+}
+
+/// On which hosts, and by what.
+#[derive(Args, Debug)]
+pub(crate) struct Hosts {
+    /// File that names the hosts.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hostfile: Option<PathBuf>,
+    /// What starts programs on hosts: auto, local (this machine), ssh, srun, mpiexec, or a program
+    /// that is called with a host and a command; options of its own may follow, in one word.
+    /// UNISONO_LAUNCHER says what it is on hosts where this is auto.
+    #[arg(long, default_value = "auto")]
+    pub(crate) launcher: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    #[command(flatten)]
+    pub(crate) hosts: Hosts,
+    /// Where the servers of the trial keep their data while it runs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    #[arg(long)]
+    pub(crate) id: u32,
+    #[arg(long)]
+    pub(crate) instance: PathBuf,
+    /// End when standard input ends.
+    #[arg(long)]
+    pub(crate) attached: bool,
+}
+
+/// Only for those who look at the processes of a host.
+#[derive(Args, Debug)]
+pub(crate) struct ServeTold {
+    #[arg(long)]
+    pub(crate) id: u32,
+    #[arg(long)]
+    pub(crate) instance: PathBuf,
+}
