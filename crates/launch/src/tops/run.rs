@@ -189,8 +189,8 @@ impl<'a> Stand<'a> {
         let (page_bytes, bytes, cache_bytes) = match kind {
             Kind::Buffered | Kind::OverTcp => (plan.page_bytes, BUFFERED_BYTES, BUFFERED_CACHE),
             Kind::OnDisks => (plan.disk_page_bytes, plan.disk_bytes, DISK_CACHE),
-            // Room for what is read ahead of two requests.
-            Kind::LargePages => (MIB, plan.disk_bytes, 4 * plan.pages * MIB),
+            // Room for a request and what is read ahead of it, and a file that is not held.
+            Kind::LargePages => (MIB, 8 * plan.pages * MIB, 2 * plan.pages * MIB),
         };
         let tcp_host = matches!(kind, Kind::OverTcp).then(|| "127.0.0.1".to_owned());
         let options = ServerOptions { cache_bytes, direct: on_disks, tcp_host };

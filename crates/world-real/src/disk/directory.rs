@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::object::Object;
 use super::pending::Pending;
 use super::places::Place;
+use super::recent::Recent;
 use super::reserve::Reservations;
 use super::sums::{self, Boot, PIECE_BYTES, Sums, present_boot};
 use crate::config::DiskOptions;
@@ -51,6 +52,7 @@ pub(super) struct Directory {
     /// Objects that the device does not have yet as they were written. Some hundred bytes for each
     /// object written and never synced since the start.
     pending: BTreeMap<FileId, Pending>,
+    recent: Recent,
     /// Counts uses, to find the object that was used longest ago.
     uses: u64,
     /// A file was created or removed since the directory was last synced.
@@ -93,6 +95,7 @@ impl Directory {
             boot: present_boot(),
             open: BTreeMap::new(),
             pending: BTreeMap::new(),
+            recent: Recent::default(),
             uses: 0,
             entries_changed: false,
         })
@@ -139,10 +142,14 @@ impl Directory {
         if length > READ_BYTES_MAX {
             return Err(Failure::System(Errno::INVAL));
         }
-        if length > 0
-            && let Some(object) = self.existing(object)?
-        {
-            return object.read(range);
+        if length > 0 {
+            let mut recent = std::mem::take(&mut self.recent);
+            let found = self.existing(object);
+            let read = found.map(|found| found.map(|object| object.read(range, &mut recent)));
+            self.recent = recent;
+            if let Some(read) = read? {
+                return read;
+            }
         }
         let memory = RealMemory::new(length as usize);
         memory.bytes_mut().fill(0);
@@ -182,9 +189,13 @@ impl Directory {
         payload: &RealPayload,
     ) -> Result<(), Failure> {
         let version = self.next_use();
-        let object = self.writable(object)?;
-        object.moves(version);
-        object.write(range, payload)
+        let mut recent = std::mem::take(&mut self.recent);
+        let written = self.writable(object).and_then(|object| {
+            object.moves(version);
+            object.write(range, payload, &mut recent)
+        });
+        self.recent = recent;
+        written
     }
 
     /// Where the object lies, unless that is known as `version`, or nobody tells.
@@ -198,9 +209,13 @@ impl Directory {
         }
         let end = length.min(OBJECT_BYTES_MAX);
         let version = self.next_use();
-        let found = self.writable(object)?;
-        found.moves(version);
-        found.truncate(end)?;
+        let mut recent = std::mem::take(&mut self.recent);
+        let truncated = self.writable(object).and_then(|found| {
+            found.moves(version);
+            found.truncate(end, &mut recent)
+        });
+        self.recent = recent;
+        truncated?;
         self.pending.entry(object).or_default().truncated(end);
         Ok(())
     }
@@ -218,6 +233,7 @@ impl Directory {
 
     pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
         self.open.remove(&object);
+        self.recent.forget(object, 0..u64::MAX);
         // The sums first: what is left by a crash in between is still an object.
         if sums::remove(&self.handle, object)? {
             self.entries_changed = true;

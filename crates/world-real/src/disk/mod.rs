@@ -6,6 +6,7 @@
 //!   object    one object: every byte verified before it is given out
 //!     data    its file of bytes, through the page cache or past it
 //!     sums    its file of checksums, four bytes for each 64 KiB
+//!     recent  the pieces that were verified last
 //!     reserve room taken ahead of the writes that will fill it
 //!   extents   where the file system put an object; the handle keeps it as places
 //!   pending   which writes are not on stable storage yet, and which never got there
@@ -24,6 +25,7 @@ mod handle;
 mod object;
 mod pending;
 mod places;
+mod recent;
 mod reserve;
 mod sums;
 

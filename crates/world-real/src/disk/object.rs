@@ -8,9 +8,10 @@ use super::data::{Data, SECTOR_BYTES};
 use super::extents::extents;
 use super::failure::Failure;
 use super::places::Place;
+use super::recent::Recent;
 use super::reserve::Reservations;
 use super::sums::{PIECE_BYTES, Sum, Sums, Verdict, pieces_of};
-use crate::memory::{RealMemory, RealPayload};
+use crate::memory::{RealMemory, RealPayload, thaw};
 use units::{ByteRange, FileId};
 use world::{Memory, Payload};
 
@@ -87,8 +88,16 @@ impl Object {
     }
 
     /// The bytes of `range`, none of which a damaged piece holds.
-    pub(super) fn read(&mut self, range: ByteRange) -> Result<RealPayload, Failure> {
+    pub(super) fn read(
+        &mut self,
+        range: ByteRange,
+        recent: &mut Recent,
+    ) -> Result<RealPayload, Failure> {
         let span = self.span(range);
+        if span.length() == PIECE_BYTES && range != span {
+            let piece = self.piece(span.start / PIECE_BYTES, recent)?;
+            return Ok(part_of(&piece, within(range, span.start)));
+        }
         let memory = RealMemory::new(span.length() as usize);
         let mut bytes = memory.bytes_mut();
         for part in self.parts(span) {
@@ -100,15 +109,37 @@ impl Object {
         Ok(memory.freeze().slice(range.start - span.start, range.length()))
     }
 
+    /// All bytes of a piece, compared with its sum now or a short while ago.
+    fn piece(&mut self, piece: u64, recent: &mut Recent) -> Result<RealPayload, Failure> {
+        if let Some(bytes) = recent.piece(self.id, piece) {
+            return Ok(bytes);
+        }
+        let memory = RealMemory::new(PIECE_BYTES as usize);
+        let all = ByteRange::at(piece * PIECE_BYTES, PIECE_BYTES);
+        memory.with_bytes_mut(|bytes| {
+            self.data.read(bytes, all.start)?;
+            self.verify(all, bytes)
+        })?;
+        let bytes = memory.freeze();
+        recent.keep(self.id, piece, bytes.clone());
+        Ok(bytes)
+    }
+
     /// Writes `payload` to `range`, as long as it.
-    pub(super) fn write(&mut self, range: ByteRange, payload: &RealPayload) -> Result<(), Failure> {
+    pub(super) fn write(
+        &mut self,
+        range: ByteRange,
+        payload: &RealPayload,
+        recent: &mut Recent,
+    ) -> Result<(), Failure> {
         let bytes = payload.bytes();
         self.reservations.reserve(&self.data, range);
         if self.sums.is_none() && !self.data.is_direct() {
             return Ok(self.data.write(bytes, range.start)?);
         }
-        let edges = self.edges(range, bytes)?;
+        let edges = self.edges(range, bytes, recent)?;
         let pieces = pieces_of(range);
+        recent.forget(self.id, pieces.clone());
         if let Some(sums) = &mut self.sums {
             sums.put_in_flux(pieces.clone())?;
         }
@@ -119,21 +150,25 @@ impl Object {
             }
             self.write_data(part, &bytes[within(part, range.start)], &edges)?;
         }
-        match &mut self.sums {
-            Some(sums) => Ok(sums.write(pieces.start, &new)?),
-            None => Ok(()),
+        if let Some(sums) = &mut self.sums {
+            sums.write(pieces.start, &new)?;
         }
+        for Edge { piece, memory, .. } in edges {
+            recent.keep(self.id, piece, memory.freeze());
+        }
+        Ok(())
     }
 
     /// Frees what lies beyond `length`.
-    pub(super) fn truncate(&mut self, length: u64) -> Result<(), Failure> {
+    pub(super) fn truncate(&mut self, length: u64, recent: &mut Recent) -> Result<(), Failure> {
         let end = self.data.length()?;
         if end <= length {
             return Ok(());
         }
         let cut = ByteRange::new(length, length.next_multiple_of(PIECE_BYTES));
         let zeros = vec![0; cut.length() as usize];
-        let edges = self.edges(cut, &zeros)?;
+        let edges = self.edges(cut, &zeros, recent)?;
+        recent.forget(self.id, length / PIECE_BYTES..u64::MAX);
         let kept = length.div_ceil(PIECE_BYTES);
         if let Some(sums) = &mut self.sums {
             sums.put_in_flux(length / PIECE_BYTES..end.div_ceil(PIECE_BYTES))?;
@@ -204,7 +239,12 @@ impl Object {
     }
 
     /// The pieces that a write of `bytes` to `range` covers in part: the first, the last, or none.
-    fn edges(&mut self, range: ByteRange, bytes: &[u8]) -> Result<Vec<Edge>, Failure> {
+    fn edges(
+        &mut self,
+        range: ByteRange,
+        bytes: &[u8],
+        recent: &mut Recent,
+    ) -> Result<Vec<Edge>, Failure> {
         let pieces = pieces_of(range);
         let mut edges = Vec::new();
         for piece in pieces.clone().take(1).chain(pieces.skip(1).last()) {
@@ -213,12 +253,13 @@ impl Object {
             if new == all {
                 continue;
             }
-            let memory = RealMemory::new(PIECE_BYTES as usize);
-            let mut whole = memory.bytes_mut();
-            self.data.read(&mut whole, all.start)?;
-            self.verify(all, &whole)?;
-            whole[within(new, all.start)].copy_from_slice(&bytes[within(new, range.start)]);
-            drop(whole);
+            let old = self.piece(piece, recent)?;
+            recent.forget(self.id, piece..piece + 1);
+            // Without a copy, as nobody else keeps it now.
+            let memory = thaw(old);
+            memory.with_bytes_mut(|whole| {
+                whole[within(new, all.start)].copy_from_slice(&bytes[within(new, range.start)]);
+            });
             edges.push(Edge { piece, memory, new });
         }
         Ok(edges)
@@ -262,6 +303,13 @@ fn sum_of(piece: u64, range: ByteRange, bytes: &[u8], edges: &[Edge]) -> Sum {
             Sum::of(&bytes[within(all, range.start)])
         }
     }
+}
+
+/// Some bytes of a piece, in memory of their own: a small part must not keep all of it.
+fn part_of(piece: &RealPayload, bytes: std::ops::Range<usize>) -> RealPayload {
+    let memory = RealMemory::new(bytes.len());
+    memory.with_bytes_mut(|part| part.copy_from_slice(&piece.bytes()[bytes]));
+    memory.freeze()
 }
 
 /// `bytes` as indices into what begins at `start`.
