@@ -4,8 +4,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
-use std::task::{Poll, Waker};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 use units::ServerId;
 use wire::{Fault, Reply, RequestId};
 
@@ -22,14 +23,21 @@ pub(crate) struct Calls {
 struct Pending {
     id: RequestId,
     server: ServerId,
-    answer: Option<Result<Reply, Fault>>,
+    answer: Option<Answer>,
     waiting: Option<Waker>,
 }
 
-/// One call; given up when dropped.
+/// What came of a call. Nearly all answers say only that it is done; others are large.
+pub(crate) enum Answer {
+    Done,
+    Other(Box<Result<Reply, Fault>>),
+}
+
+/// One call, which ends with its answer; given up when dropped.
 pub(crate) struct Call<'a> {
     calls: &'a Calls,
     id: RequestId,
+    is_answered: bool,
 }
 
 impl Calls {
@@ -42,11 +50,11 @@ impl Calls {
         self.next.set(id.0 + 1);
         let call = Pending { id, server, answer: None, waiting: None };
         self.pending.borrow_mut().push_back(call);
-        Ok(Call { calls: self, id })
+        Ok(Call { calls: self, id, is_answered: false })
     }
 
     /// An answer has come; nobody may be waiting for it any more.
-    pub(crate) fn answered(&self, id: RequestId, answer: Result<Reply, Fault>) {
+    pub(crate) fn answered(&self, id: RequestId, answer: Answer) {
         let mut pending = self.pending.borrow_mut();
         let Some(place) = place_of(&pending, id) else { return };
         let call = &mut pending[place];
@@ -67,7 +75,8 @@ impl Calls {
             pending.iter().filter(unanswered).map(|call| call.id).collect()
         };
         for id in of_server {
-            self.answered(id, Err(Fault::ServerLeft { server, cause: cause.to_owned() }));
+            let left = Fault::ServerLeft { server, cause: cause.to_owned() };
+            self.answered(id, Answer::Other(Box::new(Err(left))));
         }
     }
 
@@ -80,6 +89,9 @@ impl Calls {
 }
 
 fn place_of(pending: &VecDeque<Pending>, id: RequestId) -> Option<usize> {
+    if pending.front().is_some_and(|call| call.id == id) {
+        return Some(0);
+    }
     pending.binary_search_by_key(&id, |call| call.id).ok()
 }
 
@@ -88,30 +100,61 @@ impl Call<'_> {
     pub(crate) fn id(&self) -> RequestId {
         self.id
     }
+}
 
-    /// Waits for the answer.
-    pub(crate) async fn answer(self) -> Result<Reply, Fault> {
-        poll_fn(|context| {
-            let mut pending = self.calls.pending.borrow_mut();
-            let place = place_of(&pending, self.id);
-            let call = &mut pending[place.expect("a call stays registered until it is dropped")];
-            match call.answer.take() {
-                Some(answer) => Poll::Ready(answer),
-                None => {
-                    call.waiting = Some(context.waker().clone());
-                    Poll::Pending
-                }
-            }
-        })
-        .await
+impl Future for Call<'_> {
+    type Output = Answer;
+
+    /// Must not be polled again when it is answered.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+        let mut pending = self.calls.pending.borrow_mut();
+        let place = place_of(&pending, self.id);
+        let place = place.expect("a call stays registered until it is answered or dropped");
+        let call = &mut pending[place];
+        let Some(answer) = call.answer.take() else {
+            call.waiting = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        forget(&mut pending, place);
+        drop(pending);
+        self.is_answered = true;
+        Poll::Ready(answer)
+    }
+}
+
+/// Removes a call, most often the first.
+fn forget(pending: &mut VecDeque<Pending>, place: usize) {
+    match place {
+        0 => drop(pending.pop_front()),
+        _ => drop(pending.remove(place)),
+    }
+}
+
+impl Answer {
+    /// What a server has answered.
+    pub(crate) fn of(result: Result<Reply, Fault>) -> Self {
+        match result {
+            Ok(Reply::Done) => Self::Done,
+            other => Self::Other(Box::new(other)),
+        }
+    }
+
+    pub(crate) fn result(self) -> Result<Reply, Fault> {
+        match self {
+            Self::Done => Ok(Reply::Done),
+            Self::Other(result) => *result,
+        }
     }
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
         let mut pending = self.calls.pending.borrow_mut();
         if let Some(place) = place_of(&pending, self.id) {
-            pending.remove(place);
+            forget(&mut pending, place);
         }
     }
 }

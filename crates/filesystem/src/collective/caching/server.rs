@@ -8,13 +8,13 @@ use units::{ByteRange, DiskId, PeerId, PieceRun, Run};
 use wire::{
     DigestsRequest, Fault, FileRecord, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest,
 };
-use world::{Disk, Memory, Payload, Place, World};
+use world::{Disk, Memory, Payload, World};
 
 /// Answers with bytes of a block, then reads one block ahead.
 pub(crate) async fn read<W: World>(
     server: &Rc<Server<W>>,
     request: ReadRequest,
-) -> Result<Answer<W::Payload>, Fault> {
+) -> Result<W::Payload, Fault> {
     let file = server.files.get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
     server.world.compute(server.config.costs.cache_read).await;
@@ -22,8 +22,7 @@ pub(crate) async fn read<W: World>(
     let payload = server.cache.read(&file, request.block, range).await?;
     server.cache.prefetch_after(&file, request.block);
     server.count_moved(request.length);
-    let place = Place { region: request.region, offset: request.region_offset };
-    Ok(Answer { reply: Reply::Done, data: Some((payload, place)) })
+    Ok(payload)
 }
 
 /// Copies the bytes that came along into the cache.
@@ -31,7 +30,7 @@ pub(crate) async fn write<W: World>(
     server: &Rc<Server<W>>,
     request: WriteRequest,
     body: Option<W::Payload>,
-) -> Result<Answer<W::Payload>, Fault> {
+) -> Result<(), Fault> {
     let file = server.files.get(request.file)?;
     let missing = || Fault::BadRequest { cause: "a write came without data".to_owned() };
     let body = body.ok_or_else(missing)?;
@@ -42,7 +41,7 @@ pub(crate) async fn write<W: World>(
     let run = Run::contiguous(request.offset, length);
     server.cache.write(&file, request.block, &[run], body).await?;
     server.count_moved(length);
-    Ok(Reply::Done.into())
+    Ok(())
 }
 
 /// Gets bytes from the client's memory when there is room for them, and copies them into the cache.
