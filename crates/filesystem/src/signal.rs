@@ -1,10 +1,9 @@
 //! Waiting for a condition that another task of the same node brings about.
 //!
-//! Invariant: who no longer waits leaves nothing behind, so a signal that is never rung does not
-//! grow.
+//! Invariants: who no longer waits leaves nothing behind, so a signal that is never rung does not
+//! grow; those who wait stand in the order in which they began to.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
@@ -12,8 +11,8 @@ use std::task::{Poll, Waker};
 #[derive(Default)]
 pub(crate) struct Signal {
     next: Cell<u64>,
-    /// Who waits, in the order in which they began to.
-    waiting: RefCell<BTreeMap<u64, Waker>>,
+    /// Who waits, by numbers that ascend; nearly all come in at the end.
+    waiting: RefCell<Vec<(u64, Waker)>>,
 }
 
 impl Signal {
@@ -26,17 +25,36 @@ impl Signal {
         self.next.set(place.number + 1);
         poll_fn(|context| {
             // Whoever waits for other things besides is polled often, and to ask may cost much.
-            let is_rung = !self.waiting.borrow().contains_key(&place.number);
+            let is_rung = match self.find(place.number) {
+                Ok(at) if self.waiting.borrow()[at].1.will_wake(context.waker()) => {
+                    return Poll::Pending;
+                }
+                found => found.is_err(),
+            };
             if is_rung && let Some(value) = condition() {
                 return Poll::Ready(value);
             }
-            let waker = context.waker().clone();
-            let replaced = self.waiting.borrow_mut().insert(place.number, waker);
+            // The condition may have changed who waits.
+            let found = self.find(place.number);
+            let waiter = (place.number, context.waker().clone());
+            let mut waiting = self.waiting.borrow_mut();
+            let replaced = match found {
+                Ok(at) => Some(std::mem::replace(&mut waiting[at], waiter)),
+                Err(at) => {
+                    waiting.insert(at, waiter);
+                    None
+                }
+            };
             // Outside the borrow: the last waker of a task may take the task along.
+            drop(waiting);
             drop(replaced);
             Poll::Pending
         })
         .await
+    }
+
+    fn find(&self, number: u64) -> Result<usize, usize> {
+        self.waiting.borrow().binary_search_by_key(&number, |(number, _)| *number)
     }
 
     /// Lets every waiting task ask again, the one that has waited longest first.
@@ -44,9 +62,14 @@ impl Signal {
         if self.waiting.borrow().is_empty() {
             return;
         }
-        let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
-        for waker in waiting.into_values() {
+        let mut waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        for (_, waker) in waiting.drain(..) {
             waker.wake();
+        }
+        // Most often they wait again, and there is room for them.
+        let empty = &mut *self.waiting.borrow_mut();
+        if empty.capacity() == 0 {
+            *empty = waiting;
         }
     }
 }
@@ -59,8 +82,10 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let removed = self.signal.waiting.borrow_mut().remove(&self.number);
-        drop(removed);
+        if let Ok(at) = self.signal.find(self.number) {
+            let removed = self.signal.waiting.borrow_mut().remove(at);
+            drop(removed);
+        }
     }
 }
 

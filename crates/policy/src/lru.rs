@@ -70,7 +70,7 @@ impl<K: Ord + Copy> Lru<K> {
     }
 
     /// The keys, the one used longest ago first.
-    pub fn iter(&self) -> impl Iterator<Item = K> + '_ {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = K> + '_ {
         self.keys.values().copied()
     }
 

@@ -8,6 +8,7 @@
 
 use crate::buffering::{Buffering, Replacement};
 use crate::lru::Lru;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use units::FileId;
 
@@ -47,8 +48,17 @@ pub trait Rule: std::fmt::Debug {
     fn left(&mut self, block: u64);
 
     /// The blocks that are in, the one that is to leave first in front. May leave out those that
-    /// have no reason to go; the common order then decides about them.
-    fn candidates(&self) -> Vec<u64>;
+    /// have no reason to go; the common order then decides about them. Asked at each eviction, and
+    /// seldom for more than the first.
+    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_>;
+
+    /// Number of candidates.
+    fn count(&self) -> usize;
+
+    /// Whether a block that is in is a candidate.
+    fn is_candidate(&self, _block: u64) -> bool {
+        true
+    }
 }
 
 impl Residents {
@@ -132,62 +142,65 @@ impl Residents {
             return Box::new(self.order.iter());
         }
         if let Some(held) = self.special.get(&file).filter(|_| self.is_at_limit(file)) {
-            return Box::new(held.in_order().into_iter().map(move |block| (file, block)));
+            return Box::new(held.in_order().map(move |block| (file, block)));
         }
-        Box::new(self.mixed_victims().into_iter())
+        Box::new(self.mixed_victims())
     }
 
     /// Blocks that were tossed first; then, in the common order, each file's turn.
-    fn mixed_victims(&self) -> Vec<BlockKey> {
-        let mut left: BTreeMap<FileId, Turns> =
-            self.special.iter().map(|(file, held)| (*file, held.turns())).collect();
-        let mut victims = Vec::with_capacity(self.order.len());
-        for (file, turns) in &mut left {
-            let held = &self.special[file];
-            if held.buffering.replacement() == Replacement::TossImmediate {
-                for _ in 0..held.rule.candidates().len() {
-                    victims.extend(turns.next().map(|block| (*file, block)));
-                }
+    fn mixed_victims(&self) -> impl Iterator<Item = BlockKey> + '_ {
+        let of = |file: FileId| move |block| (file, block);
+        let tossed = self.special.iter().filter(|(_, held)| held.tosses());
+        let tossed = tossed
+            .flat_map(move |(file, held)| held.may_leave().take(held.rule.count()).map(of(*file)));
+        let mut turns: BTreeMap<FileId, Blocks<'_>> = BTreeMap::new();
+        let by_turns = self.order.iter().filter_map(move |key| match self.special.get(&key.0) {
+            None => Some(key),
+            Some(held) => {
+                let turns = turns.entry(key.0).or_insert_with(|| held.turns());
+                turns.next().map(of(key.0))
             }
-        }
-        for key in self.order.iter() {
-            match left.get_mut(&key.0) {
-                None => victims.push(key),
-                Some(turns) => victims.extend(turns.next().map(|block| (key.0, block))),
-            }
-        }
-        for (file, held) in &self.special {
-            victims.extend(held.kept().map(|block| (*file, block)));
-        }
-        victims
+        });
+        let kept = self.special.iter().flat_map(move |(file, held)| held.kept().map(of(*file)));
+        tossed.chain(by_turns).chain(kept)
     }
 }
+
+/// Blocks of one file.
+type Blocks<'a> = Box<dyn Iterator<Item = u64> + 'a>;
 
 impl Held {
     /// All its blocks, the one that is to leave first in front.
-    fn in_order(&self) -> Vec<u64> {
-        let first = self.rule.candidates();
-        let named: BTreeSet<u64> = first.iter().copied().collect();
-        let others = self.blocks.iter().filter(|block| !named.contains(block));
-        first.iter().chain(others).copied().collect()
+    fn in_order(&self) -> impl Iterator<Item = u64> + '_ {
+        let others = self.blocks.iter().filter(|block| !self.rule.is_candidate(**block));
+        self.rule.candidates().chain(others.copied())
     }
 
     /// The blocks that may leave, without those it keeps.
-    fn turns(&self) -> Turns {
-        self.in_order().into_iter().take(self.may_leave())
+    fn may_leave(&self) -> impl Iterator<Item = u64> + '_ {
+        self.in_order().take(self.leaving())
+    }
+
+    /// Those of them that wait for the file's turn.
+    fn turns(&self) -> Blocks<'_> {
+        let tossed = if self.tosses() { self.rule.count() } else { 0 };
+        Box::new(self.may_leave().skip(tossed))
     }
 
     /// The blocks that it keeps.
-    fn kept(&self) -> impl Iterator<Item = u64> {
-        self.in_order().into_iter().skip(self.may_leave())
+    fn kept(&self) -> impl Iterator<Item = u64> + '_ {
+        self.in_order().skip(self.leaving())
     }
 
-    fn may_leave(&self) -> usize {
+    fn leaving(&self) -> usize {
         self.blocks.len().saturating_sub(self.buffering.blocks_min as usize)
     }
-}
 
-type Turns = std::iter::Take<std::vec::IntoIter<u64>>;
+    /// Whether its candidates leave before anything else does.
+    fn tosses(&self) -> bool {
+        self.buffering.replacement() == Replacement::TossImmediate
+    }
+}
 
 fn rule_of(replacement: Replacement) -> Box<dyn Rule> {
     match replacement {
@@ -209,25 +222,29 @@ impl Rule for LeastRecent {
     fn left(&mut self, block: u64) {
         self.0.remove(block);
     }
-    fn candidates(&self) -> Vec<u64> {
-        self.0.iter().collect()
+    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        Box::new(self.0.iter())
+    }
+    fn count(&self) -> usize {
+        self.0.len()
     }
 }
 
 #[derive(Debug, Default)]
-struct MostRecent(LeastRecent);
+struct MostRecent(Lru<u64>);
 
 impl Rule for MostRecent {
-    fn used(&mut self, block: u64, to_its_end: bool) {
-        self.0.used(block, to_its_end);
+    fn used(&mut self, block: u64, _: bool) {
+        self.0.insert(block);
     }
     fn left(&mut self, block: u64) {
-        self.0.left(block);
+        self.0.remove(block);
     }
-    fn candidates(&self) -> Vec<u64> {
-        let mut blocks = self.0.candidates();
-        blocks.reverse();
-        blocks
+    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        Box::new(self.0.iter().rev())
+    }
+    fn count(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -244,8 +261,14 @@ impl Rule for Toss {
     fn left(&mut self, block: u64) {
         self.0.remove(block);
     }
-    fn candidates(&self) -> Vec<u64> {
-        self.0.iter().collect()
+    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        Box::new(self.0.iter())
+    }
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+    fn is_candidate(&self, block: u64) -> bool {
+        self.0.contains(block)
     }
 }
 
@@ -265,33 +288,47 @@ impl Rule for LoopAware {
     fn left(&mut self, block: u64) {
         self.blocks.remove(&block);
     }
-    fn candidates(&self) -> Vec<u64> {
+    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         let behind = self.blocks.range(..=self.position).rev();
         let ahead = self.blocks.range(self.position.saturating_add(1)..).rev();
-        behind.chain(ahead).copied().collect()
+        Box::new(behind.chain(ahead).copied())
+    }
+    fn count(&self) -> usize {
+        self.blocks.len()
     }
 }
 
-/// An order that has nothing to do with that of use, and another after each that comes in.
+/// Any block, whatever its use; another after each that comes in.
 #[derive(Debug, Default)]
 struct AtRandom {
-    blocks: BTreeSet<u64>,
-    uses: u64,
+    blocks: Vec<u64>,
+    /// Where each is in `blocks`.
+    places: BTreeMap<u64, usize>,
+    arrivals: u64,
 }
 
 impl Rule for AtRandom {
     fn used(&mut self, block: u64, _: bool) {
-        if self.blocks.insert(block) {
-            self.uses += 1;
+        if let Entry::Vacant(place) = self.places.entry(block) {
+            place.insert(self.blocks.len());
+            self.blocks.push(block);
+            self.arrivals += 1;
         }
     }
     fn left(&mut self, block: u64) {
-        self.blocks.remove(&block);
+        let Some(place) = self.places.remove(&block) else { return };
+        self.blocks.swap_remove(place);
+        if let Some(moved) = self.blocks.get(place) {
+            self.places.insert(*moved, place);
+        }
     }
-    fn candidates(&self) -> Vec<u64> {
-        let mut blocks: Vec<u64> = self.blocks.iter().copied().collect();
-        blocks.sort_by_key(|block| scramble(block ^ scramble(self.uses)));
-        blocks
+    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        let count = self.blocks.len().max(1) as u64;
+        let (behind, ahead) = self.blocks.split_at((scramble(self.arrivals) % count) as usize);
+        Box::new(ahead.iter().chain(behind).copied())
+    }
+    fn count(&self) -> usize {
+        self.blocks.len()
     }
 }
 

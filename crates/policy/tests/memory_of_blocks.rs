@@ -75,6 +75,21 @@ proptest! {
 }
 
 #[test]
+fn what_is_taken_is_the_first_that_is_long_enough() {
+    let mut set = RangeSet::new();
+    for start in 0..200 {
+        set.insert(ByteRange::at(100 * start, 10 + start));
+    }
+    assert_eq!(set.take(10), Some(ByteRange::at(0, 10)), "all of a range");
+    assert_eq!(set.take(110), Some(ByteRange::at(9_000, 110)), "of those that became one");
+    assert!(!set.contains(ByteRange::at(9_000, 1)) && set.contains(ByteRange::at(9_110, 1)));
+    assert_eq!(set.take(1 << 40), None);
+    let bytes = set.bytes();
+    assert_eq!(set.take(7).map(|range| range.length()), Some(7));
+    assert_eq!(set.bytes(), bytes - 7);
+}
+
+#[test]
 fn ranges_in_order_stay_one() {
     // Proves: the fast path, appending at the end, keeps a single range to the end of 64 bits.
     let mut set = RangeSet::new();
@@ -84,4 +99,28 @@ fn ranges_in_order_stay_one() {
     assert_eq!(set.iter().count(), 1);
     assert_eq!(set.insert(ByteRange::new(500, u64::MAX)), u64::MAX - 1_000_000);
     assert!(set.is_full(u64::MAX));
+}
+
+#[test]
+fn thousands_of_gaps_close_again() {
+    // Proves: rows become two, and go again, without a range being lost or out of order.
+    const PIECES: u64 = 5_000;
+    let mut set = RangeSet::new();
+    // Every other piece, in an order that jumps (7,919 and the number of pieces have no divisor in
+    // common), then the pieces between them.
+    let jumping = || (0..PIECES).map(|piece| piece * 7_919 % PIECES);
+    for (count, piece) in (1..).zip(jumping()) {
+        assert_eq!(set.insert(ByteRange::at(16 * piece, 8)), 8);
+        assert_eq!(set.iter().count(), count);
+    }
+    assert!(set.iter().map(|range| range.start).eq((0..PIECES).map(|piece| 16 * piece)));
+    assert!(set.contains(ByteRange::at(16 * 4_321, 8)) && !set.contains(ByteRange::at(8, 8)));
+    let across = ByteRange::new(16 * 100 + 4, 16 * 4_000 + 4);
+    assert_eq!(set.missing_in(across).count(), 3_900);
+    for piece in jumping() {
+        assert_eq!(set.insert(ByteRange::at(16 * piece + 6, 10)), 8);
+    }
+    assert!(set.iter().eq([ByteRange::new(0, 16 * PIECES)]));
+    assert_eq!(set.insert(ByteRange::at(16 * PIECES + 1, 1)), 1);
+    assert_eq!(set.insert(ByteRange::new(0, 1 << 40)), (1 << 40) - 16 * PIECES - 1);
 }

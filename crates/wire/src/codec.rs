@@ -1,6 +1,7 @@
 //! Bytes from messages and messages from bytes.
 
-use crate::{Message, frequent};
+use crate::Message;
+use crate::frequent::{FREQUENT_BYTES_MAX, Frequent};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write;
@@ -29,16 +30,15 @@ pub enum DecodeError {
 
 /// The bytes of a message. `B` is something that holds bytes in memory.
 pub fn encode<B: Default + Write>(message: &Message) -> B {
-    let mut bytes = [0; frequent::BYTES_MAX];
-    match frequent::encode(message, &mut bytes) {
-        Some(length) => hold(&bytes[..length]),
+    match Frequent::of(message) {
+        Some(frequent) => hold(frequent.encode(&mut [0; FREQUENT_BYTES_MAX])),
         None => hold(&encode_record(message)),
     }
 }
 
 /// The message that `bytes` are, all of them.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
-    frequent::decode(bytes).map_or_else(|| decode_record(bytes), Ok)
+    Frequent::decode(bytes).map_or_else(|| decode_record(bytes), |frequent| Ok(frequent.into()))
 }
 
 /// The bytes of a record that is kept.

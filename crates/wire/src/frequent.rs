@@ -17,69 +17,111 @@ const OK: u8 = 0;
 const DONE: u8 = 0;
 
 /// Room for the longest: two variants, and seven numbers of ten bytes.
-pub(crate) const BYTES_MAX: usize = 72;
+pub const FREQUENT_BYTES_MAX: usize = 72;
 
-/// Writes a message of these kinds to the start of `bytes`; says how long it is.
-pub(crate) fn encode(message: &Message, bytes: &mut [u8; BYTES_MAX]) -> Option<usize> {
-    let mut written = Written { bytes, length: 0 };
-    match message {
-        Message::Request { id, request: Request::Read(read) } => {
-            written.variant(REQUEST).number(id.0).variant(READ);
-            written.number(read.file.0).number(read.block).number(read.offset);
-            written.number(read.length).number(read.region.0).number(read.region_offset);
-        }
-        Message::Request { id, request: Request::Write(write) } => {
-            written.variant(REQUEST).number(id.0).variant(WRITE);
-            written.number(write.file.0).number(write.block).number(write.offset);
-        }
-        Message::Reply { id, result: Ok(Reply::Done) } => {
-            written.variant(REPLY).number(id.0).variant(OK).variant(DONE);
-        }
-        _ => return None,
-    }
-    Some(written.length)
+/// A message of these kinds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Frequent {
+    /// A client asks for bytes of a block.
+    Read(RequestId, ReadRequest),
+    /// A client sends bytes of a block.
+    Write(RequestId, WriteRequest),
+    /// A server has done what was asked.
+    Done(RequestId),
 }
 
-/// The message that `bytes` are, if it is of these kinds.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Message> {
-    let mut unread = Unread(bytes);
-    let message = match unread.byte()? {
-        REQUEST => {
-            let id = RequestId(unread.number()?);
-            let request = match unread.byte()? {
-                READ => Request::Read(ReadRequest {
-                    file: FileId(unread.number()?),
-                    block: unread.number()?,
-                    offset: unread.number()?,
-                    length: unread.number()?,
-                    region: RegionId(unread.number()?),
-                    region_offset: unread.number()?,
-                }),
-                WRITE => Request::Write(WriteRequest {
-                    file: FileId(unread.number()?),
-                    block: unread.number()?,
-                    offset: unread.number()?,
-                }),
-                _ => return None,
-            };
-            Message::Request { id, request }
+impl Frequent {
+    /// The bytes of the message, which are written to `room`.
+    pub fn encode<'a>(&self, room: &'a mut [u8; FREQUENT_BYTES_MAX]) -> &'a [u8] {
+        let mut written = Written { bytes: room, length: 0 };
+        match self {
+            Self::Read(id, read) => {
+                written.variant(REQUEST).number(id.0).variant(READ);
+                written.number(read.file.0).number(read.block).number(read.offset);
+                written.number(read.length).number(read.region.0).number(read.region_offset);
+            }
+            Self::Write(id, write) => {
+                written.variant(REQUEST).number(id.0).variant(WRITE);
+                written.number(write.file.0).number(write.block).number(write.offset);
+            }
+            Self::Done(id) => {
+                written.variant(REPLY).number(id.0).variant(OK).variant(DONE);
+            }
         }
-        REPLY => {
-            let id = RequestId(unread.number()?);
-            let is_done = unread.byte()? == OK && unread.byte()? == DONE;
-            is_done.then_some(Message::Reply { id, result: Ok(Reply::Done) })?
+        let Written { bytes, length } = written;
+        &bytes[..length]
+    }
+
+    /// The message that `bytes` are, if it is of these kinds.
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut unread = Unread(bytes);
+        let message = match unread.byte()? {
+            REQUEST => {
+                let id = RequestId(unread.number()?);
+                match unread.byte()? {
+                    READ => {
+                        let read = ReadRequest {
+                            file: FileId(unread.number()?),
+                            block: unread.number()?,
+                            offset: unread.number()?,
+                            length: unread.number()?,
+                            region: RegionId(unread.number()?),
+                            region_offset: unread.number()?,
+                        };
+                        Self::Read(id, read)
+                    }
+                    WRITE => {
+                        let write = WriteRequest {
+                            file: FileId(unread.number()?),
+                            block: unread.number()?,
+                            offset: unread.number()?,
+                        };
+                        Self::Write(id, write)
+                    }
+                    _ => return None,
+                }
+            }
+            REPLY => {
+                let id = RequestId(unread.number()?);
+                let is_done = unread.byte()? == OK && unread.byte()? == DONE;
+                is_done.then_some(Self::Done(id))?
+            }
+            _ => return None,
+        };
+        unread.0.is_empty().then_some(message)
+    }
+
+    /// The same message, if it is of these kinds.
+    pub(crate) fn of(message: &Message) -> Option<Self> {
+        match message {
+            Message::Request { id, request: Request::Read(read) } => Some(Self::Read(*id, *read)),
+            Message::Request { id, request: Request::Write(write) } => {
+                Some(Self::Write(*id, *write))
+            }
+            Message::Reply { id, result: Ok(Reply::Done) } => Some(Self::Done(*id)),
+            _ => None,
         }
-        _ => return None,
-    };
-    unread.0.is_empty().then_some(message)
+    }
+}
+
+impl From<Frequent> for Message {
+    fn from(frequent: Frequent) -> Self {
+        match frequent {
+            Frequent::Read(id, read) => Self::Request { id, request: Request::Read(read) },
+            Frequent::Write(id, write) => Self::Request { id, request: Request::Write(write) },
+            Frequent::Done(id) => Self::Reply { id, result: Ok(Reply::Done) },
+        }
+    }
 }
 
 struct Written<'a> {
-    bytes: &'a mut [u8; BYTES_MAX],
+    bytes: &'a mut [u8; FREQUENT_BYTES_MAX],
     length: usize,
 }
 
 impl Written<'_> {
+    #[inline]
     fn variant(&mut self, number: u8) -> &mut Self {
         self.bytes[self.length] = number;
         self.length += 1;
@@ -87,6 +129,7 @@ impl Written<'_> {
     }
 
     /// Seven bits a byte, the lowest first; the highest bit says that there are more.
+    #[inline]
     fn number(&mut self, mut value: u64) -> &mut Self {
         while value >= 0x80 {
             self.variant(value as u8 | 0x80);
@@ -99,6 +142,7 @@ impl Written<'_> {
 struct Unread<'a>(&'a [u8]);
 
 impl Unread<'_> {
+    #[inline]
     fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -106,9 +150,14 @@ impl Unread<'_> {
     }
 
     /// A number below 2^63; larger ones are rare enough to be left.
+    #[inline]
     fn number(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for place in (0..63).step_by(7) {
+        let first = self.byte()?;
+        let mut value = u64::from(first & 0x7f);
+        if first < 0x80 {
+            return Some(value);
+        }
+        for place in (7..63).step_by(7) {
             let byte = self.byte()?;
             value |= u64::from(byte & 0x7f) << place;
             if byte < 0x80 {
@@ -124,6 +173,10 @@ mod tests {
     //! Proves: the bytes, and what any bytes mean, are the same as without this file.
     use super::*;
     use proptest::prelude::*;
+
+    fn decode(bytes: &[u8]) -> Option<Message> {
+        Frequent::decode(bytes).map(Message::from)
+    }
 
     /// Numbers of every length.
     fn number() -> impl Strategy<Value = u64> {
@@ -149,12 +202,11 @@ mod tests {
     proptest! {
         #[test]
         fn the_bytes_are_the_same(message in message()) {
-            let mut bytes = [0; BYTES_MAX];
-            let length = encode(&message, &mut bytes);
             let expected = postcard::to_allocvec(&message).unwrap();
-            prop_assert_eq!(length.map(|length| &bytes[..length]), Some(&expected[..]));
-            let decoded = decode(&expected);
-            prop_assert!(decoded.is_none_or(|decoded| decoded == message));
+            let frequent = Frequent::of(&message).unwrap();
+            let mut room = [0; FREQUENT_BYTES_MAX];
+            prop_assert_eq!(frequent.encode(&mut room), &expected[..]);
+            prop_assert!(decode(&expected).is_none_or(|decoded| decoded == message));
         }
 
         #[test]

@@ -15,6 +15,7 @@ mod message;
 pub use codec::{DecodeError, decode, decode_record, encode, encode_record};
 pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, Made};
 pub use fault::Fault;
+pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use message::{
     BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest, GroupMessage,
     Message, PARTICIPANTS_MAX, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,

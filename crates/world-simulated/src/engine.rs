@@ -10,8 +10,9 @@ use crate::timeline::{SharedRecorder, Slice, Timeline};
 use crate::waker::{self, TaskKey};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use units::{Duration, Instant};
 
@@ -24,19 +25,29 @@ struct Inner {
     events: Cell<u64>,
     digest: Cell<u64>,
     timers: RefCell<EventQueue<Action>>,
+    /// Those who are called often, by the numbers they were given.
+    callees: RefCell<Vec<Weak<dyn Expire>>>,
     tasks: RefCell<Vec<Slot>>,
     free: RefCell<Vec<u32>>,
     timeline: Timeline,
 }
 
-/// What happens when a timer expires.
+/// What happens when a timer expires. What is rare is boxed: entries of the queue move often.
 enum Action {
-    /// Polls a task of an engine: what nearly all timers are for.
+    /// Polls a task of an engine: what most timers are for.
     Poll(TaskKey),
+    /// Calls somebody who is called often.
+    Tell(Callee, u64),
     /// Wakes somebody in between, such as a set of futures that wants to know which of them it is.
-    Wake(Waker),
-    Call(Rc<dyn Expire>, u64),
+    Wake(Box<Waker>),
+    Call(Box<(Rc<dyn Expire>, u64)>),
 }
+
+const _: () = assert!(size_of::<Action>() == 16, "entries of the queue must stay small");
+
+/// Somebody whom an engine calls often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Callee(u32);
 
 /// Something that the engine can call at a set time, without a task.
 pub trait Expire {
@@ -83,6 +94,7 @@ impl Engine {
             events: Cell::new(0),
             digest: Cell::new(0x9e37_79b9_7f4a_7c15),
             timers: RefCell::default(),
+            callees: RefCell::default(),
             tasks: RefCell::default(),
             free: RefCell::default(),
             timeline,
@@ -121,7 +133,20 @@ impl Engine {
 
     /// Calls `target.expire(token)` at the instant `at`, or now when that is past.
     pub fn call_at(&self, at: Instant, target: Rc<dyn Expire>, token: u64) {
-        self.push(at, Action::Call(target, token));
+        self.push(at, Action::Call(Box::new((target, token))));
+    }
+
+    /// Whoever wants to be called often gets a number; nobody is called who is gone.
+    pub(crate) fn register(&self, callee: Weak<dyn Expire>) -> Callee {
+        let mut callees = self.0.callees.borrow_mut();
+        callees.push(callee);
+        Callee(callees.len() as u32 - 1)
+    }
+
+    /// Calls `callee.expire(token)` at the instant `at`, or now when that is past.
+    #[inline]
+    pub(crate) fn tell_at(&self, at: Instant, callee: Callee, token: u64) {
+        self.push(at, Action::Tell(callee, token));
     }
 
     /// Returns when the simulation has reached `deadline`.
@@ -135,6 +160,7 @@ impl Engine {
     }
 
     /// Starts a task that belongs to `node`.
+    #[inline]
     pub fn spawn(&self, node: u32, future: impl Future<Output = ()> + 'static) -> TaskHandle {
         let key = self.insert(node, Box::pin(future));
         waker::make_ready(key);
@@ -161,17 +187,20 @@ impl Engine {
         &self,
         program: impl Future<Output = R> + 'static,
     ) -> Result<R, Deadlock> {
-        let result = Rc::new(RefCell::new(None));
+        let result = Rc::new((Cell::new(false), RefCell::new(None)));
         let shared = Rc::clone(&result);
         let _root = self.spawn(u32::MAX, async move {
             let output = program.await;
-            *shared.borrow_mut() = Some(output);
+            *shared.1.borrow_mut() = Some(output);
+            shared.0.set(true);
         });
         loop {
             while let Some(key) = waker::take_ready() {
                 self.poll(key);
             }
-            if let Some(output) = result.borrow_mut().take() {
+            if result.0.get()
+                && let Some(output) = result.1.borrow_mut().take()
+            {
                 return Ok(output);
             }
             if !self.expire_next() {
@@ -189,10 +218,39 @@ impl Engine {
         match action {
             // At once: no other task is ready when time moves on.
             Action::Poll(task) => self.poll(task),
+            Action::Tell(callee, token) => self.tell(callee, token),
             Action::Wake(waker) => waker.wake(),
-            Action::Call(target, token) => target.expire(token),
+            Action::Call(call) => call.0.expire(call.1),
         }
         true
+    }
+
+    fn tell(&self, callee: Callee, token: u64) {
+        let callee = self.0.callees.borrow()[callee.0 as usize].upgrade();
+        if let Some(callee) = callee {
+            callee.expire(token);
+        }
+    }
+
+    /// Whether `deadline` has come; if not, sees to it, once, that whoever polls is woken then.
+    #[inline]
+    pub(crate) fn wait_until(
+        &self,
+        deadline: Instant,
+        armed: &mut bool,
+        context: &Context<'_>,
+    ) -> Poll<()> {
+        if self.now() >= deadline {
+            return Poll::Ready(());
+        }
+        if !*armed {
+            let waker = context.waker();
+            let polls = waker::task_of(waker).map(Action::Poll);
+            let action = polls.unwrap_or_else(|| Action::Wake(Box::new(waker.clone())));
+            self.push(deadline, action);
+            *armed = true;
+        }
+        Poll::Pending
     }
 
     fn push(&self, at: Instant, action: Action) {
@@ -215,7 +273,8 @@ impl Engine {
 
     fn poll(&self, key: TaskKey) {
         let Some(mut task) = self.begin_poll(key) else { return };
-        let waker = waker::waker_of(key);
+        // To drop it would do nothing.
+        let waker = ManuallyDrop::new(waker::waker_of(key));
         let outcome = task.as_mut().poll(&mut Context::from_waker(&waker));
         let ended = {
             let mut tasks = self.0.tasks.borrow_mut();
@@ -315,18 +374,10 @@ pub struct Sleep {
 impl Future for Sleep {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.engine.now() >= self.deadline {
-            return Poll::Ready(());
-        }
-        if !self.armed {
-            let waker = context.waker();
-            let polls = waker::task_of(waker).map(Action::Poll);
-            let action = polls.unwrap_or_else(|| Action::Wake(waker.clone()));
-            self.engine.push(self.deadline, action);
-            self.armed = true;
-        }
-        Poll::Pending
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Self { engine, deadline, armed } = self.get_mut();
+        engine.wait_until(*deadline, armed, context)
     }
 }
 

@@ -5,12 +5,12 @@
 //! brings is not taken for a new one's.
 
 use crate::device::{DeviceConfig, SimulatedDisk};
-use crate::engine::{Engine, Expire};
+use crate::engine::{Callee, Engine, Expire};
 use crate::faults::RecordsUnderWay;
 use crate::models::layout::LayoutError;
 use crate::models::network::{Network, NetworkSpec, UnfitNetwork};
 use crate::models::processor::{Busy, Processor};
-use crate::timeline::{Cause, Link as Because, Mark, Slice, Track, What};
+use crate::timeline::{Cause, Link as Because, MarkId, Slice, Track, What};
 use crate::transport::Transport;
 use crate::world::SimulatedWorld;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -152,6 +152,8 @@ pub struct Machine<P: Kind> {
     pub(crate) nodes: Vec<Rc<Node<P>>>,
     flights: RefCell<Flights<P>>,
     pub(crate) own: Weak<Self>,
+    /// What the engine calls it.
+    callee: Callee,
 }
 
 /// One node's state, as its worlds and its peers share it.
@@ -171,8 +173,8 @@ pub(crate) struct Node<P: Kind> {
     pub(crate) regions: RefCell<BTreeMap<RegionId, Region<P>>>,
     regions_exposed: Cell<u64>,
     links: RefCell<Vec<Option<Link>>>,
-    /// What arrived, each with the mark of its receipt.
-    inbox: RefCell<VecDeque<(Incoming<P>, Option<Mark>)>>,
+    /// What the program has yet to receive.
+    inbox: RefCell<VecDeque<Arrival>>,
     receiver: RefCell<Option<Waker>>,
 }
 
@@ -191,7 +193,21 @@ pub(crate) struct Region<P: Kind> {
     pub(crate) peers: BTreeSet<PeerId>,
 }
 
-/// What is on its way between two nodes, by the token that the engine returns when it arrives.
+/// What has reached a node.
+enum Arrival {
+    /// A message, by its token among the flights.
+    Message {
+        token: u32,
+    },
+    Departure {
+        peer: PeerId,
+        cause: String,
+        receipt: Option<MarkId>,
+    },
+}
+
+/// What is on its way between two nodes, by the token that the engine returns when it arrives, or
+/// has arrived and is not received yet.
 struct Flights<P> {
     slots: Vec<Option<Flight<P>>>,
     free: Vec<u32>,
@@ -202,7 +218,7 @@ struct Flight<P> {
     arrived: bool,
     bytes: u64,
     /// The latest that the recorder knows of it: its sending, then its receipt.
-    mark: Option<Mark>,
+    mark: Option<MarkId>,
     parcel: Parcel<P>,
 }
 
@@ -219,7 +235,7 @@ pub(crate) struct Work {
     /// When it is done.
     pub(crate) until: Instant,
     /// What the recorder calls it.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Option<MarkId>,
 }
 
 /// What a message weighs on the network.
@@ -244,11 +260,12 @@ impl<P: Kind> Machine<P> {
         let network = Network::new(&config.network, nodes.len() as u32)?;
         Ok(Rc::new_cyclic(|own: &Weak<Self>| Self {
             network: Transport::new(engine.clone(), network, Weak::<Self>::clone(own)),
+            callee: engine.register(Weak::<Self>::clone(own)),
+            own: Weak::clone(own),
             engine,
             costs: config.messages,
             nodes,
             flights: RefCell::new(Flights { slots: Vec::new(), free: Vec::new() }),
-            own: Weak::clone(own),
         }))
     }
 
@@ -276,7 +293,11 @@ impl<P: Kind> Machine<P> {
         let node = &self.nodes[node as usize];
         node.alive.set(false);
         node.regions.borrow_mut().clear();
-        node.inbox.borrow_mut().clear();
+        for arrival in node.inbox.take() {
+            if let Arrival::Message { token } = arrival {
+                self.flights.borrow_mut().remove(token.into());
+            }
+        }
         for disk in &node.disks {
             disk.lose_power();
         }
@@ -307,7 +328,7 @@ impl<P: Kind> Machine<P> {
             for (node, peer) in [(one, here), (other, link.theirs)] {
                 if node.unlink(peer).is_some() {
                     let cause = "the connection was lost".to_owned();
-                    node.post(Incoming::Departed { peer, cause }, None);
+                    node.post(Arrival::Departure { peer, cause, receipt: None });
                 }
             }
         }
@@ -337,7 +358,7 @@ impl<P: Kind> Machine<P> {
     /// `sent` is the mark of the work that sent it.
     pub(crate) fn launch_message(
         &self,
-        (from, sent): (u32, Option<Mark>),
+        (from, sent): (u32, Option<MarkId>),
         to: Link,
         message: Message<P>,
     ) {
@@ -345,38 +366,66 @@ impl<P: Kind> Machine<P> {
         self.launch((from, sent), to, bytes, Parcel::Message(message));
     }
 
-    fn launch(&self, (from, mark): (u32, Option<Mark>), to: Link, bytes: u64, parcel: Parcel<P>) {
+    fn launch(&self, (from, mark): (u32, Option<MarkId>), to: Link, bytes: u64, parcel: Parcel<P>) {
         let flight = Flight { to, arrived: false, bytes, mark, parcel };
         let token = self.flights.borrow_mut().insert(flight);
         if let Some(arrival) = self.network.launch((from, to.node), bytes, token) {
-            self.engine.call_at(arrival, self.as_expire(), token);
+            self.engine.tell_at(arrival, self.callee, token);
         }
     }
 
-    fn take_in(&self, (to, receipt): (Link, Option<Mark>), parcel: Parcel<P>) {
-        let node = &self.nodes[to.node as usize];
-        let from = to.theirs;
-        if node.link(from).is_none() {
+    /// Hands to a node's program what has arrived and been taken in by its processor.
+    fn take_in(&self, token: u64) {
+        let mut flights = self.flights.borrow_mut();
+        let Some(flight) = flights.get(token) else { return };
+        let (Link { node, theirs: peer }, receipt) = (flight.to, flight.mark);
+        let node = &self.nodes[node as usize];
+        if node.link(peer).is_none() {
+            flights.remove(token);
             return;
         }
+        let ended = match &mut flight.parcel {
+            Parcel::Message(message) => node.place_body(peer, message).err(),
+            Parcel::End { cause } => Some((*cause).to_owned()),
+        };
+        let Some(cause) = ended else {
+            drop(flights);
+            return node.post(Arrival::Message { token: token as u32 });
+        };
+        let parcel = flights.remove(token).map(|flight| flight.parcel);
+        drop(flights);
         match parcel {
-            Parcel::Message(message) => {
-                if let Err(cause) = node.take_message(from, message, receipt) {
-                    self.end(node, from, "it refused what was sent to its memory");
-                    node.post(Incoming::Departed { peer: from, cause }, receipt);
-                }
+            Some(Parcel::Message(_)) => {
+                self.end(node, peer, "it refused what was sent to its memory");
             }
-            Parcel::End { cause } => {
-                node.unlink(from);
-                let cause = cause.to_owned();
-                node.post(Incoming::Departed { peer: from, cause }, receipt);
-            }
+            Some(Parcel::End { .. }) | None => drop(node.unlink(peer)),
         }
+        node.post(Arrival::Departure { peer, cause, receipt });
     }
 
-    fn as_expire(&self) -> Rc<dyn Expire> {
-        let own = self.own.upgrade();
-        own.expect("a machine must be alive while it runs")
+    /// The next thing that the program of `node` receives, which is the cause of what the running
+    /// task does then; or a promise to wake `waker` when there is one.
+    pub(crate) fn take(&self, node: &Node<P>, waker: &Waker) -> Option<Incoming<P>> {
+        let next = node.inbox.borrow_mut().pop_front();
+        let (incoming, request) = match next {
+            Some(Arrival::Message { token }) => {
+                let flight = self.flights.borrow_mut().remove(token.into());
+                let flight = flight.expect("a message is there until it is received");
+                let Parcel::Message(Message { header, body, .. }) = flight.parcel else {
+                    unreachable!("only messages are received")
+                };
+                (Incoming::Message { from: flight.to.theirs, header, body }, flight.mark)
+            }
+            Some(Arrival::Departure { peer, cause, receipt }) => {
+                (Incoming::Departed { peer, cause }, receipt)
+            }
+            None => {
+                *node.receiver.borrow_mut() = Some(waker.clone());
+                return None;
+            }
+        };
+        self.engine.timeline().set_cause(Cause { request, command: None });
+        Some(incoming)
     }
 }
 
@@ -384,23 +433,19 @@ impl<P: Kind> Expire for Machine<P> {
     /// Something has arrived (the processor must now take it in), or has been taken in.
     fn expire(&self, token: u64) {
         let mut flights = self.flights.borrow_mut();
-        let Some(flight) = &mut flights.slots[token as usize] else { return };
+        let Some(flight) = flights.get(token) else { return };
         let node = &self.nodes[flight.to.node as usize];
-        if !flight.arrived && node.alive.get() {
-            flight.arrived = true;
-            let what = What::Receive { bytes: flight.bytes };
-            let work = node.occupy(&self.engine, self.costs.receive, what);
-            self.engine.timeline().arrow(Because::Message, flight.mark, work.mark);
-            flight.mark = work.mark;
+        if flight.arrived || !node.alive.get() {
             drop(flights);
-            self.engine.call_at(work.until, self.as_expire(), token);
-            return;
+            return self.take_in(token);
         }
-        let flight = flights.remove(token);
+        flight.arrived = true;
+        let what = What::Receive { bytes: flight.bytes };
+        let work = node.occupy(&self.engine, self.costs.receive, what);
+        self.engine.timeline().arrow(Because::Message, flight.mark, work.mark);
+        flight.mark = work.mark;
         drop(flights);
-        if let Some(Flight { to, mark, parcel, .. }) = flight {
-            self.take_in((to, mark), parcel);
-        }
+        self.engine.tell_at(work.until, self.callee, token);
     }
 }
 
@@ -412,6 +457,10 @@ impl<P> Flights<P> {
         }
         self.slots.push(Some(flight));
         self.slots.len() as u64 - 1
+    }
+
+    fn get(&mut self, token: u64) -> Option<&mut Flight<P>> {
+        self.slots[token as usize].as_mut()
     }
 
     fn remove(&mut self, token: u64) -> Option<Flight<P>> {
@@ -505,41 +554,21 @@ impl<P: Kind> Node<P> {
     }
 
     /// Adds to what the node's program will receive.
-    fn post(&self, incoming: Incoming<P>, receipt: Option<Mark>) {
-        self.inbox.borrow_mut().push_back((incoming, receipt));
+    fn post(&self, arrival: Arrival) {
+        self.inbox.borrow_mut().push_back(arrival);
         let waiting = self.receiver.borrow_mut().take();
         if let Some(waker) = waiting {
             waker.wake();
         }
     }
 
-    /// The next thing to receive, which is the cause of what the running task does then; or a
-    /// promise to wake `waker` when there is one.
-    pub(crate) fn take(&self, engine: &Engine, waker: &Waker) -> Option<Incoming<P>> {
-        let next = self.inbox.borrow_mut().pop_front();
-        let Some((incoming, request)) = next else {
-            *self.receiver.borrow_mut() = Some(waker.clone());
-            return None;
-        };
-        engine.timeline().set_cause(Cause { request, command: None });
-        Some(incoming)
-    }
-
-    /// Hands a message to the program, its body in its place; says why it cannot go there.
-    fn take_message(
-        &self,
-        from: PeerId,
-        message: Message<P>,
-        receipt: Option<Mark>,
-    ) -> Result<(), String> {
-        let Message { header, mut body, place, loan: _ } = message;
-        if let (Some(place), Some(payload)) = (place, &body) {
-            self.place(from, place, payload)?;
+    /// Puts the body of a message where the message says, if it does; says why it cannot go there.
+    fn place_body(&self, from: PeerId, message: &mut Message<P>) -> Result<(), String> {
+        if let Some(place) = message.place
+            && let Some(payload) = message.body.take()
+        {
+            self.place(from, place, &payload)?;
         }
-        if place.is_some() {
-            body = None;
-        }
-        self.post(Incoming::Message { from, header, body }, receipt);
         Ok(())
     }
 

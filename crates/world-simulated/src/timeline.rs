@@ -7,6 +7,7 @@
 
 use crate::models::disk_model::{Activity, Phase};
 use std::cell::{Cell, RefCell};
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::rc::Rc;
 use units::Instant;
@@ -148,13 +149,18 @@ pub struct Mark {
     pub until: Instant,
 }
 
+/// A slice that the recorder was told of: its place among those that the [`Timeline`] remembers.
+/// It is small, because everything that moves on a machine carries one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MarkId(NonZeroU32);
+
 /// Why a task does what it does. Tasks inherit it from those who start them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cause {
     /// The message that was received and led to it.
-    pub(crate) request: Option<Mark>,
+    pub(crate) request: Option<MarkId>,
     /// The latest disk command on its way.
-    pub(crate) command: Option<Mark>,
+    pub(crate) command: Option<MarkId>,
 }
 
 /// The recorder of a simulation, if there is one, and the cause of the task that is running.
@@ -162,6 +168,8 @@ pub(crate) struct Cause {
 pub(crate) struct Timeline {
     is_recorded: Cell<bool>,
     recorder: RefCell<Option<SharedRecorder>>,
+    /// What the recorder calls the slices that it was told of.
+    marks: RefCell<Vec<Mark>>,
     cause: Cell<Cause>,
     /// Why each task that waits does what it does, by its place in the engine's table.
     waiting: RefCell<Vec<Cause>>,
@@ -184,27 +192,33 @@ impl Timeline {
     pub(crate) fn stop(&self) {
         self.is_recorded.set(false);
         self.recorder.borrow_mut().take();
+        self.marks.take();
     }
 
     /// Tells of a slice, which is made only if anybody listens.
     #[inline]
-    pub(crate) fn slice<'a>(&self, make: impl FnOnce() -> Slice<'a>) -> Option<Mark> {
-        if !self.is_recorded() {
-            return None;
-        }
-        let recorder = self.recorder.borrow();
-        recorder.as_ref().map(|recorder| recorder.borrow_mut().slice(&make()))
+    pub(crate) fn slice<'a>(&self, make: impl FnOnce() -> Slice<'a>) -> Option<MarkId> {
+        if self.is_recorded() { self.tell(&make()) } else { None }
+    }
+
+    #[cold]
+    fn tell(&self, slice: &Slice<'_>) -> Option<MarkId> {
+        let mark = self.recorder.borrow().as_ref()?.borrow_mut().slice(slice);
+        let mut marks = self.marks.borrow_mut();
+        marks.push(mark);
+        u32::try_from(marks.len()).ok().and_then(NonZeroU32::new).map(MarkId)
     }
 
     /// Tells of an arrow between two slices, if both are known.
     #[inline]
-    pub(crate) fn arrow(&self, link: Link, from: Option<Mark>, to: Option<Mark>) {
-        if !self.is_recorded() {
-            return;
-        }
-        let recorder = self.recorder.borrow();
-        if let (Some(recorder), Some(from), Some(to)) = (recorder.as_ref(), from, to) {
-            recorder.borrow_mut().arrow(link, from, to);
+    pub(crate) fn arrow(&self, link: Link, from: Option<MarkId>, to: Option<MarkId>) {
+        if self.is_recorded()
+            && let Some((from, to)) = from.zip(to)
+            && let Some(recorder) = self.recorder.borrow().as_ref()
+        {
+            let marks = self.marks.borrow();
+            let mark = |id: MarkId| marks[id.0.get() as usize - 1];
+            recorder.borrow_mut().arrow(link, mark(from), mark(to));
         }
     }
 

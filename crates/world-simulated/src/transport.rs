@@ -8,7 +8,7 @@
 //! Invariant: whoever waits hears of an arrival at its instant, and of those of one instant in the
 //! order in which they were sent.
 
-use crate::engine::{Engine, Expire, Sleep};
+use crate::engine::{Callee, Engine, Expire, Sleep};
 use crate::models::network::exact::ExactTorus;
 use crate::models::network::{Modelled, Network};
 use std::cell::{Cell, RefCell};
@@ -123,7 +123,7 @@ pub(crate) struct Traffic {
     /// The earliest instant for which a timer is set.
     timer: Cell<Option<Instant>>,
     machine: Weak<dyn Expire>,
-    own: Weak<Self>,
+    own: Callee,
 }
 
 enum Waiter {
@@ -149,7 +149,7 @@ impl Traffic {
             free: RefCell::default(),
             timer: Cell::default(),
             machine,
-            own: Weak::clone(own),
+            own: engine.register(Weak::<Self>::clone(own)),
         })
     }
 
@@ -171,9 +171,8 @@ impl Traffic {
         if self.timer.get().is_some_and(|timer| timer <= next) {
             return;
         }
-        let Some(own) = self.own.upgrade() else { return };
         self.timer.set(Some(next));
-        self.engine.call_at(next, own, next.as_ns());
+        self.engine.tell_at(next, self.own, next.as_ns());
     }
 
     fn arrived(&self, parcel: u32) {

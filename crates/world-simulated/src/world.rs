@@ -7,8 +7,9 @@ use crate::machine::{
 };
 use crate::timeline::{Cause, Link as Because, What};
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run};
 use world::payload::Kind;
 use world::{
@@ -83,6 +84,62 @@ impl<P: Kind> SimulatedWorld<P> {
     }
 }
 
+/// A message that a processor sends. (As a state machine of its own, since an `async fn` would keep
+/// the message twice, and move it.)
+struct Sending<'a, P: Kind> {
+    world: &'a SimulatedWorld<P>,
+    to: PeerId,
+    /// Until it is on the network.
+    message: Option<Message<P>>,
+    /// Once it has begun.
+    work: Option<Work>,
+    armed: bool,
+}
+
+// Nothing in it is pinned.
+impl<P: Kind> Unpin for Sending<'_, P> {}
+
+impl<P: Kind> Sending<'_, P> {
+    fn begin(&self) -> Result<Work, NetworkError> {
+        let message = self.message.as_ref().expect("a message is there until it is sent");
+        check_header(&message.header)?;
+        let (Link { node, .. }, _) = self.world.link(self.to)?;
+        let what = What::Send { to: node, bytes: message_bytes(message) };
+        let machine = &self.world.machine;
+        let work = self.world.occupy(machine.costs.send, what);
+        let timeline = machine.engine.timeline();
+        let Cause { request, command } = timeline.cause();
+        timeline.arrow(Because::Answer, command, work.mark);
+        timeline.set_cause(Cause { request, command: None });
+        Ok(work)
+    }
+}
+
+impl<P: Kind> Future for Sending<'_, P> {
+    type Output = Result<(), NetworkError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let work = match &this.work {
+            Some(work) => work,
+            None => match this.begin() {
+                Ok(work) => this.work.insert(work),
+                Err(error) => return Poll::Ready(Err(error)),
+            },
+        };
+        let machine = &this.world.machine;
+        let waits = machine.engine.wait_until(work.until, &mut this.armed, context);
+        if waits.is_pending() {
+            return Poll::Pending;
+        }
+        let sent = this.world.link(this.to).map(|(link, _)| {
+            let message = this.message.take().expect("a message is sent once");
+            machine.launch_message((this.world.node.index, work.mark), link, message);
+        });
+        Poll::Ready(sent)
+    }
+}
+
 /// What a header or an acknowledgement of a one-sided transfer weighs on the network, in bytes.
 const ONE_SIDED_HEADER_BYTES: u64 = 16;
 
@@ -104,6 +161,7 @@ impl<P: Kind> Clock for SimulatedWorld<P> {
 impl<P: Kind> Tasks for SimulatedWorld<P> {
     type Task = TaskHandle;
 
+    #[inline]
     fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskHandle {
         self.machine.engine.spawn(self.node.index, future)
     }
@@ -177,23 +235,16 @@ impl<P: Kind> Network for SimulatedWorld<P> {
         Ok(self.node.connect(node).0)
     }
 
-    async fn send(&self, to: PeerId, message: Message<P>) -> Result<(), NetworkError> {
-        check_header(&message.header)?;
-        let (Link { node, .. }, _) = self.link(to)?;
-        let what = What::Send { to: node, bytes: message_bytes(&message) };
-        let work = self.occupy(self.machine.costs.send, what);
-        let timeline = self.machine.engine.timeline();
-        let Cause { request, command } = timeline.cause();
-        timeline.arrow(Because::Answer, command, work.mark);
-        timeline.set_cause(Cause { request, command: None });
-        self.until_done(&work).await;
-        let (link, _) = self.link(to)?;
-        self.machine.launch_message((self.node.index, work.mark), link, message);
-        Ok(())
+    fn send(
+        &self,
+        to: PeerId,
+        message: Message<P>,
+    ) -> impl Future<Output = Result<(), NetworkError>> {
+        Sending { world: self, to, message: Some(message), work: None, armed: false }
     }
 
     async fn receive(&self) -> Incoming<P> {
-        poll_fn(|context| match self.node.take(&self.machine.engine, context.waker()) {
+        poll_fn(|context| match self.machine.take(&self.node, context.waker()) {
             Some(incoming) => Poll::Ready(incoming),
             None => Poll::Pending,
         })

@@ -4,15 +4,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
-use std::task::{Poll, Waker};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 use units::ServerId;
 use wire::{Fault, Reply, RequestId};
 
-/// An answer, and data that came with it.
-type Answer<P> = Result<(Reply, Option<P>), Fault>;
-
-/// The calls of one client that are under way; answers bring data of the kind `P`.
+/// The calls of one client that are under way; answers may bring data of the kind `P`.
 pub(crate) struct Calls<P> {
     next: Cell<u64>,
     /// By their numbers, which ascend from call to call: a new one is the last, and the next to
@@ -28,10 +26,17 @@ struct Pending<P> {
     waiting: Option<Waker>,
 }
 
-/// One call; given up when dropped.
+/// What came of a call. Nearly all answers say only that it is done; others are large.
+pub(crate) enum Answer<P> {
+    Done,
+    Other(Box<Result<(Reply, Option<P>), Fault>>),
+}
+
+/// One call, which ends with its answer; given up when dropped.
 pub(crate) struct Call<'a, P> {
     calls: &'a Calls<P>,
     id: RequestId,
+    is_answered: bool,
 }
 
 impl<P> Default for Calls<P> {
@@ -50,7 +55,7 @@ impl<P> Calls<P> {
         self.next.set(id.0 + 1);
         let call = Pending { id, server, answer: None, waiting: None };
         self.pending.borrow_mut().push_back(call);
-        Ok(Call { calls: self, id })
+        Ok(Call { calls: self, id, is_answered: false })
     }
 
     /// An answer has come; nobody may be waiting for it any more.
@@ -75,7 +80,8 @@ impl<P> Calls<P> {
             pending.iter().filter(unanswered).map(|call| call.id).collect()
         };
         for id in of_server {
-            self.answered(id, Err(Fault::ServerLeft { server, cause: cause.to_owned() }));
+            let left = Fault::ServerLeft { server, cause: cause.to_owned() };
+            self.answered(id, Answer::Other(Box::new(Err(left))));
         }
     }
 
@@ -88,6 +94,9 @@ impl<P> Calls<P> {
 }
 
 fn place_of<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> Option<usize> {
+    if pending.front().is_some_and(|call| call.id == id) {
+        return Some(0);
+    }
     pending.binary_search_by_key(&id, |call| call.id).ok()
 }
 
@@ -96,30 +105,61 @@ impl<P> Call<'_, P> {
     pub(crate) fn id(&self) -> RequestId {
         self.id
     }
+}
 
-    /// Waits for the answer.
-    pub(crate) async fn answer(self) -> Answer<P> {
-        poll_fn(|context| {
-            let mut pending = self.calls.pending.borrow_mut();
-            let place = place_of(&pending, self.id);
-            let call = &mut pending[place.expect("a call stays registered until it is dropped")];
-            match call.answer.take() {
-                Some(answer) => Poll::Ready(answer),
-                None => {
-                    call.waiting = Some(context.waker().clone());
-                    Poll::Pending
-                }
-            }
-        })
-        .await
+impl<P> Future for Call<'_, P> {
+    type Output = Answer<P>;
+
+    /// Must not be polled again when it is answered.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<P>> {
+        let mut pending = self.calls.pending.borrow_mut();
+        let place = place_of(&pending, self.id);
+        let place = place.expect("a call stays registered until it is answered or dropped");
+        let call = &mut pending[place];
+        let Some(answer) = call.answer.take() else {
+            call.waiting = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        forget(&mut pending, place);
+        drop(pending);
+        self.is_answered = true;
+        Poll::Ready(answer)
+    }
+}
+
+/// Removes a call, most often the first.
+fn forget<P>(pending: &mut VecDeque<Pending<P>>, place: usize) {
+    match place {
+        0 => drop(pending.pop_front()),
+        _ => drop(pending.remove(place)),
+    }
+}
+
+impl<P> Answer<P> {
+    /// What a server has answered, and the data that came with it.
+    pub(crate) fn of(result: Result<Reply, Fault>, data: Option<P>) -> Self {
+        match (result, data) {
+            (Ok(Reply::Done), None) => Self::Done,
+            (other, data) => Self::Other(Box::new(other.map(|reply| (reply, data)))),
+        }
+    }
+
+    pub(crate) fn result(self) -> Result<(Reply, Option<P>), Fault> {
+        match self {
+            Self::Done => Ok((Reply::Done, None)),
+            Self::Other(result) => *result,
+        }
     }
 }
 
 impl<P> Drop for Call<'_, P> {
     fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
         let mut pending = self.calls.pending.borrow_mut();
         if let Some(place) = place_of(&pending, self.id) {
-            pending.remove(place);
+            forget(&mut pending, place);
         }
     }
 }

@@ -15,13 +15,16 @@ pub use pages::Page;
 pub use pool::{Buffer, BufferPart, BufferPool};
 
 use crate::Costs;
-use crate::client::calls::Calls;
+use crate::client::calls::{Answer, Calls};
 use crate::client::mailbox::Mailbox;
 use std::convert::Infallible;
 use std::rc::{Rc, Weak};
 use units::{PeerId, ServerId};
-use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION, Reply, Request};
-use world::{Address, Incoming, NetworkError, Scope, World};
+use wire::{
+    ClientKey, FREQUENT_BYTES_MAX, Fault, Frequent, Message, PROTOCOL_VERSION, Reply, Request,
+    RequestId,
+};
+use world::{Address, Header, Incoming, NetworkError, Scope, World};
 
 /// A client, connected to every server of an instance. Clones are handles to the same client;
 /// the connections end with the last of them.
@@ -32,6 +35,8 @@ struct State<W: World> {
     key: ClientKey,
     costs: Costs,
     servers: Vec<PeerId>,
+    /// The same by their connections, ascending: every message of a server is looked up.
+    numbers: Vec<(PeerId, ServerId)>,
     calls: Calls<W::Payload>,
     mailbox: Mailbox,
     listening: Scope<W, Infallible>,
@@ -65,7 +70,10 @@ impl<W: World> Client<W> {
             world.send(peer, world::Message::new(hello)).await.map_err(left)?;
             peers.push(peer);
         }
+        let mut numbers: Vec<_> = peers.iter().copied().zip((0..).map(ServerId)).collect();
+        numbers.sort_unstable();
         let state = Rc::new(State {
+            numbers,
             listening: Scope::new(world.clone()),
             world: world.clone(),
             key,
@@ -111,34 +119,42 @@ impl<W: World> Client<W> {
 
     /// Asks a server and waits for its answer.
     pub(crate) async fn call(&self, server: ServerId, request: Request) -> Result<Reply, Fault> {
-        self.call_with(server, request, None).await
+        self.call_for_data(server, request).await.map(|(reply, _)| reply)
     }
 
-    /// Asks a server, with data that goes along, and waits for its answer.
-    pub(crate) async fn call_with(
-        &self,
-        server: ServerId,
-        request: Request,
-        body: Option<W::Payload>,
-    ) -> Result<Reply, Fault> {
-        self.call_for_data(server, request, body).await.map(|(reply, _)| reply)
-    }
-
-    /// Asks a server, with data that goes along, and waits for its answer and the data that comes
-    /// with that.
+    /// Asks a server and waits for its answer, and the data that comes with it.
     async fn call_for_data(
         &self,
         server: ServerId,
         request: Request,
-        body: Option<W::Payload>,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
         let peer = self.0.servers[server.0 as usize];
         let call = self.0.calls.begin(server)?;
         let header = wire::encode(&Message::Request { id: call.id(), request });
-        let message = world::Message { header, body, place: None, loan: None };
-        let sent = self.0.world.send(peer, message).await;
+        let sent = self.0.world.send(peer, world::Message::new(header)).await;
         sent.map_err(|error| not_sent(server, &error))?;
-        call.answer().await
+        call.await.result()
+    }
+
+    /// Asks a server for something small of which there is much, with data that goes along, and
+    /// waits until it is done.
+    pub(crate) async fn call_often(
+        &self,
+        server: ServerId,
+        request: impl FnOnce(RequestId) -> Frequent,
+        body: Option<W::Payload>,
+    ) -> Result<(), Fault> {
+        let call = self.0.calls.begin(server)?;
+        let header = frequent_header(&request(call.id()));
+        let message = world::Message { header, body, place: None, loan: None };
+        let sent = self.0.world.send(self.0.servers[server.0 as usize], message).await;
+        sent.map_err(|error| not_sent(server, &error))?;
+        match call.await {
+            Answer::Done => Ok(()),
+            Answer::Other(result) => {
+                Err(result.map_or_else(|fault| fault, |(reply, _)| unexpected(&reply)))
+            }
+        }
     }
 
     /// Asks some servers the same and waits for all answers; the first fault ends it.
@@ -168,6 +184,11 @@ impl<W: World> Client<W> {
     pub async fn stop_servers(&self) -> Result<(), Fault> {
         self.call_servers((0..self.servers()).map(ServerId), &Request::Stop).await
     }
+}
+
+/// The bytes of a message of which there are many.
+pub(crate) fn frequent_header(message: &Frequent) -> Header {
+    Header::from_slice(message.encode(&mut [0; FREQUENT_BYTES_MAX]))
 }
 
 /// The fault of a request that did not go out.
@@ -207,11 +228,17 @@ async fn listen<W: World>(world: W, client: Weak<State<W>>) {
 
 impl<W: World> State<W> {
     fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
+        let is_server = self.number_of(from).is_some();
+        if let Some(Frequent::Done(id)) = Frequent::decode(header)
+            && is_server
+        {
+            return self.calls.answered(id, Answer::of(Ok(Reply::Done), body));
+        }
         match wire::decode(header) {
-            Ok(Message::Reply { id, result }) if self.servers.contains(&from) => {
-                self.calls.answered(id, result.map(|reply| (reply, body)));
+            Ok(Message::Reply { id, result }) if is_server => {
+                self.calls.answered(id, Answer::of(result, body));
             }
-            Ok(Message::CollectiveFailed { collective, fault }) if self.servers.contains(&from) => {
+            Ok(Message::CollectiveFailed { collective, fault }) if is_server => {
                 self.mailbox.collective_failed(collective, fault);
             }
             Ok(Message::Group(message)) => self.pass_on(self.mailbox.accept(from, message)),
@@ -223,9 +250,15 @@ impl<W: World> State<W> {
         }
     }
 
+    /// Which server is at the other end of a connection, if one is.
+    fn number_of(&self, peer: PeerId) -> Option<ServerId> {
+        let place = self.numbers.binary_search_by_key(&peer, |(peer, _)| *peer);
+        place.ok().map(|place| self.numbers[place].1)
+    }
+
     fn forget(&self, peer: PeerId, cause: &str) {
-        if let Some(number) = self.servers.iter().position(|server| *server == peer) {
-            self.calls.server_left(ServerId(number as u32), cause);
+        if let Some(server) = self.number_of(peer) {
+            self.calls.server_left(server, cause);
             self.mailbox.wake();
         }
         self.mailbox.peer_left(peer, cause);

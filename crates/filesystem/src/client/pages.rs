@@ -48,7 +48,7 @@ impl<W: World> Client<W> {
             return Err(Fault::BadRequest { cause });
         }
         let request = Request::Page { file: file.file, block: number };
-        let answer = self.call_for_data(file.server_of(number), request, None).await?;
+        let answer = self.call_for_data(file.server_of(number), request).await?;
         match answer {
             (Reply::Done, Some(payload)) if payload.length() == length => {
                 Ok(Page { payload, client: self.clone() })

@@ -18,10 +18,9 @@ use crate::server::block_cache::BlockCache;
 use crate::server::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::Files;
-use crate::server::session::Session;
+use crate::server::session::{Session, Sessions};
 use crate::server::underway::Underway;
 use crate::signal::Signal;
-use futures_util::FutureExt;
 use futures_util::future::select;
 use policy::Location;
 use std::cell::{Cell, RefCell};
@@ -29,7 +28,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{DiskId, PeerId, ServerId};
-use wire::{ClientKey, Fault, FileRecord, Message, Request, RequestId};
+use wire::{ClientKey, Fault, FileRecord, Frequent, Message, Request, RequestId};
 use world::{DiskError, Incoming, Scope, World};
 
 /// What a server is told at its start.
@@ -59,7 +58,7 @@ pub(crate) struct Server<W: World> {
     pub(crate) locks: Rc<BlockLocks>,
     pub(crate) files: Files,
     pub(crate) catalogue: Option<Catalogue<W>>,
-    pub(crate) sessions: RefCell<BTreeMap<PeerId, Session<W>>>,
+    pub(crate) sessions: RefCell<Sessions<W>>,
     /// The connection of each client, by its name.
     peers: RefCell<BTreeMap<ClientKey, PeerId>>,
     /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
@@ -117,8 +116,8 @@ pub async fn serve<W: World>(
     select(listening, select(stopped, told_to_stop)).await;
     // Dropping the sessions ends what they still had under way.
     let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
-    for peer in sessions.keys() {
-        server.world.disconnect(*peer);
+    for peer in sessions.peers() {
+        server.world.disconnect(peer);
     }
     drop(sessions);
     let Ok(()) = server.changes.finished().await;
@@ -137,10 +136,19 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
 impl<W: World> Server<W> {
     /// Takes in one message. Whoever sends something that is none is disconnected.
     fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
-        let accepted = match wire::decode(header) {
-            Ok(Message::Hello { version, key }) => self.greet(from, version, key),
-            Ok(Message::Request { id, request }) => self.begin(from, id, request, body),
-            Ok(_) | Err(_) => false,
+        let accepted = match Frequent::decode(header) {
+            Some(Frequent::Read(id, read)) => {
+                self.begin((from, id), |server| server.answer_read((from, id), read))
+            }
+            Some(Frequent::Write(id, write)) => {
+                self.begin((from, id), |server| server.answer_write((from, id), write, body))
+            }
+            Some(Frequent::Done(_)) => false,
+            None => match wire::decode(header) {
+                Ok(Message::Hello { version, key }) => self.greet(from, version, key),
+                Ok(Message::Request { id, request }) => self.begin_other((from, id), request, body),
+                Ok(_) | Err(_) => false,
+            },
         };
         if !accepted {
             self.world.disconnect(from);
@@ -152,7 +160,7 @@ impl<W: World> Server<W> {
     fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
         let mut sessions = self.sessions.borrow_mut();
         let mut peers = self.peers.borrow_mut();
-        if peers.contains_key(&key) || sessions.contains_key(&from) {
+        if peers.contains_key(&key) || sessions.get(from).is_some() {
             return false;
         }
         peers.insert(key, from);
@@ -160,28 +168,48 @@ impl<W: World> Server<W> {
         true
     }
 
-    /// Starts to work on a request, in the scope of its client.
-    fn begin(
+    /// Starts to work on a request, in the scope of its client, unless the client speaks another
+    /// version.
+    #[inline]
+    fn begin<F: Future<Output = Result<(), Infallible>> + 'static>(
         self: &Rc<Self>,
-        from: PeerId,
-        id: RequestId,
-        request: Request,
-        body: Option<W::Payload>,
+        (from, id): (PeerId, RequestId),
+        answer: impl FnOnce(Rc<Self>) -> F,
     ) -> bool {
         let sessions = self.sessions.borrow();
-        let Some(session) = sessions.get(&from) else { return false };
+        let Some(session) = sessions.get(from) else { return false };
         if session.scope.running() >= REQUESTS_PER_CLIENT_MAX {
             return false;
         }
         self.counters.requests.set(self.counters.requests.get() + 1);
-        let request = session.check_version().map(|()| request);
-        session.scope.spawn(Rc::clone(self).answer(from, id, request, body).map(Ok));
+        let server = Rc::clone(self);
+        match session.check_version() {
+            Ok(()) => session.scope.spawn(answer(server)),
+            Err(refused) => session.scope.spawn(server.refuse((from, id), refused)),
+        }
         true
+    }
+
+    /// The same for a request whose form is not the usual one. (Numbers of 2^63 and more in a
+    /// request to read or write are not decoded as [`Frequent`].)
+    fn begin_other(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        request: Request,
+        body: Option<W::Payload>,
+    ) -> bool {
+        match request {
+            Request::Read(read) => self.begin(call, |server| server.answer_read(call, read)),
+            Request::Write(write) => {
+                self.begin(call, |server| server.answer_write(call, write, body))
+            }
+            rare => self.begin(call, |server| server.answer(call, rare)),
+        }
     }
 
     /// A client has left: its requests end, its buffers are freed, its collectives fail.
     fn forget(&self, peer: PeerId) {
-        let session = self.sessions.borrow_mut().remove(&peer);
+        let session = self.sessions.borrow_mut().remove(peer);
         if let Some(session) = session {
             self.peers.borrow_mut().remove(&session.key);
             for file in self.files.close_all(&session.open) {
@@ -204,7 +232,7 @@ impl<W: World> Server<W> {
     }
 
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {
-        self.sessions.borrow().contains_key(&peer)
+        self.sessions.borrow().get(peer).is_some()
     }
 }
 

@@ -1,32 +1,35 @@
 //! What a server does with each kind of request.
 
+use crate::client::frequent_header;
 use crate::collective::{caching, disk_directed, noncollective};
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, PeerId};
-use wire::{Fault, FileRecord, Message, Reply, Request, RequestId, ServerStatus};
+use wire::{
+    Fault, FileRecord, Frequent, Message, ReadRequest, Reply, Request, RequestId, ServerStatus,
+    WriteRequest,
+};
 use world::{Disk, Loan, NetworkError, Place, World};
 
-/// An answer and, for a read, the data that goes with it.
+/// An answer and, where a page was asked for, its bytes; while the client holds them the loan is
+/// kept, if there is one.
 pub(crate) struct Answer<P> {
     pub(crate) reply: Reply,
-    pub(crate) data: Option<Data<P>>,
-}
-
-/// Data that goes with an answer.
-pub(crate) enum Data<P> {
-    /// Into a place in the client's memory.
-    Placed(P, Place),
-    /// As the body of the answer; while the client holds it the loan is kept, if there is one.
-    Body(P, Option<Loan>),
+    pub(crate) data: Option<(P, Option<Loan>)>,
 }
 
 impl<P> From<Reply> for Answer<P> {
     fn from(reply: Reply) -> Self {
         Self { reply, data: None }
     }
+}
+
+/// The fault of an answer that no message can hold.
+fn too_large(error: &NetworkError) -> Fault {
+    Fault::BadRequest { cause: format!("the answer does not fit a message: {error}") }
 }
 
 /// What came of a change, for whoever still waits for it.
@@ -37,51 +40,91 @@ struct Answered {
 }
 
 impl<W: World> Server<W> {
-    /// Does what is asked, unless it was refused at once, and tells the client what came of it.
+    /// Reads, and sends the client its data. (There are many reads and writes, and each moves its
+    /// whole future when it starts: what is rare is large and lives apart.)
+    pub(crate) async fn answer_read(
+        self: Rc<Self>,
+        (from, id): (PeerId, RequestId),
+        request: ReadRequest,
+    ) -> Result<(), Infallible> {
+        let payload = match caching::server::read(&self, request).await {
+            Ok(payload) => payload,
+            Err(fault) => return Box::pin(self.refuse((from, id), fault)).await,
+        };
+        let place = Place { region: request.region, offset: request.region_offset };
+        let header = frequent_header(&Frequent::Done(id));
+        let message = world::Message::placed(header, payload, place);
+        if let Err(error @ NetworkError::TooLarge { .. }) = self.world.send(from, message).await {
+            return Box::pin(self.refuse((from, id), too_large(&error))).await;
+        }
+        Ok(())
+    }
+
+    /// Writes, and tells the client what came of it.
+    pub(crate) async fn answer_write(
+        self: Rc<Self>,
+        (from, id): (PeerId, RequestId),
+        request: WriteRequest,
+        body: Option<W::Payload>,
+    ) -> Result<(), Infallible> {
+        if let Err(fault) = caching::server::write(&self, request, body).await {
+            return Box::pin(self.refuse((from, id), fault)).await;
+        }
+        let message = world::Message::new(frequent_header(&Frequent::Done(id)));
+        // A client that has left needs no answer.
+        let _ = self.world.send(from, message).await;
+        Ok(())
+    }
+
+    /// Does what is asked, and tells the client what came of it.
     pub(crate) async fn answer(
         self: Rc<Self>,
-        from: PeerId,
-        id: RequestId,
-        request: Result<Request, Fault>,
-        body: Option<W::Payload>,
-    ) {
-        let stops = matches!(request, Ok(Request::Stop));
-        // There are many reads and writes, and each moves its whole future when it starts; what is
-        // rare is large and lives apart.
-        let outcome = match request {
-            Ok(Request::Read(request)) => caching::server::read(&self, request).await,
-            Ok(Request::Write(request)) => caching::server::write(&self, request, body).await,
-            Ok(rare) => Box::pin(self.serve_rare_request(from, rare)).await,
-            Err(refused) => Err(refused),
-        };
+        call: (PeerId, RequestId),
+        request: Request,
+    ) -> Result<(), Infallible> {
+        let stops = matches!(request, Request::Stop);
+        let outcome = Box::pin(self.serve_rare_request(call.0, request)).await;
         let stops = stops && outcome.is_ok();
+        self.tell(call, outcome).await;
+        if stops {
+            self.stopping.set(true);
+            self.stop.notify();
+        }
+        Ok(())
+    }
+
+    /// Tells a client that nothing comes of its request.
+    pub(crate) async fn refuse(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+        fault: Fault,
+    ) -> Result<(), Infallible> {
+        self.tell(call, Err(fault)).await;
+        Ok(())
+    }
+
+    /// Sends an answer. A client that has left needs none.
+    async fn tell(
+        &self,
+        (from, id): (PeerId, RequestId),
+        outcome: Result<Answer<W::Payload>, Fault>,
+    ) {
         let (result, data) = match outcome {
             Ok(Answer { reply, data }) => (Ok(reply), data),
             Err(fault) => (Err(fault), None),
         };
         let header = wire::encode(&Message::Reply { id, result });
         let message = match data {
-            Some(Data::Placed(payload, place)) => world::Message::placed(header, payload, place),
-            Some(Data::Body(payload, Some(loan))) => world::Message::lent(header, payload, loan),
-            Some(Data::Body(payload, None)) => world::Message::with_body(header, payload),
+            Some((payload, Some(loan))) => world::Message::lent(header, payload, loan),
+            Some((payload, None)) => world::Message::with_body(header, payload),
             None => world::Message::new(header),
         };
         let sent = self.world.send(from, message).await;
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
-            Box::pin(self.answer_is_too_large(from, id, error)).await;
+            let result = Err(too_large(&error));
+            let header = wire::encode(&Message::Reply { id, result });
+            let _ = self.world.send(from, world::Message::new(header)).await;
         }
-        if stops {
-            self.stopping.set(true);
-            self.stop.notify();
-        }
-    }
-
-    async fn answer_is_too_large(&self, from: PeerId, id: RequestId, error: NetworkError) {
-        let cause = format!("the answer does not fit a message: {error}");
-        let result = Err(Fault::BadRequest { cause });
-        let header = wire::encode(&Message::Reply { id, result });
-        // A client that has left needs no answer.
-        let _ = self.world.send(from, world::Message::new(header)).await;
     }
 
     async fn serve_rare_request(
@@ -140,7 +183,7 @@ impl<W: World> Server<W> {
     fn open(&self, from: PeerId, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
         let sessions = self.sessions.borrow();
-        let session = sessions.get(&from);
+        let session = sessions.get(from);
         let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
         let (file, buffering) = (record.file, record.buffering);
         if self.files.open(&session.ok_or_else(gone)?.open, record)? {
@@ -153,7 +196,7 @@ impl<W: World> Server<W> {
     fn close(&self, from: PeerId, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         self.files.get(file)?;
         let sessions = self.sessions.borrow();
-        if sessions.get(&from).is_some_and(|session| self.files.close(&session.open, file)) {
+        if sessions.get(from).is_some_and(|session| self.files.close(&session.open, file)) {
             self.cache.undeclare(file);
         }
         Ok(Reply::Done.into())
@@ -209,7 +252,7 @@ impl<W: World> Server<W> {
             disks.push((space.capacity_bytes, space.free_bytes));
         }
         let status = ServerStatus {
-            clients: self.sessions.borrow().len() as u32,
+            clients: self.sessions.borrow().count() as u32,
             requests: self.counters.requests.get(),
             bytes_moved: self.counters.bytes_moved.get(),
             cache_bytes: self.cache.bytes(),

@@ -5,8 +5,9 @@ use crate::client::{Client, Group, SharedMemory, unexpected};
 use futures_util::future::join_all;
 use policy::{Chunk, Direction};
 use std::cell::Cell;
+use std::ops::Range;
 use units::{ByteRange, ClientId, DiskId, KIB, RegionId, Run, ServerId};
-use wire::{Fault, FileRecord, PullRequest, ReadRequest, Reply, Request, WriteRequest};
+use wire::{Fault, FileRecord, Frequent, PullRequest, ReadRequest, Reply, Request, WriteRequest};
 use world::{Memory, World};
 
 /// How one client's requests are made: to which file, between which memory and it.
@@ -74,7 +75,12 @@ impl<W: World> Chunks<'_, W> {
         if blocks.end - blocks.start == 1 {
             return self.transfer_part(chunk, blocks.start).await;
         }
-        // So many requests at a time to each disk, each followed by the next on the same disk.
+        // Most chunks lie in one block; what others need does not make them larger.
+        Box::pin(self.transfer_in_lanes(chunk, blocks)).await
+    }
+
+    /// So many requests at a time to each disk, each followed by the next on the same disk.
+    async fn transfer_in_lanes(&self, chunk: Chunk, blocks: Range<u64>) -> Result<(), Fault> {
         let stripe = self.file.stripe;
         let lanes_per_disk = u64::from(self.outstanding_per_disk.max(1));
         let lanes = (0..stripe.servers).flat_map(|server| {
@@ -123,40 +129,29 @@ impl<W: World> Chunks<'_, W> {
         let part = in_file.intersect(ByteRange::at(chunk.file_offset, chunk.length));
         let offset = part.start - in_file.start;
         let memory_offset = chunk.memory_offset + (part.start - chunk.file_offset);
-        let (request, body) = match self.direction {
-            Direction::Read => (
-                Request::Read(ReadRequest {
-                    file: self.file.file,
-                    block,
-                    offset,
-                    length: part.length(),
-                    region: self.region,
-                    region_offset: memory_offset,
-                }),
-                None,
-            ),
+        let (file, region) = (self.file.file, self.region);
+        let server = self.file.server_of(block);
+        match self.direction {
+            Direction::Read => {
+                let length = part.length();
+                let region_offset = memory_offset;
+                let read = ReadRequest { file, block, offset, length, region, region_offset };
+                self.client.call_often(server, |id| Frequent::Read(id, read), None).await
+            }
             Direction::Write if part.length() > SENT_BYTES_MAX => {
-                let pull = PullRequest {
-                    file: self.file.file,
-                    block,
-                    offset,
-                    length: part.length(),
-                    region: self.region,
-                    region_offset: memory_offset,
-                };
-                (Request::Pull(pull), None)
+                let (length, region_offset) = (part.length(), memory_offset);
+                let pull = PullRequest { file, block, offset, length, region, region_offset };
+                match Box::pin(self.client.call(server, Request::Pull(pull))).await? {
+                    Reply::Done => Ok(()),
+                    other => Err(unexpected(&other)),
+                }
             }
             Direction::Write => {
                 let run = Run::contiguous(memory_offset, part.length());
-                let body = self.memory.gather(&[run]);
-                let request = WriteRequest { file: self.file.file, block, offset };
-                (Request::Write(request), Some(body))
+                let body = Some(self.memory.gather(&[run]));
+                let write = WriteRequest { file, block, offset };
+                self.client.call_often(server, |id| Frequent::Write(id, write), body).await
             }
-        };
-        let server = self.file.server_of(block);
-        match self.client.call_with(server, request, body).await? {
-            Reply::Done => Ok(()),
-            other => Err(unexpected(&other)),
         }
     }
 }

@@ -2,19 +2,19 @@
 
 use crate::server::Server;
 use crate::server::file_fault;
-use crate::server::requests::{Answer, Data};
+use crate::server::requests::Answer;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, PeerId, PieceRun, Run};
 use wire::{
     DigestsRequest, Fault, FileRecord, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest,
 };
-use world::{Disk, Loan, Memory, Payload, Place, World};
+use world::{Disk, Loan, Memory, Payload, World};
 
 /// Answers with bytes of a block, then reads one block ahead.
 pub(crate) async fn read<W: World>(
     server: &Rc<Server<W>>,
     request: ReadRequest,
-) -> Result<Answer<W::Payload>, Fault> {
+) -> Result<W::Payload, Fault> {
     let file = server.files.get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
     server.world.compute(server.config.costs.cache_read).await;
@@ -22,8 +22,7 @@ pub(crate) async fn read<W: World>(
     let payload = server.cache.read(&file, request.block, range).await?;
     server.cache.prefetch_after(&file, request.block);
     server.count_moved(request.length);
-    let place = Place { region: request.region, offset: request.region_offset };
-    Ok(Answer { reply: Reply::Done, data: Some(Data::Placed(payload, place)) })
+    Ok(payload)
 }
 
 /// Answers with a whole block, which stays in the cache as long as the client sees it there.
@@ -41,7 +40,7 @@ pub(crate) async fn page<W: World>(
     server.cache.prefetch_after(&file, block);
     server.count_moved(length);
     let loan = pin.map(|pin| Rc::new(pin) as Loan);
-    Ok(Answer { reply: Reply::Done, data: Some(Data::Body(payload, loan)) })
+    Ok(Answer { reply: Reply::Done, data: Some((payload, loan)) })
 }
 
 /// Copies the bytes that came along into the cache.
@@ -49,7 +48,7 @@ pub(crate) async fn write<W: World>(
     server: &Rc<Server<W>>,
     request: WriteRequest,
     body: Option<W::Payload>,
-) -> Result<Answer<W::Payload>, Fault> {
+) -> Result<(), Fault> {
     let file = server.files.get(request.file)?;
     let missing = || Fault::BadRequest { cause: "a write came without data".to_owned() };
     let body = body.ok_or_else(missing)?;
@@ -60,7 +59,7 @@ pub(crate) async fn write<W: World>(
     let run = Run::contiguous(request.offset, length);
     server.cache.write(&file, request.block, &[run], body).await?;
     server.count_moved(length);
-    Ok(Reply::Done.into())
+    Ok(())
 }
 
 /// Gets bytes from the client's memory when there is room for them, and copies them into the cache.
