@@ -32,7 +32,8 @@ pub struct TopsPlan {
 }
 
 impl Default for TopsPlan {
-    /// 1, 2, 4 and 8 of each; requests of 16 pages, as in the paper, of 8 KiB where there are disks.
+    /// 1, 2, 4 and 8 of each; requests of 16 pages, as in the paper, and of its 8 KiB where there
+    /// are disks.
     fn default() -> Self {
         Self {
             servers: vec![1, 2, 4, 8],
