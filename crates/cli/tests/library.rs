@@ -208,6 +208,10 @@ fn pages_that_are_let_go_of_leave_the_cache_to_others() {
         let held = place.status()[0]["cache_bytes"].as_u64().unwrap();
         assert!(held <= 8 * MIB, "{held} bytes are cached");
     }
+    // More pages than a server lets one client ask for at a time.
+    let small = library.create("small", 20 * MIB, 4 * KIB, Buffering::default()).unwrap();
+    assert_eq!(small.page_range(0..5120).unwrap().len(), 5120);
+    drop(small);
     // A client that is gone has let go of everything: all of the cache is there for others.
     drop((file, library));
     place.run(&["cp", "unisono://f", "copy"]).done();

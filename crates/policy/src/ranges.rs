@@ -53,7 +53,7 @@ impl RangeSet {
             }
             self.remove((row, at));
             touching = match at {
-                0 => self.last_before(range.start),
+                0 => row.checked_sub(1).map(|row| (row, self.rows[row].len() - 1)),
                 _ => Some((row, at - 1)),
             };
         }

@@ -47,6 +47,31 @@ proptest! {
     }
 
     #[test]
+    fn a_set_of_many_rows_is_its_bytes(
+        inserts in prop::collection::vec((0..4000_u64, 1..4_u64, 0..40_u8), 0..900),
+    ) {
+        // Proves: the same where there are hundreds of ranges, some of which become one at once.
+        const LENGTH: u64 = 4000;
+        let (mut set, mut model) = (RangeSet::new(), vec![false; LENGTH as usize]);
+        for (start, length, kind) in inserts {
+            let length = if kind == 0 { length * 300 } else { length };
+            let range = ByteRange::new(start, (start + length).min(LENGTH));
+            let flags = &mut model[range.start as usize..range.end as usize];
+            let added = flags.iter().filter(|held| !**held).count() as u64;
+            flags.fill(true);
+            prop_assert_eq!(set.insert(range), added);
+            prop_assert!(set.contains(range));
+        }
+        let held = set.iter().flat_map(|range| range.start..range.end);
+        prop_assert!(held.eq((0..LENGTH).filter(|byte| model[*byte as usize])));
+        let ranges: Vec<ByteRange> = set.iter().collect();
+        prop_assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
+        let missing = set.missing_in(ByteRange::at(100, 3000));
+        let missing = missing.flat_map(|range| range.start..range.end);
+        prop_assert!(missing.eq((100..3100).filter(|byte| !model[*byte as usize])));
+    }
+
+    #[test]
     fn lru_is_a_list(uses in prop::collection::vec((0..4_u8, 0..6_u8), 0..60)) {
         // Proves: after any uses the order is that of a list whose used keys move to the end.
         let (mut lru, mut model) = (Lru::new(), Vec::<u8>::new());

@@ -19,7 +19,8 @@ pub struct NodeConfig {
     /// The secret that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
     /// How much of its memory the process of this node shares with others on its machine, so that
-    /// they see in place what it lends them, in bytes. The first node of a process decides.
+    /// they see in place what it lends them, in bytes; the first node of a process decides. A node
+    /// with 0 sees what others lend.
     pub lent_bytes_max: u64,
 }
 

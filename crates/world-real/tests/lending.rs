@@ -80,6 +80,23 @@ fn the_lender_does_not_use_again_what_is_held() {
 }
 
 #[test]
+fn who_lends_is_lent_nothing() {
+    let place = Place::new();
+    run(async {
+        let (a, b) = (place.node(Kind::OneSided, 0), place.node(Kind::OneSided, 1));
+        let (_, a_of_b) = meet(&a, &b).await;
+        let loan = Rc::new(());
+        let message = Message::lent([2][..].into(), filled(&b, 7), Rc::clone(&loan) as _);
+        b.send(a_of_b, message).await.unwrap();
+        let Incoming::Message { body: Some(body), .. } = a.receive().await else {
+            panic!("no body came")
+        };
+        assert_eq!(Rc::strong_count(&loan), 1, "it must be a copy");
+        assert_eq!(body.bytes(), [7; BYTES as usize]);
+    });
+}
+
+#[test]
 fn nobody_else_can_write_or_shorten_shared_memory() {
     let place = Place::new();
     run(async {

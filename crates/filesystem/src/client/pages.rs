@@ -1,10 +1,13 @@
 //! Pages: whole blocks of a file, seen in the memory of the server that has them.
 
 use crate::client::{Client, unexpected};
-use futures_util::future::try_join_all;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::ops::Range;
 use wire::{Fault, FileRecord, Reply, Request};
 use world::{Payload, World};
+
+/// Pages that one call asks for at the same time; a server refuses a client that asks for thousands.
+const PAGES_AT_ONCE: usize = 256;
 
 /// A page of a file as it was when it was asked for, fastened until the last clone is dropped.
 ///
@@ -57,12 +60,13 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Fastens the pages of a range, asking for all of them at once.
+    /// Fastens the pages of a range, asking for many of them at once.
     pub async fn pages(
         &self,
         file: &FileRecord,
         numbers: Range<u64>,
     ) -> Result<Vec<Page<W>>, Fault> {
-        try_join_all(numbers.map(|number| self.page(file, number))).await
+        let pages = stream::iter(numbers).map(|number| self.page(file, number));
+        pages.buffered(PAGES_AT_ONCE).try_collect().await
     }
 }

@@ -40,6 +40,9 @@ pub(crate) struct Node {
     address: Address,
     key: Option<[u8; 32]>,
     one_sided: bool,
+    /// Whether it looks at what peers lend. Who lends does not: what it holds must not depend on
+    /// those that it serves.
+    pub(crate) borrows: bool,
     /// Boxed, so that it stays where peers look for it.
     nonce: Box<[u8; NONCE_BYTES]>,
     connections: RefCell<BTreeMap<PeerId, Rc<Connection>>>,
@@ -75,6 +78,7 @@ impl Node {
             address: address.unwrap_or_else(|| Address("nowhere:".into())),
             key: config.key,
             one_sided,
+            borrows: config.lent_bytes_max == 0,
             nonce,
             connections: RefCell::default(),
             regions: RefCell::default(),
@@ -154,7 +158,8 @@ impl Node {
             node.end(&writing, &format!("writing failed: {error}"));
         });
         *connection.tasks.borrow_mut() = vec![reading, writing];
-        if let Some(sharing) = arena::sharing().filter(|_| connection.process().is_some()) {
+        let lends = !self.borrows && connection.process().is_some();
+        if let Some(sharing) = arena::sharing().filter(|_| lends) {
             let frame = Frame::new(Kind::Share, 0, 0);
             let answer = connection.request(frame, &sharing.encode(), None);
             let connection = Rc::downgrade(connection);

@@ -137,7 +137,8 @@ impl Reader {
     /// The peer shares memory: maps it, if that is possible.
     async fn share(&mut self, frame: Frame) -> Result<(), End> {
         let sharing = Sharing::decode(&self.header(frame).await?)?;
-        let process = self.connection.process().ok_or("it cannot be seen from here".to_owned());
+        let process = self.connection.process().filter(|_| self.node.borrows);
+        let process = process.ok_or("it cannot be seen from here".to_owned());
         match process.and_then(|process| PeerArena::map(&process, sharing)) {
             Ok(arena) => {
                 let (borrower, returned) = Borrower::new(arena);

@@ -60,7 +60,8 @@ impl Place {
             disks: DiskOptions::default(),
             records_directory: Some(home),
             key: (kind == Kind::Tcp).then_some(KEY),
-            lent_bytes_max: if kind == Kind::OneSided { 64 * MIB } else { 0 },
+            // The first node lends to the others.
+            lent_bytes_max: if kind == Kind::OneSided && index == 0 { 64 * MIB } else { 0 },
         }
     }
 
