@@ -6,7 +6,7 @@ use std::ops::Range;
 use wire::{Fault, FileRecord, Reply, Request};
 use world::{Payload, World};
 
-/// Pages that one call asks for at the same time; a server refuses a client that asks for thousands.
+/// Pages that one call asks for at the same time; a server refuses who asks for thousands.
 const PAGES_AT_ONCE: usize = 256;
 
 /// A page of a file as it was when it was asked for, fastened until the last clone is dropped.

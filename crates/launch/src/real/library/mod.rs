@@ -27,8 +27,8 @@ use wire::FileRecord;
 use world::Scope;
 use world_real::{EventLoop, RealWorld};
 
-/// One program's connection to an instance. Clones, files, buffers and pages are handles to the same
-/// one, on one thread. What was begun and not waited for is given up with the last of them.
+/// One program's connection to an instance. Clones, files, buffers and pages are handles to the
+/// same one, on one thread. What was begun and not waited for is given up with the last of them.
 #[derive(Clone)]
 pub struct Library(Rc<Shared>);
 
