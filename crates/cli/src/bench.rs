@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
                 cache_bytes: arguments.cache,
                 direct: arguments.direct,
                 tcp_host: arguments.tcp.clone(),
+                ..ServerOptions::default()
             };
             let started = TemporaryInstance::start(
                 &program,

@@ -65,6 +65,7 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, La
     let data = DataDirectories::share(&arguments.data, servers, &parent)?;
     let options = ServerOptions {
         cache_bytes: arguments.cache,
+        dirty_percent: arguments.dirty,
         direct: arguments.direct,
         tcp_host: arguments.tcp.clone(),
     };
@@ -80,6 +81,7 @@ fn start_on_hosts(
     let seats = plan.seats(*servers, *servers_per_host, data)?;
     let options = HostOptions {
         cache_bytes: arguments.cache,
+        dirty_percent: arguments.dirty,
         direct: arguments.direct,
         allow_root: arguments.allow_root,
         patience_s: arguments.patience,
@@ -238,7 +240,8 @@ fn state_json(state: &ServerState) -> serde_json::Value {
             "id": entry.id, "pid": entry.pid, "host": entry.host, "address": entry.address,
             "running": true, "clients": status.clients.saturating_sub(1),
             "requests": status.requests, "bytes_moved": status.bytes_moved,
-            "cache_bytes": status.cache_bytes, "collective_bytes": status.collective_bytes,
+            "cache_bytes": status.cache_bytes, "dirty_bytes": status.dirty_bytes,
+            "collective_bytes": status.collective_bytes,
             "files": files,
             "disks": status.disks.iter().map(|(capacity, free)| json!({
                 "capacity_bytes": capacity, "free_bytes": free

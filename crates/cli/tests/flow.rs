@@ -1,9 +1,11 @@
 //! Proves: a server's memory stays within what it was given, however many clients write to it at
 //! once and however much each of them brings.
 
+#[path = "../../world-real/tests/support/preloaded.rs"]
+mod preloaded;
 mod support;
 
-use support::Place;
+use support::{Place, run};
 
 const MIB: u64 = 1 << 20;
 
@@ -47,5 +49,30 @@ fn many_writers_do_not_fill_a_server() {
         // What is held, what is on its way to the disk or from a client for each block of it, and
         // the program's own.
         assert!(used < 3 * CACHE + 8 * MIB, "{strategy}: {} MiB", used / MIB);
+    }
+}
+
+#[test]
+fn writers_are_held_back_by_a_slow_disk() {
+    // Proves: 32 clients that write four times a server's buffers to a disk of 80 MiB/s, each with
+    // all it has at once, wait; the server has no more than its buffers and half a megabyte for
+    // each client, besides what it had when it began.
+    const CACHE: u64 = 64 * MIB;
+    const CLIENTS: u64 = 32;
+    for strategy in ["caching", "noncollective"] {
+        let place = Place::new();
+        let Some(library) = preloaded::build(&place.path("")) else { return };
+        let mut start = place.command(&["start", "--servers", "1", "--cache", "64MiB"]);
+        start.env("LD_PRELOAD", library).env("UNISONO_DEVICE_RATE", (80 * MIB).to_string());
+        start.env(preloaded::FAULTS, place.path(""));
+        run(start).done();
+        let pid = place.server_pids()[0];
+        let idle = peak_memory(pid);
+        let words = "bench --clients 32 --size 256MiB --pattern wb --record 8MiB --outstanding 8 \
+                     --repeat 1 --sync --json";
+        let words: Vec<&str> = words.split(' ').chain(["--strategy", strategy]).collect();
+        place.run(&words).done();
+        let used = peak_memory(pid) - idle;
+        assert!(used < CACHE + CLIENTS * MIB / 2, "{strategy}: {} MiB", used / MIB);
     }
 }

@@ -48,6 +48,7 @@ fn an_instance_lives_and_ends() {
             "cache_bytes",
             "clients",
             "collective_bytes",
+            "dirty_bytes",
             "disks",
             "files",
             "host",

@@ -1,21 +1,23 @@
 //! Proves: what users declare of a file decides which of its blocks stay in the servers' caches and
-//! what is read ahead; the bytes are the same whatever is declared.
+//! what is read ahead; the bytes are the same whatever is declared. And: what is dirty goes to the
+//! disks without anyone waiting for it, when much is and when a file is closed.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
 
 use filesystem::collective::{Part, Strategy};
-use filesystem::{Client, NewFile};
+use filesystem::{BufferPool, Client, NewFile};
 use policy::{Access, Buffering, Declared, Direction, ListEntry, Pool, Prefetch, Replacement};
 use support::{
     Cluster, Numbers, Shape, expect_equal, for_each_seed, image, memory_of, read_back, share,
     transfer, write_image,
 };
-use units::ClientId;
+use units::{ClientId, Duration, Instant};
 use wire::{BufferStatistics, Fault, FileRecord, Made};
+use world::Clock;
 use world::payload::Bytes;
-use world_simulated::SimulatedWorld;
+use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 type TestClient = Client<SimulatedWorld<Bytes>>;
 
@@ -183,4 +185,112 @@ fn a_closed_file_is_not_open() {
         client.flush(&file, false).await.unwrap();
         read_blocks(&client, &file, vec![3, 1]).await;
     });
+}
+
+/// Writes the first bytes of each of these blocks, as many as `content` has; no flush follows.
+async fn write_beginnings(
+    client: &TestClient,
+    file: &FileRecord,
+    blocks: std::ops::Range<u64>,
+    content: &[u8],
+) {
+    let pool = BufferPool::new(client, BLOCK).await.unwrap();
+    let buffer = pool.take(content.len() as u64).unwrap();
+    buffer.fill(&content.to_vec().into());
+    for block in blocks {
+        buffer.transfer(Direction::Write, file, block * BLOCK).await.unwrap();
+    }
+}
+
+/// Blocks that the servers' disks do not have, when what is under way has ended.
+async fn dirty_blocks(client: &TestClient) -> u64 {
+    client.world().sleep(Duration::from_ms(100)).await;
+    let all = client.status().await;
+    all.into_iter().map(|one| one.unwrap().dirty_bytes).sum::<u64>() / BLOCK
+}
+
+#[test]
+fn what_has_been_dirty_longest_is_written_back_above_a_mark() {
+    for (dirty_percent, left) in [(100, 9), (50, 4), (0, 0)] {
+        let shape = Shape { servers: 1, clients: 1, disks_per_server: 2, ..Shape::default() };
+        let cluster = Cluster::<Bytes>::new(Shape { dirty_percent, ..shape });
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let file = client.create("f", 16 * BLOCK, start.shape.stripe()).await.unwrap();
+            write_beginnings(&client, &file, 0..8, &[1; 40]).await;
+            let expected = if dirty_percent == 0 { 0 } else { 8 };
+            assert_eq!(dirty_blocks(&client).await, expected, "half of the cache may be dirty");
+            write_beginnings(&client, &file, 8..9, &[1; 40]).await;
+            assert_eq!(dirty_blocks(&client).await, left);
+            // The newest are those that are left; they can be written again, and so can the others.
+            write_beginnings(&client, &file, 0..16, &[2; 30]).await;
+            let pool = BufferPool::new(&client, 16 * BLOCK).await.unwrap();
+            let buffer = pool.take(16 * BLOCK).unwrap();
+            buffer.transfer(Direction::Read, &file, 0).await.unwrap();
+            for (block, read) in buffer.payload().chunks(BLOCK as usize).enumerate() {
+                let old = if block < 9 { 1 } else { 0 };
+                let expected = [[2; 30].as_slice(), &[old; 10], &[0; 24]].concat();
+                expect_equal(read, &expected, &format!("block {block}, {dirty_percent} %"));
+            }
+            client.flush(&file, true).await.unwrap();
+            assert_eq!(dirty_blocks(&client).await, 0);
+        });
+    }
+}
+
+#[test]
+fn a_file_that_nobody_has_open_gets_to_the_disks() {
+    for leaves in [false, true] {
+        let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
+        cluster.run(0..2, |start| async move {
+            let group = start.join(0).await.unwrap();
+            let (client, is_first) = (group.client(), group.rank() == ClientId(0));
+            if is_first {
+                client.create("f", 10 * BLOCK, start.shape.stripe()).await.unwrap();
+            }
+            group.barrier().await.unwrap();
+            let file = client.open("f").await.unwrap();
+            group.barrier().await.unwrap();
+            if is_first {
+                write_beginnings(client, &file, 0..10, &[7; 40]).await;
+                client.close(&file).await.unwrap();
+                assert_eq!(dirty_blocks(client).await, 10, "the other has it open");
+            }
+            group.barrier().await.unwrap();
+            match (is_first, leaves) {
+                (true, _) => assert_eq!(dirty_blocks(client).await, 0),
+                (false, true) => group.leave().await,
+                (false, false) => client.close(&file).await.unwrap(),
+            }
+        });
+    }
+}
+
+#[test]
+fn what_is_lost_behind_everyones_back_is_told_at_the_next_flush() {
+    for (dirty_percent, closes) in [(0, false), (50, false), (100, true)] {
+        let shape = Shape { servers: 1, clients: 1, dirty_percent, ..Shape::default() };
+        let cluster = Cluster::<Bytes>::new(shape);
+        let fault = |at, fails| PlannedFault {
+            at: Instant::START + Duration::from_ms(at),
+            what: Disruption::DiskFails { node: 0, disk: 0, fails },
+        };
+        let faults = vec![fault(50, true), fault(500, false)];
+        cluster.machine.plan(&FaultPlan { seed: 1, faults, ..FaultPlan::default() }, |_| {});
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let file = client.create("f", 16 * BLOCK, start.shape.stripe()).await.unwrap();
+            start.world.sleep_until(Instant::START + Duration::from_ms(100)).await;
+            write_beginnings(&client, &file, 0..9, &[1; 40]).await;
+            if closes {
+                client.close(&file).await.unwrap();
+            }
+            assert!(dirty_blocks(&client).await <= 4);
+            start.world.sleep_until(Instant::START + Duration::from_ms(600)).await;
+            client.open("f").await.unwrap();
+            let told = client.flush(&file, true).await;
+            assert!(matches!(told, Err(Fault::DiskFailed { .. })), "{dirty_percent}: {told:?}");
+            client.flush(&file, true).await.unwrap();
+        });
+    }
 }

@@ -156,6 +156,7 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
             0 => Mechanism::Ssd(SsdSpec::NVME),
             _ => FAST,
         },
+        dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],
         seed,
         ..Shape::default()
     }

@@ -36,6 +36,8 @@ pub struct Machine {
     pub outstanding_per_disk: u32,
     /// Blocks of cache for each client and disk.
     pub cache_blocks_per_client_and_disk: u32,
+    /// So many hundredths of a cache may be dirty before the oldest blocks are written back.
+    pub cache_dirty_percent: u32,
     /// Blocks that a collective holds for each disk.
     pub buffers_per_disk: u32,
     /// The strategies whose writes end when the data is on the medium; those of the others end

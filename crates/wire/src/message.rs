@@ -316,6 +316,8 @@ pub struct ServerStatus {
     pub bytes_moved: u64,
     /// Bytes of blocks in the cache.
     pub cache_bytes: u64,
+    /// Bytes of those of them that the disks do not have yet, in part or in full.
+    pub dirty_bytes: u64,
     /// Bytes of buffers that collectives hold at the moment.
     pub collective_bytes: u64,
     /// For each disk: capacity and free bytes.

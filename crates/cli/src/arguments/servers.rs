@@ -2,8 +2,8 @@
 
 use super::InstanceOnly;
 use crate::words::count;
-use clap::Args;
-use launch::parse_size as size;
+use clap::{Args, value_parser};
+use launch::{DIRTY_PERCENT, parse_size as size};
 use std::path::PathBuf;
 
 const START_HELP: &str = "\
@@ -35,6 +35,11 @@ pub(crate) struct Start {
     /// Block cache of each server.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
+    /// How much of the block cache may be dirty; with more, the blocks that have been so longest
+    /// are written back until half of that is left. 100: only what must leave.
+    #[arg(long, default_value_t = DIRTY_PERCENT, value_name = "PERCENT",
+          value_parser = value_parser!(u32).range(0..=100))]
+    pub(crate) dirty: u32,
     /// Move data past the page cache of the servers' system (O_DIRECT): nothing is held there
     /// twice, and every read is one of the device.
     #[arg(long)]

@@ -1,20 +1,22 @@
 //! The block cache of a server: least recently used blocks leave, blocks that were written full
 //! are written behind, one block is read ahead on the same disk (TOCS 1997, section 4). Files that
-//! declare how they are used may have it otherwise (Tower of Pizzas, sections 2.1.4 and 2.2).
+//! declare how they are used may have it otherwise (Tower of Pizzas, sections 2.1.4 and 2.2). When
+//! much is dirty, and when a file is closed, what is dirty is written back in the background.
 //!
 //! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; a block
 //! is read from or written to its disk by one task at a time; bytes that were never filled are
 //! never given out; dirty bytes leave the cache only through the disk, or with an error that the
 //! next flush of each client reports.
 
+mod dirty;
 mod entry;
 mod pin;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
 use crate::server::failures::Failures;
-use crate::server::file_fault;
-use crate::signal::Signal;
-use entry::{Entry, User};
+use crate::server::{ServerConfig, file_fault};
+use dirty::WaterMarks;
+use entry::{Common, Entry, User};
 use pin::Pin;
 use policy::{Buffering, Location, Prefetch, Residents, Window, next_on_disk};
 use std::cell::{Cell, RefCell};
@@ -31,6 +33,7 @@ pub(crate) struct BlockCache<W: World> {
     world: W,
     server: ServerId,
     capacity: u64,
+    marks: WaterMarks,
     held: Cell<u64>,
     /// Bytes of blocks that clients have fastened.
     pinned: Rc<Cell<u64>>,
@@ -40,8 +43,9 @@ pub(crate) struct BlockCache<W: World> {
     windows: RefCell<BTreeMap<(FileId, DiskId), Window>>,
     /// What happened to blocks that have left, by file, while it is open.
     left: RefCell<BTreeMap<FileId, BufferStatistics>>,
-    /// Rung when an entry may have become free to leave.
-    room: Rc<Signal>,
+    common: Rc<Common>,
+    /// Disks to which the blocks that have been dirty longest are being written back.
+    cleaned: RefCell<BTreeSet<DiskId>>,
     /// Blocks that collectives are writing; none of them is taken in.
     locks: Rc<BlockLocks>,
     pub(crate) failures: Failures,
@@ -60,24 +64,22 @@ fn length_of(file: &FileRecord, block: u64) -> u64 {
 }
 
 impl<W: World> BlockCache<W> {
-    pub(crate) fn new(
-        world: W,
-        server: ServerId,
-        capacity: u64,
-        locks: Rc<BlockLocks>,
-    ) -> Rc<Self> {
+    pub(crate) fn new(world: W, config: &ServerConfig, locks: Rc<BlockLocks>) -> Rc<Self> {
+        let capacity = config.cache_bytes;
         Rc::new(Self {
             background: Scope::new(world.clone()),
             world,
-            server,
+            server: config.id,
             capacity,
+            marks: WaterMarks::new(capacity, config.dirty_percent),
             held: Cell::new(0),
             pinned: Rc::default(),
             entries: RefCell::default(),
             order: RefCell::default(),
             windows: RefCell::default(),
             left: RefCell::default(),
-            room: Rc::default(),
+            common: Rc::default(),
+            cleaned: RefCell::default(),
             locks,
             failures: Failures::default(),
             discarded: RefCell::default(),
@@ -87,6 +89,11 @@ impl<W: World> BlockCache<W> {
     /// Bytes of blocks in the cache.
     pub(crate) fn bytes(&self) -> u64 {
         self.held.get()
+    }
+
+    /// Bytes of blocks that the disks do not have yet, in part or in full.
+    pub(crate) fn dirty_bytes(&self) -> u64 {
+        self.common.dirty.bytes()
     }
 
     /// The bytes `range` (relative to the block) of a block, from the disk if need be.
@@ -150,15 +157,64 @@ impl<W: World> BlockCache<W> {
     pub(crate) fn declare(&self, file: FileId, buffering: Buffering) {
         self.order.borrow_mut().declare(file, buffering);
         self.left.borrow_mut().entry(file).or_default();
-        self.room.notify();
+        self.common.room.notify();
     }
 
-    /// Nobody has a file open any more.
-    pub(crate) fn undeclare(&self, file: FileId) {
+    /// Nobody has a file open any more: what is dirty of it goes to the disks, and nobody waits.
+    pub(crate) fn release(self: &Rc<Self>, file: FileId) {
         self.order.borrow_mut().forget(file);
         self.failures.closed(file);
         self.left.borrow_mut().remove(&file);
         self.windows.borrow_mut().retain(|(other, _), _| *other != file);
+        let mut of_disks = BTreeMap::<DiskId, Vec<BlockKey>>::new();
+        for (key, entry) in self.entries.borrow().range((file, 0)..=(file, u64::MAX)) {
+            if entry.is_dirty() {
+                of_disks.entry(entry.location().disk).or_default().push(*key);
+            }
+        }
+        for keys in of_disks.into_values() {
+            let cache = Rc::clone(self);
+            self.background.spawn(async move {
+                for key in keys {
+                    if let Some(user) = cache.dirty_user(key) {
+                        cache.flush_entry(&user).await;
+                    }
+                }
+                Ok(())
+            });
+        }
+    }
+
+    /// Begins to write back what has been dirty longest, to each disk in turn, if much is dirty.
+    fn clean(self: &Rc<Self>) {
+        if self.marks.high.is_none_or(|high| self.dirty_bytes() <= high) {
+            return;
+        }
+        for disk in (0..self.world.disks().len() as u32).map(DiskId) {
+            if self.common.dirty.oldest(disk).is_some() && self.cleaned.borrow_mut().insert(disk) {
+                let cache = Rc::clone(self);
+                self.background.spawn(async move {
+                    cache.clean_disk(disk).await;
+                    cache.cleaned.borrow_mut().remove(&disk);
+                    Ok(())
+                });
+            }
+        }
+    }
+
+    async fn clean_disk(&self, disk: DiskId) {
+        while self.dirty_bytes() > self.marks.low
+            && let Some(key) = self.common.dirty.oldest(disk)
+            && let Some(user) = self.dirty_user(key)
+        {
+            self.flush_entry(&user).await;
+        }
+    }
+
+    /// A block that is still dirty.
+    fn dirty_user(&self, key: BlockKey) -> Option<User<W>> {
+        let entries = self.entries.borrow();
+        entries.get(&key).filter(|entry| entry.is_dirty()).map(Entry::user)
     }
 
     /// What has happened to the blocks of a file since it was opened, or since they came in.
@@ -249,6 +305,8 @@ impl<W: World> BlockCache<W> {
                 cache.flush_entry(&user).await;
                 Ok(())
             });
+        } else {
+            self.clean();
         }
         Ok(())
     }
@@ -362,7 +420,7 @@ impl<W: World> BlockCache<W> {
             Some(user) => self.flush_entry(&user).await,
             None => {
                 let free = || self.can_enter(key, length).then_some(());
-                self.room.until(free).await;
+                self.common.room.until(free).await;
             }
         }
     }
@@ -392,7 +450,7 @@ impl<W: World> BlockCache<W> {
             let victim = self.clean_victim(file.file)?;
             self.evict(victim);
         }
-        let entry = Rc::new(Entry::new(file, block, length, Rc::clone(&self.room)));
+        let entry = Rc::new(Entry::new(file, block, length, Rc::clone(&self.common)));
         let user = Entry::user(&entry);
         self.entries.borrow_mut().insert(key, entry);
         self.order.borrow_mut().insert(key);
@@ -432,10 +490,11 @@ impl<W: World> BlockCache<W> {
 
     fn remove(&self, key: BlockKey) {
         if let Some(entry) = self.entries.borrow_mut().remove(&key) {
+            assert!(!entry.is_dirty(), "what the disk does not have stays");
             self.held.set(self.held.get() - entry.length());
             self.order.borrow_mut().remove(key);
         }
-        self.room.notify();
+        self.common.room.notify();
     }
 
     /// Reads what is missing of a block from its disk.
@@ -445,7 +504,7 @@ impl<W: World> BlockCache<W> {
         let loaded = disk.read(user.key().0, user.disk_offset(), user.length()).await;
         let payload = loaded.map_err(|error| self.fault(user, &error))?;
         user.fill(&self.world, payload);
-        self.room.notify();
+        self.common.room.notify();
         Ok(())
     }
 
@@ -466,7 +525,7 @@ impl<W: World> BlockCache<W> {
         if let Err(fault) = self.write_back(user).await {
             self.failures.record(user.key().0, fault);
         }
-        self.room.notify();
+        self.common.room.notify();
     }
 
     async fn write_back(&self, user: &User<W>) -> Result<(), Fault> {

@@ -40,6 +40,9 @@ pub struct ServerConfig {
     pub servers: u32,
     /// Room of its block cache, in bytes; at least one block is always held.
     pub cache_bytes: u64,
+    /// So many hundredths of it may be dirty; with more, the blocks that have been so longest are
+    /// written back until half of that is left. 100 for whatever there is room for.
+    pub dirty_percent: u32,
     /// Blocks that a collective, or the part of one client, holds for each disk: two, while one is
     /// at the disk the other is on the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
@@ -93,7 +96,7 @@ pub async fn serve<W: World>(
         _ => None,
     };
     let locks = Rc::new(BlockLocks::default());
-    let cache = BlockCache::new(world.clone(), config.id, config.cache_bytes, Rc::clone(&locks));
+    let cache = BlockCache::new(world.clone(), &config, Rc::clone(&locks));
     let server = Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
@@ -213,7 +216,7 @@ impl<W: World> Server<W> {
         if let Some(session) = session {
             self.peers.borrow_mut().remove(&session.key);
             for file in self.files.close_all(&session.open) {
-                self.cache.undeclare(file);
+                self.cache.release(file);
             }
         }
         self.departures.notify();

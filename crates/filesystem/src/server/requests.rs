@@ -197,7 +197,7 @@ impl<W: World> Server<W> {
         self.files.get(file)?;
         let sessions = self.sessions.borrow();
         if sessions.get(from).is_some_and(|session| self.files.close(&session.open, file)) {
-            self.cache.undeclare(file);
+            self.cache.release(file);
         }
         Ok(Reply::Done.into())
     }
@@ -256,6 +256,7 @@ impl<W: World> Server<W> {
             requests: self.counters.requests.get(),
             bytes_moved: self.counters.bytes_moved.get(),
             cache_bytes: self.cache.bytes(),
+            dirty_bytes: self.cache.dirty_bytes(),
             collective_bytes: self.counters.collective_bytes.get(),
             disks,
         };

@@ -29,6 +29,8 @@ pub(crate) struct Shape {
     pub(crate) block_bytes: u64,
     /// Room of each server's cache, in blocks.
     pub(crate) cache_blocks: u64,
+    /// How much of it may be dirty, in hundredths.
+    pub(crate) dirty_percent: u32,
     pub(crate) mechanism: Mechanism,
     pub(crate) layout: LayoutKind,
     pub(crate) network: NetworkKind,
@@ -45,6 +47,7 @@ impl Default for Shape {
             clients: 4,
             block_bytes: 64,
             cache_blocks: 16,
+            dirty_percent: 100,
             mechanism: FAST,
             layout: LayoutKind::Contiguous,
             network: NetworkKind::default(),
@@ -219,6 +222,7 @@ pub(crate) fn start_server<P: Kind>(
         id: ServerId(id),
         servers: shape.servers,
         cache_bytes: shape.cache_blocks * shape.block_bytes,
+        dirty_percent: shape.dirty_percent,
         buffers_per_disk: 2,
         costs: Costs::FREE,
     };

@@ -29,7 +29,7 @@ const fn parameter(
     Key { name, option, table, owner, kind, meaning, source, field }
 }
 
-pub(super) static PARAMETERS: [Key; 28] = [
+pub(super) static PARAMETERS: [Key; 29] = [
     parameter(
         "start-angle",
         Kind::Word(STARTS),
@@ -79,6 +79,14 @@ pub(super) static PARAMETERS: [Key; 28] = [
         "Blocks of a server's cache for each client and each of its disks.",
         "TR94-226, section 4: two; TOCS 1997, section 4: eight.",
         field!(base.machine.cache_blocks_per_client_and_disk),
+    ),
+    parameter(
+        "cache-dirty-percent",
+        Kind::Number { least: 0, most: 100, unit: "" },
+        "So many hundredths of a server's cache may be dirty; with more, the blocks that have been \
+         so longest are written back, until half of that is left.",
+        "TOCS 1997, section 4, knows no such limit: 100.",
+        field!(base.machine.cache_dirty_percent),
     ),
     parameter(
         "writes-wait-for-medium",

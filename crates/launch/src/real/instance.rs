@@ -39,6 +39,14 @@ pub(super) const SCHEMA: &str = "unisono.instance/1";
 /// How long a server may take to end after it was asked to.
 pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
+/// How much of a server's cache may be dirty if nothing is said, in hundredths. Clients may fasten
+/// half of a cache; if all the rest were dirty, whoever needs room would wait for a disk.
+pub const DIRTY_PERCENT: u32 = 50;
+
+fn usual_dirty_percent() -> u32 {
+    DIRTY_PERCENT
+}
+
 /// An instance by its directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instance {
@@ -56,6 +64,9 @@ pub struct InstanceFile {
     pub disks_per_server: u32,
     /// Room of each server's block cache, in bytes.
     pub cache_bytes: u64,
+    /// How much of it may be dirty, in hundredths.
+    #[serde(default = "usual_dirty_percent")]
+    pub dirty_percent: u32,
     /// Whether data goes past the page cache.
     #[serde(default)]
     pub direct: bool,
@@ -95,6 +106,8 @@ impl ServerEntry {
 pub struct ServerOptions {
     /// Room of each server's block cache, in bytes.
     pub cache_bytes: u64,
+    /// How much of it may be dirty, in hundredths; see [`DIRTY_PERCENT`].
+    pub dirty_percent: u32,
     /// Whether data goes past the page cache (O_DIRECT).
     pub direct: bool,
     /// The host, by name or number, on which servers listen by TCP, each on a port of its own;
@@ -105,7 +118,7 @@ pub struct ServerOptions {
 impl Default for ServerOptions {
     /// Private servers on Unix sockets, with a cache of 64 MiB each.
     fn default() -> Self {
-        Self { cache_bytes: 64 * MIB, direct: false, tcp_host: None }
+        Self { cache_bytes: 64 * MIB, dirty_percent: DIRTY_PERCENT, direct: false, tcp_host: None }
     }
 }
 
@@ -315,6 +328,7 @@ impl Instance {
             servers: servers.collect(),
             disks_per_server: data.disks_per_server(),
             cache_bytes: options.cache_bytes,
+            dirty_percent: options.dirty_percent,
             direct: options.direct,
             keeper: None,
             origin: None,

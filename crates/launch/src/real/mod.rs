@@ -27,7 +27,7 @@ pub use doctor::{Finding, doctor};
 pub use hosts::{Choice, HostOptions, HostPlan, Launcher, Seat, Venue, Wish, keep, serve_told};
 pub(crate) use instance::absolute;
 pub use instance::{
-    Instance, InstanceFile, ServerEntry, ServerOptions, default_instance_directory,
+    DIRTY_PERCENT, Instance, InstanceFile, ServerEntry, ServerOptions, default_instance_directory,
 };
 pub use library::{Library, LibraryBuffer, LibraryFile, LibraryPage, Operation};
 pub(crate) use member::{Member, own_address_towards};

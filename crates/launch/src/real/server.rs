@@ -32,6 +32,8 @@ pub(crate) struct ServerPlan {
     pub(crate) direct: bool,
     /// Room of its block cache, in bytes.
     pub(crate) cache_bytes: u64,
+    /// How much of it may be dirty, in hundredths.
+    pub(crate) dirty_percent: u32,
     /// The instance's secret.
     pub(crate) key: [u8; 32],
 }
@@ -57,6 +59,7 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
         data: entry.data.clone(),
         direct: file.direct,
         cache_bytes: file.cache_bytes,
+        dirty_percent: file.dirty_percent,
         key: instance.key()?,
     };
     if attached {
@@ -101,6 +104,7 @@ pub(crate) fn serve_plan(
         id: ServerId(id),
         servers: plan.servers,
         cache_bytes: plan.cache_bytes,
+        dirty_percent: plan.dirty_percent,
         buffers_per_disk: BUFFERS_PER_DISK,
         costs: Costs::FREE,
     };

@@ -95,6 +95,7 @@ fn tr94() -> Machine {
         variation_percent: STARFISH_VARIATION_PERCENT,
         outstanding_per_disk: 1,
         cache_blocks_per_client_and_disk: 2,
+        cache_dirty_percent: 100,
         buffers_per_disk: 2,
         waits_for_medium: vec![Strategy::Caching, Strategy::TwoPhase, Strategy::Noncollective],
     }
@@ -114,6 +115,7 @@ fn tocs97() -> Machine {
         messages: MessageCosts { pieces: BATCHED, ..STARFISH_MESSAGES },
         outstanding_per_disk: 4,
         cache_blocks_per_client_and_disk: 8,
+        cache_dirty_percent: 100,
         waits_for_medium: Strategy::NAMED.to_vec(),
         ..tr94()
     }
@@ -183,6 +185,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         id: ServerId(id),
         servers: scenario.servers,
         cache_bytes,
+        dirty_percent: machine.cache_dirty_percent,
         buffers_per_disk: machine.buffers_per_disk,
         costs: machine.costs,
     }

@@ -193,7 +193,8 @@ impl<'a> Stand<'a> {
             Kind::LargePages => (MIB, 8 * plan.pages * MIB, 2 * plan.pages * MIB),
         };
         let tcp_host = matches!(kind, Kind::OverTcp).then(|| "127.0.0.1".to_owned());
-        let options = ServerOptions { cache_bytes, direct: on_disks, tcp_host };
+        let options =
+            ServerOptions { cache_bytes, direct: on_disks, tcp_host, ..ServerOptions::default() };
         let directory = plan.directory.as_deref();
         let instance = TemporaryInstance::start(program, servers, &[], directory, &options)?;
         let request_bytes = plan.pages * page_bytes;

@@ -3,15 +3,19 @@
  * - While there is a file `refuse-writes` in that directory, writes fail with EIO; while there is one
  *   called `refuse-syncs`, syncs do. As Linux does, a sync that failed is forgotten: the next one
  *   without that file succeeds.
+ * - With UNISONO_DEVICE_RATE=n the device takes n bytes a second from all threads of the process, one
+ *   write after the other.
  * - With UNISONO_KILL_AT=n the n-th call that changes a file, counted from 1, kills the process: a
  *   write in its middle, anything else before it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int is_ours(int descriptor) {
@@ -39,6 +43,21 @@ static int dies_now(int descriptor) {
     return last != NULL && is_ours(descriptor) && ++calls == atoi(last);
 }
 
+static void take_time(int descriptor, size_t count) {
+    static pthread_mutex_t device = PTHREAD_MUTEX_INITIALIZER;
+    const char *rate = getenv("UNISONO_DEVICE_RATE");
+    struct timespec time;
+    double seconds;
+    if (rate == NULL || !is_ours(descriptor))
+        return;
+    seconds = (double)count / atof(rate);
+    time.tv_sec = (time_t)seconds;
+    time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
+    pthread_mutex_lock(&device);
+    nanosleep(&time, NULL);
+    pthread_mutex_unlock(&device);
+}
+
 ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset) {
     ssize_t (*real)(int, const void *, size_t, off64_t) = dlsym(RTLD_NEXT, "pwrite64");
     if (dies_now(descriptor)) {
@@ -52,6 +71,7 @@ ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset
         errno = EIO;
         return -1;
     }
+    take_time(descriptor, count);
     return real(descriptor, bytes, count, offset);
 }
 

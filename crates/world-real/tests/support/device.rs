@@ -2,11 +2,9 @@
 //! or the process end at any of them.
 
 use super::Place;
-use std::path::{Path, PathBuf};
+use super::preloaded::{self, FAULTS};
+use std::path::PathBuf;
 use std::process::Command;
-
-/// Names the directory that the library is about, in the process that has it.
-const FAULTS: &str = "UNISONO_FAULTS";
 
 /// The library `device.c`.
 pub(crate) struct Library(Place);
@@ -14,16 +12,8 @@ pub(crate) struct Library(Place);
 impl Library {
     /// Builds it; `None`, and says so, where there is no compiler.
     pub(crate) fn build() -> Option<Self> {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/device.c");
-        let built = Self(Place::new());
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(built.file()).arg(source).arg("-ldl");
-        let Ok(status) = compiler.status() else {
-            println!("skipped: there is no C compiler");
-            return None;
-        };
-        assert!(status.success(), "the library is correct C");
-        Some(built)
+        let place = Place::new();
+        preloaded::build(place.path()).map(|_| Self(place))
     }
 
     fn file(&self) -> PathBuf {

@@ -1,5 +1,6 @@
 //! One block in the cache.
 
+use super::dirty::DirtyBlocks;
 use crate::server::block_locks::BlockKey;
 use crate::signal::Signal;
 use policy::{Location, RangeSet};
@@ -7,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
-use units::{ByteRange, Run};
+use units::{ByteRange, DiskId, Run};
 use wire::{BufferStatistics, FileRecord};
 use world::{Memory, Payload, World};
 
@@ -20,10 +21,19 @@ pub(crate) struct Entry<W: World> {
     /// Whether a task reads it from or writes it to the disk.
     busy: Cell<bool>,
     rested: Signal,
-    /// Rung when nobody uses the entry any more.
-    room: Rc<Signal>,
+    common: Rc<Common>,
+    /// Its place among the dirty blocks, while it is one.
+    dirty_place: Cell<Option<(DiskId, u64)>>,
     pub(crate) counted: Counted,
     state: RefCell<State<W>>,
+}
+
+/// What the blocks of a cache have in common.
+#[derive(Default)]
+pub(crate) struct Common {
+    /// Rung when an entry may have become free to leave.
+    pub(crate) room: Signal,
+    pub(crate) dirty: DirtyBlocks,
 }
 
 /// What happened to a block since it came in.
@@ -85,7 +95,7 @@ impl<W: World> Drop for User<W> {
     fn drop(&mut self) {
         self.0.users.set(self.0.users.get() - 1);
         if self.0.users.get() == 0 {
-            self.0.room.notify();
+            self.0.common.room.notify();
         }
     }
 }
@@ -98,7 +108,7 @@ impl<W: World> Drop for Busy<'_, W> {
 }
 
 impl<W: World> Entry<W> {
-    pub(crate) fn new(file: &Rc<FileRecord>, block: u64, length: u64, room: Rc<Signal>) -> Self {
+    pub(crate) fn new(file: &Rc<FileRecord>, block: u64, length: u64, common: Rc<Common>) -> Self {
         let state =
             State { content: Content::Empty, filled: RangeSet::new(), dirty: RangeSet::new() };
         Self {
@@ -108,7 +118,8 @@ impl<W: World> Entry<W> {
             users: Cell::new(0),
             busy: Cell::new(false),
             rested: Signal::default(),
-            room,
+            common,
+            dirty_place: Cell::default(),
             counted: Counted::default(),
             state: RefCell::new(state),
         }
@@ -148,6 +159,27 @@ impl<W: World> Entry<W> {
     /// True when something is under way for it, or the disk does not have all of it.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.busy.get() || !self.state.borrow().dirty.is_empty()
+    }
+
+    /// True when the disk does not have all of it, and nobody is writing it back.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty_place.get().is_some()
+    }
+
+    /// Keeps the list of dirty blocks up to date, after any change of what is dirty here.
+    fn list(&self) {
+        let (dirty, is_dirty) = (&self.common.dirty, !self.state.borrow().dirty.is_empty());
+        match (self.dirty_place.get(), is_dirty) {
+            (None, true) => {
+                let place = dirty.add(self.location().disk, self.key, self.length);
+                self.dirty_place.set(Some(place));
+            }
+            (Some(place), false) => {
+                dirty.remove(place, self.length);
+                self.dirty_place.set(None);
+            }
+            (None, false) | (Some(_), true) => {}
+        }
     }
 
     /// True when every byte has been written since the disk last had it.
@@ -197,6 +229,11 @@ impl<W: World> Entry<W> {
 
     /// Overwrites the pieces of `runs`, which ascend, with those of `payload`.
     pub(crate) fn put(&self, world: &W, runs: &[Run], payload: &W::Payload) {
+        self.overwrite(world, runs, payload);
+        self.list();
+    }
+
+    fn overwrite(&self, world: &W, runs: &[Run], payload: &W::Payload) {
         let state = &mut *self.state.borrow_mut();
         if runs == [Run::contiguous(0, self.length)] {
             // The whole block is kept as it came.
@@ -233,7 +270,9 @@ impl<W: World> Entry<W> {
 
     /// What the disk does not have yet. It is dirty again if its writing is given up.
     pub(crate) fn take_dirty(&self) -> Unwritten<'_, W> {
-        Unwritten { entry: self, parts: self.cut_dirty().into() }
+        let unwritten = Unwritten { entry: self, parts: self.cut_dirty().into() };
+        self.list();
+        unwritten
     }
 
     /// What is dirty, as offsets and bytes; from now on it is not.
@@ -263,6 +302,7 @@ impl<W: World> Entry<W> {
     /// Gives up what the disk does not have.
     pub(crate) fn forget_dirty(&self) {
         self.state.borrow_mut().dirty.clear();
+        self.list();
     }
 }
 
@@ -292,10 +332,11 @@ impl<W: World> Unwritten<'_, W> {
 
 impl<W: World> Drop for Unwritten<'_, W> {
     fn drop(&mut self) {
-        let dirty = &mut self.entry.state.borrow_mut().dirty;
         for (offset, payload) in &self.parts {
-            dirty.insert(ByteRange::at(*offset, payload.length()));
+            let range = ByteRange::at(*offset, payload.length());
+            self.entry.state.borrow_mut().dirty.insert(range);
         }
+        self.entry.list();
     }
 }
 

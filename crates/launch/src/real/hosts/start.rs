@@ -18,6 +18,8 @@ use std::process::Stdio;
 pub struct HostOptions {
     /// Room of each server's block cache, in bytes.
     pub cache_bytes: u64,
+    /// How much of it may be dirty, in hundredths.
+    pub dirty_percent: u32,
     /// Whether data goes past the page cache (O_DIRECT).
     pub direct: bool,
     /// Whether servers may run as root.

@@ -52,6 +52,7 @@ pub(super) struct ServerOrder {
     /// What the instance is called where many have their data.
     pub(super) instance_name: String,
     pub(super) cache_bytes: u64,
+    pub(super) dirty_percent: u32,
     pub(super) direct: bool,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],

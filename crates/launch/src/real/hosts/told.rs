@@ -92,6 +92,7 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), LaunchErro
         data,
         direct: order.direct,
         cache_bytes: order.cache_bytes,
+        dirty_percent: order.dirty_percent,
         key: order.key,
     };
     Ok((plan, own))
