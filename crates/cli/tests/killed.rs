@@ -1,0 +1,139 @@
+//! Proves: clients that are killed, in the midst of a collective, of writes, or while they look at
+//! pages in a server's memory, leave nothing behind there: no descriptor, no memory, no fastened
+//! page.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use launch::{Buffering, Instance, Library};
+use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use support::{ENDLESS, Place, bytes, group, signal, until, until_moving};
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of each server's cache, half of which can be fastened; and of the file, as many.
+const CACHE: u64 = 16 * MIB;
+
+/// Clients of each kind that are killed in a round.
+const VICTIMS: usize = 4;
+
+/// Names the instance to a process of this test that is to be killed.
+const INSTANCE: &str = "UNISONO_TEST_INSTANCE";
+
+/// What it says when it holds its pages.
+const HOLDS: &str = "it holds its pages";
+
+#[test]
+fn a_client_that_is_to_be_killed() {
+    // Proves nothing by itself: with an instance in its environment, this is the client that
+    // another test kills.
+    let Some(instance) = std::env::var_os(INSTANCE) else { return };
+    let library = Library::connect(Instance::at(instance), 8 * MIB).unwrap();
+    let file = library.open("f", None).unwrap();
+    let pages = file.page_range(0..CACHE / MIB).unwrap();
+    println!("\n{HOLDS}");
+    let content = vec![pages[0][0]; (4 * MIB + 77) as usize];
+    loop {
+        file.write_at(&content, 5 * MIB + 3).unwrap();
+    }
+}
+
+/// A process of this test in the role of a client, as soon as it holds its pages.
+fn victim(place: &Place) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_client_that_is_to_be_killed", "--nocapture"]);
+    command.env(INSTANCE, place.instance()).stdout(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == HOLDS), "it ended before it held its pages");
+    process
+}
+
+fn kill(mut victims: Vec<Child>) {
+    victims.iter().for_each(|victim| signal(victim.id(), Signal::KILL));
+    for victim in &mut victims {
+        victim.wait().unwrap();
+    }
+}
+
+/// Kills clients of each kind while they are at work.
+fn kill_some(place: &Place) {
+    let victims: Vec<Child> = (0..VICTIMS).map(|_| victim(place)).collect();
+    until_moving(place, 32 * MIB);
+    kill(victims);
+    for case in &ENDLESS {
+        let mut clients = group(place, VICTIMS);
+        clients.iter_mut().for_each(|client| client.order(case, "killed"));
+        until_moving(place, 2 * case.file_bytes);
+        clients[1..].iter_mut().for_each(|client| client.kill());
+        assert!(clients[0].answer().is_err(), "{case:?}");
+    }
+    place.assert_nothing_held();
+}
+
+fn descriptors(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+/// A number of `/proc/PID/status` that is in KiB there, in bytes.
+fn memory(pid: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// Proves that a client can fasten as much of each cache as ever, and that all of it can be used.
+fn others_have_the_whole_cache(place: &Place) {
+    let library = Library::connect(Instance::at(place.instance()), MIB).unwrap();
+    let file = library.open("f", None).unwrap();
+    let before = memory(std::process::id(), "RssShmem:");
+    let pages = file.page_range(0..CACHE / MIB).unwrap();
+    assert!(pages.iter().all(|page| page.iter().map(|byte| u64::from(*byte)).sum::<u64>() > 0));
+    let seen = memory(std::process::id(), "RssShmem:") - before;
+    assert!(seen >= CACHE, "only {seen} bytes are seen where they are, the rest was copied");
+    drop(pages);
+    let large = library.open("large", None).unwrap();
+    let mut read = vec![0; (4 * CACHE) as usize];
+    large.read_at(&mut read, 0).unwrap();
+    assert!(read == bytes(read.len()));
+    let cached: Vec<_> = place.status().iter().map(|one| one["cache_bytes"].as_u64()).collect();
+    assert_eq!(cached, [Some(CACHE); 2], "all of each cache is used");
+}
+
+#[test]
+fn killed_clients_leave_nothing() {
+    let place = Place::new();
+    place.start(&["--servers", "2", "--cache", "16MiB"]);
+    let library = Library::connect(Instance::at(place.instance()), MIB).unwrap();
+    let file = library.create("f", CACHE, MIB, Buffering::default()).unwrap();
+    file.write_at(&bytes(CACHE as usize), 0).unwrap();
+    file.flush(true).unwrap();
+    drop((file, library));
+    let large = place.file("large", &bytes((4 * CACHE) as usize));
+    place.run(&["put".as_ref(), large.as_os_str(), "large".as_ref()]).done();
+    place.assert_nothing_held();
+    others_have_the_whole_cache(&place);
+    let servers = place.server_pids();
+    // The connection of who was last may still be among them.
+    let before: Vec<usize> = servers.iter().map(|pid| descriptors(*pid)).collect();
+    let mut after_first = Vec::new();
+    for round in 0..3 {
+        kill_some(&place);
+        others_have_the_whole_cache(&place);
+        until("all descriptors are closed", || {
+            let mut servers = servers.iter().zip(&before);
+            servers.all(|(pid, before)| descriptors(*pid) <= *before).then_some(())
+        });
+        let used: Vec<u64> = servers.iter().map(|pid| memory(*pid, "VmRSS:")).collect();
+        if round == 0 {
+            after_first = used;
+            continue;
+        }
+        for (now, first) in used.iter().zip(&after_first) {
+            assert!(*now < first + CACHE / 2, "{now} bytes, {first} after the first round");
+        }
+    }
+}
