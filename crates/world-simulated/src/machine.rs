@@ -354,6 +354,20 @@ impl<P: Kind> Machine<P> {
         }
     }
 
+    /// Ends a connection of `node` by its program's will, which receives nothing more over it.
+    pub(crate) fn hang_up(&self, node: &Node<P>, link: PeerId) {
+        self.end(node, link, "it disconnected");
+        let mut flights = self.flights.borrow_mut();
+        node.inbox.borrow_mut().retain(|arrival| {
+            let Arrival::Message { token } = *arrival else { return true };
+            let comes_over_it = flights.get(token.into()).is_some_and(|it| it.to.theirs == link);
+            if comes_over_it {
+                flights.remove(token.into());
+            }
+            !comes_over_it
+        });
+    }
+
     /// Puts a message on the network now; it reaches `to` later, unless either side is gone then.
     /// `sent` is the mark of the work that sent it.
     pub(crate) fn launch_message(

@@ -15,10 +15,11 @@ use units::Instant;
 /// Whoever listens to what happens on a machine.
 pub trait Recorder {
     /// Something took its time on a track. Slices come when their length is known, so not always
-    /// in the order in which they begin; some end in the future.
-    fn slice(&mut self, slice: &Slice<'_>) -> Mark;
+    /// in the order in which they begin; some end in the future. One without a mark is left out:
+    /// nothing is remembered of it.
+    fn slice(&mut self, slice: &Slice<'_>) -> Option<Mark>;
 
-    /// What `from` stands for led to what `to` stands for.
+    /// What `from` stands for led to what `to` stands for; either may have been left out.
     fn arrow(&mut self, link: Link, from: Mark, to: Mark);
 }
 
@@ -154,6 +155,14 @@ pub struct Mark {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MarkId(NonZeroU32);
 
+impl MarkId {
+    /// Any slice that the recorder left out.
+    const LEFT_OUT: Self = Self(NonZeroU32::MAX);
+}
+
+/// The most slices that are remembered: what a number can tell apart, without the last one.
+const MARKS_MAX: usize = u32::MAX as usize - 1;
+
 /// Why a task does what it does. Tasks inherit it from those who start them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cause {
@@ -205,8 +214,11 @@ impl Timeline {
     fn tell(&self, slice: &Slice<'_>) -> Option<MarkId> {
         let mark = self.recorder.borrow().as_ref()?.borrow_mut().slice(slice);
         let mut marks = self.marks.borrow_mut();
+        let Some(mark) = mark.filter(|_| marks.len() < MARKS_MAX) else {
+            return Some(MarkId::LEFT_OUT);
+        };
         marks.push(mark);
-        u32::try_from(marks.len()).ok().and_then(NonZeroU32::new).map(MarkId)
+        NonZeroU32::new(marks.len() as u32).map(MarkId)
     }
 
     /// Tells of an arrow between two slices, if both are known.
@@ -217,7 +229,8 @@ impl Timeline {
             && let Some(recorder) = self.recorder.borrow().as_ref()
         {
             let marks = self.marks.borrow();
-            let mark = |id: MarkId| marks[id.0.get() as usize - 1];
+            let left_out = Mark { track: 0, from: Instant::START, until: Instant::START };
+            let mark = |id: MarkId| marks.get(id.0.get() as usize - 1).copied().unwrap_or(left_out);
             recorder.borrow_mut().arrow(link, mark(from), mark(to));
         }
     }

@@ -252,7 +252,7 @@ impl<P: Kind> Network for SimulatedWorld<P> {
     }
 
     fn disconnect(&self, peer: PeerId) {
-        self.machine.end(&self.node, peer, "it disconnected");
+        self.machine.hang_up(&self.node, peer);
     }
 }
 

@@ -121,7 +121,8 @@ pub trait Network: Payloads {
     /// The next thing that reaches this node. One task at a time may wait here.
     fn receive(&self) -> impl Future<Output = Incoming<Self::Payload>>;
 
-    /// Ends a connection; the other side receives [`Incoming::Departed`].
+    /// Ends a connection; the other side receives [`Incoming::Departed`]. This side receives
+    /// nothing more over it, also of what has arrived.
     fn disconnect(&self, peer: PeerId);
 }
 

@@ -32,52 +32,51 @@ impl<W: World> Session<W> {
     }
 }
 
-/// The sessions of all clients, each at the number of its connection: worlds number connections
-/// from 0. Every request is looked up here; a tree of thousands is a few misses of the caches.
-/// Eight bytes remain of each connection that has ended while later ones last.
+/// The sessions of all clients, by their connections, ascending. Every request is looked up here; a
+/// tree of thousands is a few misses of the caches.
 pub(crate) struct Sessions<W: World> {
-    by_peer: Vec<Option<Box<Session<W>>>>,
-    count: usize,
+    by_peer: Vec<(PeerId, Box<Session<W>>)>,
 }
 
 impl<W: World> Default for Sessions<W> {
     fn default() -> Self {
-        Self { by_peer: Vec::new(), count: 0 }
+        Self { by_peer: Vec::new() }
     }
 }
 
 impl<W: World> Sessions<W> {
     pub(crate) fn get(&self, peer: PeerId) -> Option<&Session<W>> {
-        self.by_peer.get(peer.0 as usize)?.as_deref()
+        // As long as nobody has left, a client is at its number: worlds count connections from 0.
+        let session = match self.by_peer.get(peer.0 as usize) {
+            Some((there, session)) if *there == peer => session,
+            _ => &self.by_peer[self.place_of(peer).ok()?].1,
+        };
+        Some(session)
     }
 
     /// Adds a session of a client that has none.
     pub(crate) fn insert(&mut self, peer: PeerId, session: Session<W>) {
-        let place = peer.0 as usize;
-        if self.by_peer.len() <= place {
-            self.by_peer.resize_with(place + 1, || None);
-        }
-        self.by_peer[place] = Some(Box::new(session));
-        self.count += 1;
+        let (Ok(place) | Err(place)) = self.place_of(peer);
+        self.by_peer.insert(place, (peer, Box::new(session)));
     }
 
     pub(crate) fn remove(&mut self, peer: PeerId) -> Option<Box<Session<W>>> {
-        let session = self.by_peer.get_mut(peer.0 as usize)?.take()?;
-        self.count -= 1;
-        while let Some(None) = self.by_peer.last() {
-            self.by_peer.pop();
-        }
-        Some(session)
+        let place = self.place_of(peer).ok()?;
+        Some(self.by_peer.remove(place).1)
     }
 
     /// Number of sessions.
     pub(crate) fn count(&self) -> usize {
-        self.count
+        self.by_peer.len()
     }
 
     /// The connections that have a session, ascending.
     pub(crate) fn peers(&self) -> impl Iterator<Item = PeerId> + '_ {
-        let is_there = |(_, session): &(u32, &Option<Box<Session<W>>>)| session.is_some();
-        (0..).zip(&self.by_peer).filter(is_there).map(|(peer, _)| PeerId(peer))
+        self.by_peer.iter().map(|(peer, _)| *peer)
+    }
+
+    /// Where a session is, or would be.
+    fn place_of(&self, peer: PeerId) -> Result<usize, usize> {
+        self.by_peer.binary_search_by_key(&peer, |(peer, _)| *peer)
     }
 }

@@ -213,10 +213,10 @@ impl<W: Write> ChromeTrace<W> {
 }
 
 impl<W: Write> Recorder for ChromeTrace<W> {
-    fn slice(&mut self, slice: &Slice<'_>) -> Mark {
+    fn slice(&mut self, slice: &Slice<'_>) -> Option<Mark> {
         let (from, until) = (slice.from, slice.until);
         if !self.takes(1 + slice.phases.len() as u64) {
-            return Mark { track: 0, from, until };
+            return None;
         }
         let number = self.lane(slice);
         let lane = self.tracks[number];
@@ -227,7 +227,7 @@ impl<W: Write> Recorder for ChromeTrace<W> {
             self.span(lane, begun, *until, activity_name(*activity), &json!({}));
             begun = *until;
         }
-        Mark { track: number as u32, from, until }
+        Some(Mark { track: number as u32, from, until })
     }
 
     fn arrow(&mut self, link: Link, from: Mark, to: Mark) {

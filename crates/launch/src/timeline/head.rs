@@ -1,7 +1,6 @@
 //! The way of one disk's head over its sectors, kept for a picture.
 
 use std::ops::Range;
-use units::Instant;
 use world_simulated::{Activity, Link, Mark, Recorder, Slice, Track, What};
 
 /// Motions that are kept; those after them are only counted. A picture shows no more.
@@ -51,7 +50,7 @@ impl HeadRecorder {
 }
 
 impl Recorder for HeadRecorder {
-    fn slice(&mut self, slice: &Slice<'_>) -> Mark {
+    fn slice(&mut self, slice: &Slice<'_>) -> Option<Mark> {
         let Slice { track, from, until, what, .. } = slice;
         match (track, what) {
             (Track::Transfer, _) => {
@@ -68,7 +67,7 @@ impl Recorder for HeadRecorder {
             }
             _ => {}
         }
-        Mark { track: 0, from: Instant::START, until: Instant::START }
+        None
     }
 
     fn arrow(&mut self, _link: Link, _from: Mark, _to: Mark) {}

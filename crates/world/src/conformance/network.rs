@@ -31,6 +31,7 @@ list_cases![
     an_abandoned_receive_loses_nothing,
     a_disconnect_is_told_once,
     what_was_sent_before_a_disconnect_arrives,
+    who_disconnects_receives_nothing_more,
     nothing_is_sent_to_who_left,
     a_node_can_come_back,
 ];
@@ -390,6 +391,25 @@ fn what_was_sent_before_a_disconnect_arrives<F: Fixture>(fixture: &mut F) {
             assert_eq!(expect_departure(b.receive().await), a_of_b);
         };
         join(talking, hearing).await;
+    });
+}
+
+fn who_disconnects_receives_nothing_more<F: Fixture>(fixture: &mut F) {
+    fixture.run(2, |worlds| async move {
+        let (a, b) = two(worlds);
+        let (b_of_a, a_of_b) = meet(&a, &b).await;
+        for index in 0..3 {
+            send(&b, a_of_b, Message::with_body(number(index), F::payload(&pattern(1, 100)))).await;
+        }
+        assert_eq!(receive(&a, b_of_a).await.0, number(0));
+        // The others have arrived, or are about to.
+        a.sleep(Duration::from_ms(20)).await;
+        a.disconnect(b_of_a);
+        assert_eq!(expect_departure(b.receive().await), a_of_b);
+        assert!(!abandon(a.receive()).await, "nothing may come of a connection that was ended");
+        // Another connection is not affected.
+        let (b_of_a, a_of_b) = meet(&a, &b).await;
+        assert_eq!(pass((&b, a_of_b), (&a, b_of_a), Message::new(number(9))).await.0, number(9));
     });
 }
 
