@@ -8,6 +8,7 @@ use crate::present;
 use crate::words::show_size;
 use globset::Glob;
 use launch::{Entry, EntryKind, LaunchError, Session, instance_name};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -25,13 +26,13 @@ pub(crate) fn list(arguments: &Ls) -> Result<(), LaunchError> {
     if arguments.which.json {
         return present_all("unisono.ls/2", &found);
     }
-    found.iter().try_for_each(|entry| {
+    present::lines(found.iter().map(|entry| {
         let shown = if arguments.recursive { &entry.name } else { last_part(&entry.name) };
-        present::line(&match arguments.long {
+        match arguments.long {
             true => long_line(entry, shown),
             false => short_line(entry, shown),
-        })
-    })
+        }
+    }))
 }
 
 fn is_dotted(part: &str) -> bool {
@@ -65,7 +66,7 @@ pub(crate) fn tree(arguments: &MaybeNamed) -> Result<(), LaunchError> {
         ));
         more_at[own] = true;
     }
-    lines.iter().rev().try_for_each(|line| present::line(line))?;
+    present::lines(lines.into_iter().rev())?;
     let files = all.iter().filter(|entry| entry.file().is_some()).count();
     let directories = all.len() - files;
     present::line(&format!("\n{} directories, {files} files", directories.saturating_sub(1)))
@@ -99,7 +100,7 @@ pub(crate) fn find(arguments: &Find) -> Result<(), LaunchError> {
     if arguments.which.json {
         return present_all("unisono.find/1", &found);
     }
-    found.iter().try_for_each(|entry| present::line(&entry.name))
+    present::lines(found.into_iter().map(|entry| entry.name))
 }
 
 pub(crate) fn stat(arguments: &Named) -> Result<(), LaunchError> {
@@ -215,9 +216,24 @@ pub(crate) fn usage(arguments: &Du) -> Result<(), LaunchError> {
     })
 }
 
+/// What a list says as JSON.
+#[derive(Serialize)]
+struct Listing<'a> {
+    entries: EachAsJson<'a>,
+    schema: &'a str,
+}
+
+/// Entries that become JSON one by one: a million at once would take gigabytes.
+struct EachAsJson<'a>(&'a [Entry]);
+
+impl Serialize for EachAsJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(entry_json))
+    }
+}
+
 fn present_all(schema: &str, entries: &[Entry]) -> Result<(), LaunchError> {
-    let entries: Vec<Value> = entries.iter().map(entry_json).collect();
-    present::json(&json!({ "schema": schema, "entries": entries }))
+    present::json(&Listing { entries: EachAsJson(entries), schema })
 }
 
 /// The result of a command that says nothing when all goes well.

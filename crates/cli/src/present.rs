@@ -5,14 +5,30 @@ use crate::words::show_size;
 use clap::error::ErrorKind;
 use launch::{Availability, LaunchError, Limits, Report, Row};
 use serde::Serialize;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 
-/// Prints one JSON object on a line of its own.
+/// Prints one JSON object on a line of its own, as it comes: it may be long.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), LaunchError> {
-    let text = serde_json::to_string(value).unwrap_or_else(|error| {
-        unreachable!("results have no keys that JSON cannot hold: {error}")
-    });
-    line(&text)
+    print(|output| {
+        serde_json::to_writer(&mut *output, value)?;
+        writeln!(output)
+    })
+}
+
+/// Prints lines of the result, as they come: there may be a million.
+pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> Result<(), LaunchError> {
+    print(|output| lines.into_iter().try_for_each(|line| writeln!(output, "{line}")))
+}
+
+/// Bytes that are printed at a time.
+const PRINTED_BYTES: usize = 1 << 16;
+
+fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), LaunchError> {
+    let mut output = BufWriter::with_capacity(PRINTED_BYTES, std::io::stdout().lock());
+    match say(&mut output).and_then(|()| output.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) => output_failed(&error),
+    }
 }
 
 /// Prints a line of the result.

@@ -271,3 +271,33 @@ fn copies_are_compared_whatever_the_block() {
         }
     }
 }
+
+#[test]
+fn many_files_are_listed_one_by_one() {
+    // Proves: of 1,300 files in 5 directories each is listed once, in every way to list them, and
+    // a directory larger than one answer of the catalogue is listed whole.
+    let place = Place::with_servers(2);
+    let mut wanted = Vec::new();
+    for directory in 0..5 {
+        let local = place.path(&format!("many/{directory}"));
+        std::fs::create_dir_all(&local).unwrap();
+        let files = if directory == 0 { 1100 } else { 50 };
+        for file in 0..files {
+            File::create(local.join(format!("{file:04}"))).unwrap();
+            wanted.push(format!("many/{directory}/{file:04}"));
+        }
+    }
+    place.run(&["cp", "-r", "many", "unisono://many"]).done();
+    let found = place.run(&["find", "--type", "file"]).done();
+    assert!(found.text().lines().eq(&wanted), "find shows every name once");
+    let found = place.run(&["find", "--type", "file", "--json"]).done().json();
+    assert_eq!(found["schema"], "unisono.find/1");
+    assert!(names(&found) == wanted);
+    let listed = place.run(&["ls", "many/0"]).done();
+    let last_words = listed.text().lines().filter_map(|line| line.split_whitespace().last());
+    assert!(last_words.eq((0..1100).map(|file| format!("{file:04}"))));
+    let drawn = place.run(&["tree", "many"]).done();
+    assert!(drawn.text().ends_with("\n5 directories, 1300 files\n"), "{}", drawn.text().len());
+    place.run(&["rm", "-r", "many"]).done();
+    assert_eq!(place.files(), [""; 0]);
+}

@@ -17,6 +17,10 @@ use world::{RecordChange, RecordsError};
 
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("records");
 
+/// What the library may hold of the file, in bytes. All records are read once, at the beginning;
+/// after that only the pages that change are wanted. (It would take up to a gigabyte.)
+const CACHE_BYTES: usize = 16 << 20;
+
 /// The records of a node that keeps some.
 pub(crate) struct RecordStore {
     worker: Worker<Store>,
@@ -166,7 +170,8 @@ fn open_database(directory: &Path) -> Result<(Database, File), redb::Error> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file?;
-    let database = redb::Builder::new().create_file(file.try_clone()?)?;
+    let mut builder = redb::Builder::new();
+    let database = builder.set_cache_size(CACHE_BYTES).create_file(file.try_clone()?)?;
     create_table(&database)?;
     reserve(&file);
     // A new file is found again after a crash only when its directory is on stable storage too.
