@@ -8,6 +8,7 @@ mod device;
 mod disk_queue;
 mod engine;
 mod faults;
+mod flights;
 mod machine;
 mod mechanism;
 pub mod models;

@@ -7,6 +7,7 @@
 use crate::device::{DeviceConfig, SimulatedDisk};
 use crate::engine::{Callee, Engine, Expire};
 use crate::faults::RecordsUnderWay;
+use crate::flights::{Flight, Flights, Parcel};
 use crate::models::layout::LayoutError;
 use crate::models::network::{Network, NetworkSpec, UnfitNetwork};
 use crate::models::processor::{Busy, Processor};
@@ -206,30 +207,6 @@ enum Arrival {
     },
 }
 
-/// What is on its way between two nodes, by the token that the engine returns when it arrives, or
-/// has arrived and is not received yet.
-struct Flights<P> {
-    slots: Vec<Option<Flight<P>>>,
-    free: Vec<u32>,
-}
-
-struct Flight<P> {
-    to: Link,
-    arrived: bool,
-    bytes: u64,
-    /// The latest that the recorder knows of it: its sending, then its receipt.
-    mark: Option<MarkId>,
-    parcel: Parcel<P>,
-}
-
-enum Parcel<P> {
-    Message(Message<P>),
-    /// The other side has ended the connection.
-    End {
-        cause: &'static str,
-    },
-}
-
 /// Work that a processor has taken on.
 pub(crate) struct Work {
     /// When it is done.
@@ -265,7 +242,7 @@ impl<P: Kind> Machine<P> {
             engine,
             costs: config.messages,
             nodes,
-            flights: RefCell::new(Flights { slots: Vec::new(), free: Vec::new() }),
+            flights: RefCell::default(),
         }))
     }
 
@@ -460,26 +437,6 @@ impl<P: Kind> Expire for Machine<P> {
         flight.mark = work.mark;
         drop(flights);
         self.engine.tell_at(work.until, self.callee, token);
-    }
-}
-
-impl<P> Flights<P> {
-    fn insert(&mut self, flight: Flight<P>) -> u64 {
-        if let Some(index) = self.free.pop() {
-            self.slots[index as usize] = Some(flight);
-            return u64::from(index);
-        }
-        self.slots.push(Some(flight));
-        self.slots.len() as u64 - 1
-    }
-
-    fn get(&mut self, token: u64) -> Option<&mut Flight<P>> {
-        self.slots[token as usize].as_mut()
-    }
-
-    fn remove(&mut self, token: u64) -> Option<Flight<P>> {
-        self.free.push(token as u32);
-        self.slots[token as usize].take()
     }
 }
 
