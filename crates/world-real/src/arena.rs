@@ -6,6 +6,7 @@
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::process::{Resource, getrlimit};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -84,6 +85,10 @@ fn arena() -> Option<&'static Arena> {
 
 impl Arena {
     fn new(bytes: usize) -> Result<Self, rustix::io::Errno> {
+        // Beyond it the system would not refuse but end the process.
+        if getrlimit(Resource::Fsize).current.is_some_and(|limit| bytes as u64 > limit) {
+            return Err(rustix::io::Errno::FBIG);
+        }
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create("unisono", flags)?;
         ftruncate(&file, bytes as u64)?;

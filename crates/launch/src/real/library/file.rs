@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use policy::{Access, Direction, DiskOrder};
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::{Deref, Range};
-use units::{ClientId, MIB};
+use units::{ByteRange, ClientId, MIB};
 use wire::{BufferStatistics, FileRecord};
 use world::Payloads;
 use world_real::RealWorld;
@@ -58,18 +58,17 @@ impl LibraryFile {
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, LaunchError> {
         let rest = usize::try_from(self.record.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let length = into.len().min(rest);
+        if length == 0 {
+            return Ok(0);
+        }
         let lanes = self.lanes(length as u64)?;
         let what = format!("cannot read {length} bytes at {offset} of {:?}", self.record.name);
         let mut parts: Vec<Vec<(u64, &mut [u8])>> = lanes.iter().map(|_| Vec::new()).collect();
-        let (count, mut at, mut unread) = (parts.len(), offset, &mut into[..length]);
-        for turn in (0..count).cycle() {
-            let part = lane_length(at, lanes[turn].length(), unread.len());
-            if part == 0 {
-                break;
-            }
-            let (first, others) = unread.split_at_mut(part);
-            parts[turn].push((at, first));
-            (at, unread) = (at + part as u64, others);
+        let mut unread = &mut into[..length];
+        for (turn, part) in turns(&lanes, ByteRange::at(offset, length as u64)) {
+            let (first, others) = std::mem::take(&mut unread).split_at_mut(part.length() as usize);
+            parts[turn].push((part.start, first));
+            unread = others;
         }
         self.library.run(&what, async |_| {
             let reads = lanes.iter().zip(parts).map(async |(lane, parts)| {
@@ -98,15 +97,11 @@ impl LibraryFile {
         self.check_end(&what, offset, length as u64)?;
         let lanes = self.lanes(length as u64)?;
         let mut parts: Vec<Vec<(u64, &[u8])>> = lanes.iter().map(|_| Vec::new()).collect();
-        let (count, mut at, mut unwritten) = (parts.len(), offset, from);
-        for turn in (0..count).cycle() {
-            let part = lane_length(at, lanes[turn].length(), unwritten.len());
-            if part == 0 {
-                break;
-            }
-            let (first, others) = unwritten.split_at(part);
-            parts[turn].push((at, first));
-            (at, unwritten) = (at + part as u64, others);
+        let mut unwritten = from;
+        for (turn, part) in turns(&lanes, ByteRange::at(offset, length as u64)) {
+            let (first, others) = unwritten.split_at(part.length() as usize);
+            parts[turn].push((part.start, first));
+            unwritten = others;
         }
         self.library.run(&what, async |_| {
             let writes = lanes.iter().zip(parts).map(async |(lane, parts)| {
@@ -305,11 +300,15 @@ impl LibraryFile {
     }
 }
 
-/// Bytes of the next part of a transfer at `at`: up to a multiple of a lane's length, so that
-/// parts do not cut blocks more often than need be.
-fn lane_length(at: u64, lane: u64, rest: usize) -> usize {
-    match lane {
-        0 => 0,
-        lane => rest.min((lane - at % lane) as usize),
-    }
+/// `range` in parts, and the lane whose turn each is: none longer than a lane, and cut where a file
+/// of such parts is, so that blocks are not cut more often than need be.
+fn turns(
+    lanes: &[Buffer<RealWorld>],
+    range: ByteRange,
+) -> impl Iterator<Item = (usize, ByteRange)> + use<> {
+    // A buffer of no bytes is for a range of none.
+    let lane = lanes[0].length().max(1);
+    let all = ByteRange::new(range.start / lane * lane, range.end);
+    let parts = all.windows(lane).map(move |part| part.intersect(range));
+    (0..lanes.len()).cycle().zip(parts.filter(|part| !part.is_empty()))
 }
