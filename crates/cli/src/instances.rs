@@ -35,10 +35,11 @@ pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
         }));
     }
     let directory = instance.directory().display();
-    present::line(&format!(
-        "{} servers are running; the instance is {directory}",
-        file.servers.len()
-    ))?;
+    let running = match file.servers.len() {
+        1 => "1 server is running".to_owned(),
+        servers => format!("{servers} servers are running"),
+    };
+    present::line(&format!("{running}; the instance is {directory}"))?;
     for server in &file.servers {
         let data: Vec<String> = server.data.iter().map(|path| path.display().to_string()).collect();
         let (whose, pid) = (whose(server), server.pid);

@@ -209,15 +209,7 @@ fn a_server_that_loses_its_launcher_writes_back_and_ends() {
     let local = site.place.file("local", &content);
     site.place.run(&["cp", local.to_str().unwrap(), "unisono://kept"]).done();
     let mut clients = support::group(&site.place, 2);
-    // In turns of records so small that a block is not whole, and so not written, for long.
-    let case = support::Case {
-        strategy: "caching",
-        pattern: "wc",
-        record_bytes: 8,
-        file_bytes: 64 << 20,
-        repeat: 1_000_000,
-    };
-    clients.iter_mut().for_each(|client| client.order(&case, "endless"));
+    clients.iter_mut().for_each(|client| client.order(&support::FRAGMENTS, "endless"));
     let holds = |server: &Value| server["cache_bytes"].as_u64() > Some(0);
     let lost = until("a block is held", || site.place.status().iter().position(holds));
     clients.iter().for_each(|client| signal(client.pid(), Signal::STOP));

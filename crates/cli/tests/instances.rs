@@ -179,15 +179,7 @@ fn a_stop_that_fails_says_why() {
     // and the server goes on; a stop after the data is back ends it.
     let place = Place::with_servers(1);
     let mut clients = support::group(&place, 2);
-    // In turns of records so small that a block is not whole, and so not written, for long.
-    let case = support::Case {
-        strategy: "caching",
-        pattern: "wc",
-        record_bytes: 8,
-        file_bytes: 64 << 20,
-        repeat: 1_000_000,
-    };
-    clients.iter_mut().for_each(|client| client.order(&case, "endless"));
+    clients.iter_mut().for_each(|client| client.order(&support::FRAGMENTS, "endless"));
     let moved = |server: &Value| server["bytes_moved"].as_u64() > Some(0);
     support::until("bytes move", || place.status().iter().all(moved).then_some(()));
     // They would notice, and remove the file.

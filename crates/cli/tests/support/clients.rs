@@ -32,6 +32,10 @@ pub(crate) const ENDLESS: [Case; 6] = [
     endless("disk-directed", "rbc", 8),
 ];
 
+/// One of them in turns of records so small that a block is not whole, and so not written, for
+/// long.
+pub(crate) const FRAGMENTS: Case = Case { file_bytes: 64 << 20, ..endless("caching", "wc", 8) };
+
 const fn endless(strategy: &'static str, pattern: &'static str, record_bytes: u64) -> Case {
     Case { strategy, pattern, record_bytes, file_bytes: 8 << 20, repeat: 1_000_000 }
 }

@@ -5,7 +5,9 @@
 mod clients;
 mod running;
 
-pub(crate) use clients::{Case, ENDLESS, Home, group, group_of, others_learn_of_client_2};
+pub(crate) use clients::{
+    Case, ENDLESS, FRAGMENTS, Home, group, group_of, others_learn_of_client_2,
+};
 pub(crate) use running::{Ended, Running, run, unisono};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
