@@ -45,13 +45,13 @@ fn any_bytes_go_in_and_out() {
             assert_eq!(seen.read_at(&mut read, offset).unwrap() as u64, length);
             assert!(read == model[offset as usize..(offset + length) as usize], "{offset}");
         }
-        // At its end there is less to read, behind it nothing; and nothing is written there.
+        // At its end there is less to read, behind it nothing; and some offsets cannot be.
         let mut read = vec![7; 100];
         assert_eq!(seen.read_at(&mut read, size - 10).unwrap(), 10);
         assert_eq!((&read[..10], read[10]), (&model[size as usize - 10..], 7));
         assert_eq!(seen.read_at(&mut read, size).unwrap(), 0);
         assert_eq!(seen.read_at(&mut read, u64::MAX).unwrap(), 0);
-        let refused = seen.write_at(&[1; 10], size - 9).unwrap_err();
+        let refused = seen.write_at(&[1; 10], u64::MAX - 9).unwrap_err();
         assert_eq!(refused.code, ExitCode::Usage, "{refused}");
         // What one writes the other reads.
         seen.write_at(&[9; 1000], 99_999).unwrap();
@@ -66,6 +66,48 @@ fn any_bytes_go_in_and_out() {
         assert_eq!(seven, [1, 1, 1, 2, 2, 2, 2]);
         file.close().unwrap();
     }
+}
+
+#[test]
+fn a_file_becomes_longer_and_shorter() {
+    let place = started(&["--servers", "3"]);
+    let (library, other) = (connect(&place, MIB), connect(&place, MIB));
+    let file = library.create("log", 0, 4 * KIB, Buffering::default()).unwrap();
+    let seen = other.open("log", None).unwrap();
+    let model = bytes(100_000);
+    for (number, line) in model.chunks(777).enumerate() {
+        file.write_at(line, number as u64 * 777).unwrap();
+    }
+    // The other finds what came behind the end that it knew.
+    let mut read = vec![0; 200_000];
+    assert_eq!(seen.read_at(&mut read, 0).unwrap(), 100_000);
+    assert!(read[..100_000] == model);
+    assert_eq!(place.run(&["stat", "log", "--json"]).json()["bytes"], 100_000);
+    seen.write_at(&[9; 10], 150_000).unwrap();
+    assert_eq!((file.bytes(), file.size().unwrap()), (100_000, 150_010));
+    // Cut by one, read and written by the other, who knew it longer.
+    seen.set_size(5000).unwrap();
+    assert_eq!(file.read_at(&mut read, 0).unwrap(), 5000);
+    let buffer = library.buffer(100).unwrap();
+    file.start_write(buffer, 60_000).wait().unwrap();
+    assert_eq!(seen.read_at(&mut read, 0).unwrap(), 60_100);
+    assert!(read[..5000] == model[..5000] && read[5000..60_000] == [0; 55_000]);
+    assert_eq!(seen.page(14).unwrap().len(), 60_100 - 14 * 4096);
+    file.write_page(15, &[3; 4096]).unwrap();
+    assert_eq!(&seen.page(15).unwrap()[..], [3; 4096]);
+    assert!(seen.page(16).is_err());
+    let list = vec![ListEntry { file_offset: 100_000, memory_offset: 0, length: 8 }];
+    file.write_access(&Access::List(vec![list]), &[4; 8], false).unwrap();
+    assert_eq!(seen.size().unwrap(), 100_008);
+    let refused = file.set_size(u64::MAX).unwrap_err();
+    assert!(refused.cause.contains("at most"), "{refused}");
+    file.set_size(3).unwrap();
+    file.flush(true).unwrap();
+    drop((library, other, file, seen));
+    // What the catalogue knows outlives everyone.
+    place.run(&["stop"]);
+    place.start(&["--servers", "3"]);
+    assert_eq!(place.run(&["stat", "log", "--json"]).json()["bytes"], 3);
 }
 
 #[test]

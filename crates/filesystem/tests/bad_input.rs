@@ -17,9 +17,9 @@ use support::{
 };
 use units::{ClientId, Duration, FileId, PeerId, RegionId, ServerId};
 use wire::{
-    ClientKey, CollectiveRequest, DigestsRequest, FileRecord, FlushRequest, GroupMessage, Made,
-    Message, PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
-    RequestId, WriteRequest,
+    ClientKey, CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupMessage,
+    Made, Message, PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply,
+    Request, RequestId, WriteRequest,
 };
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
@@ -194,6 +194,7 @@ fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
         file: FileId(file),
         name: "f".to_owned(),
         bytes,
+        cuts: 0,
         stripe,
         pool,
         buffering: Buffering::default(),
@@ -202,6 +203,7 @@ fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
 
 /// Requests that make no sense; the file of the test is number 1, with 64 bytes in a block.
 fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
+    let too_large = FileSize { cuts: 7, bytes: BYTES_MAX + 1 };
     let read = |file, block, offset, length| {
         let region = RegionId(0);
         let file = FileId(file);
@@ -271,8 +273,12 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (create(FileRecord { name: "../b".to_owned(), ..record(0, 1, good) }), None),
         (Request::Stat { name: "x".repeat(1 << 20) }, None),
         (Request::Remove { name: String::new() }, None),
-        (Request::Rename { from: String::new(), to: "r".to_owned() }, None),
-        (Request::Rename { from: "f".to_owned(), to: String::new() }, None),
+        (Request::Rename { from: String::new(), to: "r".to_owned(), replace: false }, None),
+        (Request::Rename { from: "f".to_owned(), to: String::new(), replace: true }, None),
+        (Request::Resize { file: FileId(99), size: FileSize::default() }, None),
+        (Request::Resize { file: FileId(1), size: too_large }, None),
+        (Request::RecordSize { file: FileId(99), size: FileSize::default() }, None),
+        (Request::RecordSize { file: FileId(1), size: too_large }, None),
         (Request::MakeDirectory { name: String::new(), made: Made::default() }, None),
         (Request::List { directory: "f".to_owned(), after: None }, None),
         part(99, all(FILE_BYTES, 1), 0),
@@ -295,7 +301,8 @@ fn senseless_requests_are_refused() {
                 if !matches!(request, Request::Open(_)) {
                     let open = record(1, FILE_BYTES, start.shape.stripe());
                     let opened = raw.ask(Request::Open(open), None).await;
-                    assert!(matches!(opened, Reaction::Answers(Ok(Reply::Done))), "{opened:?}");
+                    let is_open = matches!(opened, Reaction::Answers(Ok(Reply::Size(_))));
+                    assert!(is_open, "{opened:?}");
                 }
                 raw.ask(request, body.map(Bytes::from)).await
             }

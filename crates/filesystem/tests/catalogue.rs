@@ -24,6 +24,7 @@ enum Change {
     Create(String, u64),
     MakeDirectory(String),
     Rename(String, String),
+    Replace(String, String),
     Remove(String),
 }
 
@@ -35,10 +36,11 @@ fn some_name(numbers: &mut Numbers) -> String {
 }
 
 fn some_change(numbers: &mut Numbers) -> Change {
-    match numbers.below(5) {
+    match numbers.below(6) {
         0 => Change::Create(some_name(numbers), numbers.below(1000)),
         1 | 2 => Change::MakeDirectory(some_name(numbers)),
         3 => Change::Rename(some_name(numbers), some_name(numbers)),
+        4 => Change::Replace(some_name(numbers), some_name(numbers)),
         _ => Change::Remove(some_name(numbers)),
     }
 }
@@ -77,6 +79,16 @@ fn apply(model: &mut Model, change: &Change) -> bool {
                 model.insert(format!("{to}{}", &name[from.len()..]), kind);
             }
         }
+        Change::Replace(from, to) if from == to && model.contains_key(from) => {}
+        Change::Replace(from, to)
+            if matches!((model.get(from), model.get(to)), (Some(Some(_)), Some(Some(_)))) =>
+        {
+            let moved = model.remove(from).unwrap();
+            model.insert(to.clone(), moved);
+        }
+        Change::Replace(from, to) => {
+            return apply(model, &Change::Rename(from.clone(), to.clone()));
+        }
         Change::Remove(name)
             if model.keys().filter(|other| is_within(other, name)).count() == 1 =>
         {
@@ -94,6 +106,7 @@ async fn make(client: &TestClient, shape: &Shape, change: &Change) -> Result<(),
         }
         Change::MakeDirectory(name) => client.make_directory(name, Made::default()).await,
         Change::Rename(from, to) => client.rename(from, to).await,
+        Change::Replace(from, to) => client.replace(from, to).await,
         Change::Remove(name) => client.remove(name).await,
     }
 }
@@ -147,7 +160,11 @@ fn changes_of_many_clients_at_once_are_made_one_by_one() {
             let mut numbers = Numbers::new(seed * 4 + u64::from(start.rank.0));
             let mut made = 0_i64;
             for _ in 0..100 {
-                let changes = [(); 3].map(|()| some_change(&mut numbers));
+                let changes = [(); 3].map(|()| match some_change(&mut numbers) {
+                    // It may or may not take another's name.
+                    Change::Replace(from, to) => Change::Rename(from, to),
+                    other => other,
+                });
                 let under_way = changes.iter().map(|change| make(&client, &start.shape, change));
                 let outcomes = futures_util::future::join_all(under_way).await;
                 for (change, outcome) in changes.iter().zip(outcomes) {

@@ -17,5 +17,6 @@ mod groups;
 mod hunt;
 mod noncollective;
 mod pages;
+mod sizes;
 mod strategies;
 mod support;

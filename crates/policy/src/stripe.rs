@@ -130,6 +130,15 @@ impl Stripe {
         BlocksOn { next: first, end: blocks.end, step: disks }
     }
 
+    /// Bytes of the object on `disk` of `server` that hold the first `file_bytes` bytes of a file.
+    pub fn object_bytes(&self, server: ServerId, disk: DiskId, file_bytes: u64) -> u64 {
+        let blocks = self.blocks_in(ByteRange::new(0, file_bytes));
+        let count = self.blocks_on(server, disk, blocks).size_hint().0 as u64;
+        let Some(slot) = count.checked_sub(1) else { return 0 };
+        let block = self.block_of(Location { server, disk, slot });
+        slot * self.block_bytes + self.block_range(block, file_bytes).length()
+    }
+
     /// The place of a disk in the round of all disks: its blocks are those that leave this rest.
     fn turn(&self, server: ServerId, disk: DiskId) -> Option<u64> {
         let known = server.0 < self.servers && disk.0 < self.disks_per_server;

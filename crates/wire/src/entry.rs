@@ -54,14 +54,26 @@ pub struct FileRecord {
     pub file: FileId,
     /// Its name when this was told; it may have another by now.
     pub name: String,
-    /// Its size in bytes.
+    /// Its size in bytes …
     pub bytes: u64,
+    /// … after it was cut so often ([`FileSize`]).
+    pub cuts: u64,
     /// How its blocks map to its servers and their disks.
     pub stripe: Stripe,
     /// Which servers these are.
     pub pool: Pool,
     /// How each of them buffers it: as it was made, or as whoever opened it last has said.
     pub buffering: Buffering,
+}
+
+/// How long a file is. Whoever hears of two sizes of a file keeps the greater: one that was said
+/// after a cut is greater than all before it, and otherwise the longer one is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub struct FileSize {
+    /// How often the file was made shorter.
+    pub cuts: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
 }
 
 impl Entry {
@@ -75,6 +87,20 @@ impl Entry {
 }
 
 impl FileRecord {
+    /// How long it is, as far as this record knows.
+    pub fn size(&self) -> FileSize {
+        FileSize { cuts: self.cuts, bytes: self.bytes }
+    }
+
+    /// Learns of a size; returns whether it was news.
+    pub fn learn(&mut self, size: FileSize) -> bool {
+        let is_news = size > self.size();
+        if is_news {
+            (self.cuts, self.bytes) = (size.cuts, size.bytes);
+        }
+        is_news
+    }
+
     /// The servers that hold the file, in the order of its stripe.
     pub fn servers(&self) -> impl Iterator<Item = ServerId> {
         (0..self.stripe.servers).map(|place| self.pool.server(ServerId(place)))
@@ -88,11 +114,5 @@ impl FileRecord {
     /// Which of the file's servers `server` is, as its stripe numbers them.
     pub fn place_of(&self, server: ServerId) -> Option<ServerId> {
         self.pool.place_of(server, self.stripe.servers)
-    }
-
-    /// Whether it is the same file, whatever its name and its buffering are.
-    pub fn is_same_file(&self, other: &Self) -> bool {
-        let told = |record: &Self| (record.file, record.bytes, record.stripe);
-        told(self) == told(other) && self.pool == other.pool
     }
 }

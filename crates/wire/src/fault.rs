@@ -132,6 +132,14 @@ pub enum Fault {
         /// What the transport said.
         cause: String,
     },
+    /// The file ends before the bytes that were asked for.
+    #[error("{file:?} has {bytes} bytes, which are fewer than were asked for")]
+    PastEnd {
+        /// The name of the file.
+        file: String,
+        /// Its size in bytes.
+        bytes: u64,
+    },
     /// The client that asked for a collective gave it up.
     #[error("the collective was cancelled by the client that asked for it")]
     Cancelled,
@@ -161,6 +169,7 @@ impl Fault {
             Self::ClientLeft { .. } => "look at why that client ended; the others are unharmed",
             Self::ServerLeft { .. } => "`unisono status` shows who runs; its log says why it ended",
             Self::CatalogueFailed { .. } => "look at the first data directory's file system",
+            Self::PastEnd { .. } => "open it again: another program has made it shorter meanwhile",
             Self::Cancelled => "another server's error, told before this one, is the reason",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",
         }

@@ -13,7 +13,7 @@ mod frequent;
 mod message;
 
 pub use codec::{DecodeError, decode, decode_record, encode, encode_record};
-pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, Made};
+pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
 pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use message::{
@@ -23,4 +23,4 @@ pub use message::{
 };
 
 /// The version of the messages; both sides must speak the same.
-pub const PROTOCOL_VERSION: u16 = 2;
+pub const PROTOCOL_VERSION: u16 = 3;

@@ -1,6 +1,6 @@
 //! What clients and servers say to one another.
 
-use crate::{Entry, Fault, FileDefaults, FileRecord, Made};
+use crate::{Entry, Fault, FileDefaults, FileRecord, FileSize, Made};
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, RegionId};
@@ -80,19 +80,22 @@ pub enum Request {
         /// The last part of the name behind which to begin; without it, at the first.
         after: Option<String>,
     },
-    /// Catalogue: gives a file or a directory, with all that is in it, another name that is free.
+    /// Catalogue: gives a file or a directory, with all that is in it, another name.
     Rename {
         /// Its name.
         from: String,
         /// Its new name.
         to: String,
+        /// Whether a file may have that name, which it loses in the same instant: the answer says
+        /// which, and its data is for the sender to drop. Without it, the name must be free.
+        replace: bool,
     },
     /// Catalogue: forgets a file whose data every server has dropped, or an empty directory.
     Remove {
         /// Its name.
         name: String,
     },
-    /// Makes a file known to this server for the rest of the connection.
+    /// Makes a file known to this server for the rest of the connection; the answer is its size.
     Open(FileRecord),
     /// Undoes [`Request::Open`].
     Close {
@@ -147,6 +150,21 @@ pub enum Request {
         file: FileId,
         /// Which block of it.
         block: u64,
+    },
+    /// What this server knows of the size of an open file from now on, if it is news; bytes beyond
+    /// are freed.
+    Resize {
+        /// Which file; it must be open.
+        file: FileId,
+        /// The size; the least one, to ask only.
+        size: FileSize,
+    },
+    /// Catalogue: the size of a file, if it is news, after all its servers know it.
+    RecordSize {
+        /// Which file.
+        file: FileId,
+        /// The size.
+        size: FileSize,
     },
 }
 
@@ -288,6 +306,8 @@ pub enum Reply {
     Buffers(BufferStatistics),
     /// The digests of a block, piece by piece.
     Digests(Vec<u32>),
+    /// The size of a file, as it is known there now.
+    Size(FileSize),
 }
 
 /// How a server has buffered a file, counted in blocks.

@@ -11,9 +11,9 @@ use policy::{
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
-    ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, GroupMessage, Made, Message,
-    PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request, RequestId, decode,
-    encode,
+    ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, FileSize, GroupMessage,
+    Made, Message, PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request,
+    RequestId, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -74,6 +74,7 @@ fn some_messages() -> Vec<(&'static str, Message)> {
         file: FileId(9),
         name: "a/b".to_owned(),
         bytes: FILE_BYTES,
+        cuts: 3,
         stripe,
         pool,
         buffering,
@@ -117,14 +118,16 @@ fn some_messages() -> Vec<(&'static str, Message)> {
     let made = Made { owner: 1000, at_s: 1 << 31 };
     let known = Entry { name: "a/b".to_owned(), made, kind: EntryKind::File(record.clone()) };
     let fault = Fault::NoSpace { server: ServerId(1), cause: "full".to_owned() };
+    let rename = Request::Rename { from: "a/b".to_owned(), to: "c".to_owned(), replace: true };
     let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
     let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };
     vec![
         ("hello", Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1) }),
         ("create", request(Request::Create { record: record.clone(), made })),
         ("list", request(Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) })),
-        ("rename", request(Request::Rename { from: "a/b".to_owned(), to: "c".to_owned() })),
+        ("rename", request(rename)),
         ("open", request(Request::Open(record))),
+        ("resize", request(Request::Resize { file, size: FileSize { cuts: 1, bytes: 1 << 40 } })),
         ("read", request(Request::Read(read))),
         ("collective", request(Request::Collective(Box::new(collective)))),
         ("part", request(Request::Part(Box::new(part)))),

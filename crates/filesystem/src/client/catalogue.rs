@@ -10,11 +10,11 @@ use wire::{
 use world::World;
 
 /// The server that keeps the catalogue.
-const CATALOGUE: ServerId = ServerId(0);
+pub(super) const CATALOGUE: ServerId = ServerId(0);
 
 /// The most servers at which one client opens a file at the same time. Many clients open a file
 /// together, and what waits in all of them and at all servers is held at once.
-const OPENING_MAX: usize = 16;
+pub(super) const OPENING_MAX: usize = 16;
 
 /// A file to make.
 #[derive(Clone, Debug)]
@@ -54,10 +54,9 @@ impl<W: World> Client<W> {
     /// no file, unless it was made and a server has left before it was open.
     pub async fn create_as(&self, new: NewFile) -> Result<FileRecord, Fault> {
         let NewFile { name, bytes, stripe, pool, buffering, made } = new;
-        let record = FileRecord { file: FileId(0), name, bytes, stripe, pool, buffering };
+        let record = FileRecord { file: FileId(0), name, bytes, cuts: 0, stripe, pool, buffering };
         let record = self.ask_for_file(Request::Create { record, made }).await?;
-        self.open_record(&record).await?;
-        Ok(record)
+        self.open_record(record).await
     }
 
     /// Makes a directory, in one that is there.
@@ -69,15 +68,13 @@ impl<W: World> Client<W> {
     /// Opens a file at its servers, to be buffered as it was made.
     pub async fn open(&self, name: &str) -> Result<FileRecord, Fault> {
         let record = self.stat_file(name).await?;
-        self.open_record(&record).await?;
-        Ok(record)
+        self.open_record(record).await
     }
 
     /// Opens a file at its servers, to be buffered as said, for whoever has it open.
     pub async fn open_as(&self, name: &str, buffering: Buffering) -> Result<FileRecord, Fault> {
         let record = FileRecord { buffering, ..self.stat_file(name).await? };
-        self.open_record(&record).await?;
-        Ok(record)
+        self.open_record(record).await
     }
 
     /// Closes a file at its servers. What was written to it stays, as with the others who have it
@@ -137,16 +134,37 @@ impl<W: World> Client<W> {
     /// Gives a file or a directory another name, which must be free. Clients that have the file
     /// open keep it.
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
-        let request = Request::Rename { from: from.to_owned(), to: to.to_owned() };
-        self.call(CATALOGUE, request).await.map(|_| ())
+        self.ask_to_rename(from, to, false).await.map(|_| ())
+    }
+
+    /// Gives a file another name, or a directory one that is free. A file that had the name loses
+    /// it in the same instant, and then its data; there is always one of the two.
+    ///
+    /// # Errors
+    /// [`Fault::IsADirectory`] when a directory has the name, [`Fault::FileExists`] when a file has
+    /// it and the other is a directory; what servers meet while they drop the data, after the name
+    /// has changed.
+    pub async fn replace(&self, from: &str, to: &str) -> Result<(), Fault> {
+        match self.ask_to_rename(from, to, true).await? {
+            Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => self.drop_data(&old).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn ask_to_rename(&self, from: &str, to: &str, replace: bool) -> Result<Reply, Fault> {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.call(CATALOGUE, Request::Rename { from, to, replace }).await
+    }
+
+    async fn drop_data(&self, file: &FileRecord) -> Result<(), Fault> {
+        self.call_servers(file.servers(), &Request::Drop { file: file.file }).await
     }
 
     /// Removes a file or an empty directory. Of a file the data goes first, then the name, so that
     /// a removal cut short can be repeated.
     pub async fn remove(&self, name: &str) -> Result<(), Fault> {
         if let EntryKind::File(record) = self.stat(name).await?.kind {
-            let drop = Request::Drop { file: record.file };
-            self.call_servers(record.servers(), &drop).await?;
+            self.drop_data(&record).await?;
         }
         self.call(CATALOGUE, Request::Remove { name: name.to_owned() }).await?;
         Ok(())
@@ -175,13 +193,10 @@ impl<W: World> Client<W> {
         }
     }
 
-    async fn open_record(&self, record: &FileRecord) -> Result<(), Fault> {
-        let servers: Vec<ServerId> = record.servers().collect();
+    async fn open_record(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
         let open = Request::Open(record.clone());
-        for some in servers.chunks(OPENING_MAX) {
-            self.call_servers(some.iter().copied(), &open).await?;
-        }
-        Ok(())
+        self.ask_servers_for_size(&mut record, &open).await?;
+        Ok(record)
     }
 
     async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {

@@ -7,6 +7,7 @@ mod mailbox;
 mod news;
 mod pages;
 mod pool;
+mod sizes;
 
 pub use catalogue::NewFile;
 pub use group::{Group, SharedMemory};

@@ -28,7 +28,7 @@ impl<W: World> Clone for Page<W> {
 }
 
 impl<W: World> Page<W> {
-    /// Its bytes: a whole block, or what the file has of its last one.
+    /// Its bytes: a whole block, or what the file had of its last one.
     pub fn payload(&self) -> &W::Payload {
         &self.payload
     }
@@ -53,7 +53,7 @@ impl<W: World> Client<W> {
         let request = Request::Page { file: file.file, block: number };
         let answer = self.call_for_data(file.server_of(number), request).await?;
         match answer {
-            (Reply::Done, Some(payload)) if payload.length() == length => {
+            (Reply::Done, Some(payload)) if payload.length() <= file.stripe.block_bytes => {
                 Ok(Page { payload, client: self.clone() })
             }
             (other, _) => Err(unexpected(&other)),

@@ -119,7 +119,7 @@ impl<W: World> Group<W> {
     fn check(&self, transfer: &Transfer, memory: &SharedMemory<W>) -> Result<(), Fault> {
         let bad = |cause: String| Err(Fault::BadAccess { cause });
         let access = &transfer.access;
-        check_access(transfer.direction, access, &transfer.file)?;
+        check_access(transfer.direction, access, transfer.file.bytes)?;
         if access.clients() != self.size() {
             return bad(format!(
                 "it is for {} clients, the group has {}",
@@ -135,15 +135,15 @@ impl<W: World> Group<W> {
     }
 }
 
-/// Whether an access, which may come from anyone, can be carried out on a file.
+/// Whether an access, which may come from anyone, can be carried out on a file of so many bytes.
 pub(crate) fn check_access(
     direction: Direction,
     access: &Access,
-    file: &FileRecord,
+    file_bytes: u64,
 ) -> Result<(), Fault> {
     let checked = match direction {
-        Direction::Read => access.validate(file.bytes),
-        Direction::Write => access.validate_write(file.bytes),
+        Direction::Read => access.validate(file_bytes),
+        Direction::Write => access.validate_write(file_bytes),
     };
     checked.map_err(|error| Fault::BadAccess { cause: error.to_string() })
 }

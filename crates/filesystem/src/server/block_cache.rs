@@ -14,6 +14,7 @@ mod pin;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
 use crate::server::failures::Failures;
+use crate::server::open_file::OpenFile;
 use crate::server::{ServerConfig, file_fault};
 use dirty::WaterMarks;
 use entry::{Common, Entry, User};
@@ -25,7 +26,7 @@ use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, Run, ServerId};
-use wire::{BufferStatistics, Fault, FileRecord};
+use wire::{BufferStatistics, Fault};
 use world::{Disk, DiskError, Payload, Scope, World};
 
 /// The block cache of one server.
@@ -57,11 +58,6 @@ pub(crate) struct BlockCache<W: World> {
 
 /// Clients can fasten one part in so many of a cache; what they want beyond is copied for them.
 const PINNED_SHARE: u64 = 2;
-
-/// Bytes in a block of a file: fewer in its last one.
-fn length_of(file: &FileRecord, block: u64) -> u64 {
-    file.stripe.block_range(block, file.bytes).length()
-}
 
 impl<W: World> BlockCache<W> {
     pub(crate) fn new(world: W, config: &ServerConfig, locks: Rc<BlockLocks>) -> Rc<Self> {
@@ -99,11 +95,11 @@ impl<W: World> BlockCache<W> {
     /// The bytes `range` (relative to the block) of a block, from the disk if need be.
     pub(crate) async fn read(
         &self,
-        file: &Rc<FileRecord>,
+        file: &Rc<OpenFile>,
         block: u64,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        let user = self.enter(file, block).await?;
+        let user = self.enter(file, block, range.end).await?;
         self.read_as(&user, range).await
     }
 
@@ -129,10 +125,10 @@ impl<W: World> BlockCache<W> {
     /// room.
     pub(crate) async fn page(
         &self,
-        file: &Rc<FileRecord>,
+        file: &Rc<OpenFile>,
         block: u64,
     ) -> Result<(W::Payload, Option<Pin<W>>), Fault> {
-        let user = self.enter(file, block).await?;
+        let user = self.enter(file, block, 1).await?;
         user.freeze();
         let payload = self.read_as(&user, ByteRange::at(0, user.length())).await?;
         let pinned = self.pinned.get() + user.length();
@@ -229,10 +225,10 @@ impl<W: World> BlockCache<W> {
 
     /// Begins to read what is worth it before a block is asked for: the window that slides over a
     /// file which several clients read together.
-    pub(crate) fn prefetch_before(self: &Rc<Self>, file: &Rc<FileRecord>, block: u64) {
-        let Prefetch::Window(ahead) = file.buffering.prefetch() else { return };
+    pub(crate) fn prefetch_before(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) {
+        let Prefetch::Window(ahead) = file.buffering().prefetch() else { return };
         let (stripe, at) = (file.stripe, file.stripe.locate(block));
-        let last = stripe.blocks_in(ByteRange::new(0, file.bytes)).end;
+        let last = stripe.blocks_in(ByteRange::new(0, file.bytes())).end;
         let on_disk = stripe.blocks_on(at.server, at.disk, 0..last);
         let count = on_disk.size_hint().0 as u64;
         let key = (file.file, at.disk);
@@ -252,16 +248,16 @@ impl<W: World> BlockCache<W> {
     }
 
     /// Begins to read what is worth it after a block was asked for: the next one on its disk.
-    pub(crate) fn prefetch_after(self: &Rc<Self>, file: &Rc<FileRecord>, block: u64) {
-        if file.buffering.prefetch() == Prefetch::Next
-            && let Some(next) = next_on_disk(&file.stripe, block, file.bytes)
+    pub(crate) fn prefetch_after(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) {
+        if file.buffering().prefetch() == Prefetch::Next
+            && let Some(next) = next_on_disk(&file.stripe, block, file.bytes())
         {
             self.prefetch(file, next);
         }
     }
 
     /// Begins to read a block into the cache. False when there is no room for it.
-    fn prefetch(self: &Rc<Self>, file: &Rc<FileRecord>, block: u64) -> bool {
+    fn prefetch(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) -> bool {
         let key = (file.file, block);
         let is_gone = self.discarded.borrow().contains(&file.file);
         if is_gone || self.entries.borrow().contains_key(&key) || self.locks.is_held(key) {
@@ -280,24 +276,21 @@ impl<W: World> BlockCache<W> {
 
     /// Room for a block, waited for. As long as it is held the block stays, unless a collective
     /// writes it or its file is removed; whoever brings data for it needs no other memory.
-    pub(crate) async fn reserve(
-        &self,
-        file: &Rc<FileRecord>,
-        block: u64,
-    ) -> Result<User<W>, Fault> {
-        self.enter(file, block).await
+    pub(crate) async fn reserve(&self, file: &Rc<OpenFile>, block: u64) -> Result<User<W>, Fault> {
+        self.enter(file, block, 1).await
     }
 
     /// Puts `payload` piece by piece into `runs` of a block. A block that is now written in full is
     /// written behind.
     pub(crate) async fn write(
         self: &Rc<Self>,
-        file: &Rc<FileRecord>,
+        file: &Rc<OpenFile>,
         block: u64,
         runs: &[Run],
         payload: W::Payload,
     ) -> Result<(), Fault> {
-        let user = self.enter(file, block).await?;
+        let end = runs.iter().filter_map(|run| run.checked_end()).max();
+        let user = self.enter(file, block, end.unwrap_or(u64::MAX)).await?;
         user.put(&self.world, runs, &payload);
         if user.is_written_full() {
             let cache = Rc::clone(self);
@@ -347,23 +340,46 @@ impl<W: World> BlockCache<W> {
                 of_file.map(|(_, entry)| Entry::user(entry))
             };
             let Some(user) = next else { break };
-            while user.wait_while_busy().await {}
-            user.forget_dirty();
-            self.remove(user.key());
+            self.forget_block(&user).await;
         }
         self.failures.forget(file);
+    }
+
+    /// Forgets what lies beyond the first `bytes` bytes of a file. What it has before them in the
+    /// block that they end in goes to the disk.
+    pub(crate) async fn cut(&self, file: &OpenFile, bytes: u64) {
+        let block_bytes = file.stripe.block_bytes;
+        if !bytes.is_multiple_of(block_bytes) {
+            self.surrender(file.file, bytes / block_bytes).await;
+        }
+        let beyond = (file.file, bytes.div_ceil(block_bytes))..=(file.file, u64::MAX);
+        loop {
+            let next = {
+                let entries = self.entries.borrow();
+                entries.range(beyond.clone()).next().map(|(_, entry)| Entry::user(entry))
+            };
+            let Some(user) = next else { return };
+            self.forget_block(&user).await;
+        }
+    }
+
+    /// Forgets a block, dirty or not, after whatever is under way for it.
+    async fn forget_block(&self, user: &User<W>) {
+        while user.wait_while_busy().await {}
+        user.forget_dirty();
+        self.remove_user(user);
     }
 
     /// A block for a collective read, if it is held: dirty bytes must not be missed.
     pub(crate) async fn held_block(
         &self,
-        file: &Rc<FileRecord>,
+        file: &Rc<OpenFile>,
         block: u64,
     ) -> Result<Option<W::Payload>, Fault> {
         if !self.holds(file.file, block) {
             return Ok(None);
         }
-        let whole = ByteRange::at(0, length_of(file, block));
+        let whole = ByteRange::at(0, file.block_length(block));
         self.read(file, block, whole).await.map(Some)
     }
 
@@ -395,21 +411,29 @@ impl<W: World> BlockCache<W> {
         while user.is_unsettled() {
             self.flush_entry(&user).await;
         }
-        self.remove(user.key());
+        self.remove_user(&user);
     }
 
-    /// The entry of a block, made if there is none, waiting for room. While the returned user
-    /// lives, the entry stays.
-    async fn enter(&self, file: &Rc<FileRecord>, block: u64) -> Result<User<W>, Fault> {
+    /// The entry of a block that has `end` bytes or more, made if there is none, waiting for room.
+    /// While the returned user lives, the entry stays, unless the block gets another length.
+    async fn enter(&self, file: &Rc<OpenFile>, block: u64, end: u64) -> Result<User<W>, Fault> {
         loop {
             let key = (file.file, block);
             self.locks.until_free(key).await;
             if self.discarded.borrow().contains(&file.file) {
-                return Err(Fault::NoSuchFile { name: file.name.clone() });
+                return Err(Fault::NoSuchFile { name: file.name().clone() });
+            }
+            let length = file.block_length(block);
+            if end > length {
+                return Err(file.past_end());
             }
             match self.try_enter(file, block) {
-                Some(user) => return Ok(user),
-                None => Box::pin(self.make_room(key, length_of(file, block))).await,
+                Some(user) if user.length() == length => return Ok(user),
+                Some(stale) => {
+                    drop(stale);
+                    Box::pin(self.surrender(file.file, block)).await;
+                }
+                None => Box::pin(self.make_room(key, length)).await,
             }
         }
     }
@@ -439,13 +463,13 @@ impl<W: World> BlockCache<W> {
     }
 
     /// As [`BlockCache::enter`], but gives up where that would wait.
-    fn try_enter(&self, file: &Rc<FileRecord>, block: u64) -> Option<User<W>> {
+    fn try_enter(&self, file: &Rc<OpenFile>, block: u64) -> Option<User<W>> {
         let key = (file.file, block);
         if let Some(entry) = self.entries.borrow().get(&key) {
             self.order.borrow_mut().touch(key);
             return Some(Entry::user(entry));
         }
-        let length = length_of(file, block);
+        let length = file.block_length(block);
         while !self.has_room(length) || self.order.borrow().is_at_limit(file.file) {
             let victim = self.clean_victim(file.file)?;
             self.evict(victim);
@@ -486,6 +510,14 @@ impl<W: World> BlockCache<W> {
             }
         }
         self.remove(key);
+    }
+
+    /// Removes a block, unless another has taken its place.
+    fn remove_user(&self, user: &User<W>) {
+        let is_there = self.entries.borrow().get(&user.key()).is_some_and(|entry| user.is(entry));
+        if is_there {
+            self.remove(user.key());
+        }
     }
 
     fn remove(&self, key: BlockKey) {

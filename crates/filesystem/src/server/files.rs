@@ -1,6 +1,8 @@
 //! The files that clients have open at a server.
 
+use crate::server::open_file::OpenFile;
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::FileId;
@@ -13,8 +15,7 @@ pub(crate) struct OpenFiles(RefCell<Vec<FileId>>);
 /// All files open at a server.
 #[derive(Default)]
 pub(crate) struct Files {
-    /// Each open file, with the number of clients that use it.
-    open: RefCell<BTreeMap<FileId, (Rc<FileRecord>, u32)>>,
+    open: RefCell<BTreeMap<FileId, Rc<OpenFile>>>,
     /// Files whose data was dropped here. Numbers are never given again, so a client that heard of
     /// one before must not bring it back. Eight bytes for each removal since the start.
     dropped: RefCell<BTreeSet<FileId>>,
@@ -41,36 +42,39 @@ impl Files {
         if self.dropped.borrow().contains(&file) {
             return Err(Fault::NoSuchFile { name: record.name });
         }
-        if files.get(&file).is_some_and(|(known, _)| !known.is_same_file(&record)) {
-            let cause = format!("{file} is open with another size or stripe, or on other servers");
-            return Err(Fault::BadRequest { cause });
-        }
-        // Who opens it last says how it is buffered.
-        let record = Rc::new(record);
-        let known = files.entry(file).or_insert_with(|| (Rc::clone(&record), 0));
-        known.0 = record;
+        let known = match files.entry(file) {
+            Entry::Occupied(known) if !known.get().is_same_file(&record) => {
+                let cause = format!("{file} is open with another stripe, or on other servers");
+                return Err(Fault::BadRequest { cause });
+            }
+            Entry::Occupied(known) => {
+                known.get().opened_as(&record);
+                known.into_mut()
+            }
+            Entry::Vacant(new) => new.insert(Rc::new(OpenFile::new(record))),
+        };
         let place = own.binary_search(&file);
         if let Err(place) = place {
             if own.len() < OPEN_FILES_FEW {
                 own.reserve_exact(1);
             }
             own.insert(place, file);
-            known.1 += 1;
+            known.users.update(|users| users + 1);
         }
         Ok(place.is_err())
     }
 
-    /// The record of an open file.
-    pub(crate) fn get(&self, file: FileId) -> Result<Rc<FileRecord>, Fault> {
+    /// An open file.
+    pub(crate) fn get(&self, file: FileId) -> Result<Rc<OpenFile>, Fault> {
         let files = self.open.borrow();
-        let record = files.get(&file).map(|(record, _)| Rc::clone(record));
-        record.ok_or_else(|| Fault::BadRequest { cause: format!("{file} is not open here") })
+        let known = files.get(&file).map(Rc::clone);
+        known.ok_or_else(|| Fault::BadRequest { cause: format!("{file} is not open here") })
     }
 
     /// Closes a file for all clients; returns what was known of it.
-    pub(crate) fn forget(&self, file: FileId) -> Option<Rc<FileRecord>> {
+    pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
         self.dropped.borrow_mut().insert(file);
-        self.open.borrow_mut().remove(&file).map(|(record, _)| record)
+        self.open.borrow_mut().remove(&file)
     }
 
     /// Closes a file for a client. Returns whether nobody has it open any more.
@@ -79,9 +83,9 @@ impl Files {
         let Ok(place) = place else { return false };
         by.0.borrow_mut().remove(place);
         let mut files = self.open.borrow_mut();
-        let Some((_, users)) = files.get_mut(&file) else { return false };
-        *users -= 1;
-        let unused = *users == 0;
+        let Some(known) = files.get(&file) else { return false };
+        known.users.update(|users| users - 1);
+        let unused = known.users.get() == 0;
         if unused {
             files.remove(&file);
         }

@@ -9,7 +9,9 @@ pub(crate) mod block_locks;
 mod catalogue;
 pub(crate) mod failures;
 mod files;
+pub(crate) mod open_file;
 pub(crate) mod requests;
+mod resize;
 mod session;
 pub(crate) mod underway;
 
@@ -18,6 +20,7 @@ use crate::server::block_cache::BlockCache;
 use crate::server::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::Files;
+use crate::server::open_file::OpenFile;
 use crate::server::session::{Session, Sessions};
 use crate::server::underway::Underway;
 use crate::signal::Signal;
@@ -28,7 +31,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{DiskId, PeerId, ServerId};
-use wire::{ClientKey, Fault, FileRecord, Frequent, Message, Request, RequestId};
+use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId};
 use world::{DiskError, Incoming, Scope, World};
 
 /// What a server is told at its start.
@@ -228,9 +231,9 @@ impl<W: World> Server<W> {
     }
 
     /// Which of the servers of a file this one is.
-    pub(crate) fn place_in(&self, file: &FileRecord) -> Result<ServerId, Fault> {
+    pub(crate) fn place_in(&self, file: &OpenFile) -> Result<ServerId, Fault> {
         file.place_of(self.config.id).ok_or_else(|| Fault::BadRequest {
-            cause: format!("{:?} has no blocks on {}", file.name, self.config.id),
+            cause: format!("{:?} has no blocks on {}", file.name(), self.config.id),
         })
     }
 
@@ -253,7 +256,7 @@ pub(crate) fn disk_fault(server: ServerId, error: &DiskError) -> Fault {
 /// The fault of disk `disk` of server `server`, met while working for `file`.
 pub(crate) fn file_fault(
     server: ServerId,
-    file: &FileRecord,
+    file: &OpenFile,
     disk: DiskId,
     error: &DiskError,
 ) -> Fault {
@@ -263,11 +266,11 @@ pub(crate) fn file_fault(
         (DiskError::Corrupt { offset, length, .. }, Some(place)) => {
             let slot = offset / block_bytes;
             let block = stripe.block_of(Location { server: place, disk, slot });
-            let range = stripe.block_range(block, file.bytes);
+            let range = file.block_range(block);
             // Damage that goes on in the next block here is not what follows in the file.
             let start = range.start.saturating_add(offset % block_bytes).min(range.end);
             let length = (range.end - start).min(*length);
-            let (file, cause) = (file.name.clone(), error.to_string());
+            let (file, cause) = (file.name().clone(), error.to_string());
             Fault::Corrupt { file, offset: start, length, server, cause }
         }
         (other, _) => disk_fault(server, other),
@@ -280,6 +283,7 @@ mod tests {
     use super::*;
     use policy::{Buffering, Pool, Stripe};
     use units::FileId;
+    use wire::FileRecord;
 
     /// What is told of damage at `offset` of the object of 3 servers with 2 disks, on disk 1 of
     /// server 3, the last of the three, which has blocks 5, 11, 17 and so on.
@@ -287,7 +291,9 @@ mod tests {
         let stripe = Stripe { block_bytes, servers: 3, disks_per_server: 2 };
         let (file, name) = (FileId(1), "f".to_owned());
         let (pool, buffering) = (Pool::Consecutive { first: 1, of: 4 }, Buffering::default());
-        let record = FileRecord { file, name, bytes: file_bytes, stripe, pool, buffering };
+        let bytes = file_bytes;
+        let record = FileRecord { file, name, bytes, cuts: 0, stripe, pool, buffering };
+        let record = OpenFile::new(record);
         let (disk, object, length) = ("d".to_owned(), file, 65_536);
         let error = DiskError::Corrupt { disk, object, offset, length };
         match file_fault(ServerId(3), &record, DiskId(1), &error) {
@@ -316,7 +322,9 @@ mod tests {
     fn a_disk_without_the_file_is_a_disk_that_failed() {
         let stripe = Stripe { block_bytes: 1, servers: 1, disks_per_server: 1 };
         let (pool, buffering, name) = (Pool::all(1), Buffering::default(), String::new());
-        let file = FileRecord { file: FileId(1), name, bytes: 1, stripe, pool, buffering };
+        let file = FileId(1);
+        let file = FileRecord { file, name, bytes: 1, cuts: 0, stripe, pool, buffering };
+        let file = OpenFile::new(file);
         let object = FileId(1);
         let error = DiskError::Corrupt { disk: String::new(), object, offset: 0, length: 1 };
         let fault = file_fault(ServerId(0), &file, DiskId(1), &error);

@@ -142,13 +142,14 @@ impl<W: World> Server<W> {
             }
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
-            Request::Open(record) => self.open(from, record),
+            Request::Open(record) => self.open(from, record).await,
             Request::Close { file } => self.close(from, file),
             Request::Buffers { file } => {
                 self.files.get(file)?;
                 Ok(Reply::Buffers(self.cache.statistics(file)).into())
             }
             Request::Drop { file } => self.drop_file(file).await,
+            Request::Resize { file, size } => self.resize(file, size).await,
             Request::Status => self.status().await,
             Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
             catalogue => {
@@ -180,17 +181,19 @@ impl<W: World> Server<W> {
         answer.is_there.until(|| answer.outcome.borrow_mut().take()).await
     }
 
-    fn open(&self, from: PeerId, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
+    async fn open(&self, from: PeerId, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
-        let sessions = self.sessions.borrow();
-        let session = sessions.get(from);
-        let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
-        let (file, buffering) = (record.file, record.buffering);
-        if self.files.open(&session.ok_or_else(gone)?.open, record)? {
-            self.cache.failures.opened(file, from);
+        let (file, buffering, size) = (record.file, record.buffering, record.size());
+        {
+            let sessions = self.sessions.borrow();
+            let session = sessions.get(from);
+            let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
+            if self.files.open(&session.ok_or_else(gone)?.open, record)? {
+                self.cache.failures.opened(file, from);
+            }
         }
         self.cache.declare(file, buffering);
-        Ok(Reply::Done.into())
+        self.resize(file, size).await
     }
 
     fn close(&self, from: PeerId, file: FileId) -> Result<Answer<W::Payload>, Fault> {
@@ -225,17 +228,11 @@ impl<W: World> Server<W> {
     /// Frees what is held of a file, also of one in use: requests for it fail from now on, and
     /// collectives on it end first.
     async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
-        if let Some(record) = self.files.forget(file) {
-            let removed = Fault::NoSuchFile { name: record.name.clone() };
-            for underway in self.collectives.borrow_mut().values_mut() {
-                if underway.file == file {
-                    underway.verdict = Some(removed.clone());
-                }
-            }
-            self.departures.notify();
+        if let Some(known) = self.files.forget(file) {
+            let removed = Fault::NoSuchFile { name: known.name().clone() };
+            self.give_up_collectives(file, &removed);
         }
-        let all_ended = || self.collectives.borrow().values().all(|underway| underway.file != file);
-        self.departures.until(|| all_ended().then_some(())).await;
+        self.collectives_ended(file).await;
         self.cache.discard(file).await;
         for disk in self.world.disks() {
             let removed = disk.remove(file).await;

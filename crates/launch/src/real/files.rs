@@ -61,22 +61,13 @@ impl Session {
         self.with_client(&what, async |client| client.set_defaults(directory, defaults).await)
     }
 
-    /// Gives a file or a directory another name. With `replace`, a file of that name is removed
-    /// first.
+    /// Gives a file or a directory another name. With `replace`, a file may have that name until
+    /// then.
     pub fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), LaunchError> {
         let what = format!("cannot rename {from:?} to {to:?}");
-        self.with_client(&what, async |client| {
-            if from == to {
-                return client.stat(from).await.map(|_| ());
-            }
-            let replaces = async || {
-                let is_file = client.stat(to).await.is_ok_and(|entry| entry.file().is_some());
-                Ok::<_, Fault>(is_file && client.stat(from).await?.file().is_some())
-            };
-            if replace && replaces().await? {
-                client.remove(to).await?;
-            }
-            client.rename(from, to).await
+        self.with_client(&what, async |client| match replace {
+            true => client.replace(from, to).await,
+            false => client.rename(from, to).await,
         })
     }
 

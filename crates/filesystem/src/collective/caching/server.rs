@@ -2,12 +2,11 @@
 
 use crate::server::Server;
 use crate::server::file_fault;
+use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, PeerId, PieceRun, Run};
-use wire::{
-    DigestsRequest, Fault, FileRecord, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest,
-};
+use wire::{DigestsRequest, Fault, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest};
 use world::{Disk, Loan, Memory, Payload, World};
 
 /// Answers with bytes of a block, then reads one block ahead.
@@ -32,7 +31,7 @@ pub(crate) async fn page<W: World>(
     block: u64,
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(file)?;
-    let length = file.stripe.block_range(block, file.bytes).length();
+    let length = file.block_length(block);
     check_range(server, &file, block, 0, length)?;
     server.world.compute(server.config.costs.cache_read).await;
     server.cache.prefetch_before(&file, block);
@@ -98,7 +97,7 @@ pub(crate) async fn digests<W: World>(
 ) -> Result<Answer<W::Payload>, Fault> {
     let DigestsRequest { file, block, piece_bytes } = request;
     let file = server.files.get(file)?;
-    let length = file.stripe.block_range(block, file.bytes).length();
+    let length = file.block_length(block);
     check_range(server, &file, block, 0, length)?;
     if piece_bytes == 0 || length.div_ceil(piece_bytes) > DIGESTS_MAX {
         let cause = format!("{length} bytes cannot be told in pieces of {piece_bytes}");
@@ -137,20 +136,23 @@ pub(crate) async fn flush<W: World>(
 /// The range within the block, if this server has the block and the block has the range.
 fn check_range<W: World>(
     server: &Server<W>,
-    file: &FileRecord,
+    file: &OpenFile,
     block: u64,
     offset: u64,
     length: u64,
 ) -> Result<ByteRange, Fault> {
-    let block_length = file.stripe.block_range(block, file.bytes).length();
+    let block_length = file.block_length(block);
     let range = ByteRange::checked_at(offset, length);
     let inside = range.filter(|range| !range.is_empty() && range.end <= block_length);
     let here = file.server_of(block) == server.config.id;
+    if here && inside.is_none() && range.is_some_and(|range| range.end <= file.stripe.block_bytes) {
+        return Err(file.past_end());
+    }
     inside.filter(|_| here).ok_or_else(|| Fault::BadRequest {
         cause: format!(
             "{length} bytes at {offset} of block {block} of {:?} are not here: the block has \
              {block_length} bytes on {}",
-            file.name,
+            file.name(),
             file.server_of(block),
         ),
     })
@@ -159,7 +161,7 @@ fn check_range<W: World>(
 impl<W: World> Server<W> {
     /// Waits until a file is on stable storage, on every disk. A disk that fails may have lost what
     /// anyone has written, and may not say so again: all are told.
-    pub(crate) async fn sync(&self, file: &FileRecord) -> Result<(), Fault> {
+    pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
         let mut outcome = Ok(());
         for (number, disk) in (0..).zip(self.world.disks()) {
             if let Err(error) = disk.sync(file.file).await {

@@ -1,6 +1,7 @@
 //! The server's side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
 use crate::collective::{check_access, may_overlap, transfer_fault};
+use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use crate::server::underway::{Held, Running};
 use crate::server::{Server, file_fault};
@@ -9,7 +10,7 @@ use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
-use wire::{CollectiveRequest, Fault, FileRecord, Message, PARTICIPANTS_MAX, Reply};
+use wire::{CollectiveRequest, Fault, Message, PARTICIPANTS_MAX, Reply};
 use world::{Disk, DiskError, Memory, Payload, TransferError, World};
 
 /// One collective transfer, as this server carries it out.
@@ -17,7 +18,7 @@ struct Collective<'a, W: World> {
     server: &'a Server<W>,
     running: &'a Running<'a, W>,
     request: &'a CollectiveRequest,
-    file: &'a Rc<FileRecord>,
+    file: &'a Rc<OpenFile>,
     /// Which of the file's servers this is.
     place: ServerId,
     /// Each participant's connection, by rank.
@@ -79,8 +80,8 @@ async fn tell_participants<W: World>(
     join_all(here.map(|peer| server.world.send(*peer, world::Message::new(header.clone())))).await;
 }
 
-fn check(request: &CollectiveRequest, file: &FileRecord) -> Result<(), Fault> {
-    check_access(request.direction, &request.access, file)?;
+fn check(request: &CollectiveRequest, file: &OpenFile) -> Result<(), Fault> {
+    check_access(request.direction, &request.access, file.bytes())?;
     let participants = request.participants.len();
     if participants > PARTICIPANTS_MAX || participants != request.access.clients() as usize {
         let cause = format!(
@@ -144,7 +145,7 @@ impl<W: World> Collective<'_, W> {
     }
 
     async fn transfer_block(&self, disk: &W::Disk, block: u64) -> Result<(), Fault> {
-        let range = self.file.stripe.block_range(block, self.file.bytes);
+        let range = self.file.block_range(block);
         let shares = self.shares_of(range);
         if shares.is_empty() {
             return Ok(());

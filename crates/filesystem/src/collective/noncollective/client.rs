@@ -73,7 +73,7 @@ async fn ask<W: World>(
 
 /// Finds, before anything moves, what is wrong with a part or with the memory for it.
 fn check(part: &Part, memory_bytes: u64) -> Result<(), Fault> {
-    check_access(part.direction, &part.access, &part.file)?;
+    check_access(part.direction, &part.access, part.file.bytes)?;
     let needed = part.access.memory_bytes(part.client);
     if memory_bytes < needed {
         let cause = format!("it needs {needed} bytes of memory and has {memory_bytes}");

@@ -3,6 +3,7 @@
 
 use super::super::{check_access, check_client, transfer_fault};
 use crate::server::Server;
+use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use crate::server::underway::{Held, Running};
 use futures_util::future::{Either, select, try_join_all};
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, Duration, PeerId, PieceRun, Run, ServerId};
-use wire::{Fault, FileRecord, PartRequest, Reply};
+use wire::{Fault, PartRequest, Reply};
 use world::{Disk, Memory, TransferError, World};
 
 /// The most blocks of one disk that a request takes from the cache before it turns to the disk:
@@ -23,7 +24,7 @@ const HELD_FIRST_MAX: usize = 65_536;
 struct Transfer<'a, W: World> {
     server: &'a Server<W>,
     request: &'a PartRequest,
-    file: &'a Rc<FileRecord>,
+    file: &'a Rc<OpenFile>,
     /// The client's connection.
     peer: PeerId,
     /// Which of the file's servers this is.
@@ -41,7 +42,7 @@ pub(crate) async fn serve<W: World>(
     let file = server.files.get(request.file)?;
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
-    check_access(request.direction, &request.access, &file)?;
+    check_access(request.direction, &request.access, file.bytes())?;
     let running = Running::new(server, (from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };
@@ -211,7 +212,7 @@ impl<W: World> Transfer<'_, W> {
     }
 
     fn range_of(&self, block: u64) -> ByteRange {
-        self.file.stripe.block_range(block, self.file.bytes)
+        self.file.block_range(block)
     }
 
     fn count(&self, moved: Result<(), TransferError>, share: &Share) -> Result<(), Fault> {

@@ -20,7 +20,9 @@ pub(crate) async fn transfer<W: World>(
 ) -> Result<(), Fault> {
     group.share_among_members(memory).await?;
     let file = &transfer.file;
-    let segment = conforming_segment(group.rank(), group.size(), file.bytes, &file.stripe);
+    // All members know the access; one may know of a longer file than the others.
+    let end = transfer.access.file_extent().end;
+    let segment = conforming_segment(group.rank(), group.size(), end, &file.stripe);
     let phases = Phases { group, transfer, memory, segment };
     match transfer.direction {
         Direction::Read => phases.read().await,

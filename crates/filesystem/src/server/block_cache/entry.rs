@@ -2,6 +2,7 @@
 
 use super::dirty::DirtyBlocks;
 use crate::server::block_locks::BlockKey;
+use crate::server::open_file::OpenFile;
 use crate::signal::Signal;
 use policy::{Location, RangeSet};
 use std::cell::{Cell, RefCell};
@@ -9,13 +10,13 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, Run};
-use wire::{BufferStatistics, FileRecord};
+use wire::BufferStatistics;
 use world::{Memory, Payload, World};
 
 /// A block in the cache, or on its way there.
 pub(crate) struct Entry<W: World> {
     key: BlockKey,
-    file: Rc<FileRecord>,
+    file: Rc<OpenFile>,
     length: u64,
     users: Cell<u32>,
     /// Whether a task reads it from or writes it to the disk.
@@ -91,6 +92,13 @@ impl<W: World> Deref for User<W> {
     }
 }
 
+impl<W: World> User<W> {
+    /// Whether this is the entry that is used.
+    pub(crate) fn is(&self, entry: &Rc<Entry<W>>) -> bool {
+        Rc::ptr_eq(&self.0, entry)
+    }
+}
+
 impl<W: World> Drop for User<W> {
     fn drop(&mut self) {
         self.0.users.set(self.0.users.get() - 1);
@@ -108,7 +116,7 @@ impl<W: World> Drop for Busy<'_, W> {
 }
 
 impl<W: World> Entry<W> {
-    pub(crate) fn new(file: &Rc<FileRecord>, block: u64, length: u64, common: Rc<Common>) -> Self {
+    pub(crate) fn new(file: &Rc<OpenFile>, block: u64, length: u64, common: Rc<Common>) -> Self {
         let state =
             State { content: Content::Empty, filled: RangeSet::new(), dirty: RangeSet::new() };
         Self {
@@ -134,7 +142,7 @@ impl<W: World> Entry<W> {
         self.key
     }
 
-    pub(crate) fn file(&self) -> &FileRecord {
+    pub(crate) fn file(&self) -> &OpenFile {
         &self.file
     }
 

@@ -13,7 +13,7 @@ use policy::{BYTES_MAX, Pool, Stripe};
 use std::cell::{Cell, RefCell};
 use tree::{Node, NodeKind, ROOT, Tree, entry};
 use units::{FileId, ServerId};
-use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, Made, Reply, Request};
+use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made, Reply, Request};
 use world::{RecordChange, RecordsError, World};
 
 /// The file information server: the names, sizes and places of all files.
@@ -30,7 +30,7 @@ pub(crate) struct Catalogue<W> {
 const ROOT_KEY: u64 = ROOT.0;
 
 /// How records are written; another number is another format.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 
 /// The format of the records, the first number that is not reserved, and how files in the root are
 /// made.
@@ -88,7 +88,10 @@ impl<W: World> Catalogue<W> {
                 let (entries, more) = tree.list(&directory, after, ENTRIES_PER_ANSWER_MAX)?;
                 Ok(Reply::Entries { entries, more })
             }
-            Request::Rename { from, to } => self.rename(&from, &to).await.map(|()| Reply::Done),
+            Request::Rename { from, to, replace } => self.rename(&from, &to, replace).await,
+            Request::RecordSize { file, size } => {
+                self.record_size(file, size).await.map(Reply::Size)
+            }
             Request::Remove { name } => self.remove(&name).await.map(|()| Reply::Done),
             other => Err(Fault::BadRequest { cause: format!("not for the catalogue: {other:?}") }),
         }
@@ -106,8 +109,9 @@ impl<W: World> Catalogue<W> {
     }
 
     async fn create(&self, record: FileRecord, made: Made) -> Result<Entry, Fault> {
-        let FileRecord { name, bytes, stripe, pool, buffering, .. } = record;
-        self.make(&name, made, Some(NodeKind::File { bytes, stripe, pool, buffering })).await
+        let size = record.size();
+        let FileRecord { name, stripe, pool, buffering, .. } = record;
+        self.make(&name, made, Some(NodeKind::File { size, stripe, pool, buffering })).await
     }
 
     /// Makes a file or, without one, a directory, in which files are made as in the one it is in.
@@ -163,12 +167,53 @@ impl<W: World> Catalogue<W> {
         Ok(())
     }
 
-    async fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
+    /// Keeps the size of a file, if it is news. Returns what is known now.
+    async fn record_size(&self, file: FileId, size: FileSize) -> Result<FileSize, Fault> {
+        if size.bytes > BYTES_MAX {
+            let cause = format!("a file has at most {BYTES_MAX} bytes, not {}", size.bytes);
+            return Err(Fault::BadRequest { cause });
+        }
+        let wanted = || {
+            let tree = self.tree.borrow();
+            let node = tree.node(file).cloned();
+            let gone = || Fault::NoSuchFile { name: file.to_string() };
+            let node = node.ok_or_else(gone)?;
+            let claim = Claim::Names(vec![(node.parent, node.part.clone())]);
+            Ok((node, claim))
+        };
+        let (mut node, _claimed) = self.claims.claim(wanted).await?;
+        let NodeKind::File { size: known, .. } = &mut node.kind else {
+            return Err(Fault::IsADirectory { name: node.part });
+        };
+        if size <= *known {
+            return Ok(*known);
+        }
+        *known = size;
+        self.change(vec![RecordChange::put(file.0, wire::encode_record(&node))]).await?;
+        self.tree.borrow_mut().insert(file, node);
+        Ok(size)
+    }
+
+    /// Gives a node another name. A file that had it is no longer in the catalogue when this
+    /// returns its record.
+    async fn rename(&self, from: &str, to: &str, replace: bool) -> Result<Reply, Fault> {
         let wanted = || {
             let tree = self.tree.borrow();
             let (id, node) = tree.find(from)?;
             let Some(node) = node else { return Err(root(from)) };
-            let (parent, part) = tree.free_place(to)?;
+            let (parent, part, there) = tree.place(to)?;
+            let replaced = match there.and_then(|there| Some((there, tree.node(there)?))) {
+                // It has that name already.
+                Some((there, _)) if replace && there == id => None,
+                Some((there, old)) if replace && old.is_file() && node.is_file() => {
+                    Some((there, old.clone()))
+                }
+                Some((_, old)) if replace && !old.is_file() => {
+                    return Err(Fault::IsADirectory { name: to.to_owned() });
+                }
+                Some(_) => return Err(Fault::FileExists { name: to.to_owned() }),
+                None => None,
+            };
             if tree.is_within(parent, id) {
                 let cause = "it would lie within itself".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
@@ -179,14 +224,20 @@ impl<W: World> Catalogue<W> {
                     Claim::Names(vec![(node.parent, node.part.clone()), (parent, part.clone())])
                 }
             };
-            Ok(((id, Node { parent, part, ..node.clone() }), claim))
+            Ok(((id, Node { parent, part, ..node.clone() }, replaced), claim))
         };
-        let ((id, node), _claimed) = self.claims.claim(wanted).await?;
-        self.change(vec![RecordChange::put(id.0, wire::encode_record(&node))]).await?;
+        let ((id, node, replaced), _claimed) = self.claims.claim(wanted).await?;
+        let mut changes = vec![RecordChange::put(id.0, wire::encode_record(&node))];
+        changes.extend(replaced.iter().map(|(old, _)| RecordChange::remove(old.0)));
+        self.change(changes).await?;
         let mut tree = self.tree.borrow_mut();
+        let replaced = replaced.map(|(old, record)| {
+            tree.remove(old);
+            Reply::Entry(entry(to.to_owned(), old, &record))
+        });
         tree.take(id);
         tree.insert(id, node);
-        Ok(())
+        Ok(replaced.unwrap_or(Reply::Done))
     }
 
     async fn remove(&self, name: &str) -> Result<(), Fault> {

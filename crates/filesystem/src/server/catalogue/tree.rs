@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
 use units::FileId;
-use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, Made};
+use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made};
 
 /// The directory that everything is in.
 pub(super) const ROOT: FileId = FileId(0);
@@ -29,7 +29,13 @@ pub(super) struct Node {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum NodeKind {
     Directory { defaults: FileDefaults },
-    File { bytes: u64, stripe: Stripe, pool: Pool, buffering: Buffering },
+    File { size: FileSize, stripe: Stripe, pool: Pool, buffering: Buffering },
+}
+
+impl Node {
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.kind, NodeKind::File { .. })
+    }
 }
 
 /// All nodes.
@@ -108,15 +114,22 @@ impl Tree {
 
     /// The directory in which there can be something new of this name, and the name's last part.
     pub(super) fn free_place(&self, path: &str) -> Result<(FileId, String), Fault> {
+        match self.place(path)? {
+            (_, _, Some(_)) => Err(Fault::FileExists { name: path.to_owned() }),
+            (parent, part, None) => Ok((parent, part)),
+        }
+    }
+
+    /// The directory that something of this name is in or can be in, the name's last part, and
+    /// what is there.
+    pub(super) fn place(&self, path: &str) -> Result<(FileId, String, Option<FileId>), Fault> {
         let _ = name::parts(path)?;
         let Some((directory, part)) = name::split(path) else {
             return Err(Fault::FileExists { name: path.to_owned() });
         };
         let parent = self.directory(directory)?;
-        match self.directories[&parent].contains_key(part) {
-            true => Err(Fault::FileExists { name: path.to_owned() }),
-            false => Ok((parent, part.to_owned())),
-        }
+        let there = self.directories[&parent].get(part).copied();
+        Ok((parent, part.to_owned(), there))
     }
 
     /// Whether a directory holds nothing.
@@ -133,6 +146,11 @@ impl Tree {
             }
         }
         true
+    }
+
+    /// The node of a number.
+    pub(super) fn node(&self, id: FileId) -> Option<&Node> {
+        self.nodes.get(&id)
     }
 
     /// Puts a node into its directory.
@@ -183,10 +201,11 @@ impl Tree {
 pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
     let kind = match &node.kind {
         NodeKind::Directory { defaults } => EntryKind::Directory(defaults.clone()),
-        NodeKind::File { bytes, stripe, pool, buffering } => EntryKind::File(FileRecord {
+        NodeKind::File { size, stripe, pool, buffering } => EntryKind::File(FileRecord {
             file,
             name: name.clone(),
-            bytes: *bytes,
+            bytes: size.bytes,
+            cuts: size.cuts,
             stripe: *stripe,
             pool: pool.clone(),
             buffering: *buffering,

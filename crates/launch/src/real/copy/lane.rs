@@ -157,10 +157,11 @@ impl Work<'_> {
             client.flush(&record, true).await.map_err(failing)?;
             self.verify(&record).await?;
             client.close(&record).await.map_err(failing)?;
-            if replaces && client.stat(name).await.is_ok_and(|entry| entry.file().is_some()) {
-                client.remove(name).await.map_err(failing)?;
-            }
-            client.rename(&part, name).await.map_err(failing)
+            let renamed = match replaces {
+                true => client.replace(&part, name).await,
+                false => client.rename(&part, name).await,
+            };
+            renamed.map_err(failing)
         };
         if let Err(error) = copied.await {
             undo.wait_if_begun();

@@ -9,9 +9,11 @@
 //! room in it.
 
 mod file;
+mod known;
 mod operation;
 
 pub use file::{LibraryFile, LibraryPage};
+use known::Known;
 pub use operation::Operation;
 
 use crate::error::{ExitCode, LaunchError};
@@ -177,7 +179,7 @@ impl Library {
     }
 
     fn file(&self, record: FileRecord) -> LibraryFile {
-        LibraryFile { library: self.clone(), record }
+        LibraryFile { library: self.clone(), known: Known::new(record) }
     }
 
     /// Acts as a client until it is done; a fault is one of doing `what`.

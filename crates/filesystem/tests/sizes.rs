@@ -1,0 +1,265 @@
+//! Proves: a file that becomes longer and shorter is at every moment what a vector of bytes would
+//! be, whatever its servers have in their caches and whoever looks; nobody's bytes are lost when
+//! many make it longer at once; what was cut off never comes back; and its size outlives servers.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::support;
+
+use filesystem::collective::Strategy;
+use filesystem::{BufferPool, Client, Costs};
+use policy::{Access, BYTES_MAX, Direction};
+use support::{
+    Cluster, Numbers, Shape, Start, for_each_seed, image, read_back, start_server, transfer,
+};
+use units::Duration;
+use wire::{Fault, FileRecord};
+use world::Clock;
+use world::payload::Bytes;
+use world_simulated::SimulatedWorld;
+
+type TestClient = Client<SimulatedWorld<Bytes>>;
+
+const BLOCK: u64 = 64;
+
+fn some_shape(seed: u64) -> Shape {
+    let mut numbers = Numbers::new(seed);
+    Shape {
+        servers: 1 + numbers.below(3) as u32,
+        disks_per_server: 1 + numbers.below(2) as u32,
+        clients: 2,
+        cache_blocks: numbers.below(6),
+        dirty_percent: numbers.pick(&[0, 50, 100]),
+        seed,
+        ..Shape::default()
+    }
+}
+
+async fn write(client: &TestClient, file: &FileRecord, offset: u64, bytes: &[u8]) {
+    let pool = BufferPool::new(client, bytes.len() as u64).await.unwrap();
+    let buffer = pool.take(bytes.len() as u64).unwrap();
+    buffer.fill(&bytes.to_vec().into());
+    buffer.transfer(Direction::Write, file, offset).await.unwrap();
+}
+
+async fn read(client: &TestClient, file: &FileRecord) -> Vec<u8> {
+    let pool = BufferPool::new(client, file.bytes).await.unwrap();
+    let buffer = pool.take(file.bytes).unwrap();
+    buffer.transfer(Direction::Read, file, 0).await.unwrap();
+    buffer.payload().to_vec()
+}
+
+/// Writes to a vector as to a file.
+fn overwrite(model: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
+    let end = offset as usize + bytes.len();
+    model.resize(model.len().max(end), 0);
+    model[offset as usize..end].copy_from_slice(bytes);
+}
+
+#[test]
+fn a_file_is_what_a_vector_of_bytes_would_be() {
+    for_each_seed("sizes", "a_file_is_what_a_vector_of_bytes_would_be", 60, |seed| {
+        let cluster = Cluster::<Bytes>::new(some_shape(seed));
+        let other = cluster.world(1);
+        cluster.run_alone(0, |start| a_file_of_two_clients(start, other.clone(), seed));
+    });
+}
+
+/// One client after the other does something with one file.
+async fn a_file_of_two_clients(start: Start, other: SimulatedWorld<Bytes>, seed: u64) {
+    let other = Client::connect(other, &start.servers, Costs::FREE).await;
+    let clients = [start.connect().await.unwrap(), other.unwrap()];
+    let mut numbers = Numbers::new(seed + 1000);
+    let mut model = vec![0; numbers.below(300) as usize];
+    let made = clients[0].create("f", model.len() as u64, start.shape.stripe()).await;
+    let mut files = [made.unwrap(), clients[1].open("f").await.unwrap()];
+    for step in 0..80 {
+        let who = numbers.below(2) as usize;
+        let (client, file) = (&clients[who], &mut files[who]);
+        client.refresh(file).await.unwrap();
+        assert_eq!(file.bytes, model.len() as u64);
+        match numbers.below(8) {
+            0 => {
+                let bytes = numbers.below(1000);
+                client.set_size(file, bytes).await.unwrap();
+                model.resize(bytes as usize, 0);
+            }
+            1 => {
+                let bytes = numbers.below(1000);
+                client.grow(file, bytes).await.unwrap();
+                model.resize(model.len().max(bytes as usize), 0);
+            }
+            2..=4 => {
+                let (offset, bytes) = (numbers.below(900), 1 + numbers.below(200));
+                let bytes = image(seed * 100 + step, bytes);
+                client.grow(file, offset + bytes.len() as u64).await.unwrap();
+                write(client, file, offset, &bytes).await;
+                overwrite(&mut model, offset, &bytes);
+            }
+            5 => client.flush(file, numbers.below(2) == 0).await.unwrap(),
+            6 => {
+                client.close(file).await.unwrap();
+                *file = client.open("f").await.unwrap();
+            }
+            _ => {}
+        }
+        assert_eq!(file.bytes, model.len() as u64, "step {step}");
+        if numbers.below(3) == 0 {
+            assert_eq!(read(client, file).await, model, "step {step}");
+        }
+        let known = client.stat_file("f").await.unwrap();
+        assert_eq!(known.bytes, model.len() as u64, "the catalogue, step {step}");
+    }
+}
+
+#[test]
+fn many_make_a_file_longer_at_once() {
+    let shape = Shape { clients: 8, servers: 3, cache_blocks: 5, ..Shape::default() };
+    let cluster = Cluster::<Bytes>::new(shape);
+    const PART: u64 = 50;
+    cluster.run_alone(0, |start| async move {
+        start.connect().await.unwrap().create("f", 0, start.shape.stripe()).await.unwrap();
+    });
+    cluster.run(0..8, |start| async move {
+        let client = start.connect().await.unwrap();
+        let mut file = client.open("f").await.unwrap();
+        for round in 0..20 {
+            let offset = (round * 8 + u64::from(start.rank.0)) * PART;
+            client.grow(&mut file, offset + PART).await.unwrap();
+            write(&client, &file, offset, &image(offset, PART)).await;
+        }
+    });
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let file = client.open("f").await.unwrap();
+        let expected: Vec<u8> = (0..160).flat_map(|part| image(part * PART, PART)).collect();
+        assert_eq!(read(&client, &file).await, expected);
+    });
+}
+
+#[test]
+fn whoever_is_at_work_when_a_file_is_cut_ends_well_or_is_told() {
+    for_each_seed("sizes", "whoever_is_at_work_when_a_file_is_cut", 40, |seed| {
+        let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..some_shape(seed) });
+        const KEPT: u64 = 3 * BLOCK + 17;
+        const BYTES: u64 = 40 * BLOCK;
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let file = client.create("f", BYTES, start.shape.stripe()).await.unwrap();
+            write(&client, &file, 0, &image(1, KEPT)).await;
+        });
+        cluster.run(0..3, |start| async move {
+            let group = start.join(1).await.unwrap();
+            let client = group.client();
+            let mut file = client.open("f").await.unwrap();
+            group.agree(Ok(())).await.unwrap();
+            if start.rank.0 == 0 {
+                start.world.sleep(Duration::from_us(seed * 37 % 2000)).await;
+                client.set_size(&mut file, KEPT).await.unwrap();
+                return;
+            }
+            let mut numbers = Numbers::new(seed * 3 + u64::from(start.rank.0));
+            for _ in 0..40 {
+                let pool = BufferPool::new(client, 4 * BLOCK).await.unwrap();
+                let buffer = pool.take(1 + numbers.below(4 * BLOCK)).unwrap();
+                buffer.fill(&image(seed, buffer.length()).into());
+                let offset = KEPT + numbers.below(BYTES - KEPT - buffer.length());
+                let direction = numbers.pick(&[Direction::Read, Direction::Write]);
+                match buffer.transfer(direction, &file, offset).await {
+                    Ok(()) => {}
+                    Err(Fault::PastEnd { bytes, .. }) => {
+                        assert_eq!(bytes, KEPT);
+                        return;
+                    }
+                    Err(fault) => panic!("{fault}"),
+                }
+            }
+        });
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let mut file = client.open("f").await.unwrap();
+            assert_eq!(read(&client, &file).await, image(1, KEPT));
+            client.grow(&mut file, BYTES).await.unwrap();
+            let mut expected = image(1, KEPT);
+            expected.resize(BYTES as usize, 0);
+            assert_eq!(read(&client, &file).await, expected, "what was cut off came back");
+        });
+    });
+}
+
+#[test]
+fn a_collective_on_a_file_that_is_cut_fails_for_all() {
+    for strategy in Strategy::NAMED {
+        let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
+        const BYTES: u64 = 400 * BLOCK;
+        cluster.run_alone(0, |start| async move {
+            start.connect().await.unwrap().create("f", BYTES, start.shape.stripe()).await.unwrap();
+        });
+        let ended = cluster.run(0..3, move |start| async move {
+            let client = start.connect().await.unwrap();
+            let mut file = client.open("f").await.unwrap();
+            if start.rank.0 == 2 {
+                start.world.sleep(Duration::from_us(3000)).await;
+                client.set_size(&mut file, BLOCK).await.unwrap();
+                return Ok(());
+            }
+            let members = start.members.iter().take(2).cloned().collect();
+            let group = filesystem::Group::join(client, 1, start.rank, members, support::PATIENCE);
+            let group = group.await.unwrap();
+            let access = Access::All { bytes: BYTES, clients: 2 };
+            let transfer = transfer(Direction::Read, &file, &access, strategy);
+            read_back(&group, &transfer).await.map(|_| ())
+        });
+        for outcome in &ended[..2] {
+            let told = matches!(outcome, Err(Fault::PastEnd { bytes: BLOCK, .. }));
+            assert!(told, "{strategy}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_size_outlives_servers_and_the_client_that_said_it() {
+    let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let mut file = client.create("f", 10, start.shape.stripe()).await.unwrap();
+        client.grow(&mut file, 1000).await.unwrap();
+        write(&client, &file, 0, &image(1, 1000)).await;
+        client.flush(&file, true).await.unwrap();
+        client.set_size(&mut file, 900).await.unwrap();
+    });
+    cluster.machine.kill(cluster.shape.node_of(0));
+    for node in 0..cluster.shape.servers {
+        cluster.machine.kill(node);
+        cluster.machine.restart(node);
+    }
+    let _servers: Vec<_> =
+        (0..2).map(|node| start_server(&cluster.machine, &cluster.shape, node)).collect();
+    cluster.run_alone(1, |start| async move {
+        let client = start.connect().await.unwrap();
+        let mut file = client.open("f").await.unwrap();
+        assert_eq!(read(&client, &file).await, image(1, 1000)[..900]);
+        client.grow(&mut file, 1000).await.unwrap();
+        assert_eq!(read(&client, &file).await[900..], [0; 100]);
+    });
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused() {
+    let cluster = Cluster::<Bytes>::new(Shape { clients: 1, ..Shape::default() });
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let mut file = client.create("f", 10, start.shape.stripe()).await.unwrap();
+        for bytes in [BYTES_MAX + 1, u64::MAX] {
+            let refused =
+                [client.grow(&mut file, bytes).await, client.set_size(&mut file, bytes).await];
+            for refused in refused {
+                assert!(matches!(refused, Err(Fault::BadRequest { .. })), "{refused:?}");
+            }
+        }
+        client.set_size(&mut file, BYTES_MAX).await.unwrap();
+        assert_eq!(client.stat_file("f").await.unwrap().bytes, BYTES_MAX);
+        client.set_size(&mut file, 10).await.unwrap();
+        assert_eq!(read(&client, &file).await, [0; 10]);
+    });
+}
