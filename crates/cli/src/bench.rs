@@ -4,8 +4,8 @@ use crate::arguments::{Bench, BenchCommand};
 use crate::present;
 use crate::words;
 use launch::{
-    BenchPlan, CaseSpec, Instance, LaunchError, Limits, Program, Report, Row, ServerOptions,
-    TemporaryInstance,
+    BenchPlan, CaseSpec, Direct, Instance, LaunchError, Limits, Program, Report, Row,
+    ServerOptions, TemporaryInstance,
 };
 
 /// What is measured when nothing else is said.
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
         None => {
             let options = ServerOptions {
                 cache_bytes: arguments.cache,
-                direct: arguments.direct,
+                direct: if arguments.direct { Direct::All } else { Direct::None },
                 tcp_host: arguments.tcp.clone(),
                 ..ServerOptions::default()
             };

@@ -1,11 +1,11 @@
 //! `start`, `stop`, `status`, and the server process itself.
 
-use crate::arguments::{Doctor, Hosts, InstanceOnly, Serve, Start};
+use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
 use crate::present;
 use crate::words::{plural, show_size};
 use launch::{
-    Choice, DataDirectories, Finding, HostOptions, HostPlan, Instance, InstanceFile, LaunchError,
-    Program, ServerEntry, ServerOptions, ServerState, Session, Stopped, Venue, Wish,
+    Choice, DataDirectories, Direct, Finding, HostOptions, HostPlan, Instance, InstanceFile,
+    LaunchError, Program, ServerEntry, ServerOptions, ServerState, Session, Stopped, Venue, Wish,
 };
 use serde_json::json;
 
@@ -60,6 +60,15 @@ fn venue(hosts: &Hosts, is_here: bool) -> Result<Venue, LaunchError> {
     Ok(venue)
 }
 
+/// Which disks move their data past the page cache: all, if one --direct names none.
+fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, LaunchError> {
+    match &direct[..] {
+        [] => Ok(Direct::None),
+        named if named.iter().any(|path| path.as_os_str() == ALL) => Ok(Direct::All),
+        named => Direct::in_some(named, data),
+    }
+}
+
 fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, LaunchError> {
     let parent = instance.directory().join("data");
     let servers = arguments.servers.or(arguments.servers_per_host).unwrap_or(SERVERS);
@@ -67,7 +76,7 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, La
     let options = ServerOptions {
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
-        direct: arguments.direct,
+        direct: direct(arguments)?,
         tcp_host: arguments.tcp.clone(),
     };
     instance.start(&Program::current()?, &data, &options)
@@ -83,7 +92,7 @@ fn start_on_hosts(
     let options = HostOptions {
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
-        direct: arguments.direct,
+        direct: direct(arguments)?,
         allow_root: arguments.allow_root,
         patience_s: arguments.patience,
         remote_program: arguments.remote_program.clone(),

@@ -31,6 +31,7 @@ fn say(arguments: &LayoutSet) -> Result<(), LaunchError> {
         block_bytes: arguments.block,
         servers: arguments.servers,
         pool: arguments.pool.iter().copied().map(ServerId).collect(),
+        map: arguments.map.iter().copied().map(ServerId).collect(),
         buffering: Buffering {
             declared: arguments.declare,
             replacement: arguments.replacement,
@@ -41,7 +42,8 @@ fn say(arguments: &LayoutSet) -> Result<(), LaunchError> {
     };
     let session = Session::new(instance(&arguments.which));
     let servers = session.servers()?;
-    if let Some(strange) = arguments.pool.iter().find(|server| **server >= servers) {
+    let mut named = arguments.pool.iter().chain(&arguments.map);
+    if let Some(strange) = named.find(|server| **server >= servers) {
         return Err(LaunchError::usage(
             format!("files cannot lie on server {strange}"),
             format!("the instance has servers 0 to {}", servers - 1),
@@ -58,6 +60,10 @@ fn say(arguments: &LayoutSet) -> Result<(), LaunchError> {
 fn show_file(record: &FileRecord, arguments: &LayoutGet) -> Result<(), LaunchError> {
     let stripe = &record.stripe;
     let pool: Vec<u32> = record.servers().map(|server| server.0).collect();
+    let map = stripe.map.as_ref().map(|map| {
+        let server = |place: &u32| record.pool.server(ServerId(*place)).0;
+        map.servers().iter().map(server).collect::<Vec<u32>>()
+    });
     let blocks = arguments.blocks.min(record.bytes.div_ceil(stripe.block_bytes));
     let places = (0..blocks).map(|block| (block, record.server_of(block).0, stripe.locate(block)));
     if arguments.which.json {
@@ -69,18 +75,20 @@ fn show_file(record: &FileRecord, arguments: &LayoutGet) -> Result<(), LaunchErr
         return present::json(&json!({
             "schema": "unisono.layout/1", "name": record.name, "type": "file",
             "block_bytes": stripe.block_bytes, "servers": stripe.servers, "pool": pool,
-            "disks_per_server": stripe.disks_per_server, "blocks": places,
+            "disks_per_server": stripe.disks_per_server, "map": map, "blocks": places,
             "buffering": buffering_json(&record.buffering),
         }));
     }
-    let pool: Vec<String> = pool.iter().map(u32::to_string).collect();
     present::line(&format!(
         "{}  blocks of {}, dealt to {} of {} {}",
         record.name,
         show_size(stripe.block_bytes),
         plural(stripe.disks_per_server, "disk"),
         if stripe.servers == 1 { "server" } else { "each of servers" },
-        pool.join(", "),
+        match &map {
+            Some(map) => format!("{} and so on", numbers(map)),
+            None => numbers(&pool),
+        }
     ))?;
     present::line(&format!("  {}", buffering_line(&record.buffering)))?;
     places.into_iter().try_for_each(|(block, server, at)| {
@@ -90,12 +98,13 @@ fn show_file(record: &FileRecord, arguments: &LayoutGet) -> Result<(), LaunchErr
 }
 
 fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<(), LaunchError> {
-    let pool: Vec<u32> = defaults.pool.iter().map(|server| server.0).collect();
+    let of = |servers: &[ServerId]| servers.iter().map(|server| server.0).collect::<Vec<u32>>();
+    let (pool, map) = (of(&defaults.pool), of(&defaults.map));
     if as_json {
         return present::json(&json!({
             "schema": "unisono.layout/1", "name": name, "type": "directory",
             "block_bytes": defaults.block_bytes, "servers": defaults.servers, "pool": pool,
-            "buffering": buffering_json(&defaults.buffering),
+            "map": map, "buffering": buffering_json(&defaults.buffering),
         }));
     }
     let block = defaults.block_bytes.map_or_else(|| "1 MiB".to_owned(), show_size);
@@ -103,10 +112,17 @@ fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<
         Some(most) => format!("at most {}", plural(most, "server")),
         None => "as many servers as its size deserves".to_owned(),
     };
-    let pool: Vec<String> = pool.iter().map(u32::to_string).collect();
-    let pool = if pool.is_empty() { String::new() } else { format!(" out of {}", pool.join(", ")) };
-    present::line(&format!("{name}/  a new file: blocks of {block}, on {servers}{pool}"))?;
+    let place = match (&pool[..], &map[..]) {
+        ([], []) => servers,
+        (pool, []) => format!("{servers} out of {}", numbers(pool)),
+        (_, map) => format!("servers {} and so on", numbers(map)),
+    };
+    present::line(&format!("{name}/  a new file: blocks of {block}, on {place}"))?;
     present::line(&format!("  {}", buffering_line(&defaults.buffering)))
+}
+
+fn numbers(servers: &[u32]) -> String {
+    servers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn buffering_line(buffering: &Buffering) -> String {

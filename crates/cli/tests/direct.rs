@@ -31,6 +31,34 @@ fn files_move_past_the_page_cache() {
 }
 
 #[test]
+fn some_disks_do_and_others_do_not() {
+    // Proves: with `start --direct=DIR` the disks in that data directory move their data past the
+    // page cache and the others do not, as the pages say that the system holds of their files.
+    let place = Place::new();
+    let [past, held] = ["past", "held"].map(|name| place.path(name).display().to_string());
+    let direct = format!("--direct={past}");
+    let start = ["--servers", "1", "--data", &past, "--data", &held, &direct];
+    place.start(&start);
+    let local = place.file("f", &support::bytes(8 << 20));
+    place.run(&["cp".as_ref(), local.as_os_str(), "unisono://f".as_ref()]).done();
+    let cached = |directory: &str| {
+        let found = Command::new("find").args([directory, "-size", "+2000k"]).output();
+        let found = String::from_utf8(found.expect("find is there").stdout).expect("text");
+        let [file] = &found.lines().collect::<Vec<_>>()[..] else { panic!("one file: {found}") };
+        let pages = Command::new("fincore").args(["-n", "-o", "PAGES", file]).output();
+        let pages = String::from_utf8(pages.expect("fincore is there").stdout).expect("text");
+        pages.trim().parse::<u64>().expect("a number")
+    };
+    assert!(cached(&held) >= 1000, "half of the file is in the page cache");
+    assert!(cached(&past) < 100, "of the other half there are {} pages", cached(&past));
+    assert!(place.run(&["get", "f", "-"]).done().output == support::bytes(8 << 20));
+    place.run(&["stop"]).done();
+    place
+        .run(&["start", "--servers", "1", "--data", &held, &direct])
+        .refused(support::USAGE, &["past", "--data"]);
+}
+
+#[test]
 fn a_file_system_that_cannot_is_named() {
     // Proves: where the file system has no way past the page cache, `start --direct` fails with the
     // directory and what to do, and `start` succeeds.

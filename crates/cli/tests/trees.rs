@@ -204,6 +204,25 @@ fn a_removed_name_is_free_after_a_restart() {
 }
 
 #[test]
+fn a_map_says_which_server_holds_which_block() {
+    let place = Place::with_servers(3);
+    let path = place.file("f", &bytes(1_000_000));
+    place.run(&["mkdir", "d"]).done();
+    place.run(&["layout", "set", "d", "--block", "64KiB", "--map", "2,0,0"]).done();
+    let said = place.run(&["layout", "get", "d"]).done();
+    assert!(said.text().contains("servers 2, 0, 0 and so on"), "{}", said.text());
+    place.run(&["cp", "f", "unisono://d/f"]).done();
+    let layout = ["layout", "get", "--json", "--blocks", "100", "d/f"];
+    let layout = place.run(&layout).done().json();
+    let servers = layout["blocks"].as_array().unwrap().iter().map(|it| it["server"].as_u64());
+    let expected = [2, 0, 0].into_iter().cycle().take(16).map(Some);
+    assert!(servers.eq(expected), "{layout}");
+    assert_eq!(layout["map"].to_string(), "[2,0,0]");
+    place.run(&["cp", "unisono://d/f", "back"]).done();
+    assert!(std::fs::read(place.path("back")).unwrap() == std::fs::read(path).unwrap());
+}
+
+#[test]
 fn directories_say_how_their_files_lie() {
     let place = Place::with_servers(3);
     place.file("f", &bytes(300_000));
@@ -241,6 +260,8 @@ fn directories_say_how_their_files_lie() {
     place.run(&["layout", "set", "d", "--declare", "often"]).refused(USAGE, &["\"often\""]);
     let limits = ["layout", "set", "d", "--min-blocks", "3", "--max-blocks", "2"];
     place.run(&limits).refused(FAILED, &["\"d\"", "at least 3"]);
+    place.run(&["layout", "set", "d", "--map", "0,3"]).refused(USAGE, &["server 3"]);
+    place.run(&["layout", "set", "d", "--map", "0", "--pool", "0"]).refused(USAGE, &["--pool"]);
     place.run(&["layout", "set", "f", "--block", "1MiB"]).refused(FAILED, &["no directory \"f\""]);
     assert_eq!(layout("d"), said);
 }

@@ -9,7 +9,7 @@ use filesystem::Fault;
 use filesystem::collective::Strategy;
 use policy::{
     Access, BYTES_MAX, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
-    Nested, Pool, Stripe,
+    Nested, PageMap, Pool, Stripe,
 };
 use support::{
     Cluster, Numbers, Shape, Start, create, expect_equal, for_each_seed, image, memory_of,
@@ -203,6 +203,7 @@ fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
 
 /// Requests that make no sense; the file of the test is number 1, with 64 bytes in a block.
 fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
+    let map = |turns: &[u32]| PageMap::try_from(turns.to_vec()).ok();
     let too_large = FileSize { cuts: 7, bytes: BYTES_MAX + 1 };
     let read = |file, block, offset, length| {
         let region = RegionId(0);
@@ -218,7 +219,7 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
     let digests = |file, block, piece_bytes| {
         Request::Digests(DigestsRequest { file: FileId(file), block, piece_bytes })
     };
-    let good = Stripe { block_bytes: 64, servers: 2, disks_per_server: 1 };
+    let good = Stripe::round_robin(64, 2, 1);
     let open = |bytes, stripe| Request::Open(record(1, bytes, stripe));
     let some = Some(vec![1; 10]);
     let part = |file, access, client| {
@@ -256,21 +257,22 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (write(1, 1, 0), some.clone()),
         (write(1, 0, 0), Some(Vec::new())),
         (Request::Flush(FlushRequest { file: FileId(99), sync: true }), None),
-        (open(FILE_BYTES, Stripe { block_bytes: 0, ..good }), None),
-        (open(FILE_BYTES, Stripe { servers: 0, ..good }), None),
-        (open(FILE_BYTES, Stripe { servers: 3, ..good }), None),
-        (open(FILE_BYTES, Stripe { disks_per_server: u32::MAX, ..good }), None),
-        (Request::Open(record(5, u64::MAX, good)), None),
-        (Request::Open(FileRecord { pool: Pool::all(3), ..record(5, 1, good) }), None),
-        (Request::Open(FileRecord { pool: named(&[1, 1]), ..record(5, 1, good) }), None),
-        (Request::Open(FileRecord { pool: named(&[0, 2]), ..record(5, 1, good) }), None),
-        (Request::Open(FileRecord { pool: named(&[]), ..record(5, 1, good) }), None),
-        (create(FileRecord { buffering: none, ..record(0, 1, good) }), None),
-        (create(record(0, u64::MAX, good)), None),
-        (create(record(0, BYTES_MAX + 1, good)), None),
-        (create(FileRecord { pool: named(&[0]), ..record(0, 1, good) }), None),
-        (create(FileRecord { name: "a//b".to_owned(), ..record(0, 1, good) }), None),
-        (create(FileRecord { name: "../b".to_owned(), ..record(0, 1, good) }), None),
+        (open(FILE_BYTES, Stripe { block_bytes: 0, ..good.clone() }), None),
+        (open(FILE_BYTES, Stripe { servers: 0, ..good.clone() }), None),
+        (open(FILE_BYTES, Stripe { servers: 3, ..good.clone() }), None),
+        (open(FILE_BYTES, Stripe { disks_per_server: u32::MAX, ..good.clone() }), None),
+        (Request::Open(record(5, u64::MAX, good.clone())), None),
+        (Request::Open(FileRecord { pool: Pool::all(3), ..record(5, 1, good.clone()) }), None),
+        (Request::Open(FileRecord { pool: named(&[1, 1]), ..record(5, 1, good.clone()) }), None),
+        (Request::Open(FileRecord { pool: named(&[0, 2]), ..record(5, 1, good.clone()) }), None),
+        (Request::Open(FileRecord { pool: named(&[]), ..record(5, 1, good.clone()) }), None),
+        (create(FileRecord { buffering: none, ..record(0, 1, good.clone()) }), None),
+        (create(record(0, u64::MAX, good.clone())), None),
+        (create(record(0, BYTES_MAX + 1, good.clone())), None),
+        (create(FileRecord { pool: named(&[0]), ..record(0, 1, good.clone()) }), None),
+        (open(FILE_BYTES, Stripe { map: map(&[0, 2]), ..good.clone() }), None),
+        (create(FileRecord { name: "a//b".to_owned(), ..record(0, 1, good.clone()) }), None),
+        (create(FileRecord { name: "../b".to_owned(), ..record(0, 1, good.clone()) }), None),
         (Request::Stat { name: "x".repeat(1 << 20) }, None),
         (Request::Remove { name: String::new() }, None),
         (Request::Rename { from: String::new(), to: "r".to_owned(), replace: false }, None),
@@ -413,23 +415,23 @@ fn files_that_are_not_there_or_already_are() {
         assert!(missing(client.stat("f").await.unwrap_err()));
         assert!(missing(client.remove("f").await.unwrap_err()));
         assert!(client.list("").await.unwrap().is_empty());
-        let made = client.create("f", 100, stripe).await.unwrap();
-        let again = client.create("f", 100, stripe).await.unwrap_err();
+        let made = client.create("f", 100, stripe.clone()).await.unwrap();
+        let again = client.create("f", 100, stripe.clone()).await.unwrap_err();
         assert!(matches!(again, Fault::FileExists { name } if name == "f"));
         assert_eq!(client.stat_file("f").await.unwrap(), made);
-        client.create("e", 0, stripe).await.unwrap();
+        client.create("e", 0, stripe.clone()).await.unwrap();
         let names: Vec<String> =
             client.list("").await.unwrap().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["e", "f"]);
         client.remove("f").await.unwrap();
         assert!(missing(client.open("f").await.unwrap_err()));
-        let other = client.create("f", 100, stripe).await.unwrap();
+        let other = client.create("f", 100, stripe.clone()).await.unwrap();
         assert_ne!(other.file, made.file, "a number must never be used again");
         for name in ["a\nb", "\0", "/a", "a/", "a/./b", &"x".repeat(256)] {
-            let fault = client.create(name, 100, stripe).await.unwrap_err();
+            let fault = client.create(name, 100, stripe.clone()).await.unwrap_err();
             assert!(matches!(fault, Fault::BadName { .. }), "{name:?}: {fault}");
         }
-        client.create(&"ä".repeat(127), 100, stripe).await.unwrap();
+        client.create(&"ä".repeat(127), 100, stripe.clone()).await.unwrap();
         let nowhere = Stripe { servers: 9, ..stripe };
         assert!(matches!(client.create("g", 1, nowhere).await, Err(Fault::BadRequest { .. })));
         assert!(matches!(client.stat("g").await, Err(Fault::NoSuchFile { .. })));

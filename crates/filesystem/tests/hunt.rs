@@ -146,8 +146,10 @@ impl Run {
 }
 
 fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
+    let servers = 2 + numbers.below(2) as u32;
     Shape {
-        servers: 2 + numbers.below(2) as u32,
+        servers,
+        map: support::some_map(numbers, servers),
         disks_per_server: 1 + numbers.below(2) as u32,
         // The last of them looks at what is left.
         clients: 3 + numbers.below(3) as u32,

@@ -24,8 +24,10 @@ const BLOCK: u64 = 64;
 
 fn some_shape(seed: u64) -> Shape {
     let mut numbers = Numbers::new(seed);
+    let servers = 1 + numbers.below(3) as u32;
     Shape {
-        servers: 1 + numbers.below(3) as u32,
+        servers,
+        map: support::some_map(&mut numbers, servers),
         disks_per_server: 1 + numbers.below(2) as u32,
         clients: 2,
         cache_blocks: numbers.below(6),

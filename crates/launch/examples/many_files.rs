@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let directory = format!("many-{count}");
         client.make_directory(&directory, Made::default()).await?;
         let names: Vec<String> = (0..count).map(|i| format!("{directory}/{i:07}")).collect();
-        let stripe = Stripe { block_bytes: 1 << 20, servers: 1, disks_per_server: 1 };
+        let stripe = Stripe::round_robin(1 << 20, 1, 1);
         let timed = |what: &str, begun: Instant| {
             let seconds = begun.elapsed().as_secs_f64();
             println!("{what}: {count} in {seconds:.2} s, {:.0} a second", count as f64 / seconds);
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let begun = Instant::now();
         for some in names.chunks(at_once) {
             let made = some.iter().map(async |name| {
-                let file = client.create(name, 0, stripe).await?;
+                let file = client.create(name, 0, stripe.clone()).await?;
                 client.close(&file).await
             });
             futures_util::future::try_join_all(made).await?;

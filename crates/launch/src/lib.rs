@@ -33,10 +33,10 @@ pub use policy::{
     Access, BYTES_MAX, Buffering, Declared, Direction, ListEntry, Pattern, Replacement,
 };
 pub use real::{
-    Choice, Copied, CopyPlan, DIRTY_PERCENT, DataDirectories, FileCopy, Finding, HostOptions,
-    HostPlan, Instance, InstanceFile, Launcher, Library, LibraryBuffer, LibraryFile, LibraryPage,
-    Operation, PartFile, Place, Program, SCHEME, Seat, ServerEntry, ServerOptions, ServerState,
-    Session, Stopped, TemporaryInstance, Venue, Wish, clean_up_on_signals,
+    Choice, Copied, CopyPlan, DIRTY_PERCENT, DataDirectories, Direct, FileCopy, Finding,
+    HostOptions, HostPlan, Instance, InstanceFile, Launcher, Library, LibraryBuffer, LibraryFile,
+    LibraryPage, Operation, PartFile, Place, Program, SCHEME, Seat, ServerEntry, ServerOptions,
+    ServerState, Session, Stopped, TemporaryInstance, Venue, Wish, clean_up_on_signals,
     default_instance_directory, doctor, instance_name, keep, refuse_root, serve_process,
     serve_told,
 };

@@ -265,11 +265,7 @@ impl Scenario {
     }
 
     pub(crate) fn stripe(&self) -> policy::Stripe {
-        policy::Stripe {
-            block_bytes: self.block_bytes,
-            servers: self.servers,
-            disks_per_server: self.disks_per_server,
-        }
+        policy::Stripe::round_robin(self.block_bytes, self.servers, self.disks_per_server)
     }
 }
 

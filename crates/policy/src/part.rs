@@ -44,18 +44,18 @@ impl Access {
     /// The blocks that hold a byte of `client`, ascending: all of them, or those on one disk. A
     /// block elsewhere is stepped over with all that follows it up to the next block on that disk,
     /// so a walk takes at most two steps for each block of the disk, and one for each of the part.
-    pub fn blocks_of(
-        &self,
+    pub fn blocks_of<'a>(
+        &'a self,
         client: ClientId,
-        stripe: Stripe,
+        stripe: &Stripe,
         on: Option<(ServerId, DiskId)>,
-    ) -> impl Iterator<Item = u64> + Clone + use<'_> {
-        BlocksOf { owned: Owned::by(self, client), stripe, on, position: 0 }
+    ) -> impl Iterator<Item = u64> + Clone + use<'a> {
+        BlocksOf { owned: Owned::by(self, client), stripe: stripe.clone(), on, position: 0 }
     }
 
     /// The servers that have a block of `client`, ascending. A part that is spread thinly over
     /// [`BLOCKS_LOOKED_AT_MAX`] blocks and more may name some that have none.
-    pub fn servers_of(&self, client: ClientId, stripe: Stripe) -> Vec<ServerId> {
+    pub fn servers_of(&self, client: ClientId, stripe: &Stripe) -> Vec<ServerId> {
         let all = stripe.servers as usize;
         let mut blocks = self.blocks_of(client, stripe, None);
         let mut met = BTreeSet::new();

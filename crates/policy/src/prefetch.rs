@@ -6,5 +6,12 @@ use crate::stripe::Stripe;
 /// The block behind `block` on the same disk, or `None` at the end of a file of `file_bytes`.
 pub fn next_on_disk(stripe: &Stripe, block: u64, file_bytes: u64) -> Option<u64> {
     let blocks = file_bytes.div_ceil(stripe.block_bytes);
-    block.checked_add(stripe.disks()).filter(|next| *next < blocks)
+    let next = match stripe.map {
+        None => block.checked_add(stripe.disks())?,
+        Some(_) => {
+            let at = stripe.locate(block);
+            stripe.blocks_on(at.server, at.disk, block.checked_add(1)?..blocks).next()?
+        }
+    };
+    (next < blocks).then_some(next)
 }

@@ -1,4 +1,5 @@
-//! Round-robin striping: which server, disk and slot hold a block of a file, and back.
+//! Striping: which server, disk and slot hold a block of a file, and back. Blocks go round all
+//! servers, or as a [`PageMap`] says.
 //!
 //! Invariant: `locate` and `block_of` are inverse to one another, and the blocks of one disk, in
 //! file order, fill its slots 0, 1, 2, … without a hole.
@@ -12,6 +13,7 @@
 //! slot 1    4       6         5       7
 //! ```
 
+use crate::page_map::PageMap;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use thiserror::Error;
@@ -20,8 +22,9 @@ use units::{ByteRange, DiskId, ServerId};
 /// The largest block a file may have, in bytes (1 GiB): servers hold whole blocks in memory.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 30;
 
-/// How the blocks of a file are dealt to disks: consecutive blocks to consecutive servers first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// How the blocks of a file are dealt to disks: consecutive blocks to consecutive servers first,
+/// unless there is a map. Those of a server go round its disks.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stripe {
     /// Bytes in a block; 1 to [`BLOCK_BYTES_MAX`].
     pub block_bytes: u64,
@@ -29,6 +32,8 @@ pub struct Stripe {
     pub servers: u32,
     /// Number of disks of each server; at least 1.
     pub disks_per_server: u32,
+    /// Which server holds which block, if not all in turn.
+    pub map: Option<PageMap>,
 }
 
 /// Where a block of a file lies.
@@ -59,17 +64,35 @@ pub enum StripeError {
         /// The number of disks of each that was asked for.
         disks_per_server: u32,
     },
+    /// The map names a server that the file does not have.
+    #[error("the map names server {server} of the file, which has {servers}")]
+    Map {
+        /// The one that is named.
+        server: u32,
+        /// Number of servers of the file.
+        servers: u32,
+    },
 }
 
 impl Stripe {
-    /// Refuses a stripe without bytes or disks. Every other method needs a valid stripe.
+    /// Blocks of `block_bytes` bytes that go round all servers.
+    pub fn round_robin(block_bytes: u64, servers: u32, disks_per_server: u32) -> Self {
+        Self { block_bytes, servers, disks_per_server, map: None }
+    }
+
+    /// Refuses a stripe without bytes or disks, or with a map of other servers. Every other method
+    /// needs a valid stripe.
     pub fn validate(&self) -> Result<(), StripeError> {
-        let Self { block_bytes, servers, disks_per_server } = *self;
+        let Self { block_bytes, servers, disks_per_server, ref map } = *self;
         if block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX {
             return Err(StripeError::BlockBytes { block_bytes });
         }
         if servers == 0 || disks_per_server == 0 {
             return Err(StripeError::NoDisk { servers, disks_per_server });
+        }
+        let named = map.iter().flat_map(|map| map.servers().iter().copied()).max();
+        if let Some(server) = named.filter(|server| *server >= servers) {
+            return Err(StripeError::Map { server, servers });
         }
         Ok(())
     }
@@ -81,6 +104,12 @@ impl Stripe {
 
     /// Where block `block` lies.
     pub fn locate(&self, block: u64) -> Location {
+        if let Some(map) = &self.map {
+            let (server, number) = map.locate(block);
+            let disks = u64::from(self.disks_per_server);
+            let (disk, slot) = (DiskId((number % disks) as u32), number / disks);
+            return Location { server: ServerId(server), disk, slot };
+        }
         let turn = block % self.disks();
         let servers = u64::from(self.servers);
         Location {
@@ -94,11 +123,19 @@ impl Stripe {
     ///
     /// Panics when `at` names no disk of this stripe, or a block beyond 2^64.
     pub fn block_of(&self, at: Location) -> u64 {
-        let turn =
-            self.turn(at.server, at.disk).expect("a location must name a disk of its stripe");
-        let row = at.slot.checked_mul(self.disks());
-        let block = row.and_then(|row| row.checked_add(turn));
-        block.expect("the block at a location must have a number below 2^64")
+        let block = self.find(at);
+        block.expect("a location must name a disk of its stripe and a block below 2^64")
+    }
+
+    fn find(&self, Location { server, disk, slot }: Location) -> Option<u64> {
+        let turn = self.turn(server, disk)?;
+        match &self.map {
+            None => slot.checked_mul(self.disks())?.checked_add(turn),
+            Some(map) => {
+                let row = slot.checked_mul(u64::from(self.disks_per_server))?;
+                map.block_of(server.0, row.checked_add(u64::from(disk.0))?)
+            }
+        }
     }
 
     /// The bytes of the file in block `block`: fewer than a block at the file's end, none beyond.
@@ -121,13 +158,16 @@ impl Stripe {
         disk: DiskId,
         blocks: Range<u64>,
     ) -> impl Iterator<Item = u64> + Clone + use<> {
-        let disks = self.disks();
-        let first = self.turn(server, disk).and_then(|turn| {
-            let ahead = (turn + disks - blocks.start % disks) % disks;
-            blocks.start.checked_add(ahead)
-        });
-        let first = first.unwrap_or(blocks.end);
-        BlocksOn { next: first, end: blocks.end, step: disks }
+        let Some(turn) = self.turn(server, disk) else { return BlocksOn::none() };
+        if let Some(map) = &self.map {
+            // On the disk, as numbers of the server's blocks: every so manieth.
+            let disks = u64::from(self.disks_per_server);
+            let numbers = map.count_before(server.0, blocks.start)
+                ..map.count_before(server.0, blocks.end.max(blocks.start));
+            let round = Some((map.clone(), server.0));
+            return BlocksOn::every(disks, u64::from(disk.0), numbers, round);
+        }
+        BlocksOn::every(self.disks(), turn, blocks, None)
     }
 
     /// Bytes of the object on `disk` of `server` that hold the first `file_bytes` bytes of a file.
@@ -146,13 +186,27 @@ impl Stripe {
     }
 }
 
-/// Every `step`-th block. Not a `StepBy` of the standard library, which walks where it could jump:
-/// starting in the middle of a long list would take time for what lies before.
+/// Every `step`-th block, or number of a server's block that a map turns into the block. Not a
+/// `StepBy` of the standard library, which walks where it could jump: starting in the middle of a
+/// long list would take time for what lies before.
 #[derive(Clone, Debug)]
 struct BlocksOn {
     next: u64,
     end: u64,
     step: u64,
+    map: Option<(PageMap, u32)>,
+}
+
+impl BlocksOn {
+    fn none() -> Self {
+        Self { next: 0, end: 0, step: 1, map: None }
+    }
+
+    /// Those of `all` that leave `rest` when divided by `step`.
+    fn every(step: u64, rest: u64, all: Range<u64>, map: Option<(PageMap, u32)>) -> Self {
+        let ahead = (rest + step - all.start % step) % step;
+        Self { next: all.start.checked_add(ahead).unwrap_or(all.end), end: all.end, step, map }
+    }
 }
 
 impl Iterator for BlocksOn {
@@ -164,13 +218,16 @@ impl Iterator for BlocksOn {
 
     fn nth(&mut self, skipped: usize) -> Option<u64> {
         let ahead = self.step.saturating_mul(u64::try_from(skipped).unwrap_or(u64::MAX));
-        let block = self.next.saturating_add(ahead);
-        if block >= self.end {
+        let number = self.next.saturating_add(ahead);
+        if number >= self.end {
             self.next = self.end;
             return None;
         }
-        self.next = block.saturating_add(self.step);
-        Some(block)
+        self.next = number.saturating_add(self.step);
+        match &self.map {
+            None => Some(number),
+            Some((map, server)) => map.block_of(*server, number),
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

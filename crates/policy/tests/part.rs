@@ -1,7 +1,7 @@
 //! Proves: the blocks, servers and extent of one client's part are those that a look at every byte
 //! finds, for rules and lists; far apart, they are found without a walk.
 
-use policy::{Access, Level, ListEntry, Nested, Pattern, Stripe};
+use policy::{Access, Level, ListEntry, Nested, PageMap, Pattern, Stripe};
 use units::{ByteRange, ClientId, DiskId, ServerId};
 
 const FILE_BYTES: u64 = 240;
@@ -36,23 +36,28 @@ fn blocks_servers_and_extent() {
                 _ => ByteRange::new(0, 0),
             };
             assert_eq!(access.extent_of(client), extent, "{client} of {access:?}");
-            for (block_bytes, servers, disks_per_server) in [(1, 2, 2), (7, 3, 1), (64, 1, 3)] {
-                let stripe = Stripe { block_bytes, servers, disks_per_server };
+            let map = PageMap::try_from(vec![0, 2, 2]).expect("valid");
+            let mapped = Stripe { map: Some(map), ..Stripe::round_robin(5, 3, 2) };
+            let dealt = [(1, 2, 2), (7, 3, 1), (64, 1, 3)].map(|(block_bytes, servers, disks)| {
+                Stripe::round_robin(block_bytes, servers, disks)
+            });
+            for stripe in dealt.into_iter().chain([mapped]) {
+                let Stripe { block_bytes, servers, disks_per_server, .. } = stripe;
                 let all = 0..FILE_BYTES.div_ceil(block_bytes);
                 let all = all.filter(|block| owns(stripe.block_range(*block, FILE_BYTES)));
-                assert!(access.blocks_of(client, stripe, None).eq(all.clone()));
+                assert!(access.blocks_of(client, &stripe, None).eq(all.clone()));
                 let mut met: Vec<ServerId> =
                     all.clone().map(|it| stripe.locate(it).server).collect();
                 met.sort_unstable();
                 met.dedup();
-                assert_eq!(access.servers_of(client, stripe), met);
+                assert_eq!(access.servers_of(client, &stripe), met);
                 for server in (0..servers).map(ServerId) {
                     for disk in (0..disks_per_server).map(DiskId) {
                         let here = all.clone().filter(|block| {
                             let at = stripe.locate(*block);
                             (at.server, at.disk) == (server, disk)
                         });
-                        let blocks = access.blocks_of(client, stripe, Some((server, disk)));
+                        let blocks = access.blocks_of(client, &stripe, Some((server, disk)));
                         assert!(blocks.eq(here), "{client} on {server} {disk} of {access:?}");
                     }
                 }
@@ -80,7 +85,7 @@ fn gaps_are_stepped_over() {
     let far = Level { count: 1000, file_stride: 1 << 40, memory_stride: 1 };
     let strided = Nested { file_offset: 5, memory_offset: 0, length: 1, levels: vec![far] };
     let access = Access::Nested(vec![strided]);
-    let stripe = Stripe { block_bytes: 1, servers: 3, disks_per_server: 1 };
-    let on = |server| access.blocks_of(ClientId(0), stripe, Some((ServerId(server), DiskId(0))));
+    let stripe = Stripe::round_robin(1, 3, 1);
+    let on = |server| access.blocks_of(ClientId(0), &stripe, Some((ServerId(server), DiskId(0))));
     assert_eq!((0..3).map(|server| on(server).count()).sum::<usize>(), 1000);
 }

@@ -1,16 +1,89 @@
 //! Striping, prefetching, the conforming distribution and the order of blocks on a disk.
 
-use policy::{BLOCK_BYTES_MAX, DiskOrder, Location, SORT_WINDOW_BLOCKS, Stripe, StripeError};
+use policy::{BLOCK_BYTES_MAX, DiskOrder, Location, PAGE_MAP_MAX, PageMap, PageMapError};
+use policy::{SORT_WINDOW_BLOCKS, Stripe, StripeError};
 use policy::{conforming_segment, disk_order, next_on_disk};
 use units::{ByteRange, ClientId, DiskId, ServerId};
 
 fn stripes() -> impl Iterator<Item = Stripe> {
     (1..=4).flat_map(|servers| {
         (1..=3).flat_map(move |disks_per_server| {
-            let stripe = move |block_bytes| Stripe { block_bytes, servers, disks_per_server };
+            let stripe =
+                move |block_bytes| Stripe::round_robin(block_bytes, servers, disks_per_server);
             (1..=3).map(stripe)
         })
     })
+}
+
+/// Stripes whose blocks a map deals: all on one server, uneven, with a server that has none.
+fn mapped() -> impl Iterator<Item = Stripe> {
+    let maps =
+        [vec![0], vec![1, 0], vec![0, 1, 1, 2], vec![3, 3, 0, 3, 0], vec![2, 1, 0, 2, 2, 2, 1]];
+    maps.into_iter().flat_map(|map| {
+        let map = PageMap::try_from(map).expect("valid");
+        [(1, 1), (3, 2), (2, 3)].map(|(block_bytes, disks)| {
+            let map = Some(map.clone());
+            Stripe { map, ..Stripe::round_robin(block_bytes, 4, disks) }
+        })
+    })
+}
+
+#[test]
+fn a_map_says_which_server_holds_a_block() {
+    // Proves: the server is that of the block's turn; its blocks go round its disks, each disk's
+    // in slots without a hole; places and blocks are one to one, also far away.
+    for stripe in mapped() {
+        stripe.validate().expect("valid");
+        let map = stripe.map.clone().expect("it has one");
+        let mut counts = [0_u64; 4];
+        for block in 0..60 {
+            let at = stripe.locate(block);
+            assert_eq!(at.server.0, map.servers()[block as usize % map.servers().len()]);
+            let count = &mut counts[at.server.0 as usize];
+            let disks = u64::from(stripe.disks_per_server);
+            assert_eq!((u64::from(at.disk.0), at.slot), (*count % disks, *count / disks));
+            *count += 1;
+        }
+        for block in (0..60).chain([1 << 40, u64::MAX / 2, u64::MAX - 1]) {
+            assert_eq!(stripe.block_of(stripe.locate(block)), block);
+        }
+    }
+}
+
+#[test]
+fn maps_that_cannot_be_are_refused() {
+    for turns in [0, PAGE_MAP_MAX + 1] {
+        let refused = PageMap::try_from(vec![0; turns]);
+        assert_eq!(refused, Err(PageMapError::Turns { turns }));
+    }
+    let map = PageMap::try_from(vec![0, 4]).expect("a map by itself");
+    let stripe = Stripe { map: Some(map), ..Stripe::round_robin(1, 4, 1) };
+    assert_eq!(stripe.validate(), Err(StripeError::Map { server: 4, servers: 4 }));
+}
+
+#[test]
+fn objects_end_with_their_last_block() {
+    // Proves: what is kept of each object is what the first bytes of the file have on its disk.
+    for stripe in stripes().chain(mapped()) {
+        for file_bytes in 0..40 {
+            for (server, disk) in places(&stripe) {
+                let blocks = stripe.blocks_on(server, disk, 0..40);
+                let ends = blocks.filter_map(|block| {
+                    let range = stripe.block_range(block, file_bytes);
+                    let start = stripe.locate(block).slot * stripe.block_bytes;
+                    (!range.is_empty()).then_some(start + range.length())
+                });
+                let end = ends.max().unwrap_or(0);
+                assert_eq!(stripe.object_bytes(server, disk, file_bytes), end);
+            }
+        }
+    }
+}
+
+fn places(stripe: &Stripe) -> Vec<(ServerId, DiskId)> {
+    let disks = 0..stripe.disks_per_server;
+    let servers = 0..stripe.servers;
+    servers.flat_map(|server| disks.clone().map(move |it| (ServerId(server), DiskId(it)))).collect()
 }
 
 #[test]
@@ -37,7 +110,7 @@ fn stripe_and_inverse() {
 #[test]
 fn blocks_on_each_disk() {
     // Proves: for every range of blocks, a disk is given its own, ascending, and no other.
-    for stripe in stripes() {
+    for stripe in stripes().chain(mapped()) {
         for (start, end) in (0..15).flat_map(|start| (start..15).map(move |end| (start, end))) {
             for server in 0..=stripe.servers {
                 for disk in 0..=stripe.disks_per_server {
@@ -56,7 +129,7 @@ fn blocks_on_each_disk() {
             }
         }
     }
-    let stripe = Stripe { block_bytes: 1, servers: 3, disks_per_server: 1 };
+    let stripe = Stripe::round_robin(1, 3, 1);
     let far = u64::MAX - 1..u64::MAX;
     let owner = stripe.locate(u64::MAX - 1);
     assert_eq!(stripe.blocks_on(owner.server, owner.disk, far.clone()).count(), 1);
@@ -67,7 +140,7 @@ fn blocks_on_each_disk() {
 #[test]
 fn blocks_on_a_disk_skip_ahead() {
     // Proves: skipping 2^40 blocks of a disk is a jump, not a walk (a walk would take minutes).
-    let stripe = Stripe { block_bytes: 1, servers: 3, disks_per_server: 2 };
+    let stripe = Stripe::round_robin(1, 3, 2);
     let at = Location { server: ServerId(2), disk: DiskId(1), slot: 1 << 40 };
     let mut blocks = stripe.blocks_on(at.server, at.disk, 0..u64::MAX);
     assert_eq!(blocks.nth(1 << 40), Some(stripe.block_of(at)));
@@ -101,7 +174,7 @@ fn blocks_and_bytes() {
 fn impossible_stripes_are_refused() {
     // Proves: no block size and no number of disks that would divide by zero is accepted.
     let stripe = |block_bytes, servers, disks_per_server| {
-        Stripe { block_bytes, servers, disks_per_server }.validate()
+        Stripe::round_robin(block_bytes, servers, disks_per_server).validate()
     };
     for block_bytes in [0, BLOCK_BYTES_MAX + 1, u64::MAX] {
         assert_eq!(stripe(block_bytes, 1, 1), Err(StripeError::BlockBytes { block_bytes }));
@@ -113,7 +186,7 @@ fn impossible_stripes_are_refused() {
 #[test]
 fn prefetch_stays_on_the_disk() {
     // Proves: the next block is the next slot of the same disk, and there is none behind the end.
-    for stripe in stripes() {
+    for stripe in stripes().chain(mapped()) {
         for (block, file_bytes) in (0..30).flat_map(|b| (0..40).map(move |bytes| (b, bytes))) {
             let mut at = stripe.locate(block);
             at.slot += 1;
@@ -145,7 +218,7 @@ fn conforming_segments_cover_the_file() {
             assert!(most.zip(least).is_some_and(|(most, least)| most - least <= 1));
         }
     }
-    let stripe = Stripe { block_bytes: 1 << 30, servers: 1, disks_per_server: 1 };
+    let stripe = Stripe::round_robin(1 << 30, 1, 1);
     assert!(conforming_segment(ClientId(5), 5, 100, &stripe).is_empty());
     assert!(conforming_segment(ClientId(0), 0, 100, &stripe).is_empty());
     assert_eq!(conforming_segment(ClientId(0), 1, u64::MAX, &stripe), ByteRange::new(0, u64::MAX));

@@ -34,6 +34,9 @@ pub struct FileDefaults {
     pub servers: Option<u32>,
     /// The servers that a file may lie on; all of the instance if none is named.
     pub pool: Vec<ServerId>,
+    /// The server of each of its first blocks, after which it begins again; then there is no other
+    /// pool. Without it, all servers in turn.
+    pub map: Vec<ServerId>,
     /// How its servers buffer it.
     pub buffering: Buffering,
 }

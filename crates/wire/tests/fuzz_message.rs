@@ -6,7 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "the corpus is in files of the repository")]
 
 use policy::{
-    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, ListEntry, Pool, Stripe,
+    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, ListEntry, PageMap, Pool,
+    Stripe,
 };
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
@@ -67,7 +68,8 @@ fn the_corpus_is_of_today() {
 fn some_messages() -> Vec<(&'static str, Message)> {
     let id = RequestId(7);
     let request = |request| Message::Request { id, request };
-    let stripe = Stripe { block_bytes: 1 << 16, servers: 2, disks_per_server: 2 };
+    let map = PageMap::try_from(vec![0, 1, 1]).ok();
+    let stripe = Stripe { map, ..Stripe::round_robin(1 << 16, 2, 2) };
     let buffering = Buffering { blocks_max: 7, ..Buffering::default() };
     let pool = Pool::Named(vec![ServerId(3), ServerId(1)]);
     let record = FileRecord {

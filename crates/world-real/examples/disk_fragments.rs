@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use units::{FileId, MIB};
 use world::{Disk, Disks};
-use world_real::{DiskOptions, NodeConfig, RealDisk, RealPayload, RealWorld, run};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, RealDisk, RealPayload, RealWorld, run};
 
 const OBJECTS: u64 = 8;
 const BLOCKS: u64 = 128;
@@ -46,10 +46,10 @@ async fn read_all(disk: &RealDisk, home: &Path) -> Duration {
     begin.elapsed()
 }
 
-async fn measure(home: &Path, disks: DiskOptions) -> (Duration, Option<u64>, Duration) {
+async fn measure(home: &Path, options: DiskOptions) -> (Duration, Option<u64>, Duration) {
     std::fs::create_dir_all(home).expect("a place to write to");
-    let config =
-        NodeConfig { data_directories: vec![home.to_owned()], disks, ..Default::default() };
+    let disks = vec![DiskConfig { directory: home.to_owned(), options }];
+    let config = NodeConfig { disks, ..Default::default() };
     let world = RealWorld::open(config).expect("the directory can be a disk");
     let disk = &world.disks()[0];
     let block = RealPayload::from(vec![7; MIB as usize]);

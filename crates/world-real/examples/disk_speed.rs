@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use units::{FileId, GIB};
 use world::{Disk, Disks, Payload};
-use world_real::{DiskOptions, NodeConfig, RealDisk, RealPayload, RealWorld, run};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, RealDisk, RealPayload, RealWorld, run};
 
 const OBJECT: FileId = FileId(1);
 
@@ -63,11 +63,11 @@ async fn pass(disk: &RealDisk, block: &RealPayload) -> Times {
     }
 }
 
-fn open(directory: &Path, name: &str, disks: DiskOptions) -> RealWorld {
+fn open(directory: &Path, name: &str, options: DiskOptions) -> RealWorld {
     let home = directory.join(name);
     std::fs::create_dir_all(&home).expect("a place to write to");
-    let data_directories = vec![home];
-    RealWorld::open(NodeConfig { data_directories, disks, ..NodeConfig::default() })
+    let disks = vec![DiskConfig { directory: home, options }];
+    RealWorld::open(NodeConfig { disks, ..NodeConfig::default() })
         .expect("the directory can be a disk")
 }
 

@@ -10,10 +10,8 @@ pub struct NodeConfig {
     /// `unix:/path` or `tcp:host:port` (port 0 lets the system choose one); `None` for a node
     /// that only connects.
     pub listen: Option<Address>,
-    /// One directory for each disk, which must exist; empty on a client.
-    pub data_directories: Vec<PathBuf>,
-    /// How those disks are used.
-    pub disks: DiskOptions,
+    /// The disks; none on a client.
+    pub disks: Vec<DiskConfig>,
     /// Where records are kept, which must exist; `None` for a node without records.
     pub records_directory: Option<PathBuf>,
     /// The secret that nodes share. Required for TCP, unused over Unix sockets.
@@ -24,7 +22,16 @@ pub struct NodeConfig {
     pub lent_bytes_max: u64,
 }
 
-/// How the disks of a node are used.
+/// What makes a disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiskConfig {
+    /// The directory that stands for it, which must exist.
+    pub directory: PathBuf,
+    /// How it is used.
+    pub options: DiskOptions,
+}
+
+/// How a disk is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskOptions {
     /// Whether data goes past the page cache (O_DIRECT): for devices that many clients share, whose
@@ -48,7 +55,7 @@ impl std::fmt::Debug for NodeConfig {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("NodeConfig")
             .field("listen", &self.listen)
-            .field("data_directories", &self.data_directories)
+            .field("disks", &self.disks)
             .field("disks", &self.disks)
             .field("records_directory", &self.records_directory)
             .field("key", &self.key.map(|_| "secret"))

@@ -16,7 +16,7 @@ mod tasks;
 mod timers;
 mod worker;
 
-pub use config::{DiskOptions, NodeConfig, OpenError};
+pub use config::{DiskConfig, DiskOptions, NodeConfig, OpenError};
 pub use disk::RealDisk;
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use tasks::{EventLoop, Task, run};
@@ -68,7 +68,7 @@ impl RealWorld {
     fn open_with(config: &NodeConfig, one_sided: bool) -> Result<Self, OpenError> {
         let mut seed = [0; 8];
         fill_random(&mut seed);
-        let disks = config.data_directories.iter().map(|path| RealDisk::open(path, config.disks));
+        let disks = config.disks.iter().map(|disk| RealDisk::open(&disk.directory, disk.options));
         let disks = disks.collect::<Result<_, _>>()?;
         let records = config.records_directory.as_deref().map(RecordStore::open).transpose()?;
         let timers =

@@ -6,7 +6,7 @@ mod support;
 use std::future::Future;
 use support::{Kind, Place, open};
 use world::conformance::{Fixture, run_all};
-use world_real::{DiskOptions, NodeConfig, RealPayload, RealWorld, run};
+use world_real::{DiskOptions, RealPayload, RealWorld, run};
 
 /// Nodes of one process that meet over one kind of network, with disks of one kind.
 struct Nodes(Kind, DiskOptions);
@@ -22,7 +22,8 @@ impl Fixture for Nodes {
         let place = Place::new();
         run(async {
             let worlds = (0..nodes).map(|index| {
-                let config = NodeConfig { disks: self.1, ..place.config(self.0, index) };
+                let mut config = place.config(self.0, index);
+                config.disks.iter_mut().for_each(|disk| disk.options = self.1);
                 open(self.0, config)
             });
             let worlds = worlds.collect();

@@ -7,7 +7,7 @@ use std::process::Command;
 use support::{Kind, Place};
 use units::FileId;
 use world::{Disk, DiskError, Disks, RecordChange, Records};
-use world_real::{DiskOptions, NodeConfig, OpenError, RealWorld, run};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// A small file system of its own; `None` where this process may not mount one.
 struct Mounted(Place);
@@ -32,8 +32,9 @@ impl Drop for Mounted {
 }
 
 fn node_on(directory: &std::path::Path) -> RealWorld {
-    let data_directories = vec![directory.to_owned()];
-    RealWorld::open(NodeConfig { data_directories, ..NodeConfig::default() }).expect("it opens")
+    let (directory, options) = (directory.to_owned(), DiskOptions::default());
+    let disks = vec![DiskConfig { directory, options }];
+    RealWorld::open(NodeConfig { disks, ..NodeConfig::default() }).expect("it opens")
 }
 
 #[test]
@@ -85,9 +86,9 @@ fn a_file_system_without_direct_transfers_is_told() {
     // anything is stored, and can be used without.
     let Some(mounted) = Mounted::new("ramfs", "mode=700") else { return };
     run(async {
-        let disks = DiskOptions { direct: true, ..DiskOptions::default() };
-        let data_directories = vec![mounted.0.path().to_owned()];
-        let config = NodeConfig { data_directories, disks, ..NodeConfig::default() };
+        let options = DiskOptions { direct: true, ..DiskOptions::default() };
+        let disks = vec![DiskConfig { directory: mounted.0.path().to_owned(), options }];
+        let config = NodeConfig { disks, ..NodeConfig::default() };
         let refused = RealWorld::open(config).err();
         assert!(matches!(refused, Some(OpenError::NotDirect { .. })), "{refused:?}");
         let left = std::fs::read_dir(mounted.0.path().join("objects")).expect("it was made");

@@ -208,6 +208,11 @@ pub(crate) struct LayoutSet {
     /// The servers that files may lie on, by number, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "SERVERS")]
     pub(crate) pool: Vec<u32>,
+    /// The server of each of the first blocks of a file, by number, separated by commas; then it
+    /// begins again: 0,0,1 puts two blocks out of three on server 0.
+    #[arg(long, value_delimiter = ',', value_name = "SERVERS")]
+    #[arg(conflicts_with_all = ["pool", "servers"])]
+    pub(crate) map: Vec<u32>,
     /// How files will be used: unknown, sequential, looping-sequential, looping-random, random or
     /// global-sequential.
     #[arg(long, default_value = "unknown", value_name = "ACCESS")]

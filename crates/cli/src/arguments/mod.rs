@@ -7,7 +7,7 @@ pub(crate) use files::{
     Cat, Cp, Du, Find, Get, Kind, Layout, LayoutGet, LayoutSet, Ls, MaybeNamed, Mkdir, Mv, Named,
     Put, Rm,
 };
-pub(crate) use servers::{Doctor, Hosts, Serve, ServeTold, Start};
+pub(crate) use servers::{ALL, Doctor, Hosts, Serve, ServeTold, Start};
 
 use crate::words::count;
 use clap::{Args, Parser, Subcommand};

@@ -15,6 +15,9 @@ Their launchers stay as long as they do; when one is lost, its server writes eve
 ends. Data is in server-N in each --data directory of a host, or in a directory of the instance's
 own in its SLURM_TMPDIR, TMPDIR or /tmp.";
 
+/// What `--direct` alone stands for.
+pub(crate) const ALL: &str = "all";
+
 #[derive(Args, Debug)]
 #[command(after_help = START_HELP)]
 pub(crate) struct Start {
@@ -41,9 +44,11 @@ pub(crate) struct Start {
           value_parser = value_parser!(u32).range(0..=100))]
     pub(crate) dirty: u32,
     /// Move data past the page cache of the servers' system (O_DIRECT): nothing is held there
-    /// twice, and every read is one of the device.
-    #[arg(long)]
-    pub(crate) direct: bool,
+    /// twice, and every read is one of the device. With --direct=DIR, which may be repeated, only
+    /// that of the disks in this --data directory.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true,
+          default_missing_value = ALL)]
+    pub(crate) direct: Vec<PathBuf>,
     /// Listen by TCP on this host instead of on Unix sockets; clients need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,

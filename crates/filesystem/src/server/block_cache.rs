@@ -227,7 +227,7 @@ impl<W: World> BlockCache<W> {
     /// file which several clients read together.
     pub(crate) fn prefetch_before(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) {
         let Prefetch::Window(ahead) = file.buffering().prefetch() else { return };
-        let (stripe, at) = (file.stripe, file.stripe.locate(block));
+        let (stripe, at) = (&file.stripe, file.stripe.locate(block));
         let last = stripe.blocks_in(ByteRange::new(0, file.bytes())).end;
         let on_disk = stripe.blocks_on(at.server, at.disk, 0..last);
         let count = on_disk.size_hint().0 as u64;

@@ -288,7 +288,7 @@ mod tests {
     /// What is told of damage at `offset` of the object of 3 servers with 2 disks, on disk 1 of
     /// server 3, the last of the three, which has blocks 5, 11, 17 and so on.
     fn told(block_bytes: u64, file_bytes: u64, offset: u64) -> Option<(u64, u64)> {
-        let stripe = Stripe { block_bytes, servers: 3, disks_per_server: 2 };
+        let stripe = Stripe::round_robin(block_bytes, 3, 2);
         let (file, name) = (FileId(1), "f".to_owned());
         let (pool, buffering) = (Pool::Consecutive { first: 1, of: 4 }, Buffering::default());
         let bytes = file_bytes;
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_disk_without_the_file_is_a_disk_that_failed() {
-        let stripe = Stripe { block_bytes: 1, servers: 1, disks_per_server: 1 };
+        let stripe = Stripe::round_robin(1, 1, 1);
         let (pool, buffering, name) = (Pool::all(1), Buffering::default(), String::new());
         let file = FileId(1);
         let file = FileRecord { file, name, bytes: 1, cuts: 0, stripe, pool, buffering };

@@ -51,7 +51,7 @@ impl OpenFile {
 
     /// Whether a record is of this file, whatever it says of its name, size and buffering.
     pub(crate) fn is_same_file(&self, record: &FileRecord) -> bool {
-        (self.file, self.stripe) == (record.file, record.stripe) && self.pool == record.pool
+        self.file == record.file && self.stripe == record.stripe && self.pool == record.pool
     }
 
     /// Whoever opens it last says what it is called and how it is buffered.
@@ -85,6 +85,11 @@ impl OpenFile {
     /// Bytes in a block.
     pub(crate) fn block_length(&self, block: u64) -> u64 {
         self.block_range(block).length()
+    }
+
+    /// Where a block begins in the object on its disk, in bytes.
+    pub(crate) fn disk_offset(&self, block: u64) -> u64 {
+        self.stripe.locate(block).slot * self.stripe.block_bytes
     }
 
     /// The server that holds a block.

@@ -142,7 +142,7 @@ impl Model {
         self.files[file].bytes.len() as u64
     }
 
-    fn server_of(stripe: Stripe, offset: u64) -> u32 {
+    fn server_of(stripe: &Stripe, offset: u64) -> u32 {
         stripe.locate(offset / stripe.block_bytes).server.0
     }
 
@@ -169,7 +169,7 @@ impl Model {
             let byte = &mut file.bytes[offset as usize];
             byte.disturbed = now;
             byte.flips = false;
-            let server = Self::server_of(file.stripe, offset);
+            let server = Self::server_of(&file.stripe, offset);
             let troubles = self.servers.get(&server).copied().unwrap_or_default();
             let since = |at: Option<Instant>| at.is_some_and(|at| at >= begun);
             let crashed = since(troubles.crashed);
@@ -267,7 +267,7 @@ impl Model {
 
     fn on_server(&mut self, server: u32, act: impl Fn(&mut Byte)) {
         for file in &mut self.files {
-            let stripe = file.stripe;
+            let stripe = &file.stripe;
             let here = (0..).zip(&mut file.bytes);
             here.filter(|(offset, _)| Self::server_of(stripe, *offset) == server)
                 .for_each(|(_, byte)| act(byte));

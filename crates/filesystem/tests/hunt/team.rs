@@ -342,7 +342,7 @@ impl Member {
                 let stripe = run.shape.stripe();
                 let (file, changed) = {
                     let mut model = run.model.borrow_mut();
-                    let file = model.add_file(*bytes, stripe);
+                    let file = model.add_file(*bytes, stripe.clone());
                     let insert = |names: &mut BTreeMap<_, _>| {
                         names.insert(name.clone(), file);
                     };

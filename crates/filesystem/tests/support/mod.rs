@@ -6,7 +6,7 @@
 
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Client, Costs, Fault, Group, NewFile, ServerConfig, SharedMemory, serve};
-use policy::{Access, Buffering, Direction, DiskOrder, Pool, Stripe};
+use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
@@ -27,6 +27,8 @@ pub(crate) struct Shape {
     pub(crate) disks_per_server: u32,
     pub(crate) clients: u32,
     pub(crate) block_bytes: u64,
+    /// Which servers hold the blocks of a file, if not all in turn.
+    pub(crate) map: Option<PageMap>,
     /// Room of each server's cache, in blocks.
     pub(crate) cache_blocks: u64,
     /// How much of it may be dirty, in hundredths.
@@ -46,6 +48,7 @@ impl Default for Shape {
             disks_per_server: 1,
             clients: 4,
             block_bytes: 64,
+            map: None,
             cache_blocks: 16,
             dirty_percent: 100,
             mechanism: FAST,
@@ -59,11 +62,8 @@ impl Default for Shape {
 
 impl Shape {
     pub(crate) fn stripe(&self) -> Stripe {
-        Stripe {
-            block_bytes: self.block_bytes,
-            servers: self.servers,
-            disks_per_server: self.disks_per_server,
-        }
+        let map = self.map.clone();
+        Stripe { map, ..Stripe::round_robin(self.block_bytes, self.servers, self.disks_per_server) }
     }
 
     /// The number of the node of client `client`.
@@ -229,6 +229,13 @@ pub(crate) fn start_server<P: Kind>(
     world.clone().spawn(async move {
         serve(world, config, std::future::pending()).await.unwrap();
     })
+}
+
+/// A map for a file on so many servers, some of which may hold nothing; often none.
+pub(crate) fn some_map(numbers: &mut Numbers, servers: u32) -> Option<PageMap> {
+    let turns = numbers.below(8).checked_sub(2)?;
+    let map = (0..=turns).map(|_| numbers.below(u64::from(servers)) as u32);
+    PageMap::try_from(map.collect::<Vec<_>>()).ok()
 }
 
 pub(crate) fn address(node: u32) -> Address {

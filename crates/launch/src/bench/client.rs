@@ -179,7 +179,7 @@ async fn open(
             let instance = Instance::at(&spec.instance).read();
             let disks_per_server = instance.map_or(1, |file| file.disks_per_server);
             let (block_bytes, servers) = (spec.block_bytes, client.servers());
-            let stripe = Stripe { block_bytes, servers, disks_per_server };
+            let stripe = Stripe::round_robin(block_bytes, servers, disks_per_server);
             client.create(&order.file, order.case.file_bytes, stripe).await.map(|_| ())
         }
         _ => Ok(()),

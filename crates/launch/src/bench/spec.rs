@@ -120,7 +120,7 @@ impl BenchPlan {
                 format!("give --clients a number from 1 to {CLIENTS_MAX}"),
             ));
         }
-        let stripe = Stripe { block_bytes: self.block_bytes, servers: 1, disks_per_server: 1 };
+        let stripe = Stripe::round_robin(self.block_bytes, 1, 1);
         stripe.validate().map_err(|error| {
             LaunchError::usage(
                 "cannot stripe a file like that",

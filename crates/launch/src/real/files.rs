@@ -3,9 +3,10 @@
 use crate::error::LaunchError;
 use crate::real::Session;
 use filesystem::{Client, Fault};
-use policy::{Buffering, Pool, Stripe};
+use policy::{Buffering, PageMap, Pool, Stripe};
+use std::collections::BTreeMap;
 use std::time::SystemTime;
-use units::MIB;
+use units::{MIB, ServerId};
 use wire::{Entry, EntryKind, FileDefaults, FileRecord, Made};
 use world::Randomness;
 use world_real::RealWorld;
@@ -160,6 +161,13 @@ pub(crate) fn placement(
     bytes: u64,
 ) -> Placement {
     let block_bytes = usual.block_bytes.or(defaults.block_bytes).unwrap_or(BLOCK_BYTES);
+    let buffering = defaults.buffering;
+    if !defaults.map.is_empty() {
+        let (pool, map) = mapped(&defaults.map);
+        let servers = pool.len() as u32;
+        let dealt = Stripe::round_robin(block_bytes, servers, usual.disks_per_server);
+        return Placement { stripe: Stripe { map, ..dealt }, pool: Pool::Named(pool), buffering };
+    }
     let unit = block_bytes.max(BYTES_PER_SERVER_MIN);
     let deserved = u32::try_from(bytes.div_ceil(unit)).unwrap_or(u32::MAX).max(1);
     let most = defaults.servers.unwrap_or(u32::MAX);
@@ -177,8 +185,23 @@ pub(crate) fn placement(
             (servers as u32, Pool::Named(turned.copied().collect()))
         }
     };
-    let stripe = Stripe { block_bytes, servers, disks_per_server: usual.disks_per_server };
-    Placement { stripe, pool, buffering: defaults.buffering }
+    let stripe = Stripe::round_robin(block_bytes, servers, usual.disks_per_server);
+    Placement { stripe, pool, buffering }
+}
+
+/// The servers that a map names, in the order in which it first does, and the map of them. (The
+/// catalogue has none of an impossible length.)
+fn mapped(turns: &[ServerId]) -> (Vec<ServerId>, Option<PageMap>) {
+    let mut pool = Vec::new();
+    let mut places = BTreeMap::new();
+    let map = turns.iter().map(|server| {
+        *places.entry(*server).or_insert_with(|| {
+            pool.push(*server);
+            pool.len() as u32 - 1
+        })
+    });
+    let map = PageMap::try_from(map.collect::<Vec<u32>>()).ok();
+    (pool, map)
 }
 
 /// What is the same for all files that one command makes.

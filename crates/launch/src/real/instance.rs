@@ -20,7 +20,7 @@ use crate::real::parallel::for_each_at_once;
 use crate::real::process::{Child, Program, cannot_start};
 use crate::real::process_name::ProcessName;
 use crate::real::session::server_answers;
-use crate::real::{DataDirectories, private};
+use crate::real::{DataDirectories, Direct, private};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, OpenOptions};
@@ -67,9 +67,8 @@ pub struct InstanceFile {
     /// How much of it may be dirty, in hundredths.
     #[serde(default = "usual_dirty_percent")]
     pub dirty_percent: u32,
-    /// Whether data goes past the page cache.
-    #[serde(default)]
-    pub direct: bool,
+    /// Which disks move their data past the page cache.
+    pub direct: Direct,
     /// The process that keeps the launchers of servers on other hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeper: Option<ProcessName>,
@@ -108,8 +107,8 @@ pub struct ServerOptions {
     pub cache_bytes: u64,
     /// How much of it may be dirty, in hundredths; see [`DIRTY_PERCENT`].
     pub dirty_percent: u32,
-    /// Whether data goes past the page cache (O_DIRECT).
-    pub direct: bool,
+    /// Which disks move their data past the page cache.
+    pub direct: Direct,
     /// The host, by name or number, on which servers listen by TCP, each on a port of its own;
     /// `None` for Unix sockets in the instance directory.
     pub tcp_host: Option<String>,
@@ -118,7 +117,12 @@ pub struct ServerOptions {
 impl Default for ServerOptions {
     /// Private servers on Unix sockets, with a cache of 64 MiB each.
     fn default() -> Self {
-        Self { cache_bytes: 64 * MIB, dirty_percent: DIRTY_PERCENT, direct: false, tcp_host: None }
+        Self {
+            cache_bytes: 64 * MIB,
+            dirty_percent: DIRTY_PERCENT,
+            direct: Direct::None,
+            tcp_host: None,
+        }
     }
 }
 
@@ -329,7 +333,7 @@ impl Instance {
             disks_per_server: data.disks_per_server(),
             cache_bytes: options.cache_bytes,
             dirty_percent: options.dirty_percent,
-            direct: options.direct,
+            direct: options.direct.clone(),
             keeper: None,
             origin: None,
         };

@@ -3,6 +3,7 @@
 
 mod copy;
 mod data;
+mod direct;
 mod doctor;
 mod files;
 mod hosts;
@@ -23,6 +24,7 @@ mod temporary;
 
 pub use copy::{Copied, CopyPlan, FileCopy};
 pub use data::DataDirectories;
+pub use direct::Direct;
 pub use doctor::{Finding, doctor};
 pub use hosts::{Choice, HostOptions, HostPlan, Launcher, Seat, Venue, Wish, keep, serve_told};
 pub(crate) use instance::absolute;

@@ -1,15 +1,15 @@
 //! A server process.
 
 use crate::error::{ExitCode, LaunchError};
-use crate::real::Instance;
 use crate::real::on_stdin_closed;
+use crate::real::{Direct, Instance};
 use filesystem::{Costs, ServerConfig, serve};
 use std::io::Write;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use units::{MIB, ServerId};
 use world::{Address, Network};
-use world_real::{DiskOptions, NodeConfig, OpenError, RealWorld, run};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// What a server says on standard output when it listens, before the address.
 pub(crate) const READY: &str = "ready at ";
@@ -28,8 +28,8 @@ pub(crate) struct ServerPlan {
     pub(crate) listen: Address,
     /// Its disks.
     pub(crate) data: Vec<PathBuf>,
-    /// Whether data goes past the page cache.
-    pub(crate) direct: bool,
+    /// Which of them move their data past the page cache.
+    pub(crate) direct: Direct,
     /// Room of its block cache, in bytes.
     pub(crate) cache_bytes: u64,
     /// How much of it may be dirty, in hundredths.
@@ -57,7 +57,7 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
         servers: file.servers.len() as u32,
         listen: Address(entry.address.clone()),
         data: entry.data.clone(),
-        direct: file.direct,
+        direct: file.direct.clone(),
         cache_bytes: file.cache_bytes,
         dirty_percent: file.dirty_percent,
         key: instance.key()?,
@@ -91,10 +91,15 @@ pub(crate) fn serve_plan(
     if let Some(directory) = &records_directory {
         std::fs::create_dir_all(directory).map_err(|error| cannot_begin(id, &error.to_string()))?;
     }
+    let disks = plan.data.into_iter().map(|directory| {
+        let options =
+            DiskOptions { direct: plan.direct.is_for(&directory), ..DiskOptions::default() };
+        DiskConfig { directory, options }
+    });
+    let disks = disks.collect();
     let config = NodeConfig {
         listen: Some(plan.listen),
-        data_directories: plan.data,
-        disks: DiskOptions { direct: plan.direct, ..DiskOptions::default() },
+        disks,
         records_directory,
         key: Some(plan.key),
         // What is read and what was just written over lie there at the same time.

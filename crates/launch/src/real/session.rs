@@ -80,7 +80,7 @@ impl Session {
     pub(crate) fn stripe(&self, block_bytes: u64) -> Result<Stripe, LaunchError> {
         let file = self.instance.read()?;
         let servers = file.servers.len() as u32;
-        let stripe = Stripe { block_bytes, servers, disks_per_server: file.disks_per_server };
+        let stripe = Stripe::round_robin(block_bytes, servers, file.disks_per_server);
         stripe.validate().map_err(|error| {
             LaunchError::usage(
                 "cannot stripe a file like that",

@@ -5,7 +5,7 @@ use super::device::{Device, patterns};
 use super::spec::{Answer, ClientSpec, Order, TOPS_SCHEMA, Work};
 use super::{Figure, TopsGoal, TopsPlan, TopsPoint, TopsReport, limits};
 use crate::error::{ExitCode, LaunchError};
-use crate::real::{Child, Instance, Library, Program, ServerOptions, TemporaryInstance};
+use crate::real::{Child, Direct, Instance, Library, Program, ServerOptions, TemporaryInstance};
 use crate::scenario::{ReadAhead, Scenario};
 use filesystem::collective::Strategy;
 use policy::{Buffering, Declared, Pattern, Stripe};
@@ -193,8 +193,8 @@ impl<'a> Stand<'a> {
             Kind::LargePages => (MIB, 8 * plan.pages * MIB, 2 * plan.pages * MIB),
         };
         let tcp_host = matches!(kind, Kind::OverTcp).then(|| "127.0.0.1".to_owned());
-        let options =
-            ServerOptions { cache_bytes, direct: on_disks, tcp_host, ..ServerOptions::default() };
+        let direct = if on_disks { Direct::All } else { Direct::None };
+        let options = ServerOptions { cache_bytes, direct, tcp_host, ..ServerOptions::default() };
         let directory = plan.directory.as_deref();
         let instance = TemporaryInstance::start(program, servers, &[], directory, &options)?;
         let request_bytes = plan.pages * page_bytes;
@@ -265,7 +265,7 @@ fn fill(
     request_bytes: u64,
 ) -> Result<(), LaunchError> {
     let library = Library::connect(instance.clone(), 4 * request_bytes)?;
-    let stripe = Stripe { block_bytes: page_bytes, servers, disks_per_server: 1 };
+    let stripe = Stripe::round_robin(page_bytes, servers, 1);
     let file = library.create_striped(FILE, bytes, stripe, Buffering::default())?;
     let mut request = vec![7; request_bytes as usize];
     for offset in (0..bytes).step_by(request_bytes as usize) {

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use units::FileId;
 use world::{Disk, DiskError, Disks};
-use world_real::{DiskOptions, NodeConfig, OpenError, RealDisk, RealWorld};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealDisk, RealWorld};
 
 /// The object that tests write.
 pub(crate) const OBJECT: FileId = FileId(0x2a);
@@ -15,9 +15,9 @@ pub(crate) const PIECE: u64 = 64 << 10;
 
 /// A node whose only disk is `directory`. Waits for another node to let go of it: the thread of a
 /// disk ends a moment after its node.
-pub(crate) fn node_on(directory: &Path, disks: DiskOptions) -> RealWorld {
-    let config =
-        NodeConfig { data_directories: vec![directory.to_owned()], disks, ..NodeConfig::default() };
+pub(crate) fn node_on(directory: &Path, options: DiskOptions) -> RealWorld {
+    let disks = vec![DiskConfig { directory: directory.to_owned(), options }];
+    let config = NodeConfig { disks, ..NodeConfig::default() };
     loop {
         match RealWorld::open(config.clone()) {
             Err(OpenError::Directory { cause, .. }) if cause.contains("another server") => {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::MIB;
 use world::Address;
-use world_real::{DiskOptions, NodeConfig, RealWorld};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, RealWorld};
 
 /// How nodes meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +57,7 @@ impl Place {
         };
         NodeConfig {
             listen: Some(Address(listen)),
-            data_directories: vec![home.clone()],
-            disks: DiskOptions::default(),
+            disks: vec![DiskConfig { directory: home.clone(), options: DiskOptions::default() }],
             records_directory: Some(home),
             key: (kind == Kind::Tcp).then_some(KEY),
             // The first node lends to the others.

@@ -81,7 +81,7 @@ impl<W: World> Chunks<'_, W> {
 
     /// So many requests at a time to each disk, each followed by the next on the same disk.
     async fn transfer_in_lanes(&self, chunk: Chunk, blocks: Range<u64>) -> Result<(), Fault> {
-        let stripe = self.file.stripe;
+        let stripe = &self.file.stripe;
         let lanes_per_disk = u64::from(self.outstanding_per_disk.max(1));
         let lanes = (0..stripe.servers).flat_map(|server| {
             let disks = 0..stripe.disks_per_server;
@@ -124,7 +124,7 @@ impl<W: World> Chunks<'_, W> {
             Direction::Write => costs.client_write,
         };
         self.client.world().compute(cost).await;
-        let stripe = self.file.stripe;
+        let stripe = &self.file.stripe;
         let in_file = stripe.block_range(block, self.file.bytes);
         let part = in_file.intersect(ByteRange::at(chunk.file_offset, chunk.length));
         let offset = part.start - in_file.start;

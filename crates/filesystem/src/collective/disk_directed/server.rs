@@ -119,7 +119,7 @@ impl<W: World> Collective<'_, W> {
     /// Transfers the blocks of one disk in the order in which they lie, with a few buffers that
     /// take turns.
     async fn transfer_disk(&self, number: DiskId) -> Result<(), Fault> {
-        let stripe = self.file.stripe;
+        let stripe = &self.file.stripe;
         let disk = &self.server.world.disks()[number.0 as usize];
         let blocks = stripe.blocks_in(self.request.access.file_extent());
         let here = stripe.blocks_on(self.place, number, blocks.clone());
@@ -127,8 +127,8 @@ impl<W: World> Collective<'_, W> {
         let object = self.file.file;
         disk.locate(object).await;
         let address = {
-            let disk = disk.clone();
-            move |block| disk.address(object, stripe.locate(block).slot * stripe.block_bytes)
+            let (disk, file) = (disk.clone(), Rc::clone(self.file));
+            move |block| disk.address(object, file.disk_offset(block))
         };
         let share = (self.place.0, stripe.servers);
         let order = disk_order(self.request.order, here, total, share, address);
@@ -207,7 +207,7 @@ impl<W: World> Collective<'_, W> {
         try_join_all(gets).await?;
         let payload = memory.freeze();
         assert!(payload.length() == range.length(), "a block is written as a whole");
-        let written = disk.write(self.file.file, self.disk_offset(block), payload).await;
+        let written = disk.write(self.file.file, self.file.disk_offset(block), payload).await;
         written.map_err(|error| self.block_fault(block, &error))
     }
 
@@ -228,7 +228,7 @@ impl<W: World> Collective<'_, W> {
         if let Some(held) = self.server.cache.held_block(self.file, block).await? {
             return Ok(held);
         }
-        let read = disk.read(self.file.file, self.disk_offset(block), range.length()).await;
+        let read = disk.read(self.file.file, self.file.disk_offset(block), range.length()).await;
         read.map_err(|error| self.block_fault(block, &error))
     }
 
@@ -258,10 +258,6 @@ impl<W: World> Collective<'_, W> {
     fn place_of(&self, client: ClientId) -> (PeerId, units::RegionId) {
         let rank = client.0 as usize;
         (self.peers[rank], self.request.participants[rank].region)
-    }
-
-    fn disk_offset(&self, block: u64) -> u64 {
-        self.file.stripe.locate(block).slot * self.file.stripe.block_bytes
     }
 
     fn count(&self, moved: Result<(), TransferError>, share: &Share) -> Result<(), Fault> {

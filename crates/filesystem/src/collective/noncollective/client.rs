@@ -57,7 +57,7 @@ async fn ask<W: World>(
     region: RegionId,
     number: u64,
 ) -> Result<(), Fault> {
-    let places = part.access.servers_of(part.client, part.file.stripe);
+    let places = part.access.servers_of(part.client, &part.file.stripe);
     let servers: Vec<ServerId> = places.into_iter().map(|at| part.file.pool.server(at)).collect();
     let request = Request::Part(Box::new(PartRequest {
         number,

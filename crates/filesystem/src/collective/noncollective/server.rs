@@ -122,20 +122,19 @@ impl<W: World> Transfer<'_, W> {
     /// The blocks of a disk in which the client has bytes, as they are in the file.
     fn blocks_of(&self, disk: DiskId) -> impl Iterator<Item = u64> + Clone + use<'_, W> {
         let here = Some((self.place, disk));
-        self.request.access.blocks_of(self.request.client, self.file.stripe, here)
+        self.request.access.blocks_of(self.request.client, &self.file.stripe, here)
     }
 
     /// The blocks of a disk in which the client has bytes, in the order in which to use it. Both
     /// the blocks and their order are made while they are walked.
     fn order_of(&self, number: DiskId) -> impl Iterator<Item = u64> {
-        let (request, stripe, place) = (self.request, self.file.stripe, self.place);
+        let (request, stripe, place) = (self.request, &self.file.stripe, self.place);
         let blocks = self.blocks_of(number);
         let extent = stripe.blocks_in(request.access.extent_of(request.client));
         let total = (extent.end - extent.start).div_ceil(stripe.disks());
-        let object = self.file.file;
+        let (object, file) = (self.file.file, Rc::clone(self.file));
         let disk = self.server.world.disks()[number.0 as usize].clone();
-        let address =
-            move |block| disk.address(object, stripe.locate(block).slot * stripe.block_bytes);
+        let address = move |block| disk.address(object, file.disk_offset(block));
         disk_order(request.order, blocks, total, (place.0, stripe.servers), address)
     }
 

@@ -156,7 +156,7 @@ impl<W: World> Entry<W> {
 
     /// Where the block begins in its object, in bytes.
     pub(crate) fn disk_offset(&self) -> u64 {
-        self.location().slot * self.file.stripe.block_bytes
+        self.file.disk_offset(self.key.1)
     }
 
     /// True when nobody uses it and nothing is under way for it.

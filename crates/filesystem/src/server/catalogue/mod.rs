@@ -9,7 +9,7 @@ mod name;
 mod tree;
 
 use claims::{Claim, Claims};
-use policy::{BYTES_MAX, Pool, Stripe};
+use policy::{BYTES_MAX, PAGE_MAP_MAX, Pool, Stripe};
 use std::cell::{Cell, RefCell};
 use tree::{Node, NodeKind, ROOT, Tree, entry};
 use units::{FileId, ServerId};
@@ -287,11 +287,14 @@ fn failed(error: &RecordsError) -> Fault {
 /// Whether there can be files like that. Which servers there are is checked when one is made.
 fn check_defaults(defaults: &FileDefaults) -> Result<(), Fault> {
     let bad = |cause: String| Fault::BadRequest { cause };
-    let FileDefaults { block_bytes, servers, pool, buffering } = defaults;
+    let FileDefaults { block_bytes, servers, pool, map, buffering } = defaults;
     let (block_bytes, servers) = (block_bytes.unwrap_or(1), servers.unwrap_or(1));
-    let stripe = Stripe { block_bytes, servers, disks_per_server: 1 };
+    let stripe = Stripe::round_robin(block_bytes, servers, 1);
     stripe.validate().map_err(|error| bad(error.to_string()))?;
     buffering.validate().map_err(|error| bad(error.to_string()))?;
+    if map.len() > PAGE_MAP_MAX || !(map.is_empty() || pool.is_empty()) {
+        return Err(bad(format!("a map has at most {PAGE_MAP_MAX} turns, and no pool beside it")));
+    }
     let named = u32::try_from(pool.len()).unwrap_or(u32::MAX);
     let pool = Pool::Named(pool.clone()).validate(named, u32::MAX);
     pool.map_err(|error| bad(error.to_string()))

@@ -206,7 +206,7 @@ pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
             name: name.clone(),
             bytes: size.bytes,
             cuts: size.cuts,
-            stripe: *stripe,
+            stripe: stripe.clone(),
             pool: pool.clone(),
             buffering: *buffering,
         }),

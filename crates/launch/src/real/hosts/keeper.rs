@@ -114,7 +114,7 @@ async fn begin<'a>(
         servers,
         cache_bytes: order.options.cache_bytes,
         dirty_percent: order.options.dirty_percent,
-        direct: order.options.direct,
+        direct: order.options.direct.clone(),
         keeper: ProcessName::own(),
         origin: Some(origin.map_err(|error| instance.cannot_write("origin".as_ref(), &error))?),
     };
@@ -187,7 +187,7 @@ fn server_order(
         instance_name: instance_name.to_owned(),
         cache_bytes: order.options.cache_bytes,
         dirty_percent: order.options.dirty_percent,
-        direct: order.options.direct,
+        direct: order.options.direct.clone(),
         allow_root: order.options.allow_root,
         key,
     }

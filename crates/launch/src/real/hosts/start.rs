@@ -5,7 +5,7 @@ use super::seat::Seat;
 use super::talk::{KeeperAnswer, KeeperOrder, hear, line};
 use crate::error::{ExitCode, LaunchError};
 use crate::real::process::cannot_start;
-use crate::real::{Instance, InstanceFile, Program};
+use crate::real::{Direct, Instance, InstanceFile, Program};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
 use std::io::{BufReader, Write};
@@ -20,8 +20,8 @@ pub struct HostOptions {
     pub cache_bytes: u64,
     /// How much of it may be dirty, in hundredths.
     pub dirty_percent: u32,
-    /// Whether data goes past the page cache (O_DIRECT).
-    pub direct: bool,
+    /// Which disks move their data past the page cache.
+    pub direct: Direct,
     /// Whether servers may run as root.
     pub allow_root: bool,
     /// Seconds that each server may take to begin, and again to serve.

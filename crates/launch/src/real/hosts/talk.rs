@@ -5,7 +5,7 @@ use super::launcher::Launcher;
 use super::seat::Seat;
 use super::start::HostOptions;
 use crate::error::Failure;
-use crate::real::InstanceFile;
+use crate::real::{Direct, InstanceFile};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read};
@@ -53,7 +53,7 @@ pub(super) struct ServerOrder {
     pub(super) instance_name: String,
     pub(super) cache_bytes: u64,
     pub(super) dirty_percent: u32,
-    pub(super) direct: bool,
+    pub(super) direct: Direct,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],
 }

@@ -90,7 +90,7 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), LaunchErro
         servers: order.servers,
         listen: Address(format!("tcp:{}", SocketAddr::new(address, 0))),
         data,
-        direct: order.direct,
+        direct: order.direct.clone(),
         cache_bytes: order.cache_bytes,
         dirty_percent: order.dirty_percent,
         key: order.key,
