@@ -113,7 +113,8 @@ pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), LaunchError> {
         let schema = "unisono.stop/1";
         return present::json(&json!({ "schema": schema, "stopped": ended, "gone": gone }));
     }
-    present::line(&format!("{} stopped; their data remains", plural(ended as u32, "server")))
+    let whose = if ended == 1 { "its" } else { "their" };
+    present::line(&format!("{} stopped; {whose} data remains", plural(ended as u32, "server")))
 }
 
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {

@@ -34,9 +34,10 @@ const SEEDS: u64 = 3000;
 const ROUNDS: u64 = 14;
 
 /// What must come about in a hunt that is worth its name.
-const WANTED: [&str; 12] = [
+const WANTED: [&str; 13] = [
     "crash of a client",
     "crash of a server",
+    "cut",
     "failing disk",
     "fault: a client left",
     "fault: a disk failed",

@@ -195,7 +195,7 @@ impl<W: World> Client<W> {
 
     async fn open_record(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
         let open = Request::Open(record.clone());
-        self.ask_servers_for_size(&mut record, &open).await?;
+        self.ask_servers_for_size(&mut record, open).await?;
         Ok(record)
     }
 

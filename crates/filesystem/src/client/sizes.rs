@@ -12,9 +12,14 @@ impl<W: World> Client<W> {
     /// Learns how long an open file is now; other clients may have changed it.
     pub async fn refresh(&self, file: &mut FileRecord) -> Result<(), Fault> {
         let Some(server) = file.servers().next() else { return Ok(()) };
-        let ask = Request::Resize { file: file.file, size: FileSize::default() };
-        file.learn(self.ask_for_size(server, ask).await?);
-        Ok(())
+        let number = file.file;
+        let ask = Request::Resize { file: number, size: FileSize::default() };
+        if !file.learn(self.ask_for_size(server, ask).await?) {
+            return Ok(());
+        }
+        // Whoever says so may not have told all others yet.
+        let tell = Request::Resize { file: number, size: file.size() };
+        self.ask_servers_for_size(file, tell).await
     }
 
     /// Makes an open file at least `bytes` bytes long; new bytes are zero. When this returns, the
@@ -51,24 +56,34 @@ impl<W: World> Client<W> {
     /// the catalogue knows nothing of. The record learns what they knew.
     async fn tell_size(&self, file: &mut FileRecord, size: FileSize) -> Result<(), Fault> {
         let number = file.file;
-        self.ask_servers_for_size(file, &Request::Resize { file: number, size }).await?;
+        self.ask_servers_for_size(file, Request::Resize { file: number, size }).await?;
         let record = Request::RecordSize { file: number, size };
         file.learn(self.ask_for_size(CATALOGUE, record).await?);
         Ok(())
     }
 
-    /// Asks all servers of a file something that they answer with its size, and learns it.
+    /// Asks all servers of a file something that they answer with its size, and learns it. Then
+    /// all of them know the greatest of what they have answered: another client may be about to
+    /// tell them.
     pub(super) async fn ask_servers_for_size(
         &self,
         file: &mut FileRecord,
-        request: &Request,
+        mut request: Request,
     ) -> Result<(), Fault> {
-        let servers: Vec<ServerId> = file.servers().collect();
-        for some in servers.chunks(OPENING_MAX) {
-            let calls = some.iter().map(|server| self.ask_for_size(*server, request.clone()));
-            for size in try_join_all(calls).await? {
-                file.learn(size);
+        let mut servers: Vec<ServerId> = file.servers().collect();
+        while !servers.is_empty() {
+            let mut known = Vec::with_capacity(servers.len());
+            for some in servers.chunks(OPENING_MAX) {
+                let calls = some.iter().map(|server| self.ask_for_size(*server, request.clone()));
+                known.extend(try_join_all(calls).await?);
             }
+            for size in &known {
+                file.learn(*size);
+            }
+            let size = file.size();
+            let all = servers.into_iter().zip(known);
+            servers = all.filter(|(_, known)| *known < size).map(|(server, _)| server).collect();
+            request = Request::Resize { file: file.file, size };
         }
         Ok(())
     }

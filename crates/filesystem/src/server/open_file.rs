@@ -3,8 +3,9 @@
 //! Invariants: its size only ever gets greater, in the order of [`FileSize`]; nobody sees bytes
 //! that were in a file before it was made shorter, however it is made longer later.
 
+use crate::collective::check_access;
 use crate::signal::Signal;
-use policy::{Buffering, Pool, Stripe};
+use policy::{Access, BYTES_MAX, Buffering, Direction, Pool, Stripe};
 use std::cell::{Cell, Ref, RefCell};
 use units::{ByteRange, FileId, ServerId};
 use wire::{Fault, FileRecord, FileSize};
@@ -105,6 +106,14 @@ impl OpenFile {
     /// The fault of bytes that it does not have.
     pub(crate) fn past_end(&self) -> Fault {
         Fault::PastEnd { file: self.name().clone(), bytes: self.bytes() }
+    }
+
+    /// Whether an access, which may come from anyone, can be carried out on it.
+    pub(crate) fn check_access(&self, direction: Direction, access: &Access) -> Result<(), Fault> {
+        match check_access(direction, access, self.bytes()) {
+            Err(_) if check_access(direction, access, BYTES_MAX).is_ok() => Err(self.past_end()),
+            checked => checked,
+        }
     }
 
     /// Waits until nobody else changes its size.

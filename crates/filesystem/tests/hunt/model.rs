@@ -45,6 +45,8 @@ pub(crate) struct File {
     pub(crate) id: Option<FileId>,
     /// Whether somebody has asked to remove it.
     pub(crate) condemned: bool,
+    /// Whether somebody has made it shorter.
+    pub(crate) was_cut: bool,
     bytes: Vec<Byte>,
     stripe: Stripe,
 }
@@ -116,7 +118,7 @@ impl Model {
     /// Somebody asks for a file to be made.
     pub(crate) fn add_file(&mut self, bytes: u64, stripe: Stripe) -> usize {
         let bytes = (0..bytes).map(|_| Byte::new()).collect();
-        self.files.push(File { id: None, condemned: false, bytes, stripe });
+        self.files.push(File { id: None, condemned: false, was_cut: false, bytes, stripe });
         self.files.len() - 1
     }
 
@@ -140,6 +142,11 @@ impl Model {
 
     pub(crate) fn length(&self, file: usize) -> u64 {
         self.files[file].bytes.len() as u64
+    }
+
+    /// Somebody asks for a file to be longer; it is so for whoever uses it next.
+    pub(crate) fn grow(&mut self, file: usize, by: u64) {
+        self.files[file].bytes.extend((0..by).map(|_| Byte::new()));
     }
 
     fn server_of(stripe: &Stripe, offset: u64) -> u32 {

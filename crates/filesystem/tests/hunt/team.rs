@@ -9,10 +9,11 @@ use filesystem::collective::{Part, Strategy};
 use filesystem::{Client, Fault, Group};
 use futures_util::future::{Either, select};
 use policy::{Access, Direction, DiskOrder, ListEntry};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::Rc;
-use units::{ClientId, Duration, Instant};
+use units::{ClientId, Duration, FileId, Instant};
 use wire::FileRecord;
 use world::payload::Bytes;
 use world::{Clock, Memory, Payloads};
@@ -64,6 +65,18 @@ enum Action {
     },
     Remove {
         name: String,
+    },
+    /// Makes a file shorter; whoever uses it next makes it as long as it was.
+    Cut {
+        name: String,
+        file: usize,
+        bytes: u64,
+    },
+    /// Makes a file longer.
+    Grow {
+        name: String,
+        file: usize,
+        by: u64,
     },
     Together {
         name: String,
@@ -253,7 +266,7 @@ impl Member {
         let Some(names) = model.known_names(self.team) else { return Action::List };
         let free = |numbers: &mut Numbers| format!("{}-{}", self.team, numbers.below(6));
         let bytes = 1 + numbers.below(64 * 12);
-        let kind = numbers.below(20);
+        let kind = numbers.below(22);
         if numbers.below(4) == 0 {
             return self.some_action_on_common(numbers, members);
         }
@@ -269,6 +282,8 @@ impl Member {
         match kind {
             2 => Action::List,
             3 => Action::Rename { from: name, to: free(numbers) },
+            20 => Action::Cut { name, file, bytes: numbers.below(model.length(file) + 1) },
+            21 => Action::Grow { name, file, by: numbers.below(200) },
             4..=12 => Action::Together {
                 name,
                 file,
@@ -373,6 +388,11 @@ impl Member {
                 let made = client.remove(name).await;
                 apply(changed, made, true)
             }
+            Action::Cut { name, file, bytes } => self.cut(client, name, *file, *bytes).await,
+            Action::Grow { name, file, by } => {
+                run.model.borrow_mut().grow(*file, *by);
+                self.open_whole(client, name, *file).await.map(|_| ())
+            }
             _ => {
                 let mut found = BTreeMap::new();
                 for entry in client.list("").await? {
@@ -384,6 +404,48 @@ impl Member {
                 Ok(())
             }
         }
+    }
+
+    /// Opens a file and makes it as long as the model says, if it was cut.
+    async fn open_whole(
+        &self,
+        client: &TestClient,
+        name: &str,
+        file: usize,
+    ) -> Result<FileRecord, Fault> {
+        let mut record = client.open(name).await?;
+        let bytes = self.run.model.borrow().length(file);
+        client.grow(&mut record, bytes).await?;
+        Ok(record)
+    }
+
+    /// Makes a file shorter. What is cut off is zero from then on, whenever it can be seen again.
+    async fn cut(
+        &self,
+        client: &TestClient,
+        name: &str,
+        file: usize,
+        bytes: u64,
+    ) -> Result<(), Fault> {
+        let begun = self.now();
+        let zeros: Values = {
+            let mut model = self.run.model.borrow_mut();
+            let zeros = (bytes..model.length(file)).map(|offset| (offset, 0)).collect();
+            model.files[file].was_cut = true;
+            model.begin_write(file, &zeros, begun);
+            zeros
+        };
+        let mut record = client.open(name).await?;
+        let cut = match record.bytes > bytes {
+            true => client.set_size(&mut record, bytes).await,
+            // It has not become longer again since the last cut.
+            false => self.open_whole(client, name, file).await.map(|_| ()),
+        };
+        if cut.is_ok() {
+            self.run.count("cut");
+        }
+        self.end_write((file, &zeros), begun, &cut, false);
+        cut
     }
 
     /// Reads a file of any team, which others may change or remove meanwhile.
@@ -398,8 +460,10 @@ impl Member {
             }
         };
         let begun = self.now();
+        let opened = Cell::new(None);
         let read = async {
             let file = client.open(&name).await?;
+            opened.set(Some(file.file));
             read_all(client, &file).await.map(|values| (file, values))
         };
         match read.await {
@@ -411,12 +475,20 @@ impl Member {
                 }
                 Ok(())
             }
+            // It was made shorter meanwhile.
+            Err(Fault::PastEnd { .. }) if self.was_cut(opened.get()) => Ok(()),
             // It was renamed or removed, or is about to be.
             Err(Fault::NoSuchFile { .. } | Fault::BadRequest { .. }) if self.may_vanish(&name) => {
                 Ok(())
             }
             Err(fault) => Err(fault),
         }
+    }
+
+    fn was_cut(&self, file: Option<FileId>) -> bool {
+        let model = self.run.model.borrow();
+        let file = file.and_then(|file| model.file_of(file));
+        file.is_some_and(|file| model.files[file].was_cut)
     }
 
     /// Whether somebody may change or remove this name at the moment.
@@ -454,7 +526,7 @@ impl Member {
         let number = self.team as u64 * 1000 + round.number;
         let group =
             Group::join(client.clone(), number, ClientId(rank), addresses, PATIENCE).await?;
-        let opened = client.open(name).await;
+        let opened = self.open_whole(client, name, *file).await;
         group.agree(opened.clone().map(|_| ())).await?;
         let record = opened?;
         let begun = self.now();
@@ -503,7 +575,7 @@ impl Member {
     async fn alone(&mut self, client: &TestClient, round: &Round) -> Result<(), Fault> {
         let Action::Alone { name, file, access } = &round.action else { return Ok(()) };
         let rank = round.members.iter().position(|member| *member == self.client).unwrap() as u32;
-        let record = client.open(name).await?;
+        let record = self.open_whole(client, name, *file).await?;
         for _ in 0..1 + self.numbers.below(4) {
             let begun = self.now();
             match self.numbers.below(8) {

@@ -21,19 +21,19 @@ impl Session {
     /// A file or a directory with all that is in it, at any depth: each before what it holds, by
     /// name.
     pub fn walk(&self, name: &str) -> Result<Vec<Entry>, LaunchError> {
-        let what = format!("cannot walk through {name:?}");
+        let what = format!("cannot walk through {}", shown(name));
         self.with_client(&what, async |client| walk(client, name).await)
     }
 
     /// What is known of a name.
     pub fn stat(&self, name: &str) -> Result<Entry, LaunchError> {
-        let what = format!("cannot look at {name:?}");
+        let what = format!("cannot look at {}", shown(name));
         self.with_client(&what, async |client| client.stat(name).await)
     }
 
     /// What is known of a name, if there is something of that name.
     pub fn find(&self, name: &str) -> Result<Option<Entry>, LaunchError> {
-        let what = format!("cannot look at {name:?}");
+        let what = format!("cannot look at {}", shown(name));
         self.with_client(&what, async |client| match client.stat(name).await {
             Err(Fault::NoSuchFile { .. }) => Ok(None),
             found => found.map(Some),
@@ -42,7 +42,7 @@ impl Session {
 
     /// What is known of a file.
     pub fn stat_file(&self, name: &str) -> Result<FileRecord, LaunchError> {
-        let what = format!("cannot look at {name:?}");
+        let what = format!("cannot look at {}", shown(name));
         self.with_client(&what, async |client| client.stat_file(name).await)
     }
 
@@ -96,6 +96,11 @@ impl Session {
             Ok(entries.len())
         })
     }
+}
+
+/// A name as it is told to the user.
+fn shown(name: &str) -> String {
+    if name.is_empty() { "the root directory".to_owned() } else { format!("{name:?}") }
 }
 
 /// Files that are removed at the same time.

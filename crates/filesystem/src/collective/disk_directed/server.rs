@@ -1,6 +1,6 @@
 //! The server's side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
-use crate::collective::{check_access, may_overlap, transfer_fault};
+use crate::collective::{may_overlap, transfer_fault};
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use crate::server::underway::{Held, Running};
@@ -81,7 +81,7 @@ async fn tell_participants<W: World>(
 }
 
 fn check(request: &CollectiveRequest, file: &OpenFile) -> Result<(), Fault> {
-    check_access(request.direction, &request.access, file.bytes())?;
+    file.check_access(request.direction, &request.access)?;
     let participants = request.participants.len();
     if participants > PARTICIPANTS_MAX || participants != request.access.clients() as usize {
         let cause = format!(

@@ -1,7 +1,7 @@
 //! The server's side of non-collective disk-directed I/O: what Galley does with one structured
 //! request (TOCS 1997, section 10).
 
-use super::super::{check_access, check_client, transfer_fault};
+use super::super::{check_client, transfer_fault};
 use crate::server::Server;
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
@@ -42,7 +42,7 @@ pub(crate) async fn serve<W: World>(
     let file = server.files.get(request.file)?;
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
-    check_access(request.direction, &request.access, file.bytes())?;
+    file.check_access(request.direction, &request.access)?;
     let running = Running::new(server, (from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };
