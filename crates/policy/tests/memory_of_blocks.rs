@@ -95,6 +95,7 @@ proptest! {
             prop_assert_eq!(lru.oldest(), model.first().copied());
             prop_assert_eq!((lru.len(), lru.is_empty()), (model.len(), model.is_empty()));
             prop_assert!(lru.iter().eq(model.iter().copied()));
+            prop_assert!(lru.iter().rev().eq(model.iter().rev().copied()));
         }
     }
 }
