@@ -419,7 +419,10 @@ impl<W: World> BlockCache<W> {
     async fn enter(&self, file: &Rc<OpenFile>, block: u64, end: u64) -> Result<User<W>, Fault> {
         loop {
             let key = (file.file, block);
-            self.locks.until_free(key).await;
+            if self.locks.is_held(key) {
+                // Seldom, and not to make every request larger.
+                Box::pin(self.locks.until_free(key)).await;
+            }
             if self.discarded.borrow().contains(&file.file) {
                 return Err(Fault::NoSuchFile { name: file.name().clone() });
             }
