@@ -62,8 +62,9 @@ impl Counted {
 
 struct State<W: World> {
     content: Content<W>,
-    /// Bytes that are known.
-    filled: RangeSet,
+    /// Bytes that are known, without those that were written since the disk last had them. (To
+    /// write is most frequent, and changes one set.)
+    clean: RangeSet,
     /// Bytes that the disk does not have yet.
     dirty: RangeSet,
 }
@@ -118,7 +119,7 @@ impl<W: World> Drop for Busy<'_, W> {
 impl<W: World> Entry<W> {
     pub(crate) fn new(file: &Rc<OpenFile>, block: u64, length: u64, common: Rc<Common>) -> Self {
         let state =
-            State { content: Content::Empty, filled: RangeSet::new(), dirty: RangeSet::new() };
+            State { content: Content::Empty, clean: RangeSet::new(), dirty: RangeSet::new() };
         Self {
             key: (file.file, block),
             file: Rc::clone(file),
@@ -148,6 +149,10 @@ impl<W: World> Entry<W> {
 
     pub(crate) fn length(&self) -> u64 {
         self.length
+    }
+
+    fn whole(&self) -> ByteRange {
+        ByteRange::at(0, self.length)
     }
 
     pub(crate) fn location(&self) -> Location {
@@ -197,7 +202,7 @@ impl<W: World> Entry<W> {
 
     pub(crate) fn is_fragmented(&self) -> bool {
         let state = self.state.borrow();
-        state.dirty.iter().nth(DIRTY_FRAGMENTS_MAX).is_some() && !state.filled.is_full(self.length)
+        state.dirty.iter().nth(DIRTY_FRAGMENTS_MAX).is_some() && !state.knows(self.whole())
     }
 
     /// Waits while something is under way; false when nothing was.
@@ -215,7 +220,7 @@ impl<W: World> Entry<W> {
     /// The bytes `range`, if all of them are known.
     pub(crate) fn cut(&self, range: ByteRange) -> Option<W::Payload> {
         let state = self.state.borrow();
-        if !state.filled.contains(range) {
+        if !state.knows(range) {
             return None;
         }
         match &state.content {
@@ -230,7 +235,7 @@ impl<W: World> Entry<W> {
     /// Lets all of a block that is known in full be shared without a copy.
     pub(crate) fn freeze(&self) {
         let state = &mut *self.state.borrow_mut();
-        if state.filled.is_full(self.length) {
+        if state.knows(self.whole()) {
             state.freeze();
         }
     }
@@ -254,7 +259,6 @@ impl<W: World> Entry<W> {
             pieces.offsets().map(move |offset| ByteRange::at(offset, pieces.length))
         });
         for range in ranges {
-            state.filled.insert(range);
             state.dirty.insert(range);
         }
     }
@@ -262,18 +266,17 @@ impl<W: World> Entry<W> {
     /// Takes what the disk had, where nothing newer is known.
     pub(crate) fn fill(&self, world: &W, payload: W::Payload) {
         let state = &mut *self.state.borrow_mut();
-        let whole = ByteRange::at(0, self.length);
-        if state.filled.is_empty() {
+        let missing: Vec<ByteRange> = state.missing_in(self.whole()).collect();
+        if missing == [self.whole()] {
             state.content = Content::Frozen(payload);
         } else {
-            let missing: Vec<ByteRange> = state.filled.missing_in(whole).collect();
             let memory = state.memory(world, self.length);
             for gap in missing {
                 let run = Run::contiguous(gap.start, gap.length());
                 memory.scatter(&[run], &payload.slice(gap.start, gap.length()));
             }
         }
-        state.filled.insert(whole);
+        state.clean.insert(self.whole());
     }
 
     /// What the disk does not have yet. It is dirty again if its writing is given up.
@@ -286,13 +289,12 @@ impl<W: World> Entry<W> {
     /// What is dirty, as offsets and bytes; from now on it is not.
     fn cut_dirty(&self) -> Vec<(u64, W::Payload)> {
         let state = &mut *self.state.borrow_mut();
-        let ranges: Vec<ByteRange> = if state.filled.is_full(self.length) && !state.dirty.is_empty()
-        {
-            vec![ByteRange::at(0, self.length)]
+        let ranges: Vec<ByteRange> = if state.knows(self.whole()) && !state.dirty.is_empty() {
+            vec![self.whole()]
         } else {
             state.dirty.iter().collect()
         };
-        state.dirty.clear();
+        state.settle();
         if ranges.len() == 1 && ranges[0].length() == self.length {
             return state.freeze().into_iter().map(|payload| (0, payload)).collect();
         }
@@ -309,7 +311,7 @@ impl<W: World> Entry<W> {
 
     /// Gives up what the disk does not have.
     pub(crate) fn forget_dirty(&self) {
-        self.state.borrow_mut().dirty.clear();
+        self.state.borrow_mut().settle();
         self.list();
     }
 }
@@ -354,6 +356,22 @@ fn contiguous(run: Run) -> Run {
 }
 
 impl<W: World> State<W> {
+    /// The bytes of `range` that are not known, ascending, as few ranges.
+    fn missing_in(&self, range: ByteRange) -> impl Iterator<Item = ByteRange> + '_ {
+        self.dirty.missing_in(range).flat_map(|gap| self.clean.missing_in(gap))
+    }
+
+    fn knows(&self, range: ByteRange) -> bool {
+        self.clean.contains(range) || self.missing_in(range).next().is_none()
+    }
+
+    /// What is dirty is so no longer, and still known.
+    fn settle(&mut self) {
+        for range in std::mem::take(&mut self.dirty).iter() {
+            self.clean.insert(range);
+        }
+    }
+
     /// The bytes as memory that can be written to.
     fn memory(&mut self, world: &W, length: u64) -> &W::Memory {
         self.content = match std::mem::replace(&mut self.content, Content::Empty) {
