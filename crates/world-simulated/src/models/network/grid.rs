@@ -67,7 +67,7 @@ impl Grid {
     }
 
     /// The way between two different nodes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn route(&self, from: u32, to: u32) -> Route {
         let (start, end) = (self.place(from), self.place(to));
         let TorusSize { width, height } = self.size;
@@ -119,17 +119,19 @@ impl Leg {
         Self { at, length, hops: if forward { forward_hops } else { backward_hops }, forward }
     }
 
-    /// Calls `visit` with the position at which each link starts.
-    #[inline]
-    fn for_each_position(self, mut visit: impl FnMut(u32)) {
-        let mut at = self.at;
+    /// Calls `visit` with the link of each hop. That of position 0 is `first`, and those of the
+    /// positions that follow are `stride` apart.
+    #[inline(always)]
+    fn for_each_link(self, first: u32, stride: u32, mut visit: impl FnMut(u32)) {
+        let last = first + (self.length - 1) * stride;
+        let (edge, beyond, step) = match self.forward {
+            true => (last, first, stride),
+            false => (first, last, stride.wrapping_neg()),
+        };
+        let mut link = first + self.at * stride;
         for _ in 0..self.hops {
-            visit(at);
-            at = if self.forward {
-                if at + 1 == self.length { 0 } else { at + 1 }
-            } else {
-                (if at == 0 { self.length } else { at }) - 1
-            };
+            visit(link);
+            link = if link == edge { beyond } else { link.wrapping_add(step) };
         }
     }
 }
@@ -157,18 +159,19 @@ impl Route {
 
     /// Calls `visit(link, hops)` for each link in order; `hops` (0 or 1) is what the head has to
     /// go, after the link before, until it stands at the start of this one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn for_each_link(self, mut visit: impl FnMut(u32, u64)) {
         visit(self.from * LINKS_PER_NODE + INJECTION, 0);
         let mut hops = 0;
         let way = if self.along_x.forward { RIGHT } else { LEFT };
-        self.along_x.for_each_position(|x| {
-            visit((self.row + x) * LINKS_PER_NODE + way, hops);
+        self.along_x.for_each_link(self.row * LINKS_PER_NODE + way, LINKS_PER_NODE, |link| {
+            visit(link, hops);
             hops = 1;
         });
         let way = if self.along_y.forward { DOWN } else { UP };
-        self.along_y.for_each_position(|y| {
-            visit((y * self.width + self.column) * LINKS_PER_NODE + way, hops);
+        let (first, stride) = (self.column * LINKS_PER_NODE + way, self.width * LINKS_PER_NODE);
+        self.along_y.for_each_link(first, stride, |link| {
+            visit(link, hops);
             hops = 1;
         });
         visit(self.to * LINKS_PER_NODE + EJECTION, hops);
