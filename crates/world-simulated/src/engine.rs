@@ -57,18 +57,13 @@ pub trait Expire {
 
 type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
 
+/// A place for a task. It keeps its generation until the task has ended or was cancelled; one that
+/// was cancelled by its own poll is dropped, and its place free, when that poll returns.
 struct Slot {
     generation: u32,
     node: u32,
-    state: TaskState,
-}
-
-enum TaskState {
-    Free,
-    Waiting(BoxedTask),
-    Running,
-    /// Cancelled by its own poll; dropped when that poll returns.
-    Cancelled,
+    /// The task, while it waits: not while it runs, and not in a place that is free.
+    waiting: Option<BoxedTask>,
 }
 
 impl Default for Engine {
@@ -171,8 +166,10 @@ impl Engine {
     pub fn cancel_node(&self, node: u32) {
         let mut dropped = Vec::new();
         for (index, slot) in self.0.tasks.borrow_mut().iter_mut().enumerate() {
-            if slot.node == node && matches!(slot.state, TaskState::Waiting(_)) {
-                dropped.push(std::mem::replace(&mut slot.state, TaskState::Free));
+            if slot.node == node
+                && let Some(task) = slot.waiting.take()
+            {
+                dropped.push(task);
                 slot.generation = waker::next_generation();
                 self.0.free.borrow_mut().push(index as u32);
             }
@@ -195,34 +192,34 @@ impl Engine {
             shared.0.set(true);
         });
         loop {
-            while let Some(key) = waker::take_ready() {
-                self.poll(key);
+            if let Some(ready) = waker::take_ready() {
+                self.poll(ready);
+                continue;
             }
             if result.0.get()
                 && let Some(output) = result.1.borrow_mut().take()
             {
                 return Ok(output);
             }
-            if !self.expire_next() {
-                return Err(Deadlock { at: self.now() });
+            match self.expire_next() {
+                // At once: no other task is ready when time moves on.
+                Some(Action::Poll(task)) => self.poll(task),
+                Some(Action::Tell(callee, token)) => self.tell(callee, token),
+                Some(Action::Wake(waker)) => waker.wake(),
+                Some(Action::Call(call)) => call.0.expire(call.1),
+                None => return Err(Deadlock { at: self.now() }),
             }
         }
     }
 
-    fn expire_next(&self) -> bool {
-        let next = self.0.timers.borrow_mut().pop();
-        let Some((key, action)) = next else { return false };
+    /// Moves on to the next event, and says what is to be done.
+    #[inline]
+    fn expire_next(&self) -> Option<Action> {
+        let (key, action) = self.0.timers.borrow_mut().pop()?;
         self.0.now.set(key.at);
         self.0.events.set(self.0.events.get() + 1);
         self.audit(key.at.as_ns() ^ key.sequence.rotate_left(40));
-        match action {
-            // At once: no other task is ready when time moves on.
-            Action::Poll(task) => self.poll(task),
-            Action::Tell(callee, token) => self.tell(callee, token),
-            Action::Wake(waker) => waker.wake(),
-            Action::Call(call) => call.0.expire(call.1),
-        }
-        true
+        Some(action)
     }
 
     fn tell(&self, callee: Callee, token: u64) {
@@ -244,22 +241,26 @@ impl Engine {
             return Poll::Ready(());
         }
         if !*armed {
-            let waker = context.waker();
-            let polls = waker::task_of(waker).map(Action::Poll);
-            let action = polls.unwrap_or_else(|| Action::Wake(Box::new(waker.clone())));
-            self.push(deadline, action);
+            self.arm(deadline, context.waker());
             *armed = true;
         }
         Poll::Pending
     }
 
+    fn arm(&self, deadline: Instant, waker: &Waker) {
+        let polls = waker::task_of(waker).map(Action::Poll);
+        let action = polls.unwrap_or_else(|| Action::Wake(Box::new(waker.clone())));
+        self.push(deadline, action);
+    }
+
+    #[inline(always)]
     fn push(&self, at: Instant, action: Action) {
         self.0.timers.borrow_mut().push(at, action);
     }
 
     fn insert(&self, node: u32, task: BoxedTask) -> TaskKey {
         let generation = waker::next_generation();
-        let slot = Slot { generation, node, state: TaskState::Waiting(task) };
+        let slot = Slot { generation, node, waiting: Some(task) };
         let mut tasks = self.0.tasks.borrow_mut();
         let reused = self.0.free.borrow_mut().pop();
         let index = reused.unwrap_or(tasks.len() as u32);
@@ -271,45 +272,36 @@ impl Engine {
         TaskKey { index, generation }
     }
 
+    #[inline(always)]
     fn poll(&self, key: TaskKey) {
         let Some(mut task) = self.begin_poll(key) else { return };
         // To drop it would do nothing.
         let waker = ManuallyDrop::new(waker::waker_of(key));
         let outcome = task.as_mut().poll(&mut Context::from_waker(&waker));
-        let ended = {
-            let mut tasks = self.0.tasks.borrow_mut();
-            let slot = &mut tasks[key.index as usize];
-            let cancelled = matches!(slot.state, TaskState::Cancelled);
-            if outcome == Poll::Pending && !cancelled {
-                slot.state = TaskState::Waiting(task);
-                self.0.timeline.task_waits(key.index);
-                None
-            } else {
-                slot.state = TaskState::Free;
-                slot.generation = waker::next_generation();
-                self.0.free.borrow_mut().push(key.index);
-                Some(task)
-            }
-        };
-        drop(ended);
+        let mut tasks = self.0.tasks.borrow_mut();
+        let slot = &mut tasks[key.index as usize];
+        if outcome.is_pending() && slot.generation == key.generation {
+            slot.waiting = Some(task);
+            self.0.timeline.task_waits(key.index);
+            return;
+        }
+        slot.generation = waker::next_generation();
+        self.0.free.borrow_mut().push(key.index);
+        // Outside the borrow: destructors may cancel or start tasks.
+        drop(tasks);
+        drop(task);
     }
 
+    #[inline(always)]
     fn begin_poll(&self, key: TaskKey) -> Option<BoxedTask> {
         let mut tasks = self.0.tasks.borrow_mut();
         let slot = tasks.get_mut(key.index as usize)?;
         if slot.generation != key.generation {
             return None;
         }
-        match std::mem::replace(&mut slot.state, TaskState::Running) {
-            TaskState::Waiting(task) => {
-                self.0.timeline.task_runs(key.index);
-                Some(task)
-            }
-            other => {
-                slot.state = other;
-                None
-            }
-        }
+        let task = slot.waiting.take()?;
+        self.0.timeline.task_runs(key.index);
+        Some(task)
     }
 
     fn cancel(&self, key: TaskKey) {
@@ -320,18 +312,12 @@ impl Engine {
             if slot.generation != key.generation {
                 return;
             }
-            match std::mem::replace(&mut slot.state, TaskState::Free) {
-                TaskState::Waiting(task) => {
-                    slot.generation = waker::next_generation();
-                    self.0.free.borrow_mut().push(key.index);
-                    Some(task)
-                }
-                TaskState::Free => None,
-                TaskState::Running | TaskState::Cancelled => {
-                    slot.state = TaskState::Cancelled;
-                    None
-                }
+            slot.generation = waker::next_generation();
+            let waiting = slot.waiting.take();
+            if waiting.is_some() {
+                self.0.free.borrow_mut().push(key.index);
             }
+            waiting
         };
         drop(dropped);
     }

@@ -71,7 +71,7 @@ impl<T> Default for EventQueue<T> {
 
 impl<T> EventQueue<T> {
     /// Adds an entry, at the time of what was taken last if `at` is before that.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, at: Instant, entry: T) {
         let key = Key { at: at.max(self.now), sequence: self.next_sequence };
         self.next_sequence += 1;
@@ -97,6 +97,7 @@ impl<T> EventQueue<T> {
         Some(next)
     }
 
+    #[inline(never)]
     fn refill_front(&mut self) {
         if self.occupied == 0 {
             return;
@@ -124,6 +125,7 @@ impl<T> EventQueue<T> {
         self.buckets[lowest] = entries;
     }
 
+    #[cold]
     fn shorten_front(&mut self) {
         let half = self.front.len() / 2;
         self.front_end = self.front[half - 1].0;
@@ -135,7 +137,7 @@ impl<T> EventQueue<T> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn put(&mut self, key: Key, entry: T) {
         let bucket = bucket_of(key, self.base);
         self.buckets[bucket].push((key, entry));
