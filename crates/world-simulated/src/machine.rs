@@ -7,7 +7,7 @@
 use crate::device::{DeviceConfig, SimulatedDisk};
 use crate::engine::{Callee, Engine, Expire};
 use crate::faults::RecordsUnderWay;
-use crate::flights::{Flight, Flights, Parcel};
+use crate::flights::{Flight, Flights, Parcel, Token};
 use crate::models::layout::LayoutError;
 use crate::models::network::{Network, NetworkSpec, UnfitNetwork};
 use crate::models::processor::{Busy, Processor};
@@ -196,9 +196,9 @@ pub(crate) struct Region<P: Kind> {
 
 /// What has reached a node.
 enum Arrival {
-    /// A message, by its token among the flights.
+    /// A message, by its place among the flights.
     Message {
-        token: u32,
+        place: u32,
     },
     Departure {
         peer: PeerId,
@@ -271,8 +271,8 @@ impl<P: Kind> Machine<P> {
         node.alive.set(false);
         node.regions.borrow_mut().clear();
         for arrival in node.inbox.take() {
-            if let Arrival::Message { token } = arrival {
-                self.flights.borrow_mut().remove(token.into());
+            if let Arrival::Message { place } = arrival {
+                self.flights.borrow_mut().remove(place);
             }
         }
         for disk in &node.disks {
@@ -336,10 +336,10 @@ impl<P: Kind> Machine<P> {
         self.end(node, link, "it disconnected");
         let mut flights = self.flights.borrow_mut();
         node.inbox.borrow_mut().retain(|arrival| {
-            let Arrival::Message { token } = *arrival else { return true };
-            let comes_over_it = flights.get(token.into()).is_some_and(|it| it.to.theirs == link);
+            let Arrival::Message { place } = *arrival else { return true };
+            let comes_over_it = flights.get(place).is_some_and(|it| it.to.theirs == link);
             if comes_over_it {
-                flights.remove(token.into());
+                flights.remove(place);
             }
             !comes_over_it
         });
@@ -358,21 +358,21 @@ impl<P: Kind> Machine<P> {
     }
 
     fn launch(&self, (from, mark): (u32, Option<MarkId>), to: Link, bytes: u64, parcel: Parcel<P>) {
-        let flight = Flight { to, arrived: false, bytes, mark, parcel };
-        let token = self.flights.borrow_mut().insert(flight);
+        let place = self.flights.borrow_mut().insert(Flight { to, bytes, mark, parcel });
+        let token = Token::new(place, to.node).0;
         if let Some(arrival) = self.network.launch((from, to.node), bytes, token) {
             self.engine.tell_at(arrival, self.callee, token);
         }
     }
 
     /// Hands to a node's program what has arrived and been taken in by its processor.
-    fn take_in(&self, token: u64) {
+    fn take_in(&self, place: u32) {
         let mut flights = self.flights.borrow_mut();
-        let Some(flight) = flights.get(token) else { return };
+        let Some(flight) = flights.get(place) else { return };
         let (Link { node, theirs: peer }, receipt) = (flight.to, flight.mark);
         let node = &self.nodes[node as usize];
         if node.link(peer).is_none() {
-            flights.remove(token);
+            flights.remove(place);
             return;
         }
         let ended = match &mut flight.parcel {
@@ -381,9 +381,9 @@ impl<P: Kind> Machine<P> {
         };
         let Some(cause) = ended else {
             drop(flights);
-            return node.post(Arrival::Message { token: token as u32 });
+            return node.post(Arrival::Message { place });
         };
-        let parcel = flights.remove(token).map(|flight| flight.parcel);
+        let parcel = flights.remove(place).map(|flight| flight.parcel);
         drop(flights);
         match parcel {
             Some(Parcel::Message(_)) => {
@@ -399,8 +399,8 @@ impl<P: Kind> Machine<P> {
     pub(crate) fn take(&self, node: &Node<P>, waker: &Waker) -> Option<Incoming<P>> {
         let next = node.inbox.borrow_mut().pop_front();
         let (incoming, request) = match next {
-            Some(Arrival::Message { token }) => {
-                let flight = self.flights.borrow_mut().remove(token.into());
+            Some(Arrival::Message { place }) => {
+                let flight = self.flights.borrow_mut().remove(place);
                 let flight = flight.expect("a message is there until it is received");
                 let Parcel::Message(Message { header, body, .. }) = flight.parcel else {
                     unreachable!("only messages are received")
@@ -423,20 +423,22 @@ impl<P: Kind> Machine<P> {
 impl<P: Kind> Expire for Machine<P> {
     /// Something has arrived (the processor must now take it in), or has been taken in.
     fn expire(&self, token: u64) {
-        let mut flights = self.flights.borrow_mut();
-        let Some(flight) = flights.get(token) else { return };
-        let node = &self.nodes[flight.to.node as usize];
-        if flight.arrived || !node.alive.get() {
-            drop(flights);
-            return self.take_in(token);
+        let token = Token(token);
+        let node = &self.nodes[token.to() as usize];
+        if token.has_arrived() || !node.alive.get() {
+            return self.take_in(token.place());
         }
-        flight.arrived = true;
-        let what = What::Receive { bytes: flight.bytes };
-        let work = node.occupy(&self.engine, self.costs.receive, what);
-        self.engine.timeline().arrow(Because::Message, flight.mark, work.mark);
-        flight.mark = work.mark;
-        drop(flights);
-        self.engine.tell_at(work.until, self.callee, token);
+        let work = node.occupy(&self.engine, self.costs.receive, || {
+            let bytes = self.flights.borrow_mut().get(token.place()).map_or(0, |it| it.bytes);
+            What::Receive { bytes }
+        });
+        if work.mark.is_some()
+            && let Some(flight) = self.flights.borrow_mut().get(token.place())
+        {
+            self.engine.timeline().arrow(Because::Message, flight.mark, work.mark);
+            flight.mark = work.mark;
+        }
+        self.engine.tell_at(work.until, self.callee, token.arrived().0);
     }
 }
 
@@ -470,13 +472,20 @@ impl<P: Kind> Node<P> {
         })
     }
 
-    /// Has the processor do work that costs the reference processor `cost` on average.
-    pub(crate) fn occupy(&self, engine: &Engine, cost: Duration, what: What) -> Work {
+    /// Has the processor do work that costs the reference processor `cost` on average. Whoever
+    /// listens is told `what` it is.
+    pub(crate) fn occupy(
+        &self,
+        engine: &Engine,
+        cost: Duration,
+        what: impl FnOnce() -> What,
+    ) -> Work {
         let mut processor = self.processor.borrow_mut();
         let from = processor.free_at().max(engine.now());
         let until = processor.occupy(engine.now(), self.varied(cost));
         let track = Track::Processor(self.index);
-        let mark = engine.timeline().slice(|| Slice { track, from, until, what, phases: &[] });
+        let slice = || Slice { track, from, until, what: what(), phases: &[] };
+        let mark = engine.timeline().slice(slice);
         Work { until, mark }
     }
 

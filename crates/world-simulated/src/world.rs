@@ -39,7 +39,7 @@ impl<P: Kind> SimulatedWorld<P> {
         self.node.index
     }
 
-    fn occupy(&self, cost: Duration, what: What) -> Work {
+    fn occupy(&self, cost: Duration, what: impl FnOnce() -> What) -> Work {
         self.node.occupy(&self.machine.engine, cost, what)
     }
 
@@ -104,7 +104,7 @@ impl<P: Kind> Sending<'_, P> {
         let message = self.message.as_ref().expect("a message is there until it is sent");
         check_header(&message.header)?;
         let (Link { node, .. }, _) = self.world.link(self.to)?;
-        let what = What::Send { to: node, bytes: message_bytes(message) };
+        let what = || What::Send { to: node, bytes: message_bytes(message) };
         let machine = &self.world.machine;
         let work = self.world.occupy(machine.costs.send, what);
         let timeline = machine.engine.timeline();
@@ -169,7 +169,7 @@ impl<P: Kind> Tasks for SimulatedWorld<P> {
 
 impl<P: Kind> Processor for SimulatedWorld<P> {
     fn compute(&self, cost: Duration) -> impl Future<Output = ()> + 'static {
-        self.until_done(&self.occupy(cost, What::Compute))
+        self.until_done(&self.occupy(cost, || What::Compute))
     }
 }
 
@@ -282,7 +282,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let other = self.with_region(peer, region, pieces, |node, _| node)?;
         let costs = &self.machine.costs;
         let (count, bytes) = size_of(pieces);
-        let what = What::Put { to: other, pieces: count, bytes };
+        let what = || What::Put { to: other, pieces: count, bytes };
         self.until_done(&self.occupy(costs.put(count, bytes), what)).await;
         let (own, network) = (self.node.index, &self.machine.network);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
@@ -307,14 +307,14 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let other = self.with_region(peer, region, pieces, |node, _| node)?;
         let costs = &self.machine.costs;
         let (count, bytes) = size_of(pieces);
-        let what = What::Get { from: other, pieces: count, bytes };
+        let what = || What::Get { from: other, pieces: count, bytes };
         let asked = self.occupy(costs.get(count, bytes), what);
         self.until_done(&asked).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
         self.machine.network.carry(own, other, headers).await;
         if let Some(owner) = self.machine.node(other) {
-            let what = What::GetAnswer { to: own, bytes };
+            let what = || What::GetAnswer { to: own, bytes };
             let answered = owner.occupy(engine, costs.data(bytes), what);
             engine.timeline().arrow(Because::Get, asked.mark, answered.mark);
             engine.sleep_until(answered.until).await;
