@@ -24,6 +24,9 @@ pub struct TraceSummary {
     pub events_left_out: u64,
 }
 
+/// Lines of one track that stand together; more than so many stand at the end.
+const LINES_MAX: u64 = 64;
+
 /// Groups of tracks.
 const CLIENTS: u32 = 1;
 const SERVERS: u32 = 2;
@@ -32,6 +35,7 @@ const DISKS: u32 = 3;
 /// A trace on its way to a file.
 pub(super) struct ChromeTrace<W: Write> {
     out: BufWriter<W>,
+    clients: u32,
     servers: u32,
     disks_per_server: u32,
     tracks: Vec<Lane>,
@@ -58,6 +62,7 @@ impl<W: Write> ChromeTrace<W> {
     pub(super) fn begin(out: W, scenario: &Scenario, events_max: u64) -> Self {
         let mut trace = Self {
             out: BufWriter::new(out),
+            clients: scenario.clients,
             servers: scenario.servers,
             disks_per_server: scenario.disks_per_server,
             tracks: Vec::new(),
@@ -145,8 +150,7 @@ impl<W: Write> ChromeTrace<W> {
     fn add_lane(&mut self, track: Track, number: usize) -> usize {
         let lane = self.tracks.len();
         let (process, name, sort_index) = self.describe(track);
-        // Numbers of threads are not used twice, for some viewers know nothing of processes.
-        let thread = lane as u32 + 1;
+        let thread = self.thread(process, sort_index, number, lane);
         self.tracks.push(Lane { process, thread, until: Instant::START });
         self.lanes.entry(track).or_default().push(lane);
         let name = match number {
@@ -157,6 +161,21 @@ impl<W: Write> ChromeTrace<W> {
         let order = json!({ "sort_index": sort_index });
         self.name(",\n", "thread_sort_index", (process, thread), order);
         lane
+    }
+
+    /// The number of a line's thread. It is not used twice, for some viewers know nothing of
+    /// processes, and it ascends as the lines are to stand, for some know nothing else of that.
+    fn thread(&self, process: u32, sort_index: u64, number: usize, lane: usize) -> u32 {
+        let servers = 2 + u64::from(self.clients);
+        let disks = servers + u64::from(self.servers);
+        let threads = u64::from(self.servers * self.disks_per_server) * 3 * LINES_MAX;
+        let thread = match process {
+            CLIENTS => 1 + sort_index,
+            SERVERS => servers + sort_index,
+            _ if number as u64 >= LINES_MAX => disks + threads + lane as u64,
+            _ => disks + sort_index * LINES_MAX + number as u64,
+        };
+        u32::try_from(thread).unwrap_or(u32::MAX)
     }
 
     /// The group of a track, its name, and its place in the group.
