@@ -273,8 +273,8 @@ fn senseless_parts_are_refused() {
         assert!(faults.iter().all(is_access), "{faults:?}");
         client.remove("f").await.unwrap();
         let faults = refused(file, cyclic, 1, 1000).await;
-        let is_request = |fault: &Fault| matches!(fault, Fault::BadRequest { .. });
-        assert!(faults.iter().all(is_request), "{faults:?}");
+        let is_gone = |fault: &Fault| matches!(fault, Fault::NoSuchFile { .. });
+        assert!(faults.iter().all(is_gone), "{faults:?}");
     });
 }
 

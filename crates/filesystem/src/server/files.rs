@@ -68,7 +68,10 @@ impl Files {
     pub(crate) fn get(&self, file: FileId) -> Result<Rc<OpenFile>, Fault> {
         let files = self.open.borrow();
         let known = files.get(&file).map(Rc::clone);
-        known.ok_or_else(|| Fault::BadRequest { cause: format!("{file} is not open here") })
+        known.ok_or_else(|| match self.dropped.borrow().contains(&file) {
+            true => Fault::NoSuchFile { name: format!("{file}, which was removed") },
+            false => Fault::BadRequest { cause: format!("{file} is not open here") },
+        })
     }
 
     /// Closes a file for all clients; returns what was known of it.
