@@ -81,6 +81,7 @@ struct Device<P: Kind> {
     sector_bytes: u64,
     /// Where requests wait for their turn; none where the disk takes all at once.
     queue: Option<DiskQueue>,
+    queue_kind: QueueKind,
     prefetch_commands: u32,
     /// Shared with the other disks of the node.
     bus: Option<Rc<RefCell<Bus>>>,
@@ -163,6 +164,7 @@ impl<P: Kind> Device<P> {
             shape: model.shape(),
             sector_bytes: model.sector_bytes(),
             queue: model.commands_max().map(|commands| DiskQueue::new(config.queue, commands)),
+            queue_kind: config.queue,
             prefetch_commands: config.prefetch_commands,
             bus,
             bus_number,
@@ -224,6 +226,12 @@ impl<P: Kind> Device<P> {
         })
     }
 
+    /// Where the bytes would be if all slots lay in the order of their numbers.
+    fn sectors_of_file(&self, file: FileId, offset: u64, length: u64) -> Range<u64> {
+        let first = self.with_object(file, |object| object.first_slot * self.slot_bytes) + offset;
+        first / self.sector_bytes..(first + length).div_ceil(self.sector_bytes)
+    }
+
     /// Carries out one command: sends it, and moves its data in the bursts that the disk asks for.
     async fn carry_out(&self, command: Command) -> Result<(), DiskError> {
         let engine = &self.engine;
@@ -282,7 +290,13 @@ impl<P: Kind> Device<P> {
         let from = runs.iter().map(|run| run.start).min().unwrap_or_default();
         let to = runs.iter().map(|run| run.end).max().unwrap_or_default();
         let _turn = match &self.queue {
-            Some(queue) => Some(queue.turn(from..to).await),
+            Some(queue) => {
+                let scanned = match self.queue_kind {
+                    QueueKind::CscanOfFile => self.sectors_of_file(file, offset, length),
+                    QueueKind::Fcfs | QueueKind::Cscan => from..to,
+                };
+                Some(queue.turn(from..to, scanned).await)
+            }
             None => None,
         };
         let begun = self.engine.now();

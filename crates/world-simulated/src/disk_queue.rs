@@ -41,13 +41,17 @@ impl DiskQueue {
         })))
     }
 
-    /// Waits for a turn at `sectors`, which lasts until the guard is dropped. The place in the
-    /// queue is taken now, not at the first poll.
-    pub(crate) fn turn(&self, sectors: Range<u64>) -> impl Future<Output = Turn> + use<> {
+    /// Waits for a turn at `sectors`, which a scan meets at `scanned`; it lasts until the guard is
+    /// dropped. The place in the queue is taken now, not at the first poll.
+    pub(crate) fn turn(
+        &self,
+        sectors: Range<u64>,
+        scanned: Range<u64>,
+    ) -> impl Future<Output = Turn> + use<> {
         let mut state = self.0.borrow_mut();
         let ticket = state.next_ticket;
         state.next_ticket += 1;
-        state.requests.push(ticket, sectors);
+        state.requests.push_at(ticket, sectors, scanned);
         state.waiters.insert(ticket, Waiter::default());
         drop(state);
         self.give_turns();
@@ -133,6 +137,10 @@ impl Drop for Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn turn_of(queue: &DiskQueue, sectors: Range<u64>) -> impl Future<Output = Turn> + use<> {
+        queue.turn(sectors.clone(), sectors)
+    }
     use crate::engine::Engine;
     use std::pin::{Pin, pin};
     use std::task::Context;
@@ -150,10 +158,10 @@ mod tests {
     #[test]
     fn turns_follow_the_kind() {
         let queue = DiskQueue::new(QueueKind::Cscan, 2);
-        let mut first = pin!(queue.turn(50..60));
-        let mut second = pin!(queue.turn(70..80));
-        let mut low = pin!(queue.turn(10..20));
-        let mut high = pin!(queue.turn(90..99));
+        let mut first = pin!(turn_of(&queue, 50..60));
+        let mut second = pin!(turn_of(&queue, 70..80));
+        let mut low = pin!(turn_of(&queue, 10..20));
+        let mut high = pin!(turn_of(&queue, 90..99));
         let (one, two) = (poll(first.as_mut()), poll(second.as_mut()));
         assert!(one.is_some() && two.is_some());
         assert!(poll(low.as_mut()).is_none() && poll(high.as_mut()).is_none());
@@ -171,10 +179,10 @@ mod tests {
     fn requests_can_be_given_up() {
         for kind in [QueueKind::Fcfs, QueueKind::Cscan] {
             let queue = DiskQueue::new(kind, 1);
-            let turn = poll(pin!(queue.turn(0..1)));
-            let waiting = queue.turn(1..2);
-            let chosen = queue.turn(2..3);
-            let mut last = pin!(queue.turn(3..4));
+            let turn = poll(pin!(turn_of(&queue, 0..1)));
+            let waiting = turn_of(&queue, 1..2);
+            let chosen = turn_of(&queue, 2..3);
+            let mut last = pin!(turn_of(&queue, 3..4));
             drop(waiting);
             drop(turn);
             assert!(poll(last.as_mut()).is_none(), "the turn is with the chosen");
@@ -198,7 +206,7 @@ mod tests {
                 let (queue, engine_inside) = (queue.clone(), engine.clone());
                 let served = Rc::clone(&served);
                 engine.spawn(0, async move {
-                    let _turn = queue.turn(first..first + 1).await;
+                    let _turn = turn_of(&queue, first..first + 1).await;
                     engine_inside.sleep(Duration::from_us(10)).await;
                     served.borrow_mut().push(first);
                 })

@@ -43,8 +43,9 @@ pub(super) static PARAMETERS: [Key; 29] = [
         "queue",
         Kind::Word(QUEUES),
         "Which of the requests that wait for a disk is next: the first that came, or the next in \
-         a cyclic scan by address.",
-        "TOCS 1997, section 4: cyclic scan.",
+         a cyclic scan by address, or by the place in the file.",
+        "TOCS 1997, section 4: cyclic scan by address; by the place in the file inferred from \
+         what section 6 says of random blocks.",
         field!(base.machine.queue),
     ),
     parameter(

@@ -301,7 +301,11 @@ macro_rules! worded {
     };
 }
 
-worded!(QueueKind, "order of a queue", QUEUES { Fcfs = "fcfs", Cscan = "cscan" });
+worded!(QueueKind, "order of a queue", QUEUES {
+    Fcfs = "fcfs",
+    Cscan = "cscan",
+    CscanOfFile = "cscan-of-file"
+});
 worded!(StartAngle, "rule for the start of disks", STARTS {
     Zero = "zero",
     Common = "common",

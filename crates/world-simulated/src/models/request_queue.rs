@@ -18,6 +18,9 @@ pub enum QueueKind {
     /// disk-sector address, using the Cyclical Scan algorithm, and withdrawn from the queue by the
     /// disk thread when it completed the previous request" (D. Kotz, ACM TOCS 15(1), 1997).
     Cscan,
+    /// The same by the place in the file, wherever the layout puts that on the disk. Where the
+    /// layout is contiguous it is the same order.
+    CscanOfFile,
 }
 
 /// The requests for one disk, each under a ticket; later arrivals have higher tickets.
@@ -25,15 +28,17 @@ pub enum QueueKind {
 pub struct RequestQueue {
     kind: QueueKind,
     requests: BTreeMap<u64, Request>,
-    /// Those that may be next: their address, for whom it matters, then the ticket.
+    /// Those that may be next: their place in the scan, for whom it matters, then the ticket.
     order: BTreeSet<(u64, u64)>,
-    /// One past the sectors of the request taken last.
+    /// Where in the scan the request taken last has ended.
     head: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Request {
     sectors: Range<u64>,
+    /// Where it begins and ends in the scan.
+    scanned: Range<u64>,
     /// Neither taken nor among those that may be next: it waits for an earlier one.
     is_held: bool,
 }
@@ -44,11 +49,20 @@ impl RequestQueue {
         Self { kind, requests: BTreeMap::new(), order: BTreeSet::new(), head: 0 }
     }
 
-    /// A request for `sectors` has arrived.
+    /// A request for `sectors` has arrived, which scans meet where they are.
     ///
     /// # Panics
     /// When its ticket is not higher than all before.
     pub fn push(&mut self, ticket: u64, sectors: Range<u64>) {
+        let scanned = sectors.clone();
+        self.push_at(ticket, sectors, scanned);
+    }
+
+    /// A request for `sectors` has arrived, which scans meet at `scanned`.
+    ///
+    /// # Panics
+    /// When its ticket is not higher than all before.
+    pub fn push_at(&mut self, ticket: u64, sectors: Range<u64>, scanned: Range<u64>) {
         let latest = self.requests.last_key_value();
         assert!(
             latest.is_none_or(|(before, _)| *before < ticket),
@@ -56,9 +70,9 @@ impl RequestQueue {
         );
         let is_held = self.requests.values().any(|before| overlap(&before.sectors, &sectors));
         if !is_held {
-            self.order.insert((self.key(&sectors), ticket));
+            self.order.insert((self.key(&scanned), ticket));
         }
-        self.requests.insert(ticket, Request { sectors, is_held });
+        self.requests.insert(ticket, Request { sectors, scanned, is_held });
     }
 
     /// Takes the request that is next. It counts as being served until [`finish`](Self::finish).
@@ -67,16 +81,17 @@ impl RequestQueue {
         let next = *ahead.or_else(|| self.order.first())?;
         self.order.remove(&next);
         let (_, ticket) = next;
-        if self.kind == QueueKind::Cscan {
-            self.head = self.requests.get(&ticket).map_or(0, |request| request.sectors.end);
+        if self.kind != QueueKind::Fcfs {
+            self.head = self.requests.get(&ticket).map_or(0, |request| request.scanned.end);
         }
         Some(ticket)
     }
 
     /// A request has been served, or is no longer wanted.
     pub fn finish(&mut self, ticket: u64) {
-        let Some(Request { sectors, .. }) = self.requests.remove(&ticket) else { return };
-        self.order.remove(&(self.key(&sectors), ticket));
+        let Some(ended) = self.requests.remove(&ticket) else { return };
+        let Request { sectors, scanned, .. } = ended;
+        self.order.remove(&(self.key(&scanned), ticket));
         let held = self.requests.range(ticket..).filter(|(_, request)| request.is_held);
         let held = held.filter(|(_, request)| overlap(&request.sectors, &sectors));
         let freed = held.filter(|(later, request)| {
@@ -87,15 +102,15 @@ impl RequestQueue {
         for freed in freed {
             let Some(request) = self.requests.get_mut(&freed) else { continue };
             request.is_held = false;
-            let sectors = request.sectors.clone();
-            self.order.insert((self.key(&sectors), freed));
+            let scanned = request.scanned.clone();
+            self.order.insert((self.key(&scanned), freed));
         }
     }
 
-    fn key(&self, sectors: &Range<u64>) -> u64 {
+    fn key(&self, scanned: &Range<u64>) -> u64 {
         match self.kind {
             QueueKind::Fcfs => 0,
-            QueueKind::Cscan => sectors.start,
+            QueueKind::Cscan | QueueKind::CscanOfFile => scanned.start,
         }
     }
 }
@@ -114,6 +129,21 @@ mod tests {
             queue.push(ticket as u64, first..first + 16);
         }
         queue
+    }
+
+    #[test]
+    fn a_scan_of_the_file_knows_no_addresses() {
+        // Requests whose places in the file are the other way round than their sectors.
+        let queue = |kind| {
+            let mut queue = RequestQueue::new(kind);
+            for (ticket, (first, scanned)) in [(10, 300), (200, 100), (100, 200)].iter().enumerate()
+            {
+                queue.push_at(ticket as u64, *first..first + 16, *scanned..scanned + 16);
+            }
+            queue
+        };
+        assert_eq!(drain(queue(QueueKind::CscanOfFile)), [1, 2, 0]);
+        assert_eq!(drain(queue(QueueKind::Fcfs)), [0, 1, 2]);
     }
 
     /// Serves one at a time until nothing waits.
