@@ -61,8 +61,7 @@ impl<P> Calls<P> {
     /// An answer has come; nobody may be waiting for it any more.
     pub(crate) fn answered(&self, id: RequestId, answer: Answer<P>) {
         let mut pending = self.pending.borrow_mut();
-        let Some(place) = place_of(&pending, id) else { return };
-        let call = &mut pending[place];
+        let Some(call) = call_of(&mut pending, id) else { return };
         call.answer = Some(answer);
         let waiting = call.waiting.take();
         drop(pending);
@@ -93,10 +92,31 @@ impl<P> Calls<P> {
     }
 }
 
-fn place_of<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> Option<usize> {
-    if pending.front().is_some_and(|call| call.id == id) {
-        return Some(0);
+/// A call under way, most often the first.
+#[inline]
+fn call_of<P>(pending: &mut VecDeque<Pending<P>>, id: RequestId) -> Option<&mut Pending<P>> {
+    if is_first(pending, id) {
+        return pending.front_mut();
     }
+    place_of(pending, id).map(|place| &mut pending[place])
+}
+
+/// Removes a call, most often the first.
+#[inline]
+fn remove<P>(pending: &mut VecDeque<Pending<P>>, id: RequestId) -> Option<Pending<P>> {
+    if is_first(pending, id) {
+        return pending.pop_front();
+    }
+    place_of(pending, id).and_then(|place| pending.remove(place))
+}
+
+#[inline]
+fn is_first<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> bool {
+    pending.front().is_some_and(|call| call.id == id)
+}
+
+#[inline(never)]
+fn place_of<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> Option<usize> {
     pending.binary_search_by_key(&id, |call| call.id).ok()
 }
 
@@ -113,25 +133,16 @@ impl<P> Future for Call<'_, P> {
     /// Must not be polled again when it is answered.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<P>> {
         let mut pending = self.calls.pending.borrow_mut();
-        let place = place_of(&pending, self.id);
-        let place = place.expect("a call stays registered until it is answered or dropped");
-        let call = &mut pending[place];
-        let Some(answer) = call.answer.take() else {
+        let call = call_of(&mut pending, self.id);
+        let call = call.expect("a call stays registered until it is answered or dropped");
+        if call.answer.is_none() {
             call.waiting = Some(context.waker().clone());
             return Poll::Pending;
-        };
-        forget(&mut pending, place);
+        }
+        let call = remove(&mut pending, self.id);
         drop(pending);
         self.is_answered = true;
-        Poll::Ready(answer)
-    }
-}
-
-/// Removes a call, most often the first.
-fn forget<P>(pending: &mut VecDeque<Pending<P>>, place: usize) {
-    match place {
-        0 => drop(pending.pop_front()),
-        _ => drop(pending.remove(place)),
+        Poll::Ready(call.and_then(|call| call.answer).expect("its answer has just been seen"))
     }
 }
 
@@ -157,9 +168,8 @@ impl<P> Drop for Call<'_, P> {
         if self.is_answered {
             return;
         }
-        let mut pending = self.calls.pending.borrow_mut();
-        if let Some(place) = place_of(&pending, self.id) {
-            forget(&mut pending, place);
-        }
+        let given_up = remove(&mut self.calls.pending.borrow_mut(), self.id);
+        // Outside the borrow: what was waiting may go with it.
+        drop(given_up);
     }
 }

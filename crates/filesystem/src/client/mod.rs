@@ -233,7 +233,11 @@ impl<W: World> State<W> {
         if let Some(Frequent::Done(id)) = Frequent::decode(header)
             && is_server
         {
-            return self.calls.answered(id, Answer::of(Ok(Reply::Done), body));
+            let answer = match body {
+                None => Answer::Done,
+                body => Answer::of(Ok(Reply::Done), body),
+            };
+            return self.calls.answered(id, answer);
         }
         match wire::decode(header) {
             Ok(Message::Reply { id, result }) if is_server => {
