@@ -13,6 +13,7 @@ mod machine;
 mod mechanism;
 pub mod models;
 mod queue;
+mod regions;
 mod timeline;
 mod transport;
 mod waker;

@@ -11,14 +11,15 @@ use crate::flights::{Flight, Flights, Parcel, Token};
 use crate::models::layout::LayoutError;
 use crate::models::network::{Network, NetworkSpec, UnfitNetwork};
 use crate::models::processor::{Busy, Processor};
+use crate::regions::Regions;
 use crate::timeline::{Cause, Link as Because, MarkId, Slice, Track, What};
 use crate::transport::Transport;
 use crate::world::SimulatedWorld;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 use std::task::Waker;
-use units::{Duration, Instant, PeerId, RegionId, Run};
+use units::{Duration, Instant, PeerId, Run};
 use world::payload::Kind;
 use world::{Header, Incoming, Memory, Message, NetworkError, Payload, Place, RecordChange};
 
@@ -171,8 +172,7 @@ pub(crate) struct Node<P: Kind> {
     /// Only where faults are planned.
     pub(crate) records_under_way: OnceCell<Box<RecordsUnderWay>>,
     pub(crate) random: Cell<u64>,
-    pub(crate) regions: RefCell<BTreeMap<RegionId, Region<P>>>,
-    regions_exposed: Cell<u64>,
+    pub(crate) regions: RefCell<Regions<P>>,
     links: RefCell<Vec<Option<Link>>>,
     /// What the program has yet to receive.
     inbox: RefCell<VecDeque<Arrival>>,
@@ -186,12 +186,6 @@ pub(crate) struct Link {
     pub(crate) node: u32,
     /// What that node calls this connection.
     pub(crate) theirs: PeerId,
-}
-
-/// A memory that its node exposed.
-pub(crate) struct Region<P: Kind> {
-    pub(crate) memory: P::Memory,
-    pub(crate) peers: BTreeSet<PeerId>,
 }
 
 /// What has reached a node.
@@ -465,7 +459,6 @@ impl<P: Kind> Node<P> {
             records_under_way: OnceCell::new(),
             random: Cell::new(mix(config.seed.wrapping_add(mix(u64::from(index))))),
             regions: RefCell::default(),
-            regions_exposed: Cell::new(0),
             links: RefCell::default(),
             inbox: RefCell::default(),
             receiver: RefCell::default(),
@@ -508,13 +501,6 @@ impl<P: Kind> Node<P> {
         }
     }
 
-    /// A name that no region of this node ever had.
-    pub(crate) fn next_region(&self) -> RegionId {
-        let region = self.regions_exposed.get();
-        self.regions_exposed.set(region + 1);
-        RegionId(region)
-    }
-
     /// Connects two nodes; returns what each calls the connection.
     pub(crate) fn connect(&self, other: &Self) -> (PeerId, PeerId) {
         let (mut own, mut theirs) = (self.links.borrow_mut(), other.links.borrow_mut());
@@ -554,13 +540,13 @@ impl<P: Kind> Node<P> {
 
     fn place(&self, from: PeerId, place: Place, payload: &P) -> Result<(), String> {
         let regions = self.regions.borrow();
-        let region = regions.get(&place.region).filter(|region| region.peers.contains(&from));
-        let region = region.ok_or_else(|| format!("it wrote to {}, not exposed", place.region))?;
+        let memory = regions.exposed(place.region, from);
+        let memory = memory.ok_or_else(|| format!("it wrote to {}, not exposed", place.region))?;
         let run = Run::contiguous(place.offset, payload.length());
-        if run.checked_end().is_none_or(|end| end > region.memory.length()) {
+        if run.checked_end().is_none_or(|end| end > memory.length()) {
             return Err(format!("it wrote outside {}", place.region));
         }
-        region.memory.scatter(&[run], payload);
+        memory.scatter(&[run], payload);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use crate::device::SimulatedDisk;
 use crate::engine::{Sleep, TaskHandle};
 use crate::machine::{
-    Link, Machine, Node, Region, Work, check_header, departed, message_bytes, next_random,
+    Link, Machine, Node, Work, check_header, departed, message_bytes, next_random,
 };
 use crate::timeline::{Cause, Link as Because, What};
 use std::future::{Future, poll_fn};
@@ -71,9 +71,8 @@ impl<P: Kind> SimulatedWorld<P> {
         let outside =
             |cause: &str| TransferError::OutOfRegion { peer, region, cause: cause.to_owned() };
         let regions = node.regions.borrow();
-        let exposed = regions.get(&region);
-        let exposed = exposed.filter(|exposed| exposed.peers.contains(&link.theirs));
-        let memory = &exposed.ok_or_else(|| outside("no such region is exposed"))?.memory;
+        let exposed = regions.exposed(region, link.theirs);
+        let memory = exposed.ok_or_else(|| outside("no such region is exposed"))?;
         let inside = |piece: &PieceRun| {
             piece.memory_side().checked_end().is_some_and(|end| end <= memory.length())
         };
@@ -261,15 +260,11 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         for &peer in peers {
             self.link(peer)?;
         }
-        let region = self.node.next_region();
-        let peers = peers.iter().copied().collect();
-        let exposed = Region { memory: memory.clone(), peers };
-        self.node.regions.borrow_mut().insert(region, exposed);
-        Ok(region)
+        Ok(self.node.regions.borrow_mut().expose(memory.clone(), peers))
     }
 
     async fn withdraw(&self, region: RegionId) {
-        self.node.regions.borrow_mut().remove(&region);
+        self.node.regions.borrow_mut().withdraw(region);
     }
 
     async fn put(
