@@ -157,7 +157,20 @@ impl Engine {
     /// Starts a task that belongs to `node`.
     #[inline]
     pub fn spawn(&self, node: u32, future: impl Future<Output = ()> + 'static) -> TaskHandle {
-        let key = self.insert(node, Box::pin(future));
+        self.spawn_built(node, || future)
+    }
+
+    /// The same with the future that `build` returns, which is built where it stays.
+    #[inline]
+    pub(crate) fn spawn_built<F>(&self, node: u32, build: impl FnOnce() -> F) -> TaskHandle
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        // The room comes first: what is there before has to be kept for whoever drops it when
+        // there is no room, and is moved later.
+        let room = Box::<F>::new_uninit();
+        let task: Pin<Box<F>> = Box::into_pin(Box::write(room, build()));
+        let key = self.insert(node, task);
         waker::make_ready(key);
         TaskHandle { engine: self.clone(), key }
     }

@@ -164,6 +164,14 @@ impl<P: Kind> Tasks for SimulatedWorld<P> {
     fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskHandle {
         self.machine.engine.spawn(self.node.index, future)
     }
+
+    #[inline]
+    fn spawn_built<F>(&self, build: impl FnOnce() -> F) -> TaskHandle
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        self.machine.engine.spawn_built(self.node.index, build)
+    }
 }
 
 impl<P: Kind> Processor for SimulatedWorld<P> {

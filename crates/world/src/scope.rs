@@ -43,19 +43,36 @@ impl<W: Tasks, E: 'static> Scope<W, E> {
 
     /// Starts a task in the scope. After a failure nothing starts any more.
     pub fn spawn(&self, future: impl Future<Output = Result<(), E>> + 'static) {
-        let (place, number) = {
-            let mut state = self.state.borrow_mut();
-            if state.closed {
-                return;
-            }
-            state.started += 1;
-            (state.tasks.vacant_key(), state.started)
-        };
+        self.spawn_built(|| future);
+    }
+
+    /// The same with the future that `build` returns, which it is asked for only if the task
+    /// starts: [`Tasks::spawn_built`].
+    #[inline]
+    pub fn spawn_built<F>(&self, build: impl FnOnce() -> F)
+    where
+        F: Future<Output = Result<(), E>> + 'static,
+    {
+        let Some(place) = self.next_place() else { return };
         let shared = Rc::clone(&self.state);
         // Not a block that awaits the future: that would hold it twice, as what it captures and as
-        // what it awaits, and a task is moved when it starts.
-        let end = move |outcome| end_task(&shared, (place, number), outcome);
-        let task = self.world.spawn(future.map(end));
+        // what it awaits.
+        let end = move |outcome| end_task(&shared, place, outcome);
+        let task = self.world.spawn_built(|| build().map(end));
+        self.enter(place, task);
+    }
+
+    /// The place of the next task, and as how many-th it starts.
+    fn next_place(&self) -> Option<(usize, u64)> {
+        let mut state = self.state.borrow_mut();
+        if state.closed {
+            return None;
+        }
+        state.started += 1;
+        Some((state.tasks.vacant_key(), state.started))
+    }
+
+    fn enter(&self, (place, number): (usize, u64), task: W::Task) {
         let inserted = self.state.borrow_mut().tasks.insert(Started { number, task });
         debug_assert!(inserted == place, "a task must not run before its spawn returns");
     }

@@ -26,6 +26,16 @@ pub trait Tasks: 'static {
     /// Starts `future` as a task of this node. Its first poll happens after the present poll of
     /// the caller ends. Programs use [`crate::Scope`], which keeps the handles.
     fn spawn(&self, future: impl Future<Output = ()> + 'static) -> Self::Task;
+
+    /// The same with the future that `build` returns, before this returns. A world that keeps its
+    /// tasks in boxes has it built there; otherwise a large one is moved on its way.
+    #[inline]
+    fn spawn_built<F>(&self, build: impl FnOnce() -> F) -> Self::Task
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        self.spawn(build())
+    }
 }
 
 /// The node's processor.

@@ -190,8 +190,8 @@ impl<W: World> Server<W> {
         self.counters.requests.set(self.counters.requests.get() + 1);
         let server = Rc::clone(self);
         match session.check_version() {
-            Ok(()) => session.scope.spawn(answer(server)),
-            Err(refused) => session.scope.spawn(server.refuse((from, id), refused)),
+            Ok(()) => session.scope.spawn_built(|| answer(server)),
+            Err(refused) => session.scope.spawn_built(|| server.refuse((from, id), refused)),
         }
         true
     }
