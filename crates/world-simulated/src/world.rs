@@ -250,12 +250,11 @@ impl<P: Kind> Network for SimulatedWorld<P> {
         Sending { world: self, to, message: Some(message), work: None, armed: false }
     }
 
-    async fn receive(&self) -> Incoming<P> {
+    fn receive(&self) -> impl Future<Output = Incoming<P>> {
         poll_fn(|context| match self.machine.take(&self.node, context.waker()) {
             Some(incoming) => Poll::Ready(incoming),
             None => Poll::Pending,
         })
-        .await
     }
 
     fn disconnect(&self, peer: PeerId) {

@@ -2,7 +2,7 @@
 
 use super::super::Transfer;
 use crate::client::{Client, Group, SharedMemory, unexpected};
-use futures_util::future::join_all;
+use futures_util::future::{Either, join_all};
 use policy::{Chunk, Direction};
 use std::cell::Cell;
 use std::ops::Range;
@@ -68,15 +68,18 @@ pub(crate) async fn finish<W: World>(
 }
 
 impl<W: World> Chunks<'_, W> {
-    /// One call of the application: moves one contiguous chunk.
-    pub(crate) async fn transfer(&self, chunk: Chunk) -> Result<(), Fault> {
+    /// One call of the application: moves one contiguous chunk. (Not an `async fn`, which would be
+    /// one more future between a task and each of its requests; part of its caller, because what
+    /// it returns is large.)
+    #[inline(always)]
+    pub(crate) fn transfer(&self, chunk: Chunk) -> impl Future<Output = Result<(), Fault>> {
         let range = ByteRange::at(chunk.file_offset, chunk.length);
         let blocks = self.file.stripe.blocks_in(range);
         if blocks.end - blocks.start == 1 {
-            return self.transfer_part(chunk, blocks.start).await;
+            return Either::Left(self.transfer_part(chunk, blocks.start));
         }
         // Most chunks lie in one block; what others need does not make them larger.
-        Box::pin(self.transfer_in_lanes(chunk, blocks)).await
+        Either::Right(Box::pin(self.transfer_in_lanes(chunk, blocks)))
     }
 
     /// So many requests at a time to each disk, each followed by the next on the same disk.
