@@ -135,7 +135,7 @@ fn options_come_before_the_file() {
     for whence in [
         "# Value: option --clients.\nclients = 5\n",
         "case.toml, line 2.\nservers = 3\n",
-        "case.toml, line 5; preset tocs97 has \"cscan\".\nqueue = \"fcfs\"\n",
+        "case.toml, line 5; preset tocs97 has \"cscan-of-file\".\nqueue = \"fcfs\"\n",
         "# Value: option --set buffers-per-disk; preset tocs97 has 2.\nbuffers-per-disk = 7\n",
         "# Value: preset tocs97.\noutstanding-per-disk = 4\n",
         "# Value: default.\nsize = \"10MiB\"\n",
