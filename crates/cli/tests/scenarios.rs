@@ -76,7 +76,7 @@ fn options_come_before_the_file() {
         "# Value: option --pattern.\npattern = \"rc\"\n",
         "# Value: case.toml, line 7.\nservers = 2\n",
         "# Value: case.toml, line 14; preset tocs97 has 2.\nbuffers-per-disk = 3\n",
-        "# Value: option --set queue; preset tocs97 has \"cscan\".\nqueue = \"cscan\"\n",
+        "# Value: option --set queue; preset tocs97 has \"cscan-of-file\".\nqueue = \"cscan\"\n",
         "# Value: preset tocs97.\noutstanding-per-disk = 4\n",
         "# Value: default.\nblock = \"8KiB\"\n",
     ] {
