@@ -1,6 +1,7 @@
 //! What the catalogue knows: directories and files, by name.
 
-use policy::{Buffering, Pool, Stripe};
+use crate::Fault;
+use policy::{BYTES_MAX, Buffering, Pool, Stripe};
 use serde::{Deserialize, Serialize};
 use units::{FileId, ServerId};
 
@@ -77,6 +78,17 @@ pub struct FileSize {
     pub cuts: u64,
     /// Its size in bytes.
     pub bytes: u64,
+}
+
+impl FileSize {
+    /// Refuses more bytes than a file can have.
+    pub fn validate(&self) -> Result<(), Fault> {
+        if self.bytes > BYTES_MAX {
+            let cause = format!("a file has at most {BYTES_MAX} bytes, not {}", self.bytes);
+            return Err(Fault::BadRequest { cause });
+        }
+        Ok(())
+    }
 }
 
 impl Entry {

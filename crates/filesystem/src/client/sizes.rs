@@ -3,7 +3,6 @@
 use crate::client::catalogue::{CATALOGUE, OPENING_MAX};
 use crate::client::{Client, unexpected};
 use futures_util::future::try_join_all;
-use policy::BYTES_MAX;
 use units::ServerId;
 use wire::{Fault, FileRecord, FileSize, Reply, Request};
 use world::World;
@@ -28,7 +27,7 @@ impl<W: World> Client<W> {
     /// # Errors
     /// [`Fault::BadRequest`] beyond what a file may have; what servers meet.
     pub async fn grow(&self, file: &mut FileRecord, bytes: u64) -> Result<(), Fault> {
-        check_bytes(bytes)?;
+        FileSize { bytes, ..file.size() }.validate()?;
         while file.bytes < bytes {
             let size = FileSize { bytes, ..file.size() };
             self.tell_size(file, size).await?;
@@ -94,12 +93,4 @@ impl<W: World> Client<W> {
             other => Err(unexpected(&other)),
         }
     }
-}
-
-fn check_bytes(bytes: u64) -> Result<(), Fault> {
-    if bytes > BYTES_MAX {
-        let cause = format!("a file has at most {BYTES_MAX} bytes, not {bytes}");
-        return Err(Fault::BadRequest { cause });
-    }
-    Ok(())
 }

@@ -3,7 +3,6 @@
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use crate::server::{Server, file_fault};
-use policy::BYTES_MAX;
 use std::rc::Rc;
 use units::{DiskId, FileId};
 use wire::{Fault, FileSize, Reply};
@@ -17,10 +16,7 @@ impl<W: World> Server<W> {
         file: FileId,
         size: FileSize,
     ) -> Result<Answer<W::Payload>, Fault> {
-        if size.bytes > BYTES_MAX {
-            let cause = format!("a file has at most {BYTES_MAX} bytes, not {}", size.bytes);
-            return Err(Fault::BadRequest { cause });
-        }
+        size.validate()?;
         let file = self.files.get(file)?;
         if size > file.size() {
             self.change_size(&file, size).await?;

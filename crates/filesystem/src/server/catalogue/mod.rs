@@ -9,7 +9,7 @@ mod name;
 mod tree;
 
 use claims::{Claim, Claims};
-use policy::{BYTES_MAX, PAGE_MAP_MAX, Pool, Stripe};
+use policy::{PAGE_MAP_MAX, Pool, Stripe};
 use std::cell::{Cell, RefCell};
 use tree::{Node, NodeKind, ROOT, Tree, entry};
 use units::{FileId, ServerId};
@@ -169,10 +169,7 @@ impl<W: World> Catalogue<W> {
 
     /// Keeps the size of a file, if it is news. Returns what is known now.
     async fn record_size(&self, file: FileId, size: FileSize) -> Result<FileSize, Fault> {
-        if size.bytes > BYTES_MAX {
-            let cause = format!("a file has at most {BYTES_MAX} bytes, not {}", size.bytes);
-            return Err(Fault::BadRequest { cause });
-        }
+        size.validate()?;
         let wanted = || {
             let tree = self.tree.borrow();
             let node = tree.node(file).cloned();
@@ -305,9 +302,7 @@ fn check_defaults(defaults: &FileDefaults) -> Result<(), Fault> {
 pub(crate) fn check_record(record: &FileRecord, servers: u32) -> Result<(), Fault> {
     let bad = |cause: String| Fault::BadRequest { cause };
     let _ = name::parts(&record.name)?;
-    if record.bytes > BYTES_MAX {
-        return Err(bad(format!("a file has at most {BYTES_MAX} bytes, not {}", record.bytes)));
-    }
+    record.size().validate()?;
     record.stripe.validate().map_err(|error| bad(error.to_string()))?;
     record.buffering.validate().map_err(|error| bad(error.to_string()))?;
     let pool = record.pool.validate(record.stripe.servers, servers);
