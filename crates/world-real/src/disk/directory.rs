@@ -203,6 +203,18 @@ impl Directory {
         self.existing(object).ok()??.locate(version)
     }
 
+    /// Where the object ends. It need not be open, and is not opened.
+    pub(super) fn length(&self, object: FileId) -> Result<u64, Failure> {
+        if let Some(open) = self.open.get(&object) {
+            return open.object.length();
+        }
+        match rustix::fs::statat(&self.handle, name(object), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(stat.st_size as u64),
+            Err(Errno::NOENT) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     pub(super) fn truncate(&mut self, object: FileId, length: u64) -> Result<(), Failure> {
         if self.existing(object)?.is_none() {
             return Ok(());
@@ -365,6 +377,9 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         self.open.values_mut().for_each(|open| open.object.give_back());
+        // Not only closed: a process that another thread has just forked holds it too until it
+        // runs its program.
+        let _ = rustix::fs::flock(&self.handle, FlockOperation::Unlock);
     }
 }
 
