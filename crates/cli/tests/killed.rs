@@ -1,6 +1,7 @@
 //! Proves: clients that are killed, in the midst of a collective, of writes, or while they look at
 //! pages in a server's memory, leave nothing behind there: no descriptor, no memory, no fastened
-//! page.
+//! page. What one was told is written behind the end of a file is there, though the catalogue never
+//! heard of it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -135,5 +136,68 @@ fn killed_clients_leave_nothing() {
         for (now, first) in used.iter().zip(&after_first) {
             assert!(*now < first + CACHE / 2, "{now} bytes, {first} after the first round");
         }
+    }
+}
+
+/// What a client that makes a file longer says before each number of bytes that are written.
+const WRITTEN: &str = "written: ";
+
+#[test]
+fn a_client_that_makes_a_file_longer_and_is_to_be_killed() {
+    // Proves nothing by itself, as `a_client_that_is_to_be_killed`.
+    let Some(instance) = std::env::var_os(INSTANCE) else { return };
+    let library = Library::connect(Instance::at(instance), 8 * MIB).unwrap();
+    let file = library.open("log", None).unwrap();
+    let content = bytes(MIB as usize);
+    for (number, line) in content.chunks(1777).enumerate() {
+        file.write_at(line, number as u64 * 1777).unwrap();
+        println!("\n{WRITTEN}{}", number * 1777 + line.len());
+    }
+    std::thread::sleep(std::time::Duration::from_secs(600));
+}
+
+/// Has such a client write so many bytes to a new file, and kills it. Returns how many it was told
+/// are written.
+fn killed_after(place: &Place, least: usize) -> usize {
+    let library = Library::connect(Instance::at(place.instance()), MIB).unwrap();
+    library.create("log", 0, 4096, Buffering::default()).unwrap().close().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_client_that_makes_a_file_longer_and_is_to_be_killed"]);
+    command.arg("--nocapture").env(INSTANCE, place.instance()).stdout(Stdio::piped());
+    let mut writer = command.spawn().unwrap();
+    let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let told = |line: String| line.strip_prefix(WRITTEN).map(|bytes| bytes.parse().unwrap());
+    let mut written: usize = 0;
+    while written < least {
+        written = lines.by_ref().find_map(told).expect("it goes on until it is killed");
+    }
+    signal(writer.id(), Signal::KILL);
+    written = lines.filter_map(told).last().unwrap_or(written);
+    writer.wait().unwrap();
+    written
+}
+
+#[test]
+fn what_a_killed_client_was_told_is_written_is_there() {
+    for (options, restarts) in
+        [(&["--servers", "3"][..], true), (&["--direct"], true), (&[], false)]
+    {
+        let place = Place::new();
+        place.start(options);
+        let written = killed_after(&place, 300_000);
+        if restarts {
+            place.run(&["stop"]).done();
+            place.start(options);
+        }
+        // The last write may be there though nobody was told.
+        let stat = place.run(&["stat", "log", "--json"]).json();
+        let found = stat["bytes"].as_u64().unwrap() as usize;
+        assert!((written..=written + 1777).contains(&found), "{found} bytes for {written}");
+        let copy = place.path("copy");
+        place.run(&["get".as_ref(), "log".as_ref(), copy.as_os_str()]).done();
+        assert!(std::fs::read(copy).unwrap()[..written] == bytes(MIB as usize)[..written]);
+        // Whoever has closed it has told the catalogue.
+        let listed = place.run(&["ls", "--json"]).json();
+        assert_eq!(listed["entries"][0]["bytes"], found, "{listed}");
     }
 }

@@ -246,10 +246,13 @@ fn a_file_that_nobody_has_open_gets_to_the_disks() {
             let group = start.join(0).await.unwrap();
             let (client, is_first) = (group.client(), group.rank() == ClientId(0));
             if is_first {
-                client.create("f", 10 * BLOCK, start.shape.stripe()).await.unwrap();
+                let made = client.create("f", 10 * BLOCK, start.shape.stripe()).await.unwrap();
+                client.close(&made).await.unwrap();
             }
             group.barrier().await.unwrap();
             let file = client.open("f").await.unwrap();
+            let again = client.open("f").await.unwrap();
+            client.close(&again).await.unwrap();
             group.barrier().await.unwrap();
             if is_first {
                 write_beginnings(client, &file, 0..10, &[7; 40]).await;

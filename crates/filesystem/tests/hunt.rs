@@ -291,7 +291,7 @@ async fn look(run: &Rc<Run>, start: &Start, what: &str) {
             let index = run.model.borrow().file_of(file.file).unwrap();
             let values = team::read_all(&client, &file).await.unwrap();
             let when = (begun, start.now());
-            run.model.borrow_mut().check(index, &values, when, &format!("{name} {what}"));
+            run.model.borrow_mut().check_all(index, values, when, &format!("{name} {what}"));
         }
     }
 }

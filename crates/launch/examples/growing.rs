@@ -12,7 +12,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let count = (256_usize << 20).div_ceil(bytes).min(2000);
         let data = vec![7; bytes];
         let mut seconds = Vec::new();
-        for size in [0, (bytes * count) as u64] {
+        // In turns; the first of each is not counted, for which servers need new memory.
+        for turn in 0..6 {
+            let size = [0, (bytes * count) as u64][turn % 2];
             let file = library.create("growing", size, 1 << 20, Buffering::default())?;
             let begun = Instant::now();
             for number in 0..count {
@@ -22,7 +24,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             file.close()?;
             library.remove("growing")?;
         }
-        let (growing, within) = (seconds[0] * 1e6, seconds[1] * 1e6);
+        let least =
+            |of: usize| seconds[2..].iter().skip(of).step_by(2).fold(f64::MAX, |a, b| a.min(*b));
+        let (growing, within) = (least(0) * 1e6, least(1) * 1e6);
         println!("{bytes:>8} bytes: growing {growing:8.0} us, within {within:8.0} us a write");
     }
     Ok(())

@@ -179,6 +179,15 @@ impl Stripe {
         slot * self.block_bytes + self.block_range(block, file_bytes).length()
     }
 
+    /// Bytes of a file that has the last byte of an object of `object_bytes` bytes on `disk` of
+    /// `server`: the longest of all objects gives the length of the file. None where no file can
+    /// have such an object.
+    pub fn file_bytes(&self, server: ServerId, disk: DiskId, object_bytes: u64) -> Option<u64> {
+        let Some(last) = object_bytes.checked_sub(1) else { return Some(0) };
+        let block = self.find(Location { server, disk, slot: last / self.block_bytes })?;
+        block.checked_mul(self.block_bytes)?.checked_add(last % self.block_bytes + 1)
+    }
+
     /// The place of a disk in the round of all disks: its blocks are those that leave this rest.
     fn turn(&self, server: ServerId, disk: DiskId) -> Option<u64> {
         let known = server.0 < self.servers && disk.0 < self.disks_per_server;

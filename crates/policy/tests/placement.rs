@@ -80,6 +80,26 @@ fn objects_end_with_their_last_block() {
     }
 }
 
+#[test]
+fn the_longest_object_says_how_long_the_file_is() {
+    for stripe in stripes().chain(mapped()) {
+        for file_bytes in 0..40 {
+            let reached = places(&stripe).into_iter().map(|(server, disk)| {
+                let object = stripe.object_bytes(server, disk, file_bytes);
+                let reached = stripe.file_bytes(server, disk, object).unwrap();
+                assert!(object == 0 || stripe.object_bytes(server, disk, reached) == object);
+                reached
+            });
+            assert_eq!(reached.max(), Some(file_bytes));
+        }
+        let at = (ServerId(0), DiskId(0));
+        assert_eq!(stripe.file_bytes(ServerId(stripe.servers), at.1, 1), None);
+        if stripe.map.is_none() && stripe.disks() > 1 {
+            assert_eq!(stripe.file_bytes(at.0, at.1, u64::MAX), None, "beyond what a file has");
+        }
+    }
+}
+
 fn places(stripe: &Stripe) -> Vec<(ServerId, DiskId)> {
     let disks = 0..stripe.disks_per_server;
     let servers = 0..stripe.servers;

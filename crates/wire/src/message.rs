@@ -166,6 +166,8 @@ pub enum Request {
         /// The size.
         size: FileSize,
     },
+    /// The size of a file as far as this server knows it, open or not.
+    Measure(FileRecord),
 }
 
 /// Caching: asks for bytes of one block.

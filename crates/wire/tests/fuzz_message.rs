@@ -128,6 +128,7 @@ fn some_messages() -> Vec<(&'static str, Message)> {
         ("create", request(Request::Create { record: record.clone(), made })),
         ("list", request(Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) })),
         ("rename", request(rename)),
+        ("measure", request(Request::Measure(record.clone()))),
         ("open", request(Request::Open(record))),
         ("resize", request(Request::Resize { file, size: FileSize { cuts: 1, bytes: 1 << 40 } })),
         ("read", request(Request::Read(read))),
@@ -145,7 +146,7 @@ fn use_message(message: &Message) {
         Message::Request { request, .. } => match request {
             Request::Collective(request) => use_access(&request.access, ClientId(0)),
             Request::Part(request) => use_access(&request.access, request.client),
-            Request::Open(record) | Request::Create { record, .. }
+            Request::Open(record) | Request::Measure(record) | Request::Create { record, .. }
                 if record.stripe.validate().is_ok()
                     && record.pool.validate(record.stripe.servers, 8).is_ok()
                     && record.stripe.servers <= 8 =>

@@ -12,18 +12,29 @@ pub(crate) struct Contents<P> {
     object: u64,
     /// Written pieces by offset; they never overlap.
     pieces: BTreeMap<u64, P>,
+    /// One past the last byte that was written and not forgotten.
+    end: u64,
 }
 
 impl<P: Kind> Contents<P> {
     pub(crate) fn new(disk: u32, object: u64) -> Self {
-        Self { disk, object, pieces: BTreeMap::new() }
+        Self { disk, object, pieces: BTreeMap::new(), end: 0 }
+    }
+
+    /// Where it ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
     }
 
     pub(crate) fn write(&mut self, offset: u64, payload: P) {
-        if !P::REMEMBERED || payload.length() == 0 {
+        if payload.length() == 0 {
             return;
         }
         let end = offset + payload.length();
+        self.end = self.end.max(end);
+        if !P::REMEMBERED {
+            return;
+        }
         self.cut_at(offset);
         self.cut_at(end);
         let covered: Vec<u64> = self.pieces.range(offset..end).map(|(&start, _)| start).collect();
@@ -60,6 +71,7 @@ impl<P: Kind> Contents<P> {
 
     /// Forgets what lies beyond the first `length` bytes.
     pub(crate) fn truncate(&mut self, length: u64) {
+        self.end = self.end.min(length);
         self.cut_at(length);
         self.pieces.split_off(&length);
     }

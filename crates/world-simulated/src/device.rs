@@ -341,6 +341,11 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
 
     async fn locate(&self, _object: FileId) {}
 
+    async fn length(&self, object: FileId) -> Result<u64, DiskError> {
+        let objects = self.0.objects.borrow();
+        Ok(objects.get(&object).map_or(0, |object| object.contents.end()))
+    }
+
     async fn read(&self, object: FileId, offset: u64, length: u64) -> Result<P, DiskError> {
         if length > 0 {
             self.0.serve(object, (offset, length), true).await?;

@@ -21,6 +21,10 @@ pub trait Disk: Clone + 'static {
     /// without asking, does nothing.
     fn locate(&self, object: FileId) -> impl Future<Output = ()>;
 
+    /// Where the object ends: one past its last byte that was written and not freed, 0 for none.
+    /// Losing power may leave an object shorter, by what no sync has covered, or zeros at its end.
+    fn length(&self, object: FileId) -> impl Future<Output = Result<u64, DiskError>>;
+
     /// Reads `length` bytes at `offset`.
     fn read(
         &self,
@@ -44,7 +48,8 @@ pub trait Disk: Clone + 'static {
     fn sync(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
 
     /// Frees what lies beyond the first `length` bytes of `object`: later reads of it see zeros. An
-    /// object that ends before stays as it is.
+    /// object that ends before stays as it is. That nothing comes back when power is lost is
+    /// certain only after [`Disk::sync`].
     fn truncate(&self, object: FileId, length: u64) -> impl Future<Output = Result<(), DiskError>>;
 
     /// Forgets the object and frees its space; succeeds when there is none.

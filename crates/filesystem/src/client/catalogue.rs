@@ -77,10 +77,16 @@ impl<W: World> Client<W> {
         self.open_record(record).await
     }
 
-    /// Closes a file at its servers. What was written to it stays, as with the others who have it
-    /// open; [`Client::flush`] says when it is with the disks.
+    /// Closes a file, at its servers when it was opened no more often; the catalogue hears if it
+    /// was made longer. What was written to it stays, as with the others who have it open;
+    /// [`Client::flush`] says when it is with the disks.
     pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
-        self.call_servers(file.servers(), &Request::Close { file: file.file }).await
+        let recorded = self.record_size(file.file).await;
+        if !self.0.sizes.closed(file.file) {
+            return recorded;
+        }
+        let close = Request::Close { file: file.file };
+        self.call_servers(file.servers(), &close).await.and(recorded)
     }
 
     /// How each server of an open file has buffered it since it was opened, in the order of its
@@ -93,6 +99,19 @@ impl<W: World> Client<W> {
             }
         });
         futures_util::future::try_join_all(calls).await
+    }
+
+    /// What is known of a name; of a file its size now. (The catalogue, which [`Client::stat`]
+    /// asks, knows less while somebody makes it longer.)
+    pub async fn look_at(&self, name: &str) -> Result<Entry, Fault> {
+        let mut entry = self.stat(name).await?;
+        if let EntryKind::File(record) = &mut entry.kind {
+            let measure = Request::Measure(record.clone());
+            for size in self.ask_for_sizes(record.servers(), &measure).await? {
+                record.learn(size);
+            }
+        }
+        Ok(entry)
     }
 
     /// What the catalogue knows of a name.
@@ -175,7 +194,8 @@ impl<W: World> Client<W> {
     /// this client's last flush, or since it opened the file, whoever else was told of it.
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
         let flush = Request::Flush(FlushRequest { file: file.file, sync });
-        self.call_servers(file.servers(), &flush).await
+        self.call_servers(file.servers(), &flush).await?;
+        if sync { self.record_size(file.file).await } else { Ok(()) }
     }
 
     /// The digests of what a server holds of a block of an open file, in pieces of `piece_bytes`
@@ -195,8 +215,9 @@ impl<W: World> Client<W> {
 
     async fn open_record(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
         let open = Request::Open(record.clone());
-        self.ask_servers_for_size(&mut record, open).await?;
-        Ok(record)
+        self.0.sizes.opened(&record);
+        let opened = self.ask_servers_for_size(&mut record, open).await;
+        opened.inspect_err(|_| _ = self.0.sizes.closed(record.file)).map(|()| record)
     }
 
     async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {

@@ -18,6 +18,7 @@ pub use pool::{Buffer, BufferPart, BufferPool};
 use crate::Costs;
 use crate::client::calls::{Answer, Calls};
 use crate::client::mailbox::Mailbox;
+use crate::client::sizes::Sizes;
 use std::convert::Infallible;
 use std::rc::{Rc, Weak};
 use units::{PeerId, ServerId};
@@ -40,6 +41,7 @@ struct State<W: World> {
     numbers: Vec<(PeerId, ServerId)>,
     calls: Calls<W::Payload>,
     mailbox: Mailbox,
+    sizes: Sizes,
     listening: Scope<W, Infallible>,
 }
 
@@ -82,6 +84,7 @@ impl<W: World> Client<W> {
             servers: peers,
             calls: Calls::default(),
             mailbox: Mailbox::default(),
+            sizes: Sizes::default(),
         });
         // The listener must not keep the client alive that owns it.
         let listener = Rc::downgrade(&state);

@@ -1,11 +1,78 @@
-//! Files that become longer or shorter (decision 0024).
+//! Files that become longer or shorter (decisions 0024, 0025).
+//!
+//! Invariants: the catalogue never knows of bytes that a server of the file does not; what it does
+//! not know yet of a file that a client has made longer, it hears when that client flushes or
+//! closes the file.
 
 use crate::client::catalogue::{CATALOGUE, OPENING_MAX};
 use crate::client::{Client, unexpected};
 use futures_util::future::try_join_all;
-use units::ServerId;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use units::{FileId, ServerId};
 use wire::{Fault, FileRecord, FileSize, Reply, Request};
 use world::World;
+
+/// The sizes of the files that a client has open.
+#[derive(Default)]
+pub(super) struct Sizes(RefCell<BTreeMap<FileId, Known>>);
+
+struct Known {
+    /// How often it was opened and not closed.
+    opened: u32,
+    /// As the client last heard it.
+    size: FileSize,
+    /// What the catalogue knows at least.
+    recorded: FileSize,
+}
+
+impl Sizes {
+    /// A file is opened, of which the catalogue has this record.
+    pub(super) fn opened(&self, record: &FileRecord) {
+        let size = record.size();
+        let mut all = self.0.borrow_mut();
+        let known = all.entry(record.file).or_insert(Known { opened: 0, size, recorded: size });
+        known.opened += 1;
+        known.size = known.size.max(size);
+        known.recorded = known.recorded.max(size);
+    }
+
+    /// A file is closed. Returns whether it was as often as it was opened.
+    pub(super) fn closed(&self, file: FileId) -> bool {
+        let mut all = self.0.borrow_mut();
+        let Some(known) = all.get_mut(&file) else { return true };
+        known.opened -= 1;
+        let is_last = known.opened == 0;
+        if is_last {
+            all.remove(&file);
+        }
+        is_last
+    }
+
+    /// The files of which the catalogue may not know the size.
+    fn all_unrecorded(&self) -> Vec<FileId> {
+        let all = self.0.borrow();
+        all.iter().filter(|(_, known)| known.size > known.recorded).map(|(file, _)| *file).collect()
+    }
+
+    fn learn(&self, file: FileId, size: FileSize) {
+        if let Some(known) = self.0.borrow_mut().get_mut(&file) {
+            known.size = known.size.max(size);
+        }
+    }
+
+    fn recorded(&self, file: FileId, size: FileSize) {
+        if let Some(known) = self.0.borrow_mut().get_mut(&file) {
+            known.recorded = known.recorded.max(size);
+        }
+    }
+
+    /// The size of a file, where the catalogue may not know it.
+    fn unrecorded(&self, file: FileId) -> Option<FileSize> {
+        let all = self.0.borrow();
+        all.get(&file).filter(|known| known.size > known.recorded).map(|known| known.size)
+    }
+}
 
 impl<W: World> Client<W> {
     /// Learns how long an open file is now; other clients may have changed it.
@@ -17,12 +84,13 @@ impl<W: World> Client<W> {
             return Ok(());
         }
         // Whoever says so may not have told all others yet.
-        let tell = Request::Resize { file: number, size: file.size() };
-        self.ask_servers_for_size(file, tell).await
+        self.tell_servers(file, file.size()).await
     }
 
-    /// Makes an open file at least `bytes` bytes long; new bytes are zero. When this returns, the
-    /// catalogue has its size on stable storage, and every client that asks a server sees it.
+    /// Makes an open file at least `bytes` bytes long, to be written up to there; new bytes are
+    /// zero. When this returns, every client that asks a server sees it. The catalogue hears of it
+    /// when this client flushes the file to stable storage or closes it. Should the client be
+    /// killed before, the file reaches as far as what was written to it.
     ///
     /// # Errors
     /// [`Fault::BadRequest`] beyond what a file may have; what servers meet.
@@ -30,12 +98,13 @@ impl<W: World> Client<W> {
         FileSize { bytes, ..file.size() }.validate()?;
         while file.bytes < bytes {
             let size = FileSize { bytes, ..file.size() };
-            self.tell_size(file, size).await?;
+            self.tell_servers(file, size).await?;
         }
         Ok(())
     }
 
-    /// Makes an open file `bytes` bytes long. What lies beyond is freed; what is new is zero.
+    /// Makes an open file `bytes` bytes long. What lies beyond is freed; what is new is zero. When
+    /// this returns, the catalogue has its size on stable storage.
     ///
     /// # Errors
     /// As for [`Client::grow`]. A file that was to become shorter may then have zeros where it had
@@ -44,20 +113,37 @@ impl<W: World> Client<W> {
     pub async fn set_size(&self, file: &mut FileRecord, bytes: u64) -> Result<(), Fault> {
         self.refresh(file).await?;
         if bytes >= file.bytes {
-            return self.grow(file, bytes).await;
+            self.grow(file, bytes).await?;
+        } else {
+            let too_often = || Fault::BadRequest { cause: "it was cut too often".to_owned() };
+            let cuts = file.cuts.checked_add(1).ok_or_else(too_often)?;
+            self.tell_servers(file, FileSize { cuts, bytes }).await?;
         }
-        let too_often = || Fault::BadRequest { cause: "it was cut too often".to_owned() };
-        let cuts = file.cuts.checked_add(1).ok_or_else(too_often)?;
-        self.tell_size(file, FileSize { cuts, bytes }).await
+        self.record_size(file.file).await
     }
 
-    /// Tells the servers of a file its size, then the catalogue: so none has bytes beyond it that
-    /// the catalogue knows nothing of. The record learns what they knew.
-    async fn tell_size(&self, file: &mut FileRecord, size: FileSize) -> Result<(), Fault> {
-        let number = file.file;
-        self.ask_servers_for_size(file, Request::Resize { file: number, size }).await?;
-        let record = Request::RecordSize { file: number, size };
-        file.learn(self.ask_for_size(CATALOGUE, record).await?);
+    async fn tell_servers(&self, file: &mut FileRecord, size: FileSize) -> Result<(), Fault> {
+        let tell = Request::Resize { file: file.file, size };
+        self.ask_servers_for_size(file, tell).await
+    }
+
+    /// Tells the catalogue the sizes of all open files that it may not know: for a client that ends
+    /// without closing them.
+    pub async fn record_sizes(&self) -> Result<(), Fault> {
+        let files = self.0.sizes.all_unrecorded();
+        try_join_all(files.into_iter().map(|file| self.record_size(file))).await.map(|_| ())
+    }
+
+    /// Tells the catalogue the size of an open file, if it may not know it. All servers do: none
+    /// has bytes beyond it that the catalogue knows nothing of after a cut.
+    pub(super) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
+        let Some(size) = self.0.sizes.unrecorded(file) else { return Ok(()) };
+        match self.ask_for_size(CATALOGUE, Request::RecordSize { file, size }).await {
+            Ok(known) => self.0.sizes.recorded(file, known),
+            // It was removed, and whoever has it open keeps it.
+            Err(Fault::NoSuchFile { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
         Ok(())
     }
 
@@ -71,11 +157,7 @@ impl<W: World> Client<W> {
     ) -> Result<(), Fault> {
         let mut servers: Vec<ServerId> = file.servers().collect();
         while !servers.is_empty() {
-            let mut known = Vec::with_capacity(servers.len());
-            for some in servers.chunks(OPENING_MAX) {
-                let calls = some.iter().map(|server| self.ask_for_size(*server, request.clone()));
-                known.extend(try_join_all(calls).await?);
-            }
+            let known = self.ask_for_sizes(servers.iter().copied(), &request).await?;
             for size in &known {
                 file.learn(*size);
             }
@@ -84,7 +166,23 @@ impl<W: World> Client<W> {
             servers = all.filter(|(_, known)| *known < size).map(|(server, _)| server).collect();
             request = Request::Resize { file: file.file, size };
         }
+        self.0.sizes.learn(file.file, file.size());
         Ok(())
+    }
+
+    /// Asks servers something that they answer with a size.
+    pub(super) async fn ask_for_sizes(
+        &self,
+        servers: impl Iterator<Item = ServerId>,
+        request: &Request,
+    ) -> Result<Vec<FileSize>, Fault> {
+        let servers: Vec<ServerId> = servers.collect();
+        let mut known = Vec::with_capacity(servers.len());
+        for some in servers.chunks(OPENING_MAX) {
+            let calls = some.iter().map(|server| self.ask_for_size(*server, request.clone()));
+            known.extend(try_join_all(calls).await?);
+        }
+        Ok(known)
     }
 
     async fn ask_for_size(&self, server: ServerId, request: Request) -> Result<FileSize, Fault> {

@@ -92,6 +92,14 @@ impl<W: World> BlockCache<W> {
         self.common.dirty.bytes()
     }
 
+    /// Bytes of a file up to the last one of a block in the cache.
+    pub(crate) fn reach(&self, file: &OpenFile) -> u64 {
+        let entries = self.entries.borrow();
+        let of_file = entries.range((file.file, 0)..=(file.file, u64::MAX)).rev();
+        let last = of_file.map(|(_, entry)| entry).find(|entry| entry.length() > 0);
+        last.map_or(0, |entry| entry.key().1 * file.stripe.block_bytes + entry.length())
+    }
+
     /// The bytes `range` (relative to the block) of a block, from the disk if need be.
     pub(crate) async fn read(
         &self,

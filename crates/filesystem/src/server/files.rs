@@ -66,12 +66,17 @@ impl Files {
 
     /// An open file.
     pub(crate) fn get(&self, file: FileId) -> Result<Rc<OpenFile>, Fault> {
-        let files = self.open.borrow();
-        let known = files.get(&file).map(Rc::clone);
-        known.ok_or_else(|| match self.dropped.borrow().contains(&file) {
-            true => Fault::NoSuchFile { name: format!("{file}, which was removed") },
-            false => Fault::BadRequest { cause: format!("{file} is not open here") },
-        })
+        let closed = || Fault::BadRequest { cause: format!("{file} is not open here") };
+        self.find(file)?.ok_or_else(closed)
+    }
+
+    /// A file, if it is open. Fails when it was removed.
+    pub(crate) fn find(&self, file: FileId) -> Result<Option<Rc<OpenFile>>, Fault> {
+        let known = self.open.borrow().get(&file).map(Rc::clone);
+        if known.is_none() && self.dropped.borrow().contains(&file) {
+            return Err(Fault::NoSuchFile { name: format!("{file}, which was removed") });
+        }
+        Ok(known)
     }
 
     /// Closes a file for all clients; returns what was known of it.

@@ -22,6 +22,8 @@ pub(crate) struct OpenFile {
     size: Cell<FileSize>,
     /// Clients that have it open.
     pub(crate) users: Cell<u32>,
+    /// Whether it is known to reach as far as what this server has of it.
+    pub(crate) is_measured: Cell<bool>,
     /// Whether nothing is left on the disks of what was once beyond its end.
     pub(crate) tail_is_clean: Cell<bool>,
     is_changing: Cell<bool>,
@@ -44,7 +46,8 @@ impl OpenFile {
             buffering: Cell::new(buffering),
             size: Cell::new(size),
             users: Cell::new(0),
-            tail_is_clean: Cell::new(false),
+            is_measured: Cell::new(false),
+            tail_is_clean: Cell::new(true),
             is_changing: Cell::new(false),
             changed: Signal::default(),
         }

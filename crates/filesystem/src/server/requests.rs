@@ -150,6 +150,7 @@ impl<W: World> Server<W> {
             }
             Request::Drop { file } => self.drop_file(file).await,
             Request::Resize { file, size } => self.resize(file, size).await,
+            Request::Measure(record) => self.size_of(record).await,
             Request::Status => self.status().await,
             Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
             catalogue => {
@@ -193,6 +194,7 @@ impl<W: World> Server<W> {
             }
         }
         self.cache.declare(file, buffering);
+        self.measure(&self.files.get(file)?).await?;
         self.resize(file, size).await
     }
 
@@ -205,7 +207,7 @@ impl<W: World> Server<W> {
         Ok(Reply::Done.into())
     }
 
-    fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {
+    pub(crate) fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {
         catalogue::check_record(record, self.config.servers)?;
         let (wanted, disks) = (record.stripe.disks_per_server, self.world.disks().len());
         if wanted as usize > disks {

@@ -1,14 +1,66 @@
-//! Files that become longer or shorter (decision 0024).
+//! Files that become longer or shorter (decisions 0024, 0025).
 
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use crate::server::{Server, file_fault};
+use policy::BYTES_MAX;
 use std::rc::Rc;
 use units::{DiskId, FileId};
-use wire::{Fault, FileSize, Reply};
-use world::{Disk, World};
+use wire::{Fault, FileRecord, FileSize, Reply};
+use world::{Disk, DiskError, World};
 
 impl<W: World> Server<W> {
+    /// Tells the size of a file, open or not.
+    pub(crate) async fn size_of(&self, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
+        self.check_record(&record)?;
+        let file = match self.files.find(record.file)? {
+            Some(open) => open,
+            None => Rc::new(OpenFile::new(record)),
+        };
+        self.measure(&file).await?;
+        Ok(Reply::Size(file.size()).into())
+    }
+
+    /// Has an open file reach as far as what is here of it: whoever made it longer may have been
+    /// killed before the catalogue heard of it.
+    pub(crate) async fn measure(&self, file: &Rc<OpenFile>) -> Result<(), Fault> {
+        if file.is_measured.get() {
+            return Ok(());
+        }
+        let changing = file.begin_change().await;
+        if file.is_measured.get() {
+            return Ok(());
+        }
+        let (known, reached) = (file.size(), self.reach(file).await?);
+        changing.set_size(known.max(FileSize { bytes: reached, ..known }));
+        file.is_measured.set(true);
+        Ok(())
+    }
+
+    /// Bytes of a file up to the last one that the cache or a disk has.
+    async fn reach(&self, file: &OpenFile) -> Result<u64, Fault> {
+        let Some(place) = file.place_of(self.config.id) else { return Ok(0) };
+        // The cache first: what leaves it meanwhile is found on its disk.
+        let mut reached = self.cache.reach(file);
+        for (number, disk) in self.disks_of(file) {
+            let length = disk.length(file.file).await;
+            let length = length.map_err(|error| self.disk_fault(file, number, &error))?;
+            let bytes = file.stripe.file_bytes(place, number, length);
+            // An object that no file can have is damage, which whoever reads it will meet.
+            reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
+        }
+        Ok(reached)
+    }
+
+    /// The disks here that have blocks of a file.
+    fn disks_of(&self, file: &OpenFile) -> impl Iterator<Item = (DiskId, &W::Disk)> {
+        (0..file.stripe.disks_per_server).map(DiskId).zip(self.world.disks())
+    }
+
+    fn disk_fault(&self, file: &OpenFile, disk: DiskId, error: &DiskError) -> Fault {
+        file_fault(self.config.id, file, disk, error)
+    }
+
     /// Learns the size of an open file, and answers with what it is now. Collectives on a file that
     /// is made shorter fail, and end first.
     pub(crate) async fn resize(
@@ -45,15 +97,18 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Frees what the cache and the disks hold of a file beyond its first `bytes` bytes.
+    /// Frees what the cache and the disks hold of a file beyond its first `bytes` bytes, for good:
+    /// what came back with a loss of power would count as written.
     async fn cut(&self, file: &Rc<OpenFile>, bytes: u64) -> Result<(), Fault> {
         self.cache.cut(file, bytes).await;
         let Some(place) = file.place_of(self.config.id) else { return Ok(()) };
-        let disks = (0..file.stripe.disks_per_server).map(DiskId).zip(self.world.disks());
-        for (number, disk) in disks {
+        for (number, disk) in self.disks_of(file) {
             let kept = file.stripe.object_bytes(place, number, bytes);
-            let truncated = disk.truncate(file.file, kept).await;
-            truncated.map_err(|error| file_fault(self.config.id, file, number, &error))?;
+            let cut = async {
+                disk.truncate(file.file, kept).await?;
+                disk.sync(file.file).await
+            };
+            cut.await.map_err(|error| self.disk_fault(file, number, &error))?;
         }
         Ok(())
     }

@@ -241,6 +241,19 @@ impl Model {
         }
     }
 
+    /// A whole file was read, as it was found between two instants: beyond its end are zeros. So
+    /// it must not end before anything that was written.
+    pub(crate) fn check_all(
+        &mut self,
+        file: usize,
+        mut values: Values,
+        between: (Instant, Instant),
+        what: &str,
+    ) {
+        values.extend((values.len() as u64..self.length(file)).map(|offset| (offset, 0)));
+        self.check(file, &values, between, what);
+    }
+
     /// Somebody asks to remove a file: its data may be gone before its name.
     pub(crate) fn condemn(&mut self, file: usize, now: Instant) {
         self.files[file].condemned = true;

@@ -436,15 +436,15 @@ impl Member {
             zeros
         };
         let mut record = client.open(name).await?;
-        let cut = match record.bytes > bytes {
-            true => client.set_size(&mut record, bytes).await,
+        if record.bytes <= bytes {
             // It has not become longer again since the last cut.
-            false => self.open_whole(client, name, file).await.map(|_| ()),
-        };
+            return Ok(());
+        }
+        let cut = client.set_size(&mut record, bytes).await;
         if cut.is_ok() {
             self.run.count("cut");
         }
-        self.end_write((file, &zeros), begun, &cut, false);
+        self.end_write((file, &zeros), begun, &cut, true);
         cut
     }
 
@@ -471,7 +471,7 @@ impl Member {
                 let model = &mut self.run.model.borrow_mut();
                 let index = model.file_of(file.file);
                 if let Some(index) = index {
-                    model.check(index, &values, (begun, self.now()), "a visit");
+                    model.check_all(index, values, (begun, self.now()), "a visit");
                 }
                 Ok(())
             }

@@ -79,6 +79,11 @@ impl Disk for RealDisk {
         }
     }
 
+    async fn length(&self, object: FileId) -> Result<u64, DiskError> {
+        let operation = format!("tell where {object} ends");
+        self.call(operation, move |directory| directory.length(object)).await
+    }
+
     async fn read(
         &self,
         object: FileId,

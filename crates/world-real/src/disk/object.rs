@@ -143,12 +143,16 @@ impl Object {
         if let Some(sums) = &mut self.sums {
             sums.put_in_flux(pieces.clone())?;
         }
+        let before = self.data.is_direct().then(|| self.data.length()).transpose()?;
         let mut new = Vec::new();
         for part in self.parts(range) {
             if self.sums.is_some() {
                 new.extend(pieces_of(part).map(|piece| sum_of(piece, range, bytes, &edges)));
             }
             self.write_data(part, &bytes[within(part, range.start)], &edges)?;
+        }
+        if let Some(before) = before {
+            self.end_at(range.end.max(before))?;
         }
         if let Some(sums) = &mut self.sums {
             sums.write(pieces.start, &new)?;
@@ -263,6 +267,15 @@ impl Object {
             edges.push(Edge { piece, memory, new });
         }
         Ok(edges)
+    }
+
+    /// Has the file end at `end`, where sectors that were written whole have made it longer.
+    fn end_at(&mut self, end: u64) -> Result<(), Failure> {
+        if self.data.length()? > end {
+            self.data.truncate(end)?;
+            self.reservations.truncated(end);
+        }
+        Ok(())
     }
 
     /// Writes `bytes` to `range`; past the page cache, edges are rounded to sectors.

@@ -32,8 +32,8 @@ struct Unsynced<P> {
     object: FileId,
     offset: u64,
     payload: P,
-    /// What it has overwritten; none while it is under way.
-    before: Option<P>,
+    /// What it has overwritten, and where the object ended; none while it is under way.
+    before: Option<(P, u64)>,
 }
 
 impl<P: Kind> SimulatedDisk<P> {
@@ -71,8 +71,11 @@ impl<P: Kind> SimulatedDisk<P> {
         let Some(trouble) = device.trouble.get() else { return };
         let unsynced = std::mem::take(&mut *trouble.unsynced.borrow_mut());
         for write in unsynced.values().rev() {
-            if let Some(before) = &write.before {
-                device.put(write.object, write.offset, before.clone());
+            if let Some((before, end)) = &write.before {
+                device.with_object(write.object, |object| {
+                    object.contents.write(write.offset, before.clone());
+                    object.contents.truncate(*end);
+                });
             }
         }
         for write in unsynced.into_values() {
@@ -166,8 +169,9 @@ impl<'a, P: Kind> Writing<'a, P> {
         let length = write.payload.length();
         let before = self.device.with_object(write.object, |object| {
             let before = object.contents.read(write.offset, length);
+            let end = object.contents.end();
             object.contents.write(write.offset, write.payload.clone());
-            before
+            (before, end)
         });
         write.before = Some(before);
         self.trouble.unsynced.borrow_mut().insert(self.number, write);
@@ -218,14 +222,12 @@ impl<P: Kind> Device<P> {
         served
     }
 
-    fn put(&self, object: FileId, offset: u64, payload: P) {
-        self.with_object(object, |object| object.contents.write(offset, payload));
-    }
-
     fn put_part(&self, write: &Unsynced<P>, kept: Range<u64>) {
         if !kept.is_empty() {
             let part = write.payload.slice(kept.start, kept.end - kept.start);
-            self.put(write.object, write.offset + kept.start, part);
+            self.with_object(write.object, |object| {
+                object.contents.write(write.offset + kept.start, part);
+            });
         }
     }
 }

@@ -20,6 +20,7 @@ list_cases![
     a_truncated_object_reads_as_zeros_beyond_its_end,
     truncating_changes_nothing_of_what_stays,
     truncating_nothing_succeeds,
+    an_object_ends_after_its_last_byte,
     sync_succeeds,
     requests_are_served_in_the_order_of_their_calls,
     many_requests_at_once_end,
@@ -215,6 +216,36 @@ fn truncating_nothing_succeeds<F: Fixture>(fixture: &mut F) {
         done(disk.truncate(OBJECT, 0).await);
         done(disk.truncate(OBJECT, 100).await);
         expect::<F>(disk, OBJECT, 0, &[0; 200]).await;
+    });
+}
+
+fn an_object_ends_after_its_last_byte<F: Fixture>(fixture: &mut F) {
+    fixture.run(1, |worlds| async move {
+        let disk = &worlds[0].disks()[0];
+        let ends = async |expected: u64| assert_eq!(done(disk.length(OBJECT).await), expected);
+        ends(0).await;
+        done(disk.write(OBJECT, 100, F::payload(&[])).await);
+        ends(0).await;
+        let mut end = 0;
+        for (offset, length) in [(1, 1), (0, 1), (4096, 4096), (65_530, 7), (60_000, 5000)] {
+            done(disk.write(OBJECT, offset, F::payload(&pattern(1, length))).await);
+            end = (offset + length as u64).max(end);
+            ends(end).await;
+        }
+        done(disk.write(OBJECT, 5 * GIB, F::payload(b"end")).await);
+        ends(5 * GIB + 3).await;
+        for (length, end) in [(u64::MAX, 5 * GIB + 3), (5 * GIB, 5 * GIB), (70_001, 70_001)] {
+            done(disk.truncate(OBJECT, length).await);
+            ends(end).await;
+        }
+        done(disk.write(OBJECT, 70_001, F::payload(b"more")).await);
+        ends(70_005).await;
+        done(disk.sync(OBJECT).await);
+        done(disk.truncate(OBJECT, 3).await);
+        ends(3).await;
+        assert_eq!(done(disk.length(FileId(8)).await), 0);
+        done(disk.remove(OBJECT).await);
+        ends(0).await;
     });
 }
 

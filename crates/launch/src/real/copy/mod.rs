@@ -147,6 +147,7 @@ impl Session {
             }
             target.flush().map_err(|error| ends::local_error(&what, &error))?;
             group.unshare(shared).await;
+            client.close(&record).await.map_err(failed)?;
             Ok(record)
         })
     }

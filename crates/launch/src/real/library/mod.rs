@@ -44,6 +44,16 @@ struct Shared {
     event_loop: EventLoop,
 }
 
+impl Drop for Shared {
+    /// Has the catalogue know the sizes of files that were not closed.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // Where this fails, whoever opens them next finds it out.
+            let _ = self.event_loop.run(self.client.record_sizes());
+        }
+    }
+}
+
 /// Some bytes of the library's pool, which servers read and write without a copy; given back when
 /// dropped.
 pub struct LibraryBuffer {
