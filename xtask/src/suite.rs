@@ -2,7 +2,7 @@
 //!
 //! Invariant: a run that failed to build, or ran no test, fails.
 
-use crate::steps::cargo;
+use crate::steps::{cargo, succeeds};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,8 +10,16 @@ use std::process::{Command, Stdio};
 /// The build profile of the workspace that is optimised and keeps its checks.
 const PROFILE: &str = "checked";
 
+/// A program that tests run and that `cargo test` does not build: the command with a replacement
+/// policy of its own.
+const OWN_COMMAND: [&str; 7] =
+    ["build", "--package", "cli", "--example", "own_rule", "--profile", PROFILE];
+
 /// Runs all tests; `arguments` go to `cargo test`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
+    if !succeeds(cargo(root, &OWN_COMMAND)) {
+        return false;
+    }
     let fixed = ["test", "--workspace", "--tests", "--no-fail-fast", "--profile", PROFILE];
     let mut command = cargo(root, &fixed);
     command.args(arguments);

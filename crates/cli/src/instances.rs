@@ -5,7 +5,8 @@ use crate::present;
 use crate::words::{plural, show_size};
 use launch::{
     Choice, DataDirectories, Direct, Finding, HostOptions, HostPlan, Instance, InstanceFile,
-    LaunchError, Program, ServerEntry, ServerOptions, ServerState, Session, Stopped, Venue, Wish,
+    LaunchError, Program, Rules, ServerEntry, ServerOptions, ServerState, Session, Stopped, Venue,
+    Wish,
 };
 use serde_json::json;
 
@@ -209,8 +210,9 @@ pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     Ok(())
 }
 
-pub(crate) fn serve(arguments: &Serve) -> Result<(), LaunchError> {
-    launch::serve_process(&Instance::at(&arguments.instance), arguments.id, arguments.attached)
+pub(crate) fn serve(arguments: &Serve, rules: Rules) -> Result<(), LaunchError> {
+    let instance = Instance::at(&arguments.instance);
+    launch::serve_process(&instance, arguments.id, arguments.attached, rules)
 }
 
 /// A server, with its host if it has one of its own.

@@ -5,13 +5,13 @@ use crate::demerit;
 use crate::look;
 use crate::present;
 use crate::words;
-use launch::{LaunchError, Report, Setting, SimulationPlan};
+use launch::{LaunchError, Report, Rules, Setting, SimulationPlan};
 
-pub(crate) fn run(arguments: &Sim) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Sim, rules: &Rules) -> Result<(), LaunchError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
         return demerit::run(demerit);
     }
-    let plan = SimulationPlan::resolve(arguments.scenario.as_deref(), options(arguments)?)?;
+    let plan = SimulationPlan::resolve(arguments.scenario.as_deref(), options(arguments)?, rules)?;
     if arguments.explain {
         return explain(&plan, arguments.cases.json);
     }
@@ -50,6 +50,7 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, LaunchError> {
         ("layout", arguments.layout.clone()),
         ("order", arguments.order.clone()),
         ("declared", arguments.declare.clone()),
+        ("replacement", arguments.replacement.clone()),
         ("read-ahead", arguments.read_ahead.clone()),
         ("payload", arguments.payload.clone()),
         ("clients", text(arguments.clients)),

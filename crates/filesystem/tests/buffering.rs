@@ -8,13 +8,17 @@ use crate::support;
 
 use filesystem::collective::{Part, Strategy};
 use filesystem::{BufferPool, Client, NewFile};
-use policy::{Access, Buffering, Declared, Direction, ListEntry, Pool, Prefetch, Replacement};
+use policy::{
+    Access, Buffering, Declared, Direction, ListEntry, Pool, Prefetch, Replacement, Rule, RuleName,
+    Rules,
+};
+use std::collections::BTreeMap;
 use support::{
     Cluster, Numbers, Shape, expect_equal, for_each_seed, image, memory_of, read_back, share,
-    transfer, write_image,
+    start_server, transfer, write_image,
 };
 use units::{ClientId, Duration, Instant};
-use wire::{BufferStatistics, Fault, FileRecord, Made};
+use wire::{BufferStatistics, Fault, FileDefaults, FileRecord, Made};
 use world::Clock;
 use world::payload::Bytes;
 use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld};
@@ -32,6 +36,10 @@ fn new_file(shape: &Shape, blocks: u64, buffering: Buffering) -> NewFile {
 /// What became of `reads`, each a block, made one after the other by one client of one server.
 fn after_reads(cache_blocks: u64, buffering: Buffering, reads: Vec<u64>) -> BufferStatistics {
     let shape = Shape { servers: 1, clients: 1, cache_blocks, ..Shape::default() };
+    after_reads_on(shape, buffering, reads)
+}
+
+fn after_reads_on(shape: Shape, buffering: Buffering, reads: Vec<u64>) -> BufferStatistics {
     let cluster = Cluster::<Bytes>::new(shape);
     cluster.run_alone(0, |start| {
         let reads = reads.clone();
@@ -75,6 +83,77 @@ fn loops_keep_what_they_will_need() {
     let prefetch = Some(Prefetch::Nothing);
     let declared = Buffering { declared, prefetch, ..Buffering::default() };
     assert_eq!(after_reads(6, declared, reads.clone()), of(Replacement::LoopAware));
+}
+
+/// The block that came first leaves first, however often it is used.
+#[derive(Debug, Default)]
+struct Fifo {
+    arrivals: BTreeMap<u64, u64>,
+    next: u64,
+}
+
+impl Rule for Fifo {
+    fn used(&mut self, block: u64, _: bool) {
+        if !self.arrivals.values().any(|there| *there == block) {
+            self.arrivals.insert(self.next, block);
+            self.next += 1;
+        }
+    }
+    fn left(&mut self, block: u64) {
+        self.arrivals.retain(|_, there| *there != block);
+    }
+    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        Box::new(self.arrivals.values().copied())
+    }
+    fn count(&self) -> usize {
+        self.arrivals.len()
+    }
+}
+
+#[test]
+fn a_rule_that_servers_brought_along_decides() {
+    let fifo: RuleName = "fifo".parse().unwrap();
+    let rules = Rules::default().with(fifo, || Box::<Fifo>::default()).unwrap();
+    let shape = Shape { servers: 1, clients: 1, cache_blocks: 3, rules, ..Shape::default() };
+    // Block 0 is used before each new one: the usual rule keeps it, this one does not.
+    let reads = vec![0, 1, 0, 2, 0, 3, 0, 4, 0];
+    let custom = replaced_by(Replacement::Custom(fifo));
+    assert_eq!(after_reads_on(shape.clone(), custom, reads.clone()).hits, 3);
+    assert_eq!(after_reads_on(shape, replaced_by(Replacement::Lru), reads).hits, 4);
+}
+
+#[test]
+fn a_rule_that_is_not_there_is_refused_but_data_is_not() {
+    let fifo: RuleName = "fifo".parse().unwrap();
+    let rules = Rules::default().with(fifo, || Box::<Fifo>::default()).unwrap();
+    let custom = replaced_by(Replacement::Custom(fifo));
+    let shape = Shape { servers: 1, clients: 1, rules, ..Shape::default() };
+    let cluster = Cluster::<Bytes>::new(shape.clone());
+    cluster.run_alone(0, |start| async move {
+        let group = start.join(0).await.unwrap();
+        let file = group.client().create_as(new_file(&start.shape, 20, custom)).await.unwrap();
+        write_beginnings(group.client(), &file, 0..20, &[7; 64]).await;
+        group.client().flush(&file, true).await.unwrap();
+        group.client().stop_servers().await.unwrap();
+    });
+    cluster.machine.kill(0);
+    cluster.machine.restart(0);
+    let usual = Shape { rules: Rules::default(), ..shape };
+    let _server = start_server(&cluster.machine, &usual, 0);
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let file = client.open("f").await.unwrap();
+        read_blocks(&client, &file, (0..20).collect()).await;
+        let new = NewFile { name: "g".to_owned(), ..new_file(&start.shape, 20, custom) };
+        let defaults = FileDefaults { buffering: custom, ..FileDefaults::default() };
+        for refused in
+            [client.create_as(new).await.err(), client.set_defaults("", defaults).await.err()]
+        {
+            let Some(Fault::BadRequest { cause }) = refused else { panic!("{refused:?}") };
+            assert!(cause.contains("custom:fifo"), "{cause}");
+        }
+        assert_eq!(client.list("").await.unwrap().len(), 1);
+    });
 }
 
 #[test]

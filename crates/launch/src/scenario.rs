@@ -3,7 +3,10 @@
 use crate::error::LaunchError;
 use crate::machine::Machine;
 use filesystem::collective::Strategy;
-use policy::{Access, Buffering, Declared, Direction, DiskOrder, Pattern, Prefetch, WINDOW_BLOCKS};
+use policy::{
+    Access, Buffering, Declared, Direction, DiskOrder, Pattern, Prefetch, Replacement, Rules,
+    WINDOW_BLOCKS,
+};
 use std::fmt;
 use std::str::FromStr;
 use units::MIB;
@@ -35,8 +38,12 @@ pub struct Scenario {
     pub order: OrderName,
     /// How the file's users say they will go through it.
     pub declared: Declared,
+    /// Which block of it leaves a full cache first, if not what suits the declaration.
+    pub replacement: Option<Replacement>,
     /// What the servers read before anyone asks for it.
     pub read_ahead: ReadAhead,
+    /// The replacement policies that there are.
+    pub rules: Rules,
     /// Number of trials, each with a seed of its own.
     pub trials: u32,
     /// Seed of the first trial.
@@ -66,7 +73,9 @@ impl Default for Scenario {
             strategy: Strategy::DiskDirected,
             order: OrderName::Sorted,
             declared: Declared::Unknown,
+            replacement: None,
             read_ahead: ReadAhead::Declared,
+            rules: Rules::default(),
             trials: 5,
             seed: 1,
             sync: false,
@@ -211,7 +220,8 @@ impl Scenario {
             ReadAhead::Next => Some(Prefetch::Next),
             ReadAhead::Window => Some(Prefetch::Window(WINDOW_BLOCKS)),
         };
-        Buffering { declared: self.declared, prefetch, ..Buffering::default() }
+        let (declared, replacement) = (self.declared, self.replacement);
+        Buffering { declared, replacement, prefetch, ..Buffering::default() }
     }
 
     /// Whether it can be simulated, without doing it.
@@ -220,6 +230,12 @@ impl Scenario {
     /// When it makes no sense: counts of nothing, a pattern that does not fit, no such block size.
     pub fn check(&self) -> Result<(), LaunchError> {
         self.access()?;
+        if let Some(unknown) = self.replacement.filter(|wanted| !self.rules.has(*wanted)) {
+            let cause = format!("this program has no replacement policy {unknown}");
+            let help = "choose lru, mru, toss-immediate, loop-aware or random; a program of your \
+                        own brings others, see crates/cli/examples/own_rule.rs";
+            refused(cause, help)?;
+        }
         let prefetches = self.machine.directed_prefetch_commands > 0
             && self.strategy == Strategy::DiskDirected
             && self.pattern.direction == Direction::Read;

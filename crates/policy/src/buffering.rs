@@ -1,5 +1,6 @@
 //! How a file is buffered: what its users declare, and what a server makes of it.
 
+use crate::rules::RuleName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -36,6 +37,8 @@ pub enum Replacement {
     LoopAware,
     /// Any.
     Random,
+    /// As a rule says that the servers' program has brought along ([`crate::Rules::with`]).
+    Custom(RuleName),
 }
 
 /// Which blocks a server reads before anyone asks for them.
@@ -137,6 +140,9 @@ const REPLACEMENTS: [(&str, Replacement); 5] = [
     ("random", Replacement::Random),
 ];
 
+/// What comes before the name of a rule that is not one of the usual ones.
+const CUSTOM: &str = "custom:";
+
 impl Declared {
     /// Every word that can be said.
     pub const WORDS: &[&str] =
@@ -165,7 +171,10 @@ impl FromStr for Declared {
 impl FromStr for Replacement {
     type Err = String;
     fn from_str(word: &str) -> Result<Self, String> {
-        parse(word, &REPLACEMENTS, "replacement policy")
+        match word.strip_prefix(CUSTOM) {
+            Some(name) => name.parse().map(Self::Custom).map_err(|error| error.to_string()),
+            None => parse(word, &REPLACEMENTS, "replacement policy"),
+        }
     }
 }
 
@@ -177,7 +186,10 @@ impl fmt::Display for Declared {
 
 impl fmt::Display for Replacement {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(name(self, &REPLACEMENTS))
+        match self {
+            Self::Custom(name) => write!(out, "{CUSTOM}{name}"),
+            usual => out.write_str(name(usual, &REPLACEMENTS)),
+        }
     }
 }
 
@@ -192,6 +204,14 @@ mod tests {
         }
         for (word, replacement) in REPLACEMENTS {
             assert_eq!((word.parse(), replacement.to_string()), (Ok(replacement), word.to_owned()));
+        }
+        let custom = Replacement::Custom("fifo".parse().expect("it is a name"));
+        assert_eq!(
+            ("custom:fifo".parse(), custom.to_string().as_str()),
+            (Ok(custom), "custom:fifo")
+        );
+        for wrong in ["custom:", "custom:Fifo", "custom:sixteen-letters-", "fifo"] {
+            assert!(wrong.parse::<Replacement>().is_err(), "{wrong}");
         }
         assert!("often".parse::<Declared>().is_err_and(|error| error.contains("sequential")));
     }

@@ -40,6 +40,7 @@ mod pool;
 mod prefetch;
 mod ranges;
 mod residents;
+mod rules;
 mod stripe;
 mod window;
 
@@ -58,6 +59,7 @@ pub use pattern::{Direction, Pattern, PatternError, PatternKind, SHAPE_RECORDS_M
 pub use pool::{Pool, PoolError};
 pub use prefetch::next_on_disk;
 pub use ranges::RangeSet;
-pub use residents::{BlockKey, Residents, Rule};
+pub use residents::{BlockKey, Residents};
+pub use rules::{BrokenRule, MakeRule, Rule, RuleName, RuleNameError, Rules};
 pub use stripe::{BLOCK_BYTES_MAX, Location, Stripe, StripeError};
 pub use window::Window;

@@ -8,7 +8,7 @@
 
 use crate::buffering::{Buffering, Replacement};
 use crate::lru::Lru;
-use std::collections::btree_map::Entry;
+use crate::rules::{Rule, Rules};
 use std::collections::{BTreeMap, BTreeSet};
 use units::FileId;
 
@@ -16,8 +16,9 @@ use units::FileId;
 pub type BlockKey = (FileId, u64);
 
 /// The blocks in a cache.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Residents {
+    rules: Rules,
     order: Lru<BlockKey>,
     /// Files that are not buffered in the common way.
     special: BTreeMap<FileId, Held>,
@@ -31,52 +32,23 @@ struct Held {
     blocks: BTreeSet<u64>,
 }
 
-impl Clone for Held {
-    fn clone(&self) -> Self {
-        let mut rule = rule_of(self.buffering.replacement());
-        self.blocks.iter().for_each(|block| rule.used(*block, false));
-        Self { buffering: self.buffering, rule, blocks: self.blocks.clone() }
-    }
-}
-
-/// A replacement policy of one file: told what happens to its blocks, it says which leave first.
-pub trait Rule: std::fmt::Debug {
-    /// A block was brought in or used; `to_its_end` when it was read up to its last byte.
-    fn used(&mut self, block: u64, to_its_end: bool);
-
-    /// A block has left.
-    fn left(&mut self, block: u64);
-
-    /// The blocks that are in, the one that is to leave first in front. May leave out those that
-    /// have no reason to go; the common order then decides about them. Asked at each eviction, and
-    /// seldom for more than the first.
-    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_>;
-
-    /// Number of candidates.
-    fn count(&self) -> usize;
-
-    /// Whether a block that is in is a candidate.
-    fn is_candidate(&self, _block: u64) -> bool {
-        true
-    }
-}
-
 impl Residents {
-    /// No blocks.
-    pub fn new() -> Self {
-        Self::default()
+    /// No blocks; files can be buffered by these rules besides the usual ones.
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
     }
 
-    /// From now on a file is buffered like this.
+    /// From now on a file is buffered like this; in the common order, if by a rule that there is
+    /// not.
     pub fn declare(&mut self, file: FileId, buffering: Buffering) {
         if self.special.get(&file).is_some_and(|held| held.buffering == buffering) {
             return;
         }
-        if buffering.is_common() {
+        let rule = self.rules.rule(buffering.replacement()).filter(|_| !buffering.is_common());
+        let Some(mut rule) = rule else {
             self.special.remove(&file);
             return;
-        }
-        let mut rule = rule_of(buffering.replacement());
+        };
         let of_file = self.order.iter().filter(|(other, _)| *other == file);
         let blocks: Vec<u64> = of_file.map(|(_, block)| block).collect();
         blocks.iter().for_each(|block| rule.used(*block, false));
@@ -202,144 +174,6 @@ impl Held {
     }
 }
 
-fn rule_of(replacement: Replacement) -> Box<dyn Rule> {
-    match replacement {
-        Replacement::Lru => Box::<LeastRecent>::default(),
-        Replacement::Mru => Box::<MostRecent>::default(),
-        Replacement::TossImmediate => Box::<Toss>::default(),
-        Replacement::LoopAware => Box::<LoopAware>::default(),
-        Replacement::Random => Box::<AtRandom>::default(),
-    }
-}
-
-#[derive(Debug, Default)]
-struct LeastRecent(Lru<u64>);
-
-impl Rule for LeastRecent {
-    fn used(&mut self, block: u64, _: bool) {
-        self.0.insert(block);
-    }
-    fn left(&mut self, block: u64) {
-        self.0.remove(block);
-    }
-    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
-        Box::new(self.0.iter())
-    }
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-}
-
-#[derive(Debug, Default)]
-struct MostRecent(Lru<u64>);
-
-impl Rule for MostRecent {
-    fn used(&mut self, block: u64, _: bool) {
-        self.0.insert(block);
-    }
-    fn left(&mut self, block: u64) {
-        self.0.remove(block);
-    }
-    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
-        Box::new(self.0.iter().rev())
-    }
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-}
-
-/// Blocks that were read to their end, in that order; others have no reason to go.
-#[derive(Debug, Default)]
-struct Toss(Lru<u64>);
-
-impl Rule for Toss {
-    fn used(&mut self, block: u64, to_its_end: bool) {
-        if to_its_end {
-            self.0.insert(block);
-        }
-    }
-    fn left(&mut self, block: u64) {
-        self.0.remove(block);
-    }
-    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
-        Box::new(self.0.iter())
-    }
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-    fn is_candidate(&self, block: u64) -> bool {
-        self.0.contains(block)
-    }
-}
-
-/// A loop that goes through the blocks in their order comes last to the one it has just used, then
-/// to those before it; and before them, from the largest down, to those it has yet to reach.
-#[derive(Debug, Default)]
-struct LoopAware {
-    blocks: BTreeSet<u64>,
-    position: u64,
-}
-
-impl Rule for LoopAware {
-    fn used(&mut self, block: u64, _: bool) {
-        self.blocks.insert(block);
-        self.position = block;
-    }
-    fn left(&mut self, block: u64) {
-        self.blocks.remove(&block);
-    }
-    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
-        let behind = self.blocks.range(..=self.position).rev();
-        let ahead = self.blocks.range(self.position.saturating_add(1)..).rev();
-        Box::new(behind.chain(ahead).copied())
-    }
-    fn count(&self) -> usize {
-        self.blocks.len()
-    }
-}
-
-/// Any block, whatever its use; another after each that comes in.
-#[derive(Debug, Default)]
-struct AtRandom {
-    blocks: Vec<u64>,
-    /// Where each is in `blocks`.
-    places: BTreeMap<u64, usize>,
-    arrivals: u64,
-}
-
-impl Rule for AtRandom {
-    fn used(&mut self, block: u64, _: bool) {
-        if let Entry::Vacant(place) = self.places.entry(block) {
-            place.insert(self.blocks.len());
-            self.blocks.push(block);
-            self.arrivals += 1;
-        }
-    }
-    fn left(&mut self, block: u64) {
-        let Some(place) = self.places.remove(&block) else { return };
-        self.blocks.swap_remove(place);
-        if let Some(moved) = self.blocks.get(place) {
-            self.places.insert(*moved, place);
-        }
-    }
-    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
-        let count = self.blocks.len().max(1) as u64;
-        let (behind, ahead) = self.blocks.split_at((scramble(self.arrivals) % count) as usize);
-        Box::new(ahead.iter().chain(behind).copied())
-    }
-    fn count(&self) -> usize {
-        self.blocks.len()
-    }
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): mixes all bits, one to one.
-fn scramble(mut bits: u64) -> u64 {
-    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -355,7 +189,7 @@ mod tests {
 
     /// The hits of going through `blocks` blocks of one file `loops` times with room for `room`.
     fn loop_hits(buffering: Buffering, blocks: u64, loops: u64, room: usize) -> u64 {
-        let mut residents = Residents::new();
+        let mut residents = Residents::default();
         residents.declare(F, buffering);
         let (mut held, mut hits) = (BTreeSet::new(), 0);
         for block in (0..loops).flat_map(|_| 0..blocks) {
@@ -396,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_was_read_to_its_end_is_tossed_before_others_leave() {
-        let mut residents = Residents::new();
+        let mut residents = Residents::default();
         residents.declare(F, special(Replacement::TossImmediate));
         for block in 0..3 {
             residents.insert((G, block));
@@ -411,7 +245,7 @@ mod tests {
 
     #[test]
     fn limits_are_kept() {
-        let mut residents = Residents::new();
+        let mut residents = Residents::default();
         residents.declare(F, Buffering { blocks_min: 2, ..Buffering::default() });
         residents.declare(G, Buffering { blocks_max: 2, ..Buffering::default() });
         for block in 0..3 {
@@ -428,6 +262,43 @@ mod tests {
         assert!(residents.victims(F).eq([(F, 0), (F, 1), (F, 2), (G, 0), (G, 1)]));
     }
 
+    /// The block with the greatest number first, whatever its use.
+    #[derive(Debug, Default)]
+    struct Greatest(BTreeSet<u64>);
+
+    impl Rule for Greatest {
+        fn used(&mut self, block: u64, _: bool) {
+            self.0.insert(block);
+        }
+        fn left(&mut self, block: u64) {
+            self.0.remove(&block);
+        }
+        fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+            Box::new(self.0.iter().rev().copied())
+        }
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+    }
+
+    #[test]
+    fn a_rule_that_was_brought_along_decides() {
+        let name = "greatest".parse().expect("it is a name");
+        let rules = Rules::default().with(name, || Box::<Greatest>::default());
+        let mut residents = Residents::new(rules.expect("it does what a rule must"));
+        residents.declare(F, special(Replacement::Custom(name)));
+        residents.declare(G, special(Replacement::Custom("unknown".parse().expect("a name"))));
+        for block in [3, 5, 1] {
+            residents.insert((F, block));
+            residents.insert((G, block));
+        }
+        let victims = residents.victims(F);
+        assert!(
+            victims.eq([(F, 5), (G, 3), (F, 3), (G, 5), (F, 1), (G, 1)]),
+            "G has the usual one"
+        );
+    }
+
     proptest! {
         /// Every block is named once, whatever has happened before.
         #[test]
@@ -442,7 +313,7 @@ mod tests {
             blocks_min in 0_u32..3,
             events in prop::collection::vec((0_u64..2, 0_u64..8, 0_u8..4), 0..60),
         ) {
-            let mut residents = Residents::new();
+            let mut residents = Residents::default();
             let mut there = BTreeSet::new();
             residents.declare(F, Buffering { blocks_min, ..special(replacement) });
             for (file, block, event) in events {

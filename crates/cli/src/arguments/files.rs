@@ -217,8 +217,8 @@ pub(crate) struct LayoutSet {
     /// global-sequential.
     #[arg(long, default_value = "unknown", value_name = "ACCESS")]
     pub(crate) declare: Declared,
-    /// Which block leaves a full cache first: lru, mru, toss-immediate, loop-aware or random
-    /// (default: what suits --declare).
+    /// Which block leaves a full cache first: lru, mru, toss-immediate, loop-aware, random, or
+    /// custom:NAME as a policy of the servers' program says (default: what suits --declare).
     #[arg(long, value_name = "POLICY")]
     pub(crate) replacement: Option<Replacement>,
     /// Blocks of one file that others cannot drive out of a server's cache.

@@ -8,7 +8,7 @@ mod running;
 pub(crate) use clients::{
     Case, ENDLESS, FRAGMENTS, Home, group, group_of, others_learn_of_client_2,
 };
-pub(crate) use running::{Ended, Running, run, unisono};
+pub(crate) use running::{Ended, Running, program, run, unisono};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};

@@ -22,7 +22,12 @@ const UNWANTED: [&str; 9] = [
 
 /// The command `unisono` with `words`, without anything that the environment would add.
 pub(crate) fn unisono<S: AsRef<OsStr>>(words: &[S]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_unisono"));
+    program(env!("CARGO_BIN_EXE_unisono"), words)
+}
+
+/// A program that is such a command, with `words`.
+pub(crate) fn program<S: AsRef<OsStr>>(path: impl AsRef<OsStr>, words: &[S]) -> Command {
+    let mut command = Command::new(path);
     command.args(words);
     for variable in UNWANTED {
         command.env_remove(variable);

@@ -71,7 +71,7 @@ impl<W: World> BlockCache<W> {
             held: Cell::new(0),
             pinned: Rc::default(),
             entries: RefCell::default(),
-            order: RefCell::default(),
+            order: RefCell::new(Residents::new(config.rules.clone())),
             windows: RefCell::default(),
             left: RefCell::default(),
             common: Rc::default(),

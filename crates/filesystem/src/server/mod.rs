@@ -25,7 +25,7 @@ use crate::server::session::{Session, Sessions};
 use crate::server::underway::Underway;
 use crate::signal::Signal;
 use futures_util::future::select;
-use policy::Location;
+use policy::{Location, Rules};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -35,7 +35,7 @@ use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId};
 use world::{DiskError, Incoming, Scope, World};
 
 /// What a server is told at its start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// Its number; server 0 keeps the catalogue.
     pub id: ServerId,
@@ -51,6 +51,8 @@ pub struct ServerConfig {
     pub buffers_per_disk: u32,
     /// What its own work costs its processor.
     pub costs: Costs,
+    /// By which rules blocks may leave its cache.
+    pub rules: Rules,
 }
 
 /// The most requests of one client that a server works on at the same time.

@@ -4,6 +4,7 @@ use crate::client::frequent_header;
 use crate::collective::{caching, disk_directed, noncollective};
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
+use policy::Buffering;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -154,8 +155,15 @@ impl<W: World> Server<W> {
             Request::Status => self.status().await,
             Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
             catalogue => {
-                if let Request::Create { record, .. } = &catalogue {
-                    self.check_record(record)?;
+                match &catalogue {
+                    Request::Create { record, .. } => {
+                        self.check_record(record)?;
+                        self.check_rule(&record.buffering)?;
+                    }
+                    Request::SetDefaults { defaults, .. } => {
+                        self.check_rule(&defaults.buffering)?
+                    }
+                    _ => {}
                 }
                 self.change_catalogue(catalogue).await.map(Answer::from)
             }
@@ -216,6 +224,22 @@ impl<W: World> Server<W> {
             return Err(Fault::BadRequest { cause });
         }
         Ok(())
+    }
+
+    /// Refuses a new file that is to be buffered by a rule that is not there. (One that is already
+    /// there can be used without its rule.)
+    fn check_rule(&self, buffering: &Buffering) -> Result<(), Fault> {
+        let (wanted, rules) = (buffering.replacement(), &self.config.rules);
+        if rules.has(wanted) {
+            return Ok(());
+        }
+        let added: Vec<String> = rules.added().map(|name| name.to_string()).collect();
+        let added = if added.is_empty() { "none".to_owned() } else { added.join(", ") };
+        let cause = format!(
+            "server {} has no replacement policy {wanted}; of its own it has {added}",
+            self.config.id.0
+        );
+        Err(Fault::BadRequest { cause })
     }
 
     /// Ends a collective or a part of this client, if it is still under way.

@@ -6,7 +6,7 @@
 
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Client, Costs, Fault, Group, NewFile, ServerConfig, SharedMemory, serve};
-use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, Stripe};
+use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, Rules, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
@@ -33,6 +33,8 @@ pub(crate) struct Shape {
     pub(crate) cache_blocks: u64,
     /// How much of it may be dirty, in hundredths.
     pub(crate) dirty_percent: u32,
+    /// By which rules blocks may leave it.
+    pub(crate) rules: Rules,
     pub(crate) mechanism: Mechanism,
     pub(crate) layout: LayoutKind,
     pub(crate) network: NetworkKind,
@@ -51,6 +53,7 @@ impl Default for Shape {
             map: None,
             cache_blocks: 16,
             dirty_percent: 100,
+            rules: Rules::default(),
             mechanism: FAST,
             layout: LayoutKind::Contiguous,
             network: NetworkKind::default(),
@@ -225,6 +228,7 @@ pub(crate) fn start_server<P: Kind>(
         dirty_percent: shape.dirty_percent,
         buffers_per_disk: 2,
         costs: Costs::FREE,
+        rules: shape.rules.clone(),
     };
     world.clone().spawn(async move {
         serve(world, config, std::future::pending()).await.unwrap();

@@ -4,7 +4,7 @@
 
 use super::key::{Field, Key, Owner, Table, field};
 use super::parameters::PARAMETERS;
-use super::value::{Kind, STRATEGIES, Said, Value};
+use super::value::{AS_DECLARED, Kind, STRATEGIES, Said, Value};
 use crate::disk::DiskName;
 use crate::machine::Machine;
 use crate::scenario::{
@@ -23,6 +23,10 @@ pub(super) fn key(name: &str) -> Option<&'static Key> {
     keys().find(|key| key.name == name)
 }
 
+/// The replacement policies that every program has.
+const REPLACEMENTS: &[&str] =
+    &[AS_DECLARED, "lru", "mru", "toss-immediate", "loop-aware", "random"];
+
 /// Something countable that there is at least one of.
 const COUNT: Kind = Kind::Number { least: 1, most: NODES_MAX, unit: "" };
 
@@ -38,7 +42,7 @@ const fn case(
     Key { name, option, table, owner, kind, meaning, source, field }
 }
 
-static TOP: [Key; 20] = [
+static TOP: [Key; 21] = [
     case(
         "machine",
         "--machine",
@@ -156,6 +160,15 @@ static TOP: [Key; 20] = [
         "How the users of the file say they will go through it, which chooses how servers buffer \
          it: which block leaves first, and what is read ahead (caching and two-phase).",
         field!(base.declared),
+    ),
+    case(
+        "replacement",
+        "--replacement",
+        Kind::Word(REPLACEMENTS),
+        "Which block of the file leaves a full cache first: what suits the declaration, the one \
+         used longest ago or last, one that was read to its end, the one that is farthest ahead in \
+         a loop, any, or as a policy says that the program has brought along (custom:NAME).",
+        field!(base.replacement),
     ),
     case(
         "read-ahead",

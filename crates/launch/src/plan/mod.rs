@@ -22,7 +22,7 @@ use crate::scenario::Scenario;
 use filesystem::collective::Strategy;
 use key::{Key, Owner, Table};
 use keys::{key, keys};
-use policy::Pattern;
+use policy::{Pattern, Rules};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -142,14 +142,20 @@ impl Default for SimulationPlan {
 }
 
 impl SimulationPlan {
-    /// The plan of a scenario file, if there is one, and of options, which come before it.
+    /// The plan of a scenario file, if there is one, and of options, which come before it, in a
+    /// program with these replacement policies.
     ///
     /// # Errors
     /// When the file cannot be read, or something in it or in the options makes no sense.
-    pub fn resolve(file: Option<&Path>, options: Vec<Setting>) -> Result<Self, LaunchError> {
+    pub fn resolve(
+        file: Option<&Path>,
+        options: Vec<Setting>,
+        rules: &Rules,
+    ) -> Result<Self, LaunchError> {
         let mut settings = file.map_or_else(|| Ok(Vec::new()), file::read)?;
         settings.extend(options);
         let mut plan = Self::default();
+        plan.base.rules = rules.clone();
         // The machine is the first of the keys, as it gives the others their values.
         for key in keys() {
             for setting in settings.iter().filter(|it| it.key.name == key.name) {

@@ -16,7 +16,7 @@ fn plan_of(text: &str, options: Vec<Setting>) -> Result<SimulationPlan, LaunchEr
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("case.toml");
     std::fs::write(&path, text).unwrap();
-    SimulationPlan::resolve(Some(&path), options)
+    SimulationPlan::resolve(Some(&path), options, &Rules::default())
 }
 
 fn refused(text: &str) -> LaunchError {
@@ -231,8 +231,10 @@ fn parameters_are_set_by_name() {
     let error = Setting::parameter("buffers=4").unwrap_err();
     assert!(error.help.contains("buffers-per-disk"), "{error}");
     assert!(Setting::parameter("clients=4").is_err(), "it has an option of its own");
-    let set =
-        |assignment| SimulationPlan::resolve(None, vec![Setting::parameter(assignment).unwrap()]);
+    let set = |assignment| {
+        let setting = Setting::parameter(assignment).unwrap();
+        SimulationPlan::resolve(None, vec![setting], &Rules::default())
+    };
     assert!(set("buffers-per-disk").is_err(), "without a value");
     let waits = |plan: SimulationPlan| plan.base.machine.waits_for_medium;
     assert_eq!(waits(set("writes-wait-for-medium=").unwrap()), []);

@@ -4,7 +4,7 @@ use crate::disk::DiskName;
 use crate::scenario::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, ReadAhead};
 use crate::size::{parse_size, size_word};
 use filesystem::collective::Strategy;
-use policy::{BYTES_MAX, Declared, Pattern};
+use policy::{BYTES_MAX, Declared, Pattern, Replacement};
 use std::fmt::Display;
 use units::Duration;
 use world_simulated::{QueueKind, StartAngle};
@@ -247,6 +247,24 @@ macro_rules! named {
         }
     )+};
 }
+
+/// None is what is declared of a file: what suits that.
+impl Said for Option<Replacement> {
+    fn say(&self) -> Value {
+        Value::Word(self.map_or_else(|| AS_DECLARED.to_owned(), |it| it.to_string()))
+    }
+
+    fn hear(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Word(word) if word == AS_DECLARED => Ok(None),
+            Value::Word(word) => word.parse().map(Some),
+            _ => misheard(value),
+        }
+    }
+}
+
+/// The word for what suits the declaration.
+pub(super) const AS_DECLARED: &str = "declared";
 
 named!(
     Declared,

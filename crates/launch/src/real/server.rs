@@ -4,6 +4,7 @@ use crate::error::{ExitCode, LaunchError};
 use crate::real::on_stdin_closed;
 use crate::real::{Direct, Instance};
 use filesystem::{Costs, ServerConfig, serve};
+use policy::Rules;
 use std::io::Write;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
@@ -39,11 +40,16 @@ pub(crate) struct ServerPlan {
 }
 
 /// Serves as server number `id` of an instance until asked to stop, by a client or by SIGTERM, or,
-/// when `attached`, until the parent process ends.
+/// when `attached`, until the parent process ends. Blocks may leave its cache by these rules.
 ///
 /// # Errors
 /// When it cannot begin, or cannot write everything back at its end.
-pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(), LaunchError> {
+pub fn serve_process(
+    instance: &Instance,
+    id: u32,
+    attached: bool,
+    rules: Rules,
+) -> Result<(), LaunchError> {
     let file = instance.read()?;
     let entry = file.servers.get(id as usize).ok_or_else(|| {
         LaunchError::usage(
@@ -70,7 +76,7 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
         // Nobody may be listening any more.
         let _ = writeln!(output, "{READY}{address}").and_then(|()| output.flush());
     };
-    serve_plan(plan, ready, std::future::pending())
+    serve_plan(plan, rules, ready, std::future::pending())
 }
 
 /// Serves until asked to stop, by a client, by SIGTERM or by the end of `also`; `ready` is told
@@ -80,6 +86,7 @@ pub fn serve_process(instance: &Instance, id: u32, attached: bool) -> Result<(),
 /// When it cannot begin, or cannot write everything back at its end.
 pub(crate) fn serve_plan(
     plan: ServerPlan,
+    rules: Rules,
     ready: impl FnOnce(&Address),
     also: impl Future<Output = ()>,
 ) -> Result<(), LaunchError> {
@@ -112,6 +119,7 @@ pub(crate) fn serve_plan(
         dirty_percent: plan.dirty_percent,
         buffers_per_disk: BUFFERS_PER_DISK,
         costs: Costs::FREE,
+        rules,
     };
     run(async move {
         let world = RealWorld::open(config).map_err(|error| match error {

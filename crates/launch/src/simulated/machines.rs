@@ -189,6 +189,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         dirty_percent: machine.cache_dirty_percent,
         buffers_per_disk: machine.buffers_per_disk,
         costs: machine.costs,
+        rules: scenario.rules.clone(),
     }
 }
 

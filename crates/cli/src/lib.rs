@@ -1,0 +1,94 @@
+//! The `unisono` command: parses, calls `launch`, presents.
+//!
+//! A program that brings replacement policies along is this command with [`main_with`]; see
+//! `examples/own_rule.rs`.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes are those of
+//! [`launch::ExitCode`], and 130 after an interruption.
+
+mod arguments;
+mod bench;
+mod copies;
+mod demerit;
+mod demo;
+mod entries;
+mod files;
+mod heads;
+mod instances;
+mod layout;
+mod look;
+mod present;
+mod reproduce;
+mod simulate;
+mod tops;
+mod words;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use launch::{ExitCode, LaunchError, Rules};
+
+/// The command, as the words after the program's name say. Its servers, also those that it starts,
+/// and its simulations have these replacement policies besides the usual ones.
+pub fn main_with(rules: Rules) -> std::process::ExitCode {
+    let ended = match Arguments::try_parse() {
+        Ok(arguments) => run(arguments, rules),
+        Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
+        Err(help_or_version) => {
+            // Nobody may be reading.
+            let _ = help_or_version.print();
+            Ok(())
+        }
+    };
+    match ended {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            present::note(&error.to_string());
+            std::process::ExitCode::from(error.code as u8)
+        }
+    }
+}
+
+fn run(arguments: Arguments, rules: Rules) -> Result<(), LaunchError> {
+    match arguments.command {
+        Command::Start(start) => instances::start(&start),
+        Command::Stop(stop) => instances::stop(&stop),
+        Command::Status(status) => instances::status(&status),
+        Command::Doctor(doctor) => instances::doctor(&doctor),
+        Command::Put(put) => copies::put(&put),
+        Command::Get(get) => copies::get(&get),
+        Command::Cp(cp) => copies::copy(&cp),
+        Command::Cat(cat) => copies::cat(&cat),
+        Command::Mv(mv) => files::rename(&mv),
+        Command::Ls(ls) => files::list(&ls),
+        Command::Tree(tree) => files::tree(&tree),
+        Command::Find(find) => files::find(&find),
+        Command::Stat(stat) => files::stat(&stat),
+        Command::Mkdir(mkdir) => files::make_directories(&mkdir),
+        Command::Rm(remove) => files::remove(&remove),
+        Command::Du(du) => files::usage(&du),
+        Command::Layout(layout) => layout::run(&layout),
+        Command::Df(df) => instances::space(&df),
+        Command::Bench(bench) => bench::run(&bench),
+        Command::Sim(sim) => simulate::run(&sim, &rules),
+        Command::Reproduce(reproduce) => reproduce::run(&reproduce),
+        Command::Demo(demo) => demo::run(&demo),
+        Command::Serve(serve) => instances::serve(&serve, rules),
+        Command::ServeTold(_) => launch::serve_told(rules),
+        Command::Keep(which) => launch::keep(&instances::instance(&which)),
+        Command::BenchClient => launch::bench_client(),
+        Command::BenchTopsClient => launch::tops_client(),
+    }
+}
+
+/// A failure to write to standard output. A reader that has gone away is no failure.
+fn output_failed(error: &std::io::Error) -> Result<(), LaunchError> {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return Ok(());
+    }
+    Err(LaunchError::new(
+        ExitCode::Failed,
+        "cannot write the result",
+        error.to_string(),
+        "check where standard output goes",
+    ))
+}
