@@ -120,7 +120,7 @@ pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), LaunchError> {
 
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     let instance = instance(arguments);
-    let states = Session::new(instance.clone()).status_with_files()?;
+    let states = Session::new(instance.clone()).status()?;
     if arguments.json {
         let servers: Vec<_> = states.iter().map(state_json).collect();
         let directory = instance.directory();

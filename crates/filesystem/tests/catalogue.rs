@@ -6,9 +6,9 @@
 use crate::support;
 
 use filesystem::{Client, Fault, NewFile};
-use policy::{Buffering, Pool};
+use policy::{Buffering, Pool, Stripe};
 use std::collections::BTreeMap;
-use support::{Cluster, Numbers, Shape, for_each_seed};
+use support::{Cluster, Numbers, Shape, for_each_seed, start_server};
 use units::ServerId;
 use wire::{EntryKind, Made};
 use world::payload::Bytes;
@@ -102,13 +102,30 @@ fn apply(model: &mut Model, change: &Change) -> bool {
 async fn make(client: &TestClient, shape: &Shape, change: &Change) -> Result<(), Fault> {
     match change {
         Change::Create(name, bytes) => {
-            client.create(name, *bytes, shape.stripe()).await.map(|_| ())
+            let stripe = Stripe { servers: servers_of(*bytes), ..shape.stripe() };
+            client.create(name, *bytes, stripe).await.map(|_| ())
         }
         Change::MakeDirectory(name) => client.make_directory(name, Made::default()).await,
         Change::Rename(from, to) => client.rename(from, to).await,
         Change::Replace(from, to) => client.replace(from, to).await,
         Change::Remove(name) => client.remove(name).await,
     }
+}
+
+/// How many servers a file of so many bytes lies on.
+fn servers_of(bytes: u64) -> u32 {
+    1 + (bytes % 2) as u32
+}
+
+/// Proves that server 0 has counted the files that the model has.
+async fn expect_counts(client: &TestClient, model: &Model) {
+    let files = model.values().flatten().copied();
+    let mut expected = BTreeMap::new();
+    for server in files.flat_map(|bytes| 0..servers_of(bytes)) {
+        *expected.entry(ServerId(server)).or_default() += 1;
+    }
+    let status = client.status().await.remove(0).unwrap();
+    assert_eq!(status.files, expected.into_iter().collect::<Vec<(ServerId, u64)>>());
 }
 
 /// Every name there is.
@@ -147,6 +164,16 @@ fn names_are_as_a_map_of_them_says() {
                 assert_eq!(made.is_ok(), expected, "{change:?}: {made:?} in {model:?}");
             }
             assert_eq!(walk(&client).await, model);
+            expect_counts(&client, &model).await;
+        });
+        // And when it has read its records again.
+        cluster.machine.kill(0);
+        cluster.machine.restart(0);
+        let _server = start_server(&cluster.machine, &cluster.shape, 0);
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let found = walk(&client).await;
+            expect_counts(&client, &found).await;
         });
     });
 }

@@ -3,7 +3,7 @@
 use crate::{Entry, Fault, FileDefaults, FileRecord, FileSize, Made};
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
-use units::{ClientId, FileId, RegionId};
+use units::{ClientId, FileId, RegionId, ServerId};
 
 /// The most clients that take part in one collective.
 pub const PARTICIPANTS_MAX: usize = 1 << 16;
@@ -344,6 +344,9 @@ pub struct ServerStatus {
     pub collective_bytes: u64,
     /// For each disk: capacity and free bytes.
     pub disks: Vec<(u64, u64)>,
+    /// Of the server that keeps the catalogue: the servers that files lie on, with the number of
+    /// files of each.
+    pub files: Vec<(ServerId, u64)>,
 }
 
 /// What the clients of a group tell one another.

@@ -2,6 +2,7 @@
 
 use crate::client::frequent_header;
 use crate::collective::{caching, disk_directed, noncollective};
+use crate::server::catalogue::Catalogue;
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
 use policy::Buffering;
@@ -282,6 +283,7 @@ impl<W: World> Server<W> {
             dirty_bytes: self.cache.dirty_bytes(),
             collective_bytes: self.counters.collective_bytes.get(),
             disks,
+            files: self.catalogue.as_ref().map_or_else(Vec::new, Catalogue::files),
         };
         Ok(Reply::Status(status).into())
     }

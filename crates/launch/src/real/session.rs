@@ -1,13 +1,13 @@
 //! A session: one client process that uses the files of an instance.
 
 use crate::error::LaunchError;
-use crate::real::files::walk;
 use crate::real::parallel::for_each_at_once;
 use crate::real::{Instance, ServerEntry};
 use filesystem::{Client, Costs, Fault};
 use policy::Stripe;
+use std::collections::BTreeMap;
 use units::ServerId;
-use wire::{Entry, ServerStatus};
+use wire::ServerStatus;
 use world::Address;
 use world_real::{NodeConfig, RealWorld, run};
 
@@ -23,8 +23,7 @@ pub struct ServerState {
     pub entry: ServerEntry,
     /// What it says, or why it says nothing.
     pub status: Result<ServerStatus, String>,
-    /// The number of files that have blocks on it, if that was asked for and server 0, which knows
-    /// all files, says so.
+    /// The number of files that lie on it, if server 0, which knows all files, says so.
     pub files: Option<u64>,
 }
 
@@ -36,44 +35,22 @@ impl Session {
 
     /// What every server is and does.
     pub fn status(&self) -> Result<Vec<ServerState>, LaunchError> {
-        self.ask_all(false)
-    }
-
-    /// What every server is and does, and how many files it holds.
-    pub fn status_with_files(&self) -> Result<Vec<ServerState>, LaunchError> {
-        self.ask_all(true)
-    }
-
-    fn ask_all(&self, with_files: bool) -> Result<Vec<ServerState>, LaunchError> {
         let file = self.instance.read()?;
         let node = self.instance.client_node(&file.servers)?;
         let asked = for_each_at_once(&file.servers, |entry| {
             ask_one(entry, node.clone(), async |client| {
-                let status = client.status().await.pop().unwrap_or(Err(Fault::Cancelled))?;
-                let knows_files = with_files && entry.id == 0;
-                Ok((status, if knows_files { Some(walk(client, "").await?) } else { None }))
+                client.status().await.pop().unwrap_or(Err(Fault::Cancelled))
             })
         });
-        let mut states = Vec::new();
-        let mut entries = None;
-        for (entry, asked) in file.servers.into_iter().zip(asked) {
-            let status = asked.map(|(status, found)| {
-                entries = found.or(entries.take());
-                status
-            });
-            states.push(ServerState {
-                entry,
-                status: status.map_err(|fault| fault.to_string()),
-                files: None,
-            });
-        }
-        for state in &mut states {
-            let server = ServerId(state.entry.id);
-            let is_there = |one: &&Entry| one.file().is_some_and(|f| f.place_of(server).is_some());
-            let held = |all: &Vec<Entry>| all.iter().filter(is_there).count() as u64;
-            state.files = entries.as_ref().map(held);
-        }
-        Ok(states)
+        let keeper = asked.first().and_then(|first| first.as_ref().ok());
+        let files = keeper.map(|status| status.files.clone());
+        let files = files.map(|files| files.into_iter().collect::<BTreeMap<_, _>>());
+        let state = |(entry, asked): (ServerEntry, Result<ServerStatus, Fault>)| ServerState {
+            files: files.as_ref().map(|all| all.get(&ServerId(entry.id)).copied().unwrap_or(0)),
+            status: asked.map_err(|fault| fault.to_string()),
+            entry,
+        };
+        Ok(file.servers.into_iter().zip(asked).map(state).collect())
     }
 
     /// How files of this instance are striped: over all its disks.

@@ -45,6 +45,8 @@ const ENTRIES_PER_ANSWER_MAX: usize = 1024;
 impl<W: World> Catalogue<W> {
     /// The catalogue as the records of this node have it.
     pub(crate) async fn load(world: W) -> Result<Self, Fault> {
+        let damaged =
+            |cause: &str| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
         let records = world.records().await.map_err(|error| failed(&error))?;
         let (mut reserved, mut root) = (ROOT_KEY + 1, FileDefaults::default());
         let mut nodes = Vec::with_capacity(records.len());
@@ -57,11 +59,19 @@ impl<W: World> Catalogue<W> {
                 }
                 (reserved, root) = (number, defaults);
             } else {
-                nodes.push((FileId(key), decode::<Node>(key, &value)?));
+                let node = decode::<Node>(key, &value)?;
+                if let NodeKind::File { stripe, pool, .. } = &node.kind {
+                    let instance = match pool {
+                        Pool::Consecutive { of, .. } => *of,
+                        Pool::Named(_) => u32::MAX,
+                    };
+                    let checked = pool.validate(stripe.servers, instance);
+                    checked.map_err(|error| damaged(&format!("record {key}: {error}")))?;
+                }
+                nodes.push((FileId(key), node));
             }
         }
-        let damaged = |cause| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
-        let tree = Tree::new(root, nodes).map_err(damaged)?;
+        let tree = Tree::new(root, nodes).map_err(|cause| damaged(&cause))?;
         Ok(Self {
             world,
             tree: RefCell::new(tree),
@@ -95,6 +105,11 @@ impl<W: World> Catalogue<W> {
             Request::Remove { name } => self.remove(&name).await.map(|()| Reply::Done),
             other => Err(Fault::BadRequest { cause: format!("not for the catalogue: {other:?}") }),
         }
+    }
+
+    /// The servers that files lie on, with the number of files of each.
+    pub(crate) fn files(&self) -> Vec<(ServerId, u64)> {
+        self.tree.borrow().files()
     }
 
     fn stat(&self, name: String) -> Result<Entry, Fault> {

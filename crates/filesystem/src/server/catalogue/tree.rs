@@ -1,15 +1,15 @@
 //! The names there are: a tree of directories with files in it, in memory.
 //!
 //! Invariants: every node but the root has a parent, which is a directory that names it; no
-//! directory lies within itself.
+//! directory lies within itself; the files of each server are counted.
 
 use super::name;
 use policy::{Buffering, Pool, Stripe};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 use std::rc::Rc;
-use units::FileId;
+use units::{FileId, ServerId};
 use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made};
 
 /// The directory that everything is in.
@@ -45,6 +45,8 @@ pub(super) struct Tree {
     nodes: BTreeMap<FileId, Node>,
     /// What each directory holds, by the last part of its name.
     directories: BTreeMap<FileId, BTreeMap<Rc<str>, FileId>>,
+    /// The number of files on each server that has one.
+    files: BTreeMap<ServerId, u64>,
 }
 
 impl Tree {
@@ -55,7 +57,7 @@ impl Tree {
         nodes: impl IntoIterator<Item = (FileId, Node)>,
     ) -> Result<Self, String> {
         let directories = BTreeMap::from([(ROOT, BTreeMap::new())]);
-        let mut tree = Self { root, nodes: BTreeMap::new(), directories };
+        let mut tree = Self { root, nodes: BTreeMap::new(), directories, files: BTreeMap::new() };
         let nodes: BTreeMap<FileId, Node> = nodes.into_iter().collect();
         for (id, node) in &nodes {
             if matches!(node.kind, NodeKind::Directory { .. }) {
@@ -68,7 +70,7 @@ impl Tree {
             if parent.insert(node.part.as_str().into(), id).is_some() {
                 return Err(format!("{id} has the name of another"));
             }
-            tree.nodes.insert(id, node);
+            tree.keep(id, node);
         }
         Ok(tree)
     }
@@ -161,12 +163,39 @@ impl Tree {
         let parent = self.directories.get_mut(&node.parent);
         let parent = parent.expect("a node must go into a directory that is there");
         parent.insert(node.part.as_str().into(), id);
-        self.nodes.insert(id, node);
+        self.keep(id, node);
+    }
+
+    /// Keeps a node, in place of what was known of it, and counts it.
+    fn keep(&mut self, id: FileId, node: Node) {
+        for server in servers_of(&node) {
+            *self.files.entry(server).or_default() += 1;
+        }
+        if let Some(old) = self.nodes.insert(id, node) {
+            self.uncount(&old);
+        }
+    }
+
+    fn uncount(&mut self, node: &Node) {
+        for server in servers_of(node) {
+            if let btree_map::Entry::Occupied(mut files) = self.files.entry(server) {
+                *files.get_mut() -= 1;
+                if *files.get() == 0 {
+                    files.remove();
+                }
+            }
+        }
+    }
+
+    /// The servers that files lie on, with the number of files of each.
+    pub(super) fn files(&self) -> Vec<(ServerId, u64)> {
+        self.files.iter().map(|(server, files)| (*server, *files)).collect()
     }
 
     /// Takes a node out; of a directory, what it holds stays known as it is put back.
     pub(super) fn take(&mut self, id: FileId) -> Option<Node> {
         let node = self.nodes.remove(&id)?;
+        self.uncount(&node);
         if let Some(parent) = self.directories.get_mut(&node.parent) {
             parent.remove(node.part.as_str());
         }
@@ -195,6 +224,16 @@ impl Tree {
         let entries = inside.by_ref().take(count).filter_map(entry).collect();
         Ok((entries, inside.next().is_some()))
     }
+}
+
+/// The servers that a file lies on; none for a directory.
+fn servers_of(node: &Node) -> impl Iterator<Item = ServerId> + '_ {
+    let file = match &node.kind {
+        NodeKind::File { stripe, pool, .. } => Some((stripe, pool)),
+        NodeKind::Directory { .. } => None,
+    };
+    file.into_iter()
+        .flat_map(|(stripe, pool)| (0..stripe.servers).map(|place| pool.server(ServerId(place))))
 }
 
 /// A node as clients know it.
