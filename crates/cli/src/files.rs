@@ -105,7 +105,7 @@ pub(crate) fn find(arguments: &Find) -> Result<(), LaunchError> {
 
 pub(crate) fn stat(arguments: &Named) -> Result<(), LaunchError> {
     let name = instance_name(&arguments.name);
-    let entry = Session::new(instance(&arguments.which)).stat(&name)?;
+    let entry = Session::new(instance(&arguments.which)).look_at(&name)?;
     if arguments.which.json {
         let mut object = entry_json(&entry);
         object["schema"] = "unisono.stat/1".into();

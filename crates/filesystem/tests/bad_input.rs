@@ -498,3 +498,38 @@ fn what_does_not_fit_a_message_is_told() {
         assert!(matches!(fault, Fault::BadRequest { .. }), "{fault}");
     });
 }
+
+#[test]
+fn a_lie_about_a_stripe_is_no_lie_about_a_size() {
+    // Proves: whoever opens a file, or asks for its size, with a stripe that it does not have,
+    // neither ends a server nor makes the file longer for others.
+    for block in [1 << 57, 1 << 61] {
+        let cluster = Cluster::<Bytes>::new(Shape { servers: 2, clients: 2, ..Shape::default() });
+        let made = cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let file = client.create("f", 100, start.shape.stripe()).await.unwrap();
+            client.close(&file).await.unwrap();
+            file
+        });
+        let lie = FileRecord { stripe: Stripe::round_robin(1, 1, 1), bytes: BYTES_MAX, ..made };
+        cluster.run_alone(1, |start| {
+            let lie = lie.clone();
+            async move {
+                let raw = Raw::greeted(&start).await;
+                let opened = raw.ask(Request::Open(lie.clone()), None).await;
+                assert!(matches!(opened, Reaction::Answers(Ok(_))), "{opened:?}");
+                let _ = raw.ask(Request::Page { file: lie.file, block }, None).await;
+                let _ = raw.ask(Request::Close { file: lie.file }, None).await;
+                for block_bytes in [1, 1 << 30] {
+                    let stripe = Stripe::round_robin(block_bytes, 1, 1);
+                    let measure = Request::Measure(FileRecord { stripe, ..lie.clone() });
+                    let _ = raw.ask(measure, None).await;
+                }
+            }
+        });
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            assert_eq!(client.open("f").await.unwrap().bytes, 100);
+        });
+    }
+}

@@ -8,16 +8,19 @@ use crate::support;
 
 use filesystem::collective::{Part, Strategy};
 use filesystem::{BufferPool, Client, Costs, NewFile};
+use futures_util::future::{Either, select};
 use policy::{Access, BYTES_MAX, Buffering, Direction, DiskOrder, Pool, Stripe};
+use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
 use support::{
-    Cluster, Numbers, Shape, Start, for_each_seed, image, read_back, start_server, transfer,
+    Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, read_back, start_server, transfer,
 };
-use units::{Duration, ServerId};
+use units::{Duration, Instant, ServerId};
 use wire::{Fault, FileRecord, Made};
 use world::payload::Bytes;
 use world::{Clock, Payloads};
-use world_simulated::{SimulatedWorld, TaskHandle};
+use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld, TaskHandle};
 
 type TestClient = Client<SimulatedWorld<Bytes>>;
 type Buffers = BufferPool<SimulatedWorld<Bytes>>;
@@ -366,6 +369,174 @@ fn reads_and_writes_do_without_the_catalogue() {
         assert_eq!(file.bytes, 19 * 70 + 89);
         client.close(&file).await.unwrap();
         assert_eq!(client.stat_file("f").await.unwrap().bytes, file.bytes);
+    });
+}
+
+async fn at(start: &Start, ms: u64) {
+    start.world.sleep_until(Instant::START + Duration::from_ms(ms)).await;
+}
+
+#[test]
+fn a_cut_that_failed_is_heard_of_when_it_is_made_good() {
+    let shape = Shape { servers: 1, disks_per_server: 2, clients: 1, ..Shape::default() };
+    let cluster = Cluster::<Bytes>::new(shape);
+    let fault = |at, fails| PlannedFault {
+        at: Instant::START + Duration::from_ms(at),
+        what: Disruption::DiskFails { node: 0, disk: 0, fails },
+    };
+    let faults = vec![fault(50, true), fault(100, false)];
+    cluster.machine.plan(&FaultPlan { seed: 1, faults, ..FaultPlan::default() }, |_| {});
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let mut file = client.create("f", 0, start.shape.stripe()).await.unwrap();
+        client.grow(&mut file, 256).await.unwrap();
+        write(&client, &file, 0, &image(1, 256)).await;
+        client.flush(&file, true).await.unwrap();
+        at(&start, 60).await;
+        for _ in 0..2 {
+            let failed = client.set_size(&mut file, 64).await.unwrap_err();
+            assert!(matches!(failed, Fault::DiskFailed { .. }), "{failed}");
+            assert_eq!(client.stat_file("f").await.unwrap().bytes, 256);
+        }
+        at(&start, 110).await;
+        client.set_size(&mut file, 64).await.unwrap();
+        client.close(&file).await.unwrap();
+        let mut file = client.open("f").await.unwrap();
+        assert_eq!(read(&client, &file).await, image(1, 256)[..64]);
+        client.grow(&mut file, 256).await.unwrap();
+        assert_eq!(read(&client, &file).await[64..], [0; 192]);
+    });
+}
+
+#[test]
+fn a_cut_that_anyone_has_heard_of_is_made() {
+    for_each_seed("sizes", "a_cut_that_anyone_has_heard_of_is_made", 60, |seed| {
+        let shape = Shape { clients: 3, seed, ..some_shape(seed) };
+        let cluster = Cluster::<Bytes>::new(shape);
+        cluster.run_alone(2, |start| async move {
+            let client = start.connect().await.unwrap();
+            let file = client.create("f", 256, start.shape.stripe()).await.unwrap();
+            write(&client, &file, 0, &image(1, 256)).await;
+            client.flush(&file, true).await.unwrap();
+        });
+        let ready = Rc::new(Cell::new(0));
+        let told = Rc::clone(&ready);
+        let programs = cluster.programs(&[0, 1], move |start| {
+            let ready = Rc::clone(&told);
+            async move {
+                let client = start.connect().await.unwrap();
+                let mut file = client.open("f").await.unwrap();
+                if start.rank.0 == 0 {
+                    write(&client, &file, 0, &[7; 5]).await;
+                    at(&start, 50).await;
+                    ready.set(1);
+                    // It is killed meanwhile, or just after.
+                    let _ = client.set_size(&mut file, 10).await;
+                    return at(&start, 10_000).await;
+                }
+                at(&start, 100).await;
+                client.refresh(&mut file).await.unwrap();
+                client.close(&file).await.unwrap();
+                let mut again = client.open("f").await.unwrap();
+                assert_eq!(again.size(), file.size());
+                if file.bytes == 10 {
+                    client.grow(&mut again, 256).await.unwrap();
+                    assert_eq!(read(&client, &again).await[10..], [0; 246]);
+                }
+            }
+        });
+        let (node, after) = (cluster.shape.node_of(0), Duration::from_us(seed * 10));
+        let at = Rc::new(Cell::new(Instant::START));
+        let _ = cluster.run_on(programs, Some(Kill { node, after, ready, ready_min: 1, at }));
+    });
+}
+
+#[test]
+fn what_is_written_with_an_old_record_outlives_the_next_open() {
+    let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
+    cluster.run(0..3, |start| async move {
+        let client = start.connect().await.unwrap();
+        let mut expected = vec![0; 300];
+        expected[200..].copy_from_slice(&image(1, 100));
+        match start.rank.0 {
+            0 => {
+                let mut file = client.create("f", 100, start.shape.stripe()).await.unwrap();
+                at(&start, 20).await;
+                client.set_size(&mut file, 50).await.unwrap();
+                client.close(&file).await.unwrap();
+            }
+            1 => {
+                at(&start, 10).await;
+                let before_the_cut = client.stat_file("f").await.unwrap();
+                at(&start, 30).await;
+                let mut file = client.open_record(before_the_cut).await.unwrap();
+                client.grow(&mut file, 300).await.unwrap();
+                write(&client, &file, 200, &expected[200..]).await;
+                at(&start, 60).await;
+                client.flush(&file, true).await.unwrap();
+                client.close(&file).await.unwrap();
+            }
+            _ => {
+                // In the midst of it, and after the end.
+                for ms in [50, 70] {
+                    at(&start, ms).await;
+                    let file = client.open("f").await.unwrap();
+                    assert_eq!((file.cuts, file.bytes), (1, 300));
+                    assert_eq!(read(&client, &file).await, expected);
+                    client.close(&file).await.unwrap();
+                }
+                assert_eq!(client.stat_file("f").await.unwrap().bytes, 300);
+            }
+        }
+    });
+}
+
+#[test]
+fn what_nobody_wrote_makes_no_file_longer() {
+    let cluster = Cluster::<Bytes>::new(Shape { servers: 1, clients: 3, ..Shape::default() });
+    let ready = Rc::new(Cell::new(0));
+    let programs = cluster.programs(&[0, 1], |start| async move {
+        let client = start.connect().await.unwrap();
+        if start.rank.0 == 0 {
+            let mut file = client.create("f", 100, start.shape.stripe()).await.unwrap();
+            at(&start, 20).await;
+            client.grow(&mut file, 300).await.unwrap();
+            return at(&start, 50).await;
+        }
+        at(&start, 10).await;
+        let mut file = client.open("f").await.unwrap();
+        at(&start, 30).await;
+        client.refresh(&mut file).await.unwrap();
+        assert_eq!(read(&client, &file).await, [0; 300]);
+    });
+    let (node, after) = (cluster.shape.node_of(0), Duration::from_ms(40));
+    let at = Rc::new(Cell::new(Instant::START));
+    cluster.run_on(programs, Some(Kill { node, after, ready, ready_min: 0, at }));
+    cluster.run_alone(2, |start| async move {
+        let client = start.connect().await.unwrap();
+        let known = client.look_at("f").await.unwrap();
+        assert_eq!(known.file().unwrap().bytes, 100);
+    });
+}
+
+#[test]
+fn a_file_is_closed_as_often_as_it_was_opened() {
+    let cluster = Cluster::<Bytes>::new(Shape { clients: 1, ..Shape::default() });
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let file = client.create("f", 100, start.shape.stripe()).await.unwrap();
+        let again = client.open("f").await.unwrap();
+        client.close(&file).await.unwrap();
+        client.flush(&again, false).await.unwrap();
+        // One that is given up half way does not count.
+        {
+            let (open, soon) = (client.open("f"), start.world.sleep(Duration::from_us(20)));
+            let is_given_up = matches!(select(pin!(open), pin!(soon)).await, Either::Right(_));
+            assert!(is_given_up);
+        }
+        client.close(&again).await.unwrap();
+        let closed = client.flush(&again, false).await.unwrap_err();
+        assert!(matches!(closed, Fault::BadRequest { .. }), "{closed}");
     });
 }
 

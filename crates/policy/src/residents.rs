@@ -38,17 +38,17 @@ impl Residents {
         Self { rules, ..Self::default() }
     }
 
-    /// From now on a file is buffered like this; in the common order, if by a rule that there is
-    /// not.
+    /// From now on a file is buffered like this; the least recently used block leaves first, if by
+    /// a rule that there is not.
     pub fn declare(&mut self, file: FileId, buffering: Buffering) {
         if self.special.get(&file).is_some_and(|held| held.buffering == buffering) {
             return;
         }
-        let rule = self.rules.rule(buffering.replacement()).filter(|_| !buffering.is_common());
-        let Some(mut rule) = rule else {
+        if buffering.is_common() {
             self.special.remove(&file);
             return;
-        };
+        }
+        let mut rule = self.rules.rule(buffering.replacement());
         let of_file = self.order.iter().filter(|(other, _)| *other == file);
         let blocks: Vec<u64> = of_file.map(|(_, block)| block).collect();
         blocks.iter().for_each(|block| rule.used(*block, false));

@@ -144,34 +144,43 @@ impl Rules {
         self.added.keys().copied()
     }
 
-    /// A new rule, if there is such a one.
-    pub(crate) fn rule(&self, replacement: Replacement) -> Option<Box<dyn Rule>> {
-        Some(match replacement {
+    /// A new rule; in place of one that there is not, that of the least recently used block.
+    pub(crate) fn rule(&self, replacement: Replacement) -> Box<dyn Rule> {
+        match replacement {
             Replacement::Lru => Box::<LeastRecent>::default(),
             Replacement::Mru => Box::<MostRecent>::default(),
             Replacement::TossImmediate => Box::<Toss>::default(),
             Replacement::LoopAware => Box::<LoopAware>::default(),
             Replacement::Random => Box::<AtRandom>::default(),
-            Replacement::Custom(name) => self.added.get(&name)?(),
-        })
+            Replacement::Custom(name) => match self.added.get(&name) {
+                Some(make) => make(),
+                None => Box::<LeastRecent>::default(),
+            },
+        }
     }
 }
 
 /// Tells a rule of blocks that come, are used and leave, and says what is wrong with its answers.
 fn try_rule(make: MakeRule) -> Result<(), String> {
     const EVENTS: u64 = 4000;
-    const BLOCKS: u64 = 24;
     let mut rule = make();
     let mut there = BTreeSet::new();
     for event in 0..EVENTS {
         let random = scramble(event);
-        let block = random % BLOCKS;
+        // Few blocks first, which come and go often; then more and more, with any numbers.
+        let block = match event < EVENTS / 2 {
+            true => random % 24,
+            false => scramble(random % (event - EVENTS / 2 + 1)),
+        };
         match random >> 32 & 3 {
             0 if there.remove(&block) => rule.left(block),
             _ => {
                 there.insert(block);
                 rule.used(block, random >> 34 & 1 == 1);
             }
+        }
+        if event > EVENTS / 2 && !event.is_multiple_of(64) {
+            continue;
         }
         // One more than there can be, should it name blocks without end.
         let named: Vec<u64> = rule.candidates().take(there.len() + 1).collect();
@@ -383,6 +392,27 @@ mod tests {
         }
     }
 
+    /// Has room for so many blocks only.
+    #[derive(Debug, Default)]
+    struct Narrow(BTreeSet<u64>);
+
+    impl Rule for Narrow {
+        fn used(&mut self, block: u64, _: bool) {
+            if self.0.len() < 64 {
+                self.0.insert(block);
+            }
+        }
+        fn left(&mut self, block: u64) {
+            self.0.remove(&block);
+        }
+        fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+            Box::new(self.0.iter().copied())
+        }
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+    }
+
     #[test]
     fn broken_rules_are_refused() {
         let name = |word: &str| word.parse::<RuleName>().expect("it is a name");
@@ -394,6 +424,8 @@ mod tests {
         Rules::default()
             .with(name("stubborn"), || Box::new(Stubborn))
             .expect_err("it names nothing");
+        let narrow = Rules::default().with(name("narrow"), || Box::<Narrow>::default());
+        narrow.expect_err("it names some of many only");
         let rules = Rules::default().with(name("lru-again"), || Box::<LeastRecent>::default());
         let rules = rules.expect("it does what a rule must");
         assert!(rules.has(Replacement::Custom(name("lru-again"))) && rules.has(Replacement::Lru));

@@ -151,8 +151,8 @@ pub enum Request {
         /// Which block of it.
         block: u64,
     },
-    /// What this server knows of the size of an open file from now on, if it is news; bytes beyond
-    /// are freed.
+    /// What this server knows of the size of an open file from now on, if it is news. It answers
+    /// when the bytes beyond are freed.
     Resize {
         /// Which file; it must be open.
         file: FileId,

@@ -28,8 +28,16 @@ fn refuse(directory: &Path, what: &str, refused: bool) {
 }
 
 fn with_disk<F: Future<Output = ()>>(directory: &Path, program: impl FnOnce(RealDisk) -> F) {
+    with_disk_as(directory, DiskOptions::default(), program);
+}
+
+fn with_disk_as<F: Future<Output = ()>>(
+    directory: &Path,
+    options: DiskOptions,
+    program: impl FnOnce(RealDisk) -> F,
+) {
     world_real::run(async {
-        let world = node_on(directory, DiskOptions::default());
+        let world = node_on(directory, options);
         program(world.disks()[0].clone()).await;
     });
 }
@@ -92,6 +100,31 @@ fn a_failed_write_is_told_by_syncs() {
                 }
                 disk.sync(OBJECT).await.expect(healed);
             }
+        }
+    });
+}
+
+#[test]
+fn a_write_that_failed_half_way_makes_no_object_longer() {
+    // Proves: past the page cache, where the last sector is written whole and first, an object ends
+    // where it ended before when the rest fails, and where the write ends when it is tried again.
+    const NAME: &str = "a_write_that_failed_half_way_makes_no_object_longer";
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
+    let options = DiskOptions { direct: true, ..DiskOptions::default() };
+    with_disk_as(&directory, options, |disk| {
+        let directory = directory.clone();
+        async move {
+            let ends = async |expected: u64| assert_eq!(disk.length(OBJECT).await, Ok(expected));
+            write(&disk, 0, &bytes(1, 50)).await.expect("it can be written");
+            ends(50).await;
+            let new = bytes(2, PIECE as usize + 100);
+            refuse(&directory, "large-writes", true);
+            assert!(has_failed(write(&disk, 0, &new).await));
+            ends(50).await;
+            refuse(&directory, "large-writes", false);
+            write(&disk, 0, &new).await.expect("it can be written");
+            ends(PIECE + 100).await;
+            assert!(read(&disk, 0, PIECE + 100).await.expect("it is whole") == new);
         }
     });
 }

@@ -342,6 +342,9 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
     async fn locate(&self, _object: FileId) {}
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
+        if let Some(trouble) = self.0.trouble.get() {
+            trouble.check(&self.0, "tell a length")?;
+        }
         let objects = self.0.objects.borrow();
         Ok(objects.get(&object).map_or(0, |object| object.contents.end()))
     }
@@ -378,6 +381,9 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
     }
 
     async fn truncate(&self, object: FileId, length: u64) -> Result<(), DiskError> {
+        if let Some(trouble) = self.0.trouble.get() {
+            trouble.check(&self.0, "truncate")?;
+        }
         if let Some(object) = self.0.objects.borrow_mut().get_mut(&object) {
             object.slots = object.slots.min(length.div_ceil(self.0.slot_bytes));
             object.contents.truncate(length);

@@ -268,8 +268,9 @@ pub(crate) struct Sim {
     /// looping-sequential, looping-random, random or global-sequential (default: unknown).
     #[arg(long, value_name = "ACCESS")]
     pub(crate) declare: Option<String>,
-    /// Which block leaves a full cache first: declared, lru, mru, toss-immediate, loop-aware or
-    /// random (default: declared, which is what suits --declare).
+    /// Which block leaves a full cache first: declared, lru, mru, toss-immediate, loop-aware,
+    /// random, or custom:NAME of the program's own (default: declared, which is what suits
+    /// --declare).
     #[arg(long, value_name = "POLICY")]
     pub(crate) replacement: Option<String>,
     /// What servers read before anyone asks for it: declared, nothing, next or window (default:

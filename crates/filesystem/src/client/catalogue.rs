@@ -1,5 +1,6 @@
 //! Directories and files by name: what a client asks of the catalogue.
 
+use crate::client::sizes::Opening;
 use crate::client::{Client, unexpected};
 use policy::{Buffering, Pool, Stripe};
 use units::{FileId, ServerId};
@@ -102,13 +103,17 @@ impl<W: World> Client<W> {
     }
 
     /// What is known of a name; of a file its size now. (The catalogue, which [`Client::stat`]
-    /// asks, knows less while somebody makes it longer.)
+    /// asks, knows less while somebody makes it longer. Where a server cannot say, it is what the
+    /// catalogue knows.)
     pub async fn look_at(&self, name: &str) -> Result<Entry, Fault> {
         let mut entry = self.stat(name).await?;
         if let EntryKind::File(record) = &mut entry.kind {
             let measure = Request::Measure(record.clone());
-            for size in self.ask_for_sizes(record.servers(), &measure).await? {
-                record.learn(size);
+            match self.ask_for_sizes(record.servers(), &measure).await {
+                Ok(sizes) => sizes.into_iter().for_each(|size| _ = record.learn(size)),
+                // Better what the catalogue knows than nothing.
+                Err(Fault::ServerLeft { .. } | Fault::DiskFailed { .. }) => {}
+                Err(fault) => return Err(fault),
             }
         }
         Ok(entry)
@@ -213,11 +218,21 @@ impl<W: World> Client<W> {
         }
     }
 
-    async fn open_record(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
+    /// Opens a file of which this client, or another that told it, has asked the catalogue: of many
+    /// that open a file together, one needs to ask.
+    pub async fn open_record(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
         let open = Request::Open(record.clone());
-        self.0.sizes.opened(&record);
+        let opening = Opening::begin(&self.0.sizes, &record);
         let opened = self.ask_servers_for_size(&mut record, open).await;
-        opened.inspect_err(|_| _ = self.0.sizes.closed(record.file)).map(|()| record)
+        if opened.is_ok() {
+            opening.succeeded();
+        } else if opening.failed() {
+            // Some of them may have it open. The first fault is the one to tell.
+            let close = Request::Close { file: record.file };
+            let closing = record.servers().map(|server| self.call(server, close.clone()));
+            futures_util::future::join_all(closing).await;
+        }
+        opened.map(|()| record)
     }
 
     async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {

@@ -20,8 +20,8 @@ pub(super) struct Sizes(RefCell<BTreeMap<FileId, Known>>);
 struct Known {
     /// How often it was opened and not closed.
     opened: u32,
-    /// As the client last heard it.
-    size: FileSize,
+    /// With the size that the client last heard.
+    record: FileRecord,
     /// What the catalogue knows at least.
     recorded: FileSize,
 }
@@ -31,9 +31,10 @@ impl Sizes {
     pub(super) fn opened(&self, record: &FileRecord) {
         let size = record.size();
         let mut all = self.0.borrow_mut();
-        let known = all.entry(record.file).or_insert(Known { opened: 0, size, recorded: size });
+        let new = || Known { opened: 0, record: record.clone(), recorded: size };
+        let known = all.entry(record.file).or_insert_with(new);
         known.opened += 1;
-        known.size = known.size.max(size);
+        known.record.learn(size);
         known.recorded = known.recorded.max(size);
     }
 
@@ -52,12 +53,12 @@ impl Sizes {
     /// The files of which the catalogue may not know the size.
     fn all_unrecorded(&self) -> Vec<FileId> {
         let all = self.0.borrow();
-        all.iter().filter(|(_, known)| known.size > known.recorded).map(|(file, _)| *file).collect()
+        all.iter().filter(|(_, known)| !known.is_recorded()).map(|(file, _)| *file).collect()
     }
 
     fn learn(&self, file: FileId, size: FileSize) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
-            known.size = known.size.max(size);
+            known.record.learn(size);
         }
     }
 
@@ -67,10 +68,48 @@ impl Sizes {
         }
     }
 
-    /// The size of a file, where the catalogue may not know it.
-    fn unrecorded(&self, file: FileId) -> Option<FileSize> {
+    /// An open file, where the catalogue may not know its size.
+    fn unrecorded(&self, file: FileId) -> Option<FileRecord> {
         let all = self.0.borrow();
-        all.get(&file).filter(|known| known.size > known.recorded).map(|known| known.size)
+        all.get(&file).filter(|known| !known.is_recorded()).map(|known| known.record.clone())
+    }
+}
+
+impl Known {
+    fn is_recorded(&self) -> bool {
+        self.record.size() <= self.recorded
+    }
+}
+
+/// A file that is being opened; closed again when dropped.
+pub(super) struct Opening<'a> {
+    sizes: &'a Sizes,
+    file: FileId,
+}
+
+impl<'a> Opening<'a> {
+    pub(super) fn begin(sizes: &'a Sizes, record: &FileRecord) -> Self {
+        sizes.opened(record);
+        Self { sizes, file: record.file }
+    }
+
+    /// It is open.
+    pub(super) fn succeeded(self) {
+        std::mem::forget(self);
+    }
+
+    /// It is not. Returns whether the client does not have it open otherwise.
+    pub(super) fn failed(self) -> bool {
+        let file = self.file;
+        let sizes = self.sizes;
+        std::mem::forget(self);
+        sizes.closed(file)
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.sizes.closed(self.file);
     }
 }
 
@@ -137,12 +176,21 @@ impl<W: World> Client<W> {
     /// Tells the catalogue the size of an open file, if it may not know it. All servers do: none
     /// has bytes beyond it that the catalogue knows nothing of after a cut.
     pub(super) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
-        let Some(size) = self.0.sizes.unrecorded(file) else { return Ok(()) };
-        match self.ask_for_size(CATALOGUE, Request::RecordSize { file, size }).await {
-            Ok(known) => self.0.sizes.recorded(file, known),
-            // It was removed, and whoever has it open keeps it.
-            Err(Fault::NoSuchFile { .. }) => {}
-            Err(fault) => return Err(fault),
+        while let Some(mut record) = self.0.sizes.unrecorded(file) {
+            let size = record.size();
+            match self.ask_for_size(CATALOGUE, Request::RecordSize { file, size }).await {
+                Ok(known) => {
+                    self.0.sizes.recorded(file, known);
+                    if known.cuts > size.cuts {
+                        // It was cut before this client had it open, and made longer since.
+                        let longer = FileSize { bytes: size.bytes.max(known.bytes), ..known };
+                        self.tell_servers(&mut record, longer).await?;
+                    }
+                }
+                // It was removed, and whoever has it open keeps it.
+                Err(Fault::NoSuchFile { .. }) => return Ok(()),
+                Err(fault) => return Err(fault),
+            }
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 
 mod dirty;
 mod entry;
+mod of_file;
 mod pin;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
@@ -90,14 +91,6 @@ impl<W: World> BlockCache<W> {
     /// Bytes of blocks that the disks do not have yet, in part or in full.
     pub(crate) fn dirty_bytes(&self) -> u64 {
         self.common.dirty.bytes()
-    }
-
-    /// Bytes of a file up to the last one of a block in the cache.
-    pub(crate) fn reach(&self, file: &OpenFile) -> u64 {
-        let entries = self.entries.borrow();
-        let of_file = entries.range((file.file, 0)..=(file.file, u64::MAX)).rev();
-        let last = of_file.map(|(_, entry)| entry).find(|entry| entry.length() > 0);
-        last.map_or(0, |entry| entry.key().1 * file.stripe.block_bytes + entry.length())
     }
 
     /// The bytes `range` (relative to the block) of a block, from the disk if need be.
@@ -310,72 +303,6 @@ impl<W: World> BlockCache<W> {
             self.clean();
         }
         Ok(())
-    }
-
-    /// Waits for what is under way for a file and writes back what is dirty. Whoever asks for it
-    /// must ask the [`Failures`] then.
-    pub(crate) async fn flush(&self, file: FileId) {
-        loop {
-            let unsettled = {
-                let entries = self.entries.borrow();
-                let of_file = entries.range((file, 0)..=(file, u64::MAX));
-                of_file.map(|(_, entry)| entry).find(|entry| entry.is_unsettled()).map(Entry::user)
-            };
-            match unsettled {
-                Some(user) => self.flush_entry(&user).await,
-                None => return,
-            }
-        }
-    }
-
-    /// Flushes every file. Fails with what nobody has been told.
-    pub(crate) async fn write_back_all(&self) -> Result<(), Fault> {
-        let mut files: Vec<FileId> = self.entries.borrow().keys().map(|(file, _)| *file).collect();
-        files.dedup();
-        for file in files {
-            self.flush(file).await;
-        }
-        self.failures.untold()
-    }
-
-    /// Forgets all blocks of a removed file, dirty or not, and takes in none of them again.
-    pub(crate) async fn discard(&self, file: FileId) {
-        self.discarded.borrow_mut().insert(file);
-        loop {
-            let next = {
-                let entries = self.entries.borrow();
-                let of_file = entries.range((file, 0)..=(file, u64::MAX)).next();
-                of_file.map(|(_, entry)| Entry::user(entry))
-            };
-            let Some(user) = next else { break };
-            self.forget_block(&user).await;
-        }
-        self.failures.forget(file);
-    }
-
-    /// Forgets what lies beyond the first `bytes` bytes of a file. What it has before them in the
-    /// block that they end in goes to the disk.
-    pub(crate) async fn cut(&self, file: &OpenFile, bytes: u64) {
-        let block_bytes = file.stripe.block_bytes;
-        if !bytes.is_multiple_of(block_bytes) {
-            self.surrender(file.file, bytes / block_bytes).await;
-        }
-        let beyond = (file.file, bytes.div_ceil(block_bytes))..=(file.file, u64::MAX);
-        loop {
-            let next = {
-                let entries = self.entries.borrow();
-                entries.range(beyond.clone()).next().map(|(_, entry)| Entry::user(entry))
-            };
-            let Some(user) = next else { return };
-            self.forget_block(&user).await;
-        }
-    }
-
-    /// Forgets a block, dirty or not, after whatever is under way for it.
-    async fn forget_block(&self, user: &User<W>) {
-        while user.wait_while_busy().await {}
-        user.forget_dirty();
-        self.remove_user(user);
     }
 
     /// A block for a collective read, if it is held: dirty bytes must not be missed.

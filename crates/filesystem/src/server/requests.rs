@@ -203,8 +203,7 @@ impl<W: World> Server<W> {
             }
         }
         self.cache.declare(file, buffering);
-        self.measure(&self.files.get(file)?).await?;
-        self.resize(file, size).await
+        self.opened_with(file, size).await
     }
 
     fn close(&self, from: PeerId, file: FileId) -> Result<Answer<W::Payload>, Fault> {

@@ -427,6 +427,11 @@ impl Member {
         file: usize,
         bytes: u64,
     ) -> Result<(), Fault> {
+        let mut record = client.open(name).await?;
+        if record.bytes <= bytes {
+            // It has not become longer again since the last cut.
+            return Ok(());
+        }
         let begun = self.now();
         let zeros: Values = {
             let mut model = self.run.model.borrow_mut();
@@ -435,11 +440,6 @@ impl Member {
             model.begin_write(file, &zeros, begun);
             zeros
         };
-        let mut record = client.open(name).await?;
-        if record.bytes <= bytes {
-            // It has not become longer again since the last cut.
-            return Ok(());
-        }
         let cut = client.set_size(&mut record, bytes).await;
         if cut.is_ok() {
             self.run.count("cut");

@@ -13,7 +13,7 @@ use world_real::RealWorld;
 
 impl Session {
     /// Everything in a directory, by name. Files have the sizes that the catalogue knows: of one
-    /// that a program makes longer, that is the size at its last flush.
+    /// that a program makes longer, that is the size at its last sync.
     pub fn list(&self, directory: &str) -> Result<Vec<Entry>, LaunchError> {
         let what = format!("cannot list {directory:?}");
         self.with_client(&what, async |client| client.list(directory).await)
@@ -26,8 +26,14 @@ impl Session {
         self.with_client(&what, async |client| walk(client, name).await)
     }
 
-    /// What is known of a name; of a file its size now.
+    /// What the catalogue knows of a name.
     pub fn stat(&self, name: &str) -> Result<Entry, LaunchError> {
+        let what = format!("cannot look at {}", shown(name));
+        self.with_client(&what, async |client| client.stat(name).await)
+    }
+
+    /// What is known of a name; of a file its size now.
+    pub fn look_at(&self, name: &str) -> Result<Entry, LaunchError> {
         let what = format!("cannot look at {}", shown(name));
         self.with_client(&what, async |client| client.look_at(name).await)
     }

@@ -143,16 +143,14 @@ impl Object {
         if let Some(sums) = &mut self.sums {
             sums.put_in_flux(pieces.clone())?;
         }
-        let before = self.data.is_direct().then(|| self.data.length()).transpose()?;
         let mut new = Vec::new();
-        for part in self.parts(range) {
-            if self.sums.is_some() {
-                new.extend(pieces_of(part).map(|piece| sum_of(piece, range, bytes, &edges)));
-            }
-            self.write_data(part, &bytes[within(part, range.start)], &edges)?;
-        }
-        if let Some(before) = before {
-            self.end_at(range.end.max(before))?;
+        if self.data.is_direct() {
+            let before = self.data.length()?;
+            let written = self.write_parts(range, bytes, &edges, &mut new);
+            let is_cut = self.end_at(if written.is_ok() { range.end.max(before) } else { before });
+            written.and(is_cut)?;
+        } else {
+            self.write_parts(range, bytes, &edges, &mut new)?;
         }
         if let Some(sums) = &mut self.sums {
             sums.write(pieces.start, &new)?;
@@ -267,6 +265,23 @@ impl Object {
             edges.push(Edge { piece, memory, new });
         }
         Ok(edges)
+    }
+
+    /// Writes `bytes` to `range`, and adds the sums of its pieces to `sums`, if there are any.
+    fn write_parts(
+        &self,
+        range: ByteRange,
+        bytes: &[u8],
+        edges: &[Edge],
+        sums: &mut Vec<Sum>,
+    ) -> Result<(), Failure> {
+        for part in self.parts(range) {
+            if self.sums.is_some() {
+                sums.extend(pieces_of(part).map(|piece| sum_of(piece, range, bytes, edges)));
+            }
+            self.write_data(part, &bytes[within(part, range.start)], edges)?;
+        }
+        Ok(())
     }
 
     /// Has the file end at `end`, where sectors that were written whole have made it longer.

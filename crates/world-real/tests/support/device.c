@@ -1,7 +1,7 @@
 /* A library to preload, about the files below the directory UNISONO_FAULTS.
  *
- * - While there is a file `refuse-writes` in that directory, writes fail with EIO; while there is one
- *   called `refuse-syncs`, syncs do. As Linux does, a sync that failed is forgotten: the next one
+ * - While there is a file `refuse-writes` in that directory, writes fail with EIO, with
+ *   `refuse-large-writes` those of more than a sector; with `refuse-syncs`, syncs do. As Linux does, a sync that failed is forgotten: the next one
  *   without that file succeeds.
  * - With UNISONO_DEVICE_RATE=n the device takes n bytes a second from all threads of the process, one
  *   write after the other.
@@ -67,7 +67,8 @@ ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset
             real(descriptor, bytes, half, offset);
         kill(getpid(), SIGKILL);
     }
-    if (refused(descriptor, "refuse-writes")) {
+    if (refused(descriptor, "refuse-writes") ||
+        (count > 4096 && refused(descriptor, "refuse-large-writes"))) {
         errno = EIO;
         return -1;
     }

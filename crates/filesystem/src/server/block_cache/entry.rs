@@ -23,6 +23,8 @@ pub(crate) struct Entry<W: World> {
     busy: Cell<bool>,
     rested: Signal,
     common: Rc<Common>,
+    /// Where what is on its way to the disk ends, relative to the block; 0 for nothing.
+    leaving_end: Cell<u64>,
     /// Its place among the dirty blocks, while it is one.
     dirty_place: Cell<Option<(DiskId, u64)>>,
     pub(crate) counted: Counted,
@@ -127,6 +129,7 @@ impl<W: World> Entry<W> {
             users: Cell::new(0),
             busy: Cell::new(false),
             rested: Signal::default(),
+            leaving_end: Cell::new(0),
             common,
             dirty_place: Cell::default(),
             counted: Counted::default(),
@@ -172,6 +175,12 @@ impl<W: World> Entry<W> {
     /// True when something is under way for it, or the disk does not have all of it.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.busy.get() || !self.state.borrow().dirty.is_empty()
+    }
+
+    /// Where what the disk does not have ends, relative to the block.
+    pub(crate) fn unstored_end(&self) -> Option<u64> {
+        let dirty = self.state.borrow().dirty.iter().map(|range| range.end).max();
+        Some(dirty.unwrap_or(0).max(self.leaving_end.get())).filter(|end| *end > 0)
     }
 
     /// True when the disk does not have all of it, and nobody is writing it back.
@@ -282,6 +291,8 @@ impl<W: World> Entry<W> {
     /// What the disk does not have yet. It is dirty again if its writing is given up.
     pub(crate) fn take_dirty(&self) -> Unwritten<'_, W> {
         let unwritten = Unwritten { entry: self, parts: self.cut_dirty().into() };
+        let ends = unwritten.parts.iter().map(|(offset, payload)| offset + payload.length());
+        self.leaving_end.set(ends.max().unwrap_or(0));
         self.list();
         unwritten
     }
@@ -346,6 +357,7 @@ impl<W: World> Drop for Unwritten<'_, W> {
             let range = ByteRange::at(*offset, payload.length());
             self.entry.state.borrow_mut().dirty.insert(range);
         }
+        self.entry.leaving_end.set(0);
         self.entry.list();
     }
 }

@@ -70,8 +70,11 @@ impl Session {
         let disks_per_server = self.stripe(block_bytes.unwrap_or(BLOCK_BYTES))?.disks_per_server;
         let usual = Usual { block_bytes, disks_per_server };
         let verifies = plan.verifies();
-        let largest = plan.files().iter().map(|file| file.bytes).max().unwrap_or(0);
-        let window = WINDOW_BYTES.max(block_bytes.unwrap_or(0)).min(largest.max(1));
+        // A file of the instance may be longer than the catalogue knew when the plan was made.
+        let known = |file: &FileCopy| matches!(file.from, Place::Local(_)).then_some(file.bytes);
+        let largest = plan.files().iter().try_fold(0, |most, file| Some(known(file)?.max(most)));
+        let window = WINDOW_BYTES.max(block_bytes.unwrap_or(0));
+        let window = largest.map_or(window, |largest| window.min(largest.max(1)));
         let lanes = (0..FILES_AT_ONCE.min(plan.files().len()) as u64).map(async |number| {
             let group = alone(client.clone(), number).await?;
             Lane::new(self.instance(), group, window, usual, verifies).await

@@ -21,8 +21,8 @@ const LANE_BYTES_MAX: u64 = MIB;
 /// Buffers of such a read or write: while one is copied, servers are at the others.
 const LANES_MAX: u64 = 4;
 
-/// An open file. It is closed at the servers when [`LibraryFile::close`] is called, or the library
-/// ends.
+/// An open file. It is closed at the servers when [`LibraryFile::close`] was called as often as the
+/// library has opened it, or when the library ends.
 pub struct LibraryFile {
     pub(super) library: Library,
     pub(super) known: Known,
