@@ -1,33 +1,32 @@
 //! Proves: a file that becomes longer and shorter is at every moment what a vector of bytes would
 //! be, whatever its servers have in their caches and whoever looks; nobody's bytes are lost when
-//! many make it longer at once; what was cut off never comes back; and its size outlives servers.
+//! many make it longer at once; its size outlives clients and servers, and reading and writing do
+//! without the catalogue.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
 
-use filesystem::collective::{Part, Strategy};
+use filesystem::collective::Part;
 use filesystem::{BufferPool, Client, Costs, NewFile};
 use futures_util::future::{Either, select};
 use policy::{Access, BYTES_MAX, Buffering, Direction, DiskOrder, Pool, Stripe};
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
-use support::{
-    Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, read_back, start_server, transfer,
-};
+use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, start_server};
 use units::{Duration, Instant, ServerId};
 use wire::{Fault, FileRecord, Made};
 use world::payload::Bytes;
 use world::{Clock, Payloads};
-use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld, TaskHandle};
+use world_simulated::{SimulatedWorld, TaskHandle};
 
-type TestClient = Client<SimulatedWorld<Bytes>>;
+pub(crate) type TestClient = Client<SimulatedWorld<Bytes>>;
 type Buffers = BufferPool<SimulatedWorld<Bytes>>;
 
-const BLOCK: u64 = 64;
+pub(crate) const BLOCK: u64 = 64;
 
-fn some_shape(seed: u64) -> Shape {
+pub(crate) fn some_shape(seed: u64) -> Shape {
     let mut numbers = Numbers::new(seed);
     let servers = 1 + numbers.below(3) as u32;
     Shape {
@@ -42,7 +41,7 @@ fn some_shape(seed: u64) -> Shape {
     }
 }
 
-async fn write(client: &TestClient, file: &FileRecord, offset: u64, bytes: &[u8]) {
+pub(crate) async fn write(client: &TestClient, file: &FileRecord, offset: u64, bytes: &[u8]) {
     let pool = BufferPool::new(client, bytes.len() as u64).await.unwrap();
     write_from(&pool, file, offset, bytes).await;
 }
@@ -53,7 +52,7 @@ async fn write_from(pool: &Buffers, file: &FileRecord, offset: u64, bytes: &[u8]
     buffer.transfer(Direction::Write, file, offset).await.unwrap();
 }
 
-async fn read(client: &TestClient, file: &FileRecord) -> Vec<u8> {
+pub(crate) async fn read(client: &TestClient, file: &FileRecord) -> Vec<u8> {
     let pool = BufferPool::new(client, file.bytes).await.unwrap();
     read_into(&pool, file).await
 }
@@ -69,6 +68,11 @@ fn overwrite(model: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     let end = offset as usize + bytes.len();
     model.resize(model.len().max(end), 0);
     model[offset as usize..end].copy_from_slice(bytes);
+}
+
+/// Waits until so long after the start of the machine.
+pub(crate) async fn at(start: &Start, ms: u64) {
+    start.world.sleep_until(Instant::START + Duration::from_ms(ms)).await;
 }
 
 #[test]
@@ -157,86 +161,6 @@ fn many_make_a_file_longer_at_once() {
         let expected: Vec<u8> = (0..160).flat_map(|part| image(part * PART, PART)).collect();
         assert_eq!(read(&client, &file).await, expected);
     });
-}
-
-#[test]
-fn whoever_is_at_work_when_a_file_is_cut_ends_well_or_is_told() {
-    for_each_seed("sizes", "whoever_is_at_work_when_a_file_is_cut", 40, |seed| {
-        let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..some_shape(seed) });
-        const KEPT: u64 = 3 * BLOCK + 17;
-        const BYTES: u64 = 40 * BLOCK;
-        cluster.run_alone(0, |start| async move {
-            let client = start.connect().await.unwrap();
-            let file = client.create("f", BYTES, start.shape.stripe()).await.unwrap();
-            write(&client, &file, 0, &image(1, KEPT)).await;
-        });
-        cluster.run(0..3, |start| async move {
-            let group = start.join(1).await.unwrap();
-            let client = group.client();
-            let mut file = client.open("f").await.unwrap();
-            group.agree(Ok(())).await.unwrap();
-            if start.rank.0 == 0 {
-                start.world.sleep(Duration::from_us(seed * 37 % 2000)).await;
-                client.set_size(&mut file, KEPT).await.unwrap();
-                return;
-            }
-            let mut numbers = Numbers::new(seed * 3 + u64::from(start.rank.0));
-            for _ in 0..40 {
-                let pool = BufferPool::new(client, 4 * BLOCK).await.unwrap();
-                let buffer = pool.take(1 + numbers.below(4 * BLOCK)).unwrap();
-                buffer.fill(&image(seed, buffer.length()).into());
-                let offset = KEPT + numbers.below(BYTES - KEPT - buffer.length());
-                let direction = numbers.pick(&[Direction::Read, Direction::Write]);
-                match buffer.transfer(direction, &file, offset).await {
-                    Ok(()) => {}
-                    Err(Fault::PastEnd { bytes, .. }) => {
-                        assert_eq!(bytes, KEPT);
-                        return;
-                    }
-                    Err(fault) => panic!("{fault}"),
-                }
-            }
-        });
-        cluster.run_alone(0, |start| async move {
-            let client = start.connect().await.unwrap();
-            let mut file = client.open("f").await.unwrap();
-            assert_eq!(read(&client, &file).await, image(1, KEPT));
-            client.grow(&mut file, BYTES).await.unwrap();
-            let mut expected = image(1, KEPT);
-            expected.resize(BYTES as usize, 0);
-            assert_eq!(read(&client, &file).await, expected, "what was cut off came back");
-        });
-    });
-}
-
-#[test]
-fn a_collective_on_a_file_that_is_cut_fails_for_all() {
-    for strategy in Strategy::NAMED {
-        let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
-        const BYTES: u64 = 400 * BLOCK;
-        cluster.run_alone(0, |start| async move {
-            start.connect().await.unwrap().create("f", BYTES, start.shape.stripe()).await.unwrap();
-        });
-        let ended = cluster.run(0..3, move |start| async move {
-            let client = start.connect().await.unwrap();
-            let mut file = client.open("f").await.unwrap();
-            if start.rank.0 == 2 {
-                start.world.sleep(Duration::from_us(3000)).await;
-                client.set_size(&mut file, BLOCK).await.unwrap();
-                return Ok(());
-            }
-            let members = start.members.iter().take(2).cloned().collect();
-            let group = filesystem::Group::join(client, 1, start.rank, members, support::PATIENCE);
-            let group = group.await.unwrap();
-            let access = Access::All { bytes: BYTES, clients: 2 };
-            let transfer = transfer(Direction::Read, &file, &access, strategy);
-            read_back(&group, &transfer).await.map(|_| ())
-        });
-        for outcome in &ended[..2] {
-            let told = matches!(outcome, Err(Fault::PastEnd { bytes: BLOCK, .. }));
-            assert!(told, "{strategy}: {outcome:?}");
-        }
-    }
 }
 
 #[test]
@@ -369,125 +293,6 @@ fn reads_and_writes_do_without_the_catalogue() {
         assert_eq!(file.bytes, 19 * 70 + 89);
         client.close(&file).await.unwrap();
         assert_eq!(client.stat_file("f").await.unwrap().bytes, file.bytes);
-    });
-}
-
-async fn at(start: &Start, ms: u64) {
-    start.world.sleep_until(Instant::START + Duration::from_ms(ms)).await;
-}
-
-#[test]
-fn a_cut_that_failed_is_heard_of_when_it_is_made_good() {
-    let shape = Shape { servers: 1, disks_per_server: 2, clients: 1, ..Shape::default() };
-    let cluster = Cluster::<Bytes>::new(shape);
-    let fault = |at, fails| PlannedFault {
-        at: Instant::START + Duration::from_ms(at),
-        what: Disruption::DiskFails { node: 0, disk: 0, fails },
-    };
-    let faults = vec![fault(50, true), fault(100, false)];
-    cluster.machine.plan(&FaultPlan { seed: 1, faults, ..FaultPlan::default() }, |_| {});
-    cluster.run_alone(0, |start| async move {
-        let client = start.connect().await.unwrap();
-        let mut file = client.create("f", 0, start.shape.stripe()).await.unwrap();
-        client.grow(&mut file, 256).await.unwrap();
-        write(&client, &file, 0, &image(1, 256)).await;
-        client.flush(&file, true).await.unwrap();
-        at(&start, 60).await;
-        for _ in 0..2 {
-            let failed = client.set_size(&mut file, 64).await.unwrap_err();
-            assert!(matches!(failed, Fault::DiskFailed { .. }), "{failed}");
-            assert_eq!(client.stat_file("f").await.unwrap().bytes, 256);
-        }
-        at(&start, 110).await;
-        client.set_size(&mut file, 64).await.unwrap();
-        client.close(&file).await.unwrap();
-        let mut file = client.open("f").await.unwrap();
-        assert_eq!(read(&client, &file).await, image(1, 256)[..64]);
-        client.grow(&mut file, 256).await.unwrap();
-        assert_eq!(read(&client, &file).await[64..], [0; 192]);
-    });
-}
-
-#[test]
-fn a_cut_that_anyone_has_heard_of_is_made() {
-    for_each_seed("sizes", "a_cut_that_anyone_has_heard_of_is_made", 60, |seed| {
-        let shape = Shape { clients: 3, seed, ..some_shape(seed) };
-        let cluster = Cluster::<Bytes>::new(shape);
-        cluster.run_alone(2, |start| async move {
-            let client = start.connect().await.unwrap();
-            let file = client.create("f", 256, start.shape.stripe()).await.unwrap();
-            write(&client, &file, 0, &image(1, 256)).await;
-            client.flush(&file, true).await.unwrap();
-        });
-        let ready = Rc::new(Cell::new(0));
-        let told = Rc::clone(&ready);
-        let programs = cluster.programs(&[0, 1], move |start| {
-            let ready = Rc::clone(&told);
-            async move {
-                let client = start.connect().await.unwrap();
-                let mut file = client.open("f").await.unwrap();
-                if start.rank.0 == 0 {
-                    write(&client, &file, 0, &[7; 5]).await;
-                    at(&start, 50).await;
-                    ready.set(1);
-                    // It is killed meanwhile, or just after.
-                    let _ = client.set_size(&mut file, 10).await;
-                    return at(&start, 10_000).await;
-                }
-                at(&start, 100).await;
-                client.refresh(&mut file).await.unwrap();
-                client.close(&file).await.unwrap();
-                let mut again = client.open("f").await.unwrap();
-                assert_eq!(again.size(), file.size());
-                if file.bytes == 10 {
-                    client.grow(&mut again, 256).await.unwrap();
-                    assert_eq!(read(&client, &again).await[10..], [0; 246]);
-                }
-            }
-        });
-        let (node, after) = (cluster.shape.node_of(0), Duration::from_us(seed * 10));
-        let at = Rc::new(Cell::new(Instant::START));
-        let _ = cluster.run_on(programs, Some(Kill { node, after, ready, ready_min: 1, at }));
-    });
-}
-
-#[test]
-fn what_is_written_with_an_old_record_outlives_the_next_open() {
-    let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
-    cluster.run(0..3, |start| async move {
-        let client = start.connect().await.unwrap();
-        let mut expected = vec![0; 300];
-        expected[200..].copy_from_slice(&image(1, 100));
-        match start.rank.0 {
-            0 => {
-                let mut file = client.create("f", 100, start.shape.stripe()).await.unwrap();
-                at(&start, 20).await;
-                client.set_size(&mut file, 50).await.unwrap();
-                client.close(&file).await.unwrap();
-            }
-            1 => {
-                at(&start, 10).await;
-                let before_the_cut = client.stat_file("f").await.unwrap();
-                at(&start, 30).await;
-                let mut file = client.open_record(before_the_cut).await.unwrap();
-                client.grow(&mut file, 300).await.unwrap();
-                write(&client, &file, 200, &expected[200..]).await;
-                at(&start, 60).await;
-                client.flush(&file, true).await.unwrap();
-                client.close(&file).await.unwrap();
-            }
-            _ => {
-                // In the midst of it, and after the end.
-                for ms in [50, 70] {
-                    at(&start, ms).await;
-                    let file = client.open("f").await.unwrap();
-                    assert_eq!((file.cuts, file.bytes), (1, 300));
-                    assert_eq!(read(&client, &file).await, expected);
-                    client.close(&file).await.unwrap();
-                }
-                assert_eq!(client.stat_file("f").await.unwrap().bytes, 300);
-            }
-        }
     });
 }
 

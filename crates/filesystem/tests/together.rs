@@ -9,6 +9,7 @@ mod bad_input;
 mod buffering;
 mod catalogue;
 mod coherence;
+mod cuts;
 mod determinism;
 mod failing_disk;
 mod faults;

@@ -5,7 +5,7 @@ use crate::client::{Client, unexpected};
 use policy::{Buffering, Pool, Stripe};
 use units::{FileId, ServerId};
 use wire::{
-    BufferStatistics, DigestsRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord,
+    BufferStatistics, DigestsRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize,
     FlushRequest, Made, Reply, Request,
 };
 use world::World;
@@ -57,7 +57,8 @@ impl<W: World> Client<W> {
         let NewFile { name, bytes, stripe, pool, buffering, made } = new;
         let record = FileRecord { file: FileId(0), name, bytes, cuts: 0, stripe, pool, buffering };
         let record = self.ask_for_file(Request::Create { record, made }).await?;
-        self.open_record(record).await
+        let recorded = record.size();
+        self.open_known(record, recorded).await
     }
 
     /// Makes a directory, in one that is there.
@@ -69,13 +70,15 @@ impl<W: World> Client<W> {
     /// Opens a file at its servers, to be buffered as it was made.
     pub async fn open(&self, name: &str) -> Result<FileRecord, Fault> {
         let record = self.stat_file(name).await?;
-        self.open_record(record).await
+        let recorded = record.size();
+        self.open_known(record, recorded).await
     }
 
     /// Opens a file at its servers, to be buffered as said, for whoever has it open.
     pub async fn open_as(&self, name: &str, buffering: Buffering) -> Result<FileRecord, Fault> {
         let record = FileRecord { buffering, ..self.stat_file(name).await? };
-        self.open_record(record).await
+        let recorded = record.size();
+        self.open_known(record, recorded).await
     }
 
     /// Closes a file, at its servers when it was opened no more often; the catalogue hears if it
@@ -109,11 +112,14 @@ impl<W: World> Client<W> {
         let mut entry = self.stat(name).await?;
         if let EntryKind::File(record) = &mut entry.kind {
             let measure = Request::Measure(record.clone());
-            match self.ask_for_sizes(record.servers(), &measure).await {
-                Ok(sizes) => sizes.into_iter().for_each(|size| _ = record.learn(size)),
-                // Better what the catalogue knows than nothing.
-                Err(Fault::ServerLeft { .. } | Fault::DiskFailed { .. }) => {}
-                Err(fault) => return Err(fault),
+            let asked = record.servers().map(|server| self.ask_for_size(server, measure.clone()));
+            for size in futures_util::future::join_all(asked).await {
+                match size {
+                    Ok(size) => _ = record.learn(size),
+                    // Better what the others know, and the catalogue, than nothing.
+                    Err(Fault::ServerLeft { .. } | Fault::DiskFailed { .. }) => {}
+                    Err(fault) => return Err(fault),
+                }
             }
         }
         Ok(entry)
@@ -218,12 +224,21 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Opens a file of which this client, or another that told it, has asked the catalogue: of many
+    /// Opens a file by the record of a client that has it open or has asked the catalogue: of many
     /// that open a file together, one needs to ask.
-    pub async fn open_record(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
+    pub async fn open_record(&self, record: FileRecord) -> Result<FileRecord, Fault> {
+        self.open_known(record, FileSize::default()).await
+    }
+
+    /// Opens a file of which the catalogue knows the size `recorded` at least.
+    async fn open_known(
+        &self,
+        mut record: FileRecord,
+        recorded: FileSize,
+    ) -> Result<FileRecord, Fault> {
         let open = Request::Open(record.clone());
-        let opening = Opening::begin(&self.0.sizes, &record);
-        let opened = self.ask_servers_for_size(&mut record, open).await;
+        let opening = Opening::begin(&self.0.sizes, record.file, recorded);
+        let opened = self.ask_servers_for_size(&record, open).await;
         if opened.is_ok() {
             opening.succeeded();
         } else if opening.failed() {
@@ -232,7 +247,8 @@ impl<W: World> Client<W> {
             let closing = record.servers().map(|server| self.call(server, close.clone()));
             futures_util::future::join_all(closing).await;
         }
-        opened.map(|()| record)
+        record.learn(opened?);
+        Ok(record)
     }
 
     async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {

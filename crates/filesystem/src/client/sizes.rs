@@ -13,6 +13,9 @@ use units::{FileId, ServerId};
 use wire::{Fault, FileRecord, FileSize, Reply, Request};
 use world::World;
 
+/// The most times that a file is cut to make it as short as asked, while others make it longer.
+const CUTS_MAX: u32 = 16;
+
 /// The sizes of the files that a client has open.
 #[derive(Default)]
 pub(super) struct Sizes(RefCell<BTreeMap<FileId, Known>>);
@@ -20,22 +23,21 @@ pub(super) struct Sizes(RefCell<BTreeMap<FileId, Known>>);
 struct Known {
     /// How often it was opened and not closed.
     opened: u32,
-    /// With the size that the client last heard.
-    record: FileRecord,
+    /// As the client last heard it.
+    size: FileSize,
     /// What the catalogue knows at least.
     recorded: FileSize,
 }
 
 impl Sizes {
-    /// A file is opened, of which the catalogue has this record.
-    pub(super) fn opened(&self, record: &FileRecord) {
-        let size = record.size();
+    /// A file is opened, of which the catalogue knows this size at least.
+    fn opened(&self, file: FileId, recorded: FileSize) {
         let mut all = self.0.borrow_mut();
-        let new = || Known { opened: 0, record: record.clone(), recorded: size };
-        let known = all.entry(record.file).or_insert_with(new);
+        let new = || Known { opened: 0, size: recorded, recorded };
+        let known = all.entry(file).or_insert_with(new);
         known.opened += 1;
-        known.record.learn(size);
-        known.recorded = known.recorded.max(size);
+        known.size = known.size.max(recorded);
+        known.recorded = known.recorded.max(recorded);
     }
 
     /// A file is closed. Returns whether it was as often as it was opened.
@@ -58,7 +60,7 @@ impl Sizes {
 
     fn learn(&self, file: FileId, size: FileSize) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
-            known.record.learn(size);
+            known.size = known.size.max(size);
         }
     }
 
@@ -68,16 +70,16 @@ impl Sizes {
         }
     }
 
-    /// An open file, where the catalogue may not know its size.
-    fn unrecorded(&self, file: FileId) -> Option<FileRecord> {
+    /// The size of a file, where the catalogue may not know it.
+    fn unrecorded(&self, file: FileId) -> Option<FileSize> {
         let all = self.0.borrow();
-        all.get(&file).filter(|known| !known.is_recorded()).map(|known| known.record.clone())
+        all.get(&file).filter(|known| !known.is_recorded()).map(|known| known.size)
     }
 }
 
 impl Known {
     fn is_recorded(&self) -> bool {
-        self.record.size() <= self.recorded
+        self.size <= self.recorded
     }
 }
 
@@ -88,9 +90,9 @@ pub(super) struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    pub(super) fn begin(sizes: &'a Sizes, record: &FileRecord) -> Self {
-        sizes.opened(record);
-        Self { sizes, file: record.file }
+    pub(super) fn begin(sizes: &'a Sizes, file: FileId, recorded: FileSize) -> Self {
+        sizes.opened(file, recorded);
+        Self { sizes, file }
     }
 
     /// It is open.
@@ -117,13 +119,19 @@ impl<W: World> Client<W> {
     /// Learns how long an open file is now; other clients may have changed it.
     pub async fn refresh(&self, file: &mut FileRecord) -> Result<(), Fault> {
         let Some(server) = file.servers().next() else { return Ok(()) };
-        let number = file.file;
-        let ask = Request::Resize { file: number, size: FileSize::default() };
-        if !file.learn(self.ask_for_size(server, ask).await?) {
-            return Ok(());
+        let ask = Request::Resize { file: file.file, size: FileSize::default() };
+        let known = self.ask_for_size(server, ask).await?;
+        if known > file.size() {
+            // Whoever says so may not have told all others yet.
+            self.tell_servers(file, known).await?;
         }
-        // Whoever says so may not have told all others yet.
-        self.tell_servers(file, file.size()).await
+        Ok(())
+    }
+
+    /// The same when a server has said that the file ends before what was asked of it: it may be
+    /// the only one that knows.
+    pub async fn catch_up(&self, file: &mut FileRecord) -> Result<(), Fault> {
+        self.tell_servers(file, FileSize::default()).await
     }
 
     /// Makes an open file at least `bytes` bytes long, to be written up to there; new bytes are
@@ -153,7 +161,14 @@ impl<W: World> Client<W> {
         self.refresh(file).await?;
         if bytes >= file.bytes {
             self.grow(file, bytes).await?;
-        } else {
+            return self.record_size(file.file).await;
+        }
+        // Another may cut it as often at the same time, to more, or make it longer. Then it is cut
+        // once more, as if that had come before; not for ever, while others write.
+        for _ in 0..CUTS_MAX {
+            if file.bytes <= bytes {
+                break;
+            }
             let too_often = || Fault::BadRequest { cause: "it was cut too often".to_owned() };
             let cuts = file.cuts.checked_add(1).ok_or_else(too_often)?;
             self.tell_servers(file, FileSize { cuts, bytes }).await?;
@@ -161,9 +176,11 @@ impl<W: World> Client<W> {
         self.record_size(file.file).await
     }
 
+    /// Tells all servers of a file its size. The record learns what all of them know then.
     async fn tell_servers(&self, file: &mut FileRecord, size: FileSize) -> Result<(), Fault> {
         let tell = Request::Resize { file: file.file, size };
-        self.ask_servers_for_size(file, tell).await
+        file.learn(self.ask_servers_for_size(file, tell).await?);
+        Ok(())
     }
 
     /// Tells the catalogue the sizes of all open files that it may not know: for a client that ends
@@ -176,50 +193,38 @@ impl<W: World> Client<W> {
     /// Tells the catalogue the size of an open file, if it may not know it. All servers do: none
     /// has bytes beyond it that the catalogue knows nothing of after a cut.
     pub(super) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
-        while let Some(mut record) = self.0.sizes.unrecorded(file) {
-            let size = record.size();
-            match self.ask_for_size(CATALOGUE, Request::RecordSize { file, size }).await {
-                Ok(known) => {
-                    self.0.sizes.recorded(file, known);
-                    if known.cuts > size.cuts {
-                        // It was cut before this client had it open, and made longer since.
-                        let longer = FileSize { bytes: size.bytes.max(known.bytes), ..known };
-                        self.tell_servers(&mut record, longer).await?;
-                    }
-                }
-                // It was removed, and whoever has it open keeps it.
-                Err(Fault::NoSuchFile { .. }) => return Ok(()),
-                Err(fault) => return Err(fault),
-            }
+        let Some(size) = self.0.sizes.unrecorded(file) else { return Ok(()) };
+        match self.ask_for_size(CATALOGUE, Request::RecordSize { file, size }).await {
+            Ok(known) => self.0.sizes.recorded(file, known),
+            // It was removed, and whoever has it open keeps it.
+            Err(Fault::NoSuchFile { .. }) => {}
+            Err(fault) => return Err(fault),
         }
         Ok(())
     }
 
-    /// Asks all servers of a file something that they answer with its size, and learns it. Then
-    /// all of them know the greatest of what they have answered: another client may be about to
-    /// tell them.
+    /// Asks all servers of a file something that they answer with its size. Returns the greatest of
+    /// what they have answered, when all of them know it: another client may be about to tell them.
     pub(super) async fn ask_servers_for_size(
         &self,
-        file: &mut FileRecord,
+        file: &FileRecord,
         mut request: Request,
-    ) -> Result<(), Fault> {
+    ) -> Result<FileSize, Fault> {
         let mut servers: Vec<ServerId> = file.servers().collect();
+        let mut size = FileSize::default();
         while !servers.is_empty() {
             let known = self.ask_for_sizes(servers.iter().copied(), &request).await?;
-            for size in &known {
-                file.learn(*size);
-            }
-            let size = file.size();
+            size = known.iter().copied().fold(size, FileSize::max);
             let all = servers.into_iter().zip(known);
             servers = all.filter(|(_, known)| *known < size).map(|(server, _)| server).collect();
             request = Request::Resize { file: file.file, size };
         }
-        self.0.sizes.learn(file.file, file.size());
-        Ok(())
+        self.0.sizes.learn(file.file, size);
+        Ok(size)
     }
 
     /// Asks servers something that they answer with a size.
-    pub(super) async fn ask_for_sizes(
+    async fn ask_for_sizes(
         &self,
         servers: impl Iterator<Item = ServerId>,
         request: &Request,
@@ -233,7 +238,11 @@ impl<W: World> Client<W> {
         Ok(known)
     }
 
-    async fn ask_for_size(&self, server: ServerId, request: Request) -> Result<FileSize, Fault> {
+    pub(super) async fn ask_for_size(
+        &self,
+        server: ServerId,
+        request: Request,
+    ) -> Result<FileSize, Fault> {
         match self.call(server, request).await? {
             Reply::Size(size) => Ok(size),
             other => Err(unexpected(&other)),

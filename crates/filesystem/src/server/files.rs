@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::FileId;
-use wire::{Fault, FileRecord};
+use wire::{Fault, FileRecord, FileSize};
 
 /// The files one client has open, in their order. Most have one, and a server has many clients.
 #[derive(Default)]
@@ -19,6 +19,9 @@ pub(crate) struct Files {
     /// Files whose data was dropped here. Numbers are never given again, so a client that heard of
     /// one before must not bring it back. Eight bytes for each removal since the start.
     dropped: RefCell<BTreeSet<FileId>>,
+    /// The sizes that files had when they were closed, of those that were cut since the start: who
+    /// opens one with a record from before must not bring back what was cut off.
+    cut: RefCell<BTreeMap<FileId, FileSize>>,
 }
 
 /// The most files one client may have open at a time.
@@ -51,7 +54,13 @@ impl Files {
                 known.get().opened_as(&record);
                 known.into_mut()
             }
-            Entry::Vacant(new) => new.insert(Rc::new(OpenFile::new(record))),
+            Entry::Vacant(new) => {
+                let mut record = record;
+                if let Some(size) = self.cut.borrow().get(&file) {
+                    record.learn(*size);
+                }
+                new.insert(Rc::new(OpenFile::new(record)))
+            }
         };
         let place = own.binary_search(&file);
         if let Err(place) = place {
@@ -82,6 +91,7 @@ impl Files {
     /// Closes a file for all clients; returns what was known of it.
     pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
         self.dropped.borrow_mut().insert(file);
+        self.cut.borrow_mut().remove(&file);
         self.open.borrow_mut().remove(&file)
     }
 
@@ -90,14 +100,25 @@ impl Files {
         let place = by.0.borrow().binary_search(&file);
         let Ok(place) = place else { return false };
         by.0.borrow_mut().remove(place);
-        let mut files = self.open.borrow_mut();
+        let files = self.open.borrow();
         let Some(known) = files.get(&file) else { return false };
         known.users.update(|users| users - 1);
-        let unused = known.users.get() == 0;
-        if unused {
-            files.remove(&file);
+        known.users.get() == 0
+    }
+
+    /// Forgets what is known of a file that nobody has open any more, unless its size is being
+    /// changed: whoever opens it meanwhile must wait for that.
+    pub(crate) fn forget_unused(&self, file: FileId) {
+        let mut files = self.open.borrow_mut();
+        let Some(known) = files.get(&file) else { return };
+        if known.users.get() > 0 || known.is_changing() {
+            return;
         }
-        unused
+        // One that could not be made counts for nothing.
+        if known.size().cuts > 0 && known.tail_is_clean.get() {
+            self.cut.borrow_mut().insert(file, known.size());
+        }
+        files.remove(&file);
     }
 
     /// Closes all that a client has open. Returns the files that nobody has open any more.

@@ -220,7 +220,11 @@ impl<W: World> Server<W> {
         let session = self.sessions.borrow_mut().remove(peer);
         if let Some(session) = session {
             self.peers.borrow_mut().remove(&session.key);
-            for file in self.files.close_all(&session.open) {
+            let closed = self.files.close_all(&session.open);
+            // What it had under way ends here.
+            drop(session);
+            for file in closed {
+                self.files.forget_unused(file);
                 self.cache.release(file);
             }
         }

@@ -119,6 +119,10 @@ impl OpenFile {
         }
     }
 
+    pub(crate) fn is_changing(&self) -> bool {
+        self.is_changing.get()
+    }
+
     /// Waits until nobody else changes its size.
     pub(crate) async fn begin_change(&self) -> Changing<'_> {
         self.changed.until(|| (!self.is_changing.replace(true)).then_some(())).await;

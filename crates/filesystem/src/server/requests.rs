@@ -203,13 +203,18 @@ impl<W: World> Server<W> {
             }
         }
         self.cache.declare(file, buffering);
-        self.opened_with(file, size).await
+        let measured = self.measure(&self.files.get(file)?).await;
+        // Its client may have closed it meanwhile.
+        self.files.forget_unused(file);
+        measured?;
+        self.resize(file, size).await
     }
 
     fn close(&self, from: PeerId, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         self.files.get(file)?;
         let sessions = self.sessions.borrow();
         if sessions.get(from).is_some_and(|session| self.files.close(&session.open, file)) {
+            self.files.forget_unused(file);
             self.cache.release(file);
         }
         Ok(Reply::Done.into())
@@ -254,10 +259,9 @@ impl<W: World> Server<W> {
     /// Frees what is held of a file, also of one in use: requests for it fail from now on, and
     /// collectives on it end first.
     async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
-        if let Some(known) = self.files.forget(file) {
-            let removed = Fault::NoSuchFile { name: known.name().clone() };
-            self.give_up_collectives(file, &removed);
-        }
+        let known = self.files.forget(file);
+        let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
+        self.give_up_collectives(file, &Fault::NoSuchFile { name });
         self.collectives_ended(file).await;
         self.cache.discard(file).await;
         for disk in self.world.disks() {

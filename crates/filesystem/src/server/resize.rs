@@ -1,6 +1,6 @@
 //! Files that become longer or shorter (decisions 0024, 0025).
 
-use crate::server::open_file::{Changing, OpenFile};
+use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use crate::server::{Server, file_fault};
 use policy::BYTES_MAX;
@@ -18,6 +18,9 @@ impl<W: World> Server<W> {
             None => Rc::new(OpenFile::new(record)),
         };
         self.measure(&file).await?;
+        if !file.tail_is_clean.get() {
+            self.change_size(&file, FileSize::default()).await?;
+        }
         Ok(Reply::Size(file.size()).into())
     }
 
@@ -61,32 +64,6 @@ impl<W: World> Server<W> {
         file_fault(self.config.id, file, disk, error)
     }
 
-    /// Learns the size that the catalogue had of a file that a client opens.
-    ///
-    /// The catalogue hears of a cut only after all servers. So if it knows of more cuts than this
-    /// one, whoever opened the file here first had asked it before, and nothing is left to free
-    /// but what has been written since, which stays.
-    pub(crate) async fn opened_with(
-        &self,
-        file: FileId,
-        size: FileSize,
-    ) -> Result<Answer<W::Payload>, Fault> {
-        let open = self.files.get(file)?;
-        self.measure(&open).await?;
-        if size.cuts > open.size().cuts && size.bytes < open.bytes() {
-            let changing = open.begin_change().await;
-            if size.cuts > open.size().cuts && size.bytes < open.bytes() {
-                // What arrives from now on is refused beyond this end, until its senders have
-                // learned it and make the file longer again.
-                self.shorten(&open, &changing, size).await;
-                let reached = self.reach(&open).await?;
-                changing.set_size(size.max(FileSize { bytes: reached, ..size }));
-                self.finish_cut(&open).await?;
-            }
-        }
-        self.resize(file, size).await
-    }
-
     /// Learns the size of an open file, and answers with what it is now. Collectives on a file that
     /// is made shorter fail, and end first. Nobody hears of a cut before it is done.
     pub(crate) async fn resize(
@@ -97,7 +74,10 @@ impl<W: World> Server<W> {
         size.validate()?;
         let file = self.files.get(file)?;
         if size > file.size() || !file.tail_is_clean.get() {
-            self.change_size(&file, size).await?;
+            let changed = self.change_size(&file, size).await;
+            // Everyone may have closed it meanwhile.
+            self.files.forget_unused(file.file);
+            changed?;
         }
         Ok(Reply::Size(file.size()).into())
     }
@@ -105,27 +85,17 @@ impl<W: World> Server<W> {
     async fn change_size(&self, file: &Rc<OpenFile>, size: FileSize) -> Result<(), Fault> {
         let changing = file.begin_change().await;
         if size > file.size() && size.bytes < file.bytes() {
-            self.shorten(file, &changing, size).await;
+            // What arrives from now on is refused beyond the new end.
+            changing.set_size(size);
+            file.tail_is_clean.set(false);
+            self.give_up_collectives(file.file, &file.past_end());
+            self.collectives_ended(file.file).await;
         }
-        self.finish_cut(file).await?;
-        changing.set_size(size.max(file.size()));
-        Ok(())
-    }
-
-    /// From now on a file is shorter; what is beyond its end is still there.
-    async fn shorten(&self, file: &OpenFile, changing: &Changing<'_>, size: FileSize) {
-        changing.set_size(size);
-        file.tail_is_clean.set(false);
-        self.give_up_collectives(file.file, &file.past_end());
-        self.collectives_ended(file.file).await;
-    }
-
-    /// Frees what is beyond the end of a file that was made shorter, unless that is done.
-    async fn finish_cut(&self, file: &Rc<OpenFile>) -> Result<(), Fault> {
         if !file.tail_is_clean.get() {
             self.cut(file, file.bytes()).await?;
             file.tail_is_clean.set(true);
         }
+        changing.set_size(size.max(file.size()));
         Ok(())
     }
 
@@ -155,9 +125,13 @@ impl<W: World> Server<W> {
         self.departures.notify();
     }
 
-    /// Waits until no collective on a file is under way.
+    /// Waits until all collectives on a file have ended that were told to. Those that begin later
+    /// know better.
     pub(crate) async fn collectives_ended(&self, file: FileId) {
-        let all_ended = || self.collectives.borrow().values().all(|underway| underway.file != file);
+        let all_ended = || {
+            let underway = self.collectives.borrow();
+            underway.values().all(|one| one.file != file || one.verdict.is_none())
+        };
         self.departures.until(|| all_ended().then_some(())).await;
     }
 }

@@ -86,7 +86,7 @@ impl LibraryFile {
             match read_all(&record, &lanes, into, offset).await {
                 // Another program has made it shorter.
                 Err(Fault::PastEnd { .. }) => {
-                    let record = self.known.refreshed(client).await?;
+                    let record = self.known.caught_up(client).await?;
                     read_all(&record, &lanes, into, offset).await
                 }
                 other => other,

@@ -28,6 +28,14 @@ impl Known {
         self.change(async |record| client.refresh(record).await).await
     }
 
+    /// The same when a server has said that the file ends before what was asked of it.
+    pub(super) async fn caught_up(
+        &self,
+        client: &Client<RealWorld>,
+    ) -> Result<Rc<FileRecord>, Fault> {
+        self.change(async |record| client.catch_up(record).await).await
+    }
+
     /// The record, with the size that the servers know now if the one that is known is less than
     /// `bytes`.
     pub(super) async fn reaching(
@@ -73,7 +81,7 @@ impl Known {
         let record = self.grown(client, bytes).await?;
         match write(&record).await {
             Err(Fault::PastEnd { .. }) => {
-                self.refreshed(client).await?;
+                self.caught_up(client).await?;
                 write(&*self.grown(client, bytes).await?).await
             }
             other => other,
