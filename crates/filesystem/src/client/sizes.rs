@@ -1,8 +1,8 @@
 //! Files that become longer or shorter (decisions 0024, 0025).
 //!
 //! Invariants: the catalogue never knows of bytes that a server of the file does not; what it does
-//! not know yet of a file that a client has made longer, it hears when that client flushes or
-//! closes the file.
+//! not know yet of a file that a client has made longer, it hears when that client syncs or closes
+//! the file; a record of a file learns a size only when all servers of the file know it.
 
 use crate::client::catalogue::{CATALOGUE, OPENING_MAX};
 use crate::client::{Client, unexpected};
