@@ -94,11 +94,15 @@ fn tables(report: &TopsReport) -> Vec<String> {
         }
     }
     out.push(String::new());
-    out.push("ratios of this run, and what they should be at least".to_owned());
+    out.push("measured in turns, and what the median ratio should be at least".to_owned());
     for goal in &report.goals {
         let met = if goal.ratio >= goal.wanted { "" } else { "   not reached" };
+        let between = match goal.ratio_min < goal.ratio_max {
+            true => format!("{:.2} to {:.2}", goal.ratio_min, goal.ratio_max),
+            false => String::new(),
+        };
         out.push(format!(
-            "{:<68}{:>10.1} / {:>9.1} = {:.2}   (>= {}){met}",
+            "{:<66}{:>8.1} to {:>8.1}: {:.2} (>= {}) {between:>14}{met}",
             goal.name, goal.mib_s, goal.limit_mib_s, goal.ratio, goal.wanted,
         ));
     }

@@ -12,6 +12,7 @@ use filesystem::{BufferPool, Client, Costs, NewFile};
 use futures_util::future::{Either, select};
 use policy::{Access, BYTES_MAX, Buffering, Direction, DiskOrder, Pool, Stripe};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::rc::Rc;
 use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, start_server};
@@ -118,8 +119,7 @@ async fn a_file_of_two_clients(start: Start, other: SimulatedWorld<Bytes>, seed:
                 overwrite(&mut model, offset, &bytes);
             }
             5 => {
-                is_recorded = numbers.below(2) == 0;
-                client.flush(file, is_recorded).await.unwrap();
+                client.flush(file, numbers.below(2) == 0).await.unwrap();
             }
             6 => {
                 client.close(file).await.unwrap();
@@ -132,9 +132,13 @@ async fn a_file_of_two_clients(start: Start, other: SimulatedWorld<Bytes>, seed:
         if numbers.below(3) == 0 {
             assert_eq!(read(client, file).await, model, "step {step}");
         }
-        let known = client.stat_file("f").await.unwrap();
+        let mut known = client.stat_file("f").await.unwrap();
         let is_known = known.size() == file.size();
         assert!(is_known || !is_recorded && known.size() < file.size(), "step {step}: {known:?}");
+        if let Some(size) = client.changed_sizes().await.unwrap().get(&file.file) {
+            known.learn(*size);
+        }
+        assert_eq!(known.size(), file.size(), "step {step}");
     }
 }
 
@@ -233,7 +237,7 @@ fn what_a_killed_client_wrote_behind_the_end_is_there() {
         cluster.run_alone(1, |start| async move {
             let client = start.connect().await.unwrap();
             let known = client.stat_file("f").await.unwrap().bytes;
-            assert_eq!(known, if synced { bytes } else { 0 }, "nobody else has told it");
+            assert_eq!(known, 0, "nobody has told it");
             let file = client.open("f").await.unwrap();
             assert_eq!(file.bytes, bytes);
             assert_eq!(read(&client, &file).await, image(1, bytes));
@@ -342,6 +346,30 @@ fn a_file_is_closed_as_often_as_it_was_opened() {
         client.close(&again).await.unwrap();
         let closed = client.flush(&again, false).await.unwrap_err();
         assert!(matches!(closed, Fault::BadRequest { .. }), "{closed}");
+    });
+}
+
+#[test]
+fn all_changed_sizes_are_told() {
+    let cluster = Cluster::<Bytes>::new(Shape { clients: 1, servers: 2, ..Shape::default() });
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let mut expected = BTreeMap::new();
+        let mut open = Vec::new();
+        for number in 0..2100 {
+            let name = format!("f{number}");
+            let mut file = client.create(&name, 10, start.shape.stripe()).await.unwrap();
+            if number % 50 > 0 {
+                client.grow(&mut file, 10 + number).await.unwrap();
+                expected.insert(file.file, file.size());
+            }
+            open.push(file);
+        }
+        assert_eq!(client.changed_sizes().await.unwrap(), expected);
+        for file in open {
+            client.close(&file).await.unwrap();
+        }
+        assert_eq!(client.changed_sizes().await.unwrap(), BTreeMap::new());
     });
 }
 

@@ -168,6 +168,11 @@ pub enum Request {
     },
     /// The size of a file as far as this server knows it, open or not.
     Measure(FileRecord),
+    /// The sizes of the files here that have become longer or shorter since somebody opened them.
+    ChangedSizes {
+        /// Those behind this one, in the order of their numbers.
+        after: Option<FileId>,
+    },
 }
 
 /// Caching: asks for bytes of one block.
@@ -310,6 +315,13 @@ pub enum Reply {
     Digests(Vec<u32>),
     /// The size of a file, as it is known there now.
     Size(FileSize),
+    /// The sizes of several files.
+    Sizes {
+        /// Some of them, in the order of their numbers.
+        sizes: Vec<(FileId, FileSize)>,
+        /// Whether there are more behind them.
+        more: bool,
+    },
 }
 
 /// How a server has buffered a file, counted in blocks.

@@ -205,8 +205,7 @@ impl<W: World> Client<W> {
     /// this client's last flush, or since it opened the file, whoever else was told of it.
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
         let flush = Request::Flush(FlushRequest { file: file.file, sync });
-        self.call_servers(file.servers(), &flush).await?;
-        if sync { self.record_size(file.file).await } else { Ok(()) }
+        self.call_servers(file.servers(), &flush).await
     }
 
     /// The digests of what a server holds of a block of an open file, in pieces of `piece_bytes`

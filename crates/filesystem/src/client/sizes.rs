@@ -1,12 +1,12 @@
 //! Files that become longer or shorter (decisions 0024, 0025).
 //!
 //! Invariants: the catalogue never knows of bytes that a server of the file does not; what it does
-//! not know yet of a file that a client has made longer, it hears when that client syncs or closes
-//! the file; a record of a file learns a size only when all servers of the file know it.
+//! not know yet of a file that a client has made longer, it hears when that client closes the file;
+//! a record of a file learns a size only when all servers of the file know it.
 
 use crate::client::catalogue::{CATALOGUE, OPENING_MAX};
 use crate::client::{Client, unexpected};
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use units::{FileId, ServerId};
@@ -136,8 +136,8 @@ impl<W: World> Client<W> {
 
     /// Makes an open file at least `bytes` bytes long, to be written up to there; new bytes are
     /// zero. When this returns, every client that asks a server sees it. The catalogue hears of it
-    /// when this client flushes the file to stable storage or closes it. Should the client be
-    /// killed before, the file reaches as far as what was written to it.
+    /// when this client closes the file. Should the client be killed before, the file reaches as
+    /// far as what was written to it.
     ///
     /// # Errors
     /// [`Fault::BadRequest`] beyond what a file may have; what servers meet.
@@ -174,6 +174,42 @@ impl<W: World> Client<W> {
             self.tell_servers(file, FileSize { cuts, bytes }).await?;
         }
         self.record_size(file.file).await
+    }
+
+    /// The sizes of files that are open and have become longer or shorter since, which the
+    /// catalogue may not know. Servers that cannot be asked are left out.
+    pub async fn changed_sizes(&self) -> Result<BTreeMap<FileId, FileSize>, Fault> {
+        let mut all: BTreeMap<FileId, FileSize> = BTreeMap::new();
+        let asked = (0..self.servers()).map(|server| self.changed_sizes_at(ServerId(server)));
+        for some in join_all(asked).await {
+            match some {
+                Ok(some) => some.into_iter().for_each(|(file, size)| {
+                    all.entry(file).and_modify(|known| *known = size.max(*known)).or_insert(size);
+                }),
+                Err(Fault::ServerLeft { .. }) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(all)
+    }
+
+    async fn changed_sizes_at(&self, server: ServerId) -> Result<Vec<(FileId, FileSize)>, Fault> {
+        let mut all = Vec::new();
+        let mut after = None;
+        loop {
+            match self.call(server, Request::ChangedSizes { after }).await? {
+                Reply::Sizes { sizes, more } => {
+                    all.extend(sizes);
+                    let last = all.last().map(|(file, _)| *file);
+                    // Behind the last one, or a server could keep us for ever.
+                    if !more || last <= after {
+                        return Ok(all);
+                    }
+                    after = last;
+                }
+                other => return Err(unexpected(&other)),
+            }
+        }
     }
 
     /// Tells all servers of a file its size. The record learns what all of them know then.

@@ -4,6 +4,7 @@ use crate::server::open_file::OpenFile;
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::rc::Rc;
 use units::FileId;
 use wire::{Fault, FileRecord, FileSize};
@@ -86,6 +87,23 @@ impl Files {
             return Err(Fault::NoSuchFile { name: format!("{file}, which was removed") });
         }
         Ok(known)
+    }
+
+    /// At most `count` of the open files behind `after` that have another size than whoever opened
+    /// them first knew, and whether there are more.
+    pub(crate) fn changed_sizes(
+        &self,
+        after: Option<FileId>,
+        count: usize,
+    ) -> (Vec<(FileId, FileSize)>, bool) {
+        let files = self.open.borrow();
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let open = files.range((from, Bound::Unbounded));
+        let mut changed = open
+            .filter(|(_, known)| known.has_changed())
+            .map(|(file, known)| (*file, known.size()));
+        let sizes = changed.by_ref().take(count).collect();
+        (sizes, changed.next().is_some())
     }
 
     /// Closes a file for all clients; returns what was known of it.

@@ -20,6 +20,8 @@ pub(crate) struct OpenFile {
     name: RefCell<String>,
     buffering: Cell<Buffering>,
     size: Cell<FileSize>,
+    /// The size that whoever opened it first knew.
+    first_size: FileSize,
     /// Clients that have it open.
     pub(crate) users: Cell<u32>,
     /// Whether it is known to reach as far as what this server has of it.
@@ -45,6 +47,7 @@ impl OpenFile {
             name: RefCell::new(name),
             buffering: Cell::new(buffering),
             size: Cell::new(size),
+            first_size: size,
             users: Cell::new(0),
             is_measured: Cell::new(false),
             tail_is_clean: Cell::new(true),
@@ -117,6 +120,11 @@ impl OpenFile {
             Err(_) if check_access(direction, access, BYTES_MAX).is_ok() => Err(self.past_end()),
             checked => checked,
         }
+    }
+
+    /// Whether it has another size than whoever opened it first knew, and that is done.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.size() != self.first_size && !self.is_changing()
     }
 
     pub(crate) fn is_changing(&self) -> bool {

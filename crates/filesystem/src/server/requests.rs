@@ -16,6 +16,9 @@ use wire::{
 };
 use world::{Disk, Loan, NetworkError, Place, World};
 
+/// The most sizes that one answer tells.
+const SIZES_PER_ANSWER_MAX: usize = 1024;
+
 /// An answer and, where a page was asked for, its bytes; while the client holds them the loan is
 /// kept, if there is one.
 pub(crate) struct Answer<P> {
@@ -153,6 +156,10 @@ impl<W: World> Server<W> {
             Request::Drop { file } => self.drop_file(file).await,
             Request::Resize { file, size } => self.resize(file, size).await,
             Request::Measure(record) => self.size_of(record).await,
+            Request::ChangedSizes { after } => {
+                let (sizes, more) = self.files.changed_sizes(after, SIZES_PER_ANSWER_MAX);
+                Ok(Reply::Sizes { sizes, more }.into())
+            }
             Request::Status => self.status().await,
             Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
             catalogue => {

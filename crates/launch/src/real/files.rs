@@ -12,18 +12,24 @@ use world::Randomness;
 use world_real::RealWorld;
 
 impl Session {
-    /// Everything in a directory, by name. Files have the sizes that the catalogue knows: of one
-    /// that a program makes longer, that is the size at its last sync.
+    /// Everything in a directory, by name. Of files that are open the size is that of a moment
+    /// ago.
     pub fn list(&self, directory: &str) -> Result<Vec<Entry>, LaunchError> {
         let what = format!("cannot list {directory:?}");
-        self.with_client(&what, async |client| client.list(directory).await)
+        self.with_client(&what, async |client| {
+            let entries = client.list(directory).await?;
+            with_changed_sizes(client, entries).await
+        })
     }
 
     /// A file or a directory with all that is in it, at any depth: each before what it holds, by
-    /// name.
+    /// name; sizes as in [`Session::list`].
     pub fn walk(&self, name: &str) -> Result<Vec<Entry>, LaunchError> {
         let what = format!("cannot walk through {}", shown(name));
-        self.with_client(&what, async |client| walk(client, name).await)
+        self.with_client(&what, async |client| {
+            let entries = walk(client, name).await?;
+            with_changed_sizes(client, entries).await
+        })
     }
 
     /// What the catalogue knows of a name.
@@ -128,6 +134,22 @@ pub(crate) async fn walk(client: &Client<RealWorld>, name: &str) -> Result<Vec<E
         found.push(entry);
     }
     Ok(found)
+}
+
+/// What the catalogue knows, with the sizes of open files that only their servers know yet.
+async fn with_changed_sizes(
+    client: &Client<RealWorld>,
+    mut entries: Vec<Entry>,
+) -> Result<Vec<Entry>, Fault> {
+    let changed = client.changed_sizes().await?;
+    for entry in &mut entries {
+        if let EntryKind::File(record) = &mut entry.kind
+            && let Some(size) = changed.get(&record.file)
+        {
+            record.learn(*size);
+        }
+    }
+    Ok(entries)
 }
 
 /// Makes a directory and those that it is in, where they are not there.

@@ -1,6 +1,6 @@
 //! Table 1: the file system and disk under the servers, by themselves, past the page cache.
 
-use crate::error::LaunchError;
+use crate::error::{ExitCode, LaunchError};
 use rustix::fs::OFlags;
 use std::cell::RefCell;
 use std::fs::File;
@@ -91,16 +91,17 @@ impl Device {
                 bytes += range_bytes;
                 turn += 1;
             }
-            Ok(bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64())
+            std::io::Result::Ok(bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64())
         };
-        measured().map_err(|error: std::io::Error| {
-            LaunchError::new(
-                crate::error::ExitCode::Failed,
-                "cannot measure the disk",
-                error.to_string(),
-                "look at the system's log for what is wrong with it",
-            )
-        })
+        measured().map_err(|error| failed(&error))
+    }
+
+    /// What one pass through the file reaches in calls of 1 MiB, in 2^20 bytes a second.
+    pub(super) fn pass(&self) -> Result<f64, LaunchError> {
+        let start = Instant::now();
+        let mut calls = (0..self.bytes).step_by(MIB as usize);
+        calls.try_for_each(|at| self.call(false, at, MIB)).map_err(|error| failed(&error))?;
+        Ok(self.bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64())
     }
 
     fn call(&self, writes: bool, at: u64, length: u64) -> std::io::Result<()> {
@@ -113,6 +114,15 @@ impl Device {
             false => self.file.read_exact_at(bytes, at),
         }
     }
+}
+
+fn failed(error: &std::io::Error) -> LaunchError {
+    LaunchError::new(
+        ExitCode::Failed,
+        "cannot measure the disk",
+        error.to_string(),
+        "look at the system's log for what is wrong with it",
+    )
 }
 
 /// The longest call, in bytes.

@@ -25,72 +25,112 @@ pub struct TopsLimits {
 /// Bytes of a call on a stream that are tried; the best counts.
 const CALL_BYTES: [usize; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 
-/// Bytes that go through a stream in one try.
-const STREAM_BYTES: usize = 512 << 20;
+/// The streams of this machine, each in calls of the size that is the best for it.
+pub(super) struct Streams {
+    unix: Stream,
+    tcp: Stream,
+}
 
-impl TopsLimits {
-    /// The better of two measurements of each.
-    pub(super) fn better(self, other: Self) -> Self {
-        Self {
-            memory_copy_mib_s: self.memory_copy_mib_s.max(other.memory_copy_mib_s),
-            unix_stream_mib_s: self.unix_stream_mib_s.max(other.unix_stream_mib_s),
-            tcp_stream_mib_s: self.tcp_stream_mib_s.max(other.tcp_stream_mib_s),
-            disk_read_mib_s: self.disk_read_mib_s.max(other.disk_read_mib_s),
-        }
+struct Stream {
+    call_bytes: usize,
+    mib_s: f64,
+}
+
+impl Streams {
+    /// One Unix stream, once more.
+    pub(super) fn unix_mib_s(&self, seconds: f64) -> Result<f64, LaunchError> {
+        unix_mib_s(self.unix.call_bytes, seconds)
+    }
+
+    /// One TCP stream, once more.
+    pub(super) fn tcp_mib_s(&self, seconds: f64) -> Result<f64, LaunchError> {
+        tcp_mib_s(self.tcp.call_bytes, seconds)
     }
 }
 
-/// Memory and streams; the disk is [`super::device`]'s.
-pub(super) fn measure(disk_read_mib_s: f64) -> Result<TopsLimits, LaunchError> {
-    let failed = |error: std::io::Error| {
-        LaunchError::new(
-            ExitCode::Failed,
-            "cannot measure what streams of this machine reach",
-            error.to_string(),
-            "the loopback interface must be up, and memory must be free",
-        )
-    };
-    let unix = best(UnixStream::pair).map_err(failed)?;
-    let tcp = best(|| {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let caller = TcpStream::connect(listener.local_addr()?)?;
-        Ok((caller, listener.accept()?.0))
-    });
-    Ok(TopsLimits {
+/// Memory and streams, each for so many seconds; the disk is [`super::device`]'s.
+pub(super) fn measure(
+    disk_read_mib_s: f64,
+    seconds: f64,
+) -> Result<(TopsLimits, Streams), LaunchError> {
+    let unix = best(|call_bytes| unix_mib_s(call_bytes, seconds))?;
+    let tcp = best(|call_bytes| tcp_mib_s(call_bytes, seconds))?;
+    let limits = TopsLimits {
         memory_copy_mib_s: measure_copy(),
-        unix_stream_mib_s: unix,
-        tcp_stream_mib_s: tcp.map_err(failed)?,
+        unix_stream_mib_s: unix.mib_s,
+        tcp_stream_mib_s: tcp.mib_s,
         disk_read_mib_s,
-    })
+    };
+    Ok((limits, Streams { unix, tcp }))
 }
 
-fn best<W: Write + Send, R: Read + Send>(
-    pair: impl Fn() -> std::io::Result<(W, R)>,
-) -> std::io::Result<f64> {
-    let mut best = 0.0_f64;
+fn best(measure: impl Fn(usize) -> Result<f64, LaunchError>) -> Result<Stream, LaunchError> {
+    let mut best = Stream { call_bytes: CALL_BYTES[0], mib_s: 0.0 };
     for call_bytes in CALL_BYTES {
-        let (writer, reader) = pair()?;
-        best = best.max(stream(writer, reader, call_bytes)?);
+        let mib_s = measure(call_bytes)?;
+        if mib_s > best.mib_s {
+            best = Stream { call_bytes, mib_s };
+        }
     }
     Ok(best)
 }
 
+fn unix_mib_s(call_bytes: usize, seconds: f64) -> Result<f64, LaunchError> {
+    let measured = || {
+        let (writer, reader) = UnixStream::pair()?;
+        stream(writer, reader, call_bytes, seconds)
+    };
+    measured().map_err(|error| failed(&error))
+}
+
+fn tcp_mib_s(call_bytes: usize, seconds: f64) -> Result<f64, LaunchError> {
+    let measured = || {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let writer = TcpStream::connect(listener.local_addr()?)?;
+        stream(writer, listener.accept()?.0, call_bytes, seconds)
+    };
+    measured().map_err(|error| failed(&error))
+}
+
+fn failed(error: &std::io::Error) -> LaunchError {
+    LaunchError::new(
+        ExitCode::Failed,
+        "cannot measure what streams of this machine reach",
+        error.to_string(),
+        "the loopback interface must be up, and memory must be free",
+    )
+}
+
+/// What goes through a stream from one thread to another.
 fn stream(
     mut writer: impl Write + Send,
     mut reader: impl Read + Send,
     call_bytes: usize,
+    seconds: f64,
 ) -> std::io::Result<f64> {
     let start = Instant::now();
-    std::thread::scope(|scope| {
+    let bytes = std::thread::scope(|scope| {
         let writing = scope.spawn(move || {
             let bytes = vec![1; call_bytes];
-            (0..STREAM_BYTES / call_bytes).try_for_each(|_| writer.write_all(&bytes))
+            let mut calls = 0;
+            while start.elapsed().as_secs_f64() < seconds {
+                writer.write_all(&bytes)?;
+                calls += 1;
+            }
+            // The writer is dropped here, with which the stream ends.
+            std::io::Result::Ok(calls * call_bytes)
         });
         let mut bytes = vec![0; call_bytes];
-        let read = (0..STREAM_BYTES / call_bytes).try_for_each(|_| reader.read_exact(&mut bytes));
+        let read = loop {
+            match reader.read(&mut bytes) {
+                Ok(0) => break Ok(()),
+                Ok(_) => {}
+                Err(error) => break Err(error),
+            }
+        };
         let wrote = writing.join();
         let wrote = wrote.unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")));
         read.and(wrote)
     })?;
-    Ok(STREAM_BYTES as f64 / MIB as f64 / start.elapsed().as_secs_f64())
+    Ok(bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64())
 }

@@ -7,6 +7,7 @@
 
 mod client;
 mod device;
+mod goals;
 mod limits;
 mod run;
 mod spec;

@@ -3,14 +3,11 @@
 use super::client::write_heads;
 use super::device::{Device, patterns};
 use super::spec::{Answer, ClientSpec, Order, TOPS_SCHEMA, Work};
-use super::{Figure, TopsGoal, TopsPlan, TopsPoint, TopsReport, limits};
+use super::{Figure, TopsPlan, TopsPoint, TopsReport, goals, limits};
 use crate::error::{ExitCode, LaunchError};
 use crate::real::{Child, Direct, Instance, Library, Program, ServerOptions, TemporaryInstance};
-use crate::scenario::{ReadAhead, Scenario};
-use filesystem::collective::Strategy;
-use policy::{Buffering, Declared, Pattern, Stripe};
+use policy::{Buffering, Stripe};
 use std::process::Stdio;
-use std::str::FromStr;
 use units::{KIB, MIB};
 
 /// Bytes of the buffered files for each server, and of the servers' caches there.
@@ -53,7 +50,7 @@ pub fn tops(
         }
     }
     drop(device);
-    let limits = limits::measure(disk_read_mib_s)?;
+    let (limits, streams) = limits::measure(disk_read_mib_s, plan.seconds)?;
     let most = plan.clients.iter().copied().max().unwrap_or(1);
     for &servers in &plan.servers {
         let on_memory = Stand::start(program, plan, servers, most, &Kind::Buffered)?;
@@ -73,56 +70,9 @@ pub fn tops(
             }
         }
     }
-    // What the goals are about, measured once more close to one another.
-    let one = |kind: Kind, work| {
-        let stand = Stand::start(program, plan, 1, 1, &kind)?;
-        let runs = (0..GOAL_RUNS).map(|_| stand.run(work, 1));
-        runs.collect::<Result<Vec<f64>, _>>().map(|all| all.into_iter().fold(0.0, f64::max))
-    };
-    let goal = |name: &str, mib_s: f64, limit_mib_s: f64, wanted: f64| {
-        let (name, ratio) = (name.to_owned(), mib_s / limit_mib_s);
-        TopsGoal { name, mib_s, limit_mib_s, ratio, wanted }
-    };
-    let again = limits::measure(disk_read_mib_s)?;
-    let limits = limits.better(again);
-    let [unordered, ordered] = [false, true].map(simulated_pass);
-    let goals = vec![
-        goal(
-            "pages in shared memory, copied out, to a memory copy",
-            one(Kind::Buffered, Work::CopyPages)?,
-            limits.memory_copy_mib_s,
-            0.5,
-        ),
-        goal(
-            "library over Unix sockets, to one Unix stream",
-            one(Kind::Buffered, Work::Read)?,
-            limits.unix_stream_mib_s,
-            0.6,
-        ),
-        goal(
-            "library over TCP, to one TCP stream",
-            one(Kind::OverTcp, Work::Read)?,
-            limits.tcp_stream_mib_s,
-            0.8,
-        ),
-        goal(
-            "sequential read from disk, to the disk by itself",
-            one(Kind::LargePages, Work::SharePass { read_ahead: true })?,
-            limits.disk_read_mib_s,
-            0.9,
-        ),
-        goal(
-            "global sequential with prefetch, to none, on a simulated HP 97560",
-            ordered?,
-            unordered?,
-            3.0,
-        ),
-    ];
+    let goals = goals::measure(program, plan, &streams, &directory)?;
     Ok(TopsReport { schema: TOPS_SCHEMA.to_owned(), limits, points, goals })
 }
-
-/// How often a goal is measured; the best counts, as with the limits.
-const GOAL_RUNS: u32 = 5;
 
 fn check(plan: &TopsPlan) -> Result<(), LaunchError> {
     let numbers = || plan.servers.iter().chain(&plan.clients);
@@ -138,27 +88,8 @@ fn check(plan: &TopsPlan) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Eight simulated clients share one pass of a disk of 1994, one request of each at a time.
-fn simulated_pass(read_ahead: bool) -> Result<f64, LaunchError> {
-    let mut scenario = Scenario {
-        pattern: Pattern::from_str("rc").expect("the papers' pattern rc must be known"),
-        record_bytes: 128 * KIB,
-        strategy: Strategy::Caching,
-        clients: 8,
-        servers: 1,
-        declared: if read_ahead { Declared::GlobalSequential } else { Declared::Unknown },
-        read_ahead: if read_ahead { ReadAhead::Declared } else { ReadAhead::Nothing },
-        trials: 3,
-        ..Scenario::default()
-    };
-    // The paper's 1,000 pages for each server (section 3).
-    scenario.machine.cache_blocks_per_client_and_disk = 125;
-    let report = crate::simulate(&scenario)?;
-    Ok(report.results.first().map_or(0.0, |row| row.mib_s))
-}
-
 /// What servers are started for.
-enum Kind {
+pub(super) enum Kind {
     Buffered,
     OverTcp,
     OnDisks,
@@ -166,7 +97,7 @@ enum Kind {
 }
 
 /// Servers with a file, and clients that wait for orders.
-struct Stand<'a> {
+pub(super) struct Stand<'a> {
     plan: &'a TopsPlan,
     servers: u32,
     page_bytes: u64,
@@ -178,7 +109,7 @@ struct Stand<'a> {
 const FILE: &str = "tops";
 
 impl<'a> Stand<'a> {
-    fn start(
+    pub(super) fn start(
         program: &Program,
         plan: &'a TopsPlan,
         servers: u32,
@@ -190,7 +121,7 @@ impl<'a> Stand<'a> {
             Kind::Buffered | Kind::OverTcp => (plan.page_bytes, BUFFERED_BYTES, BUFFERED_CACHE),
             Kind::OnDisks => (plan.disk_page_bytes, plan.disk_bytes, DISK_CACHE),
             // Room for a request and what is read ahead of it, and a file that is not held.
-            Kind::LargePages => (MIB, 8 * plan.pages * MIB, 2 * plan.pages * MIB),
+            Kind::LargePages => (MIB, plan.long_bytes(), 2 * plan.pages * MIB),
         };
         let tcp_host = matches!(kind, Kind::OverTcp).then(|| "127.0.0.1".to_owned());
         let direct = if on_disks { Direct::All } else { Direct::None };
@@ -228,7 +159,7 @@ impl<'a> Stand<'a> {
     }
 
     /// Lets so many clients work at the same time; returns what they observed together.
-    fn run(&self, work: Work, clients: u32) -> Result<f64, LaunchError> {
+    pub(super) fn run(&self, work: Work, clients: u32) -> Result<f64, LaunchError> {
         let mut children = self.clients.borrow_mut();
         let (pages, seconds) = (self.plan.pages, self.plan.seconds);
         let order = Order { work, file: FILE.to_owned(), clients, pages, seconds };

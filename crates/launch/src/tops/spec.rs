@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use units::{KIB, MIB};
 
 /// Names the form of the report.
-pub(crate) const TOPS_SCHEMA: &str = "unisono.tops/1";
+pub(crate) const TOPS_SCHEMA: &str = "unisono.tops/2";
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -29,6 +29,13 @@ pub struct TopsPlan {
     pub disk_bytes: u64,
     /// Where servers keep their data (default: the system's temporary directory).
     pub directory: Option<PathBuf>,
+}
+
+impl TopsPlan {
+    /// Bytes of the file for one sequential pass in large pages.
+    pub(super) fn long_bytes(&self) -> u64 {
+        8 * self.pages * MIB
+    }
 }
 
 impl Default for TopsPlan {
@@ -100,17 +107,21 @@ pub struct TopsPoint {
     pub mib_s: f64,
 }
 
-/// A ratio of two measurements of one run, and what it should be.
+/// How close we come to something, measured in turns with it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TopsGoal {
     /// What is compared.
     pub name: String,
-    /// What we reach, in 2^20 bytes a second.
+    /// The median of what we reach, in 2^20 bytes a second.
     pub mib_s: f64,
-    /// What it is compared with, in 2^20 bytes a second.
+    /// The median of what it is compared with, in 2^20 bytes a second.
     pub limit_mib_s: f64,
-    /// One over the other.
+    /// The median of the ratios of all turns, each one measurement over its neighbour.
     pub ratio: f64,
+    /// The least of them.
+    pub ratio_min: f64,
+    /// The greatest.
+    pub ratio_max: f64,
     /// What the ratio should be at least.
     pub wanted: f64,
 }
@@ -118,7 +129,7 @@ pub struct TopsGoal {
 /// All that was measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TopsReport {
-    /// `unisono.tops/1`.
+    /// `unisono.tops/2`.
     pub schema: String,
     /// What the machine can do without us.
     pub limits: TopsLimits,
