@@ -115,6 +115,8 @@ fn a_cut_that_failed_is_heard_of_when_it_is_made_good() {
         client.grow(&mut file, 256).await.unwrap();
         write(&client, &file, 0, &image(1, 256)).await;
         client.flush(&file, true).await.unwrap();
+        client.close(&file).await.unwrap();
+        let mut file = client.open("f").await.unwrap();
         at(&start, 60).await;
         for _ in 0..2 {
             let failed = client.set_size(&mut file, 64).await.unwrap_err();
