@@ -3,7 +3,7 @@
 use crate::error::{ExitCode, LaunchError};
 use rustix::fs::OFlags;
 use std::cell::RefCell;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,12 +21,13 @@ pub(super) struct DevicePattern {
     is_random: bool,
 }
 
-/// A file on the disk of the servers, for calls past the page cache; removed when dropped.
+/// A file on the disk of the servers, for calls past the page cache.
 pub(super) struct Device {
     file: File,
     bytes: u64,
     buffer: RefCell<Vec<u8>>,
-    _scratch: tempfile::NamedTempFile,
+    /// It is removed when dropped, if it was made for this.
+    _scratch: Option<tempfile::NamedTempFile>,
 }
 
 /// The patterns of the table for pages of `page_bytes` (looping is sequential where nothing is
@@ -49,12 +50,8 @@ impl Device {
         let made = || {
             let scratch =
                 tempfile::Builder::new().prefix(".unisono-tops-").tempfile_in(directory)?;
-            let direct = OFlags::DIRECT.bits() as i32;
-            let mut options = File::options();
-            let options = options.read(true).write(true).custom_flags(direct);
-            let file = options.open(scratch.path())?;
-            let buffer = RefCell::new(vec![7; (CALL_BYTES_MAX + ALIGNMENT) as usize]);
-            let device = Self { file, bytes, buffer, _scratch: scratch };
+            let file = past_page_cache(File::options().write(true), scratch.path())?;
+            let device = Self::over(file, bytes, Some(scratch));
             for at in (0..bytes).step_by(MIB as usize) {
                 device.call(true, at, MIB)?;
             }
@@ -68,6 +65,33 @@ impl Device {
                 "name with --directory a place that takes files past the page cache (O_DIRECT)",
             )
         })
+    }
+
+    /// The longest file below `directory`, to be read: of servers that keep one file there, their
+    /// data.
+    pub(super) fn longest_below(directory: &Path) -> Result<Self, LaunchError> {
+        let opened = || {
+            let mut longest = (0, directory.to_owned());
+            let mut left = vec![directory.to_owned()];
+            while let Some(folder) = left.pop() {
+                for entry in std::fs::read_dir(folder)? {
+                    let entry = entry?;
+                    let metadata = entry.metadata()?;
+                    match metadata.is_dir() {
+                        true => left.push(entry.path()),
+                        false => longest = longest.max((metadata.len(), entry.path())),
+                    }
+                }
+            }
+            let (bytes, path) = longest;
+            Ok(Self::over(past_page_cache(&mut File::options(), &path)?, bytes, None))
+        };
+        opened().map_err(|error: std::io::Error| failed(&error))
+    }
+
+    fn over(file: File, bytes: u64, scratch: Option<tempfile::NamedTempFile>) -> Self {
+        let buffer = RefCell::new(vec![7; (CALL_BYTES_MAX + ALIGNMENT) as usize]);
+        Self { file, bytes, buffer, _scratch: scratch }
     }
 
     /// What one program reaches with a pattern for so many seconds, in 2^20 bytes a second.
@@ -99,9 +123,10 @@ impl Device {
     /// What one pass through the file reaches in calls of 1 MiB, in 2^20 bytes a second.
     pub(super) fn pass(&self) -> Result<f64, LaunchError> {
         let start = Instant::now();
-        let mut calls = (0..self.bytes).step_by(MIB as usize);
-        calls.try_for_each(|at| self.call(false, at, MIB)).map_err(|error| failed(&error))?;
-        Ok(self.bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64())
+        let calls = self.bytes / MIB;
+        let read = (0..calls).try_for_each(|call| self.call(false, call * MIB, MIB));
+        read.map_err(|error| failed(&error))?;
+        Ok(calls as f64 / start.elapsed().as_secs_f64())
     }
 
     fn call(&self, writes: bool, at: u64, length: u64) -> std::io::Result<()> {
@@ -114,6 +139,10 @@ impl Device {
             false => self.file.read_exact_at(bytes, at),
         }
     }
+}
+
+fn past_page_cache(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
+    options.read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path)
 }
 
 fn failed(error: &std::io::Error) -> LaunchError {

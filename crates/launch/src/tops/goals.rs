@@ -12,7 +12,6 @@ use crate::real::Program;
 use crate::scenario::{ReadAhead, Scenario};
 use filesystem::collective::Strategy;
 use policy::{Declared, Pattern};
-use std::path::Path;
 use std::str::FromStr;
 use units::KIB;
 
@@ -24,7 +23,6 @@ pub(super) fn measure(
     program: &Program,
     plan: &TopsPlan,
     streams: &Streams,
-    directory: &Path,
 ) -> Result<Vec<TopsGoal>, LaunchError> {
     let start = |kind: Kind| Stand::start(program, plan, 1, 1, &kind);
     let on_memory = start(Kind::Buffered)?;
@@ -50,7 +48,8 @@ pub(super) fn measure(
     )?;
     drop(over_tcp);
     let on_disk = start(Kind::LargePages)?;
-    let device = Device::new(directory, plan.long_bytes())?;
+    // The servers' own bytes: the places of a disk differ, those of a virtual one twofold.
+    let device = Device::longest_below(on_disk.directory())?;
     let cold = in_turns(
         "sequential read from disk, to the disk by itself",
         0.9,

@@ -7,6 +7,7 @@ use super::{Figure, TopsPlan, TopsPoint, TopsReport, goals, limits};
 use crate::error::{ExitCode, LaunchError};
 use crate::real::{Child, Direct, Instance, Library, Program, ServerOptions, TemporaryInstance};
 use policy::{Buffering, Stripe};
+use std::path::Path;
 use std::process::Stdio;
 use units::{KIB, MIB};
 
@@ -70,7 +71,7 @@ pub fn tops(
             }
         }
     }
-    let goals = goals::measure(program, plan, &streams, &directory)?;
+    let goals = goals::measure(program, plan, &streams)?;
     Ok(TopsReport { schema: TOPS_SCHEMA.to_owned(), limits, points, goals })
 }
 
@@ -103,7 +104,7 @@ pub(super) struct Stand<'a> {
     page_bytes: u64,
     // Dropped in this order: clients end before their servers.
     clients: std::cell::RefCell<Vec<Child>>,
-    _instance: TemporaryInstance,
+    instance: TemporaryInstance,
 }
 
 const FILE: &str = "tops";
@@ -143,7 +144,7 @@ impl<'a> Stand<'a> {
             Ok(child)
         });
         let clients = children.collect::<Result<Vec<Child>, LaunchError>>()?;
-        Ok(Self { plan, servers, page_bytes, clients: clients.into(), _instance: instance })
+        Ok(Self { plan, servers, page_bytes, clients: clients.into(), instance })
     }
 
     fn point(
@@ -156,6 +157,11 @@ impl<'a> Stand<'a> {
         let (servers, page_bytes, line) = (self.servers, self.page_bytes, line.to_owned());
         let mib_s = self.run(work, clients)?;
         Ok(TopsPoint { figure, line, servers, clients, page_bytes, mib_s })
+    }
+
+    /// Where the servers keep their data.
+    pub(super) fn directory(&self) -> &Path {
+        self.instance.directory()
     }
 
     /// Lets so many clients work at the same time; returns what they observed together.
