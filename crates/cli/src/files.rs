@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub(crate) fn list(arguments: &Ls) -> Result<(), LaunchError> {
     let session = Session::new(instance(&arguments.which));
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
-    let entry = session.stat(&name)?;
+    let entry = session.look_at(&name)?;
     let mut found = match entry.kind {
         EntryKind::File(_) => vec![entry],
         EntryKind::Directory(_) if arguments.recursive => session.walk(&name)?.split_off(1),
@@ -187,7 +187,7 @@ pub(crate) fn usage(arguments: &Du) -> Result<(), LaunchError> {
         let mut above = entry.name.as_str();
         loop {
             let sum = sums.entry(above).or_default();
-            *sum = (sum.0 + record.bytes, sum.1 + 1);
+            *sum = (sum.0.saturating_add(record.bytes), sum.1 + 1);
             if above == name {
                 break;
             }

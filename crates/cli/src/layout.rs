@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), LaunchError> {
 
 fn show(arguments: &LayoutGet) -> Result<(), LaunchError> {
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
-    let entry = Session::new(instance(&arguments.which)).stat(&name)?;
+    let entry = Session::new(instance(&arguments.which)).look_at(&name)?;
     match &entry.kind {
         EntryKind::File(record) => show_file(record, arguments),
         EntryKind::Directory(defaults) => show_directory(&name, defaults, arguments.which.json),

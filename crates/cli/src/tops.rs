@@ -94,7 +94,7 @@ fn tables(report: &TopsReport) -> Vec<String> {
         }
     }
     out.push(String::new());
-    out.push("measured in turns, and what the median ratio should be at least".to_owned());
+    out.push("in turns, and what the median ratio should be at least".to_owned());
     for goal in &report.goals {
         let met = if goal.ratio >= goal.wanted { "" } else { "   not reached" };
         let between = match goal.ratio_min < goal.ratio_max {

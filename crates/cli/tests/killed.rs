@@ -171,9 +171,11 @@ fn killed_after(place: &Place, least: usize) -> usize {
     while written < least {
         written = lines.by_ref().find_map(told).expect("it goes on until it is killed");
     }
-    let listed = place.run(&["ls", "--json"]).json();
-    let bytes = listed["entries"][0]["bytes"].as_u64().unwrap() as usize;
-    assert!(bytes >= written, "{bytes} bytes are seen of {written}");
+    for listing in [&["ls", "--json"][..], &["ls", "log", "--json"]] {
+        let listed = place.run(listing).json();
+        let bytes = listed["entries"][0]["bytes"].as_u64().unwrap() as usize;
+        assert!(bytes >= written, "{listing:?}: {bytes} bytes are seen of {written}");
+    }
     signal(writer.id(), Signal::KILL);
     written = lines.filter_map(told).last().unwrap_or(written);
     writer.wait().unwrap();

@@ -4,20 +4,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::sizes::{BLOCK, at, read, some_shape, write};
+use crate::sizes::{BLOCK, at, read, restart, some_shape, write};
 use crate::support;
 
-use filesystem::BufferPool;
 use filesystem::collective::Strategy;
+use filesystem::{BufferPool, Client, Costs};
+use futures_util::future::select;
 use policy::{Access, Direction};
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
-use support::{Cluster, Kill, Numbers, Shape, for_each_seed, image, read_back, transfer};
+use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, read_back, transfer};
 use units::{Duration, Instant};
 use wire::Fault;
 use world::Clock;
 use world::payload::Bytes;
-use world_simulated::{Disruption, FaultPlan, PlannedFault};
+use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 #[test]
 fn whoever_is_at_work_when_a_file_is_cut_ends_well_or_is_told() {
@@ -122,6 +124,7 @@ fn a_cut_that_failed_is_heard_of_when_it_is_made_good() {
             let failed = client.set_size(&mut file, 64).await.unwrap_err();
             assert!(matches!(failed, Fault::DiskFailed { .. }), "{failed}");
             assert_eq!(client.stat_file("f").await.unwrap().bytes, 256);
+            assert_eq!(client.open_sizes().await.unwrap()[&file.file].bytes, 256);
         }
         at(&start, 110).await;
         client.set_size(&mut file, 64).await.unwrap();
@@ -131,6 +134,63 @@ fn a_cut_that_failed_is_heard_of_when_it_is_made_good() {
         client.grow(&mut file, 256).await.unwrap();
         assert_eq!(read(&client, &file).await[64..], [0; 192]);
     });
+}
+
+/// What one client makes of a file whose other user is given up in the midst of a cut.
+struct CutShort {
+    /// Whether it heard of the cut.
+    is_cut: bool,
+    /// Whether the catalogue had not.
+    is_unrecorded: bool,
+}
+
+/// One client begins to cut a file and is given up; another then appends to it, and syncs.
+async fn appends_after_a_cut(
+    start: Start,
+    other: SimulatedWorld<Bytes>,
+    given_up_after: Duration,
+) -> CutShort {
+    let client = start.connect().await.unwrap();
+    let mut file = client.create("f", 200, start.shape.stripe()).await.unwrap();
+    write(&client, &file, 0, &image(1, 200)).await;
+    client.flush(&file, true).await.unwrap();
+    let other = Client::connect(other, &start.servers, Costs::FREE).await.unwrap();
+    let mut of_other = other.open("f").await.unwrap();
+    let soon = start.world.sleep(given_up_after);
+    select(pin!(client.set_size(&mut file, 50)), pin!(soon)).await;
+    other.refresh(&mut of_other).await.unwrap();
+    let is_cut = of_other.cuts > 0;
+    let is_unrecorded = other.stat_file("f").await.unwrap().cuts == 0;
+    if is_cut {
+        other.grow(&mut of_other, 60).await.unwrap();
+        write(&other, &of_other, 50, &image(2, 10)).await;
+        other.flush(&of_other, true).await.unwrap();
+    }
+    CutShort { is_cut, is_unrecorded }
+}
+
+#[test]
+fn a_sync_keeps_a_cut_whose_maker_did_not_live_to_record_it() {
+    let mut were_unrecorded = 0;
+    for after in (0..1500).step_by(50).map(Duration::from_us) {
+        let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
+        let other = cluster.world(1);
+        let cut = cluster.run_alone(0, |start| appends_after_a_cut(start, other.clone(), after));
+        cluster.machine.kill(cluster.shape.node_of(0));
+        cluster.machine.kill(cluster.shape.node_of(1));
+        let _servers = restart(&cluster, None);
+        if !cut.is_cut {
+            continue;
+        }
+        were_unrecorded += u32::from(cut.is_unrecorded);
+        cluster.run_alone(2, |start| async move {
+            let client = start.connect().await.unwrap();
+            let file = client.open("f").await.unwrap();
+            let expected = [&image(1, 200)[..50], &image(2, 10)].concat();
+            assert_eq!(read(&client, &file).await, expected, "given up after {after}");
+        });
+    }
+    assert!(were_unrecorded > 0, "no cut was given up between the servers and the catalogue");
 }
 
 #[test]

@@ -168,9 +168,9 @@ pub enum Request {
     },
     /// The size of a file as far as this server knows it, open or not.
     Measure(FileRecord),
-    /// The sizes of the files here that have become longer or shorter since somebody opened them.
-    ChangedSizes {
-        /// Those behind this one, in the order of their numbers.
+    /// The sizes of the files that are open here.
+    OpenSizes {
+        /// Of those behind this one, in the order of their numbers.
         after: Option<FileId>,
     },
 }
@@ -317,7 +317,7 @@ pub enum Reply {
     Size(FileSize),
     /// The sizes of several files.
     Sizes {
-        /// Some of them, in the order of their numbers.
+        /// Those of some, in the order of their numbers.
         sizes: Vec<(FileId, FileSize)>,
         /// Whether there are more behind them.
         more: bool,

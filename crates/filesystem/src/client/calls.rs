@@ -84,6 +84,11 @@ impl<P> Calls<P> {
         }
     }
 
+    /// Whether a server is known to be gone.
+    pub(crate) fn has_left(&self, server: ServerId) -> bool {
+        self.left.borrow().contains_key(&server)
+    }
+
     /// The first server that is known to be gone.
     pub(crate) fn first_left(&self) -> Option<Fault> {
         let left = self.left.borrow();

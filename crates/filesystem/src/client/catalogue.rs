@@ -85,7 +85,12 @@ impl<W: World> Client<W> {
     /// was made longer. What was written to it stays, as with the others who have it open;
     /// [`Client::flush`] says when it is with the disks.
     pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
-        let recorded = self.record_size(file.file).await;
+        // A server that has ended since may have come back, and others made something of the file
+        // that this client has not heard of: then its data says how long it is.
+        let recorded = match file.servers().any(|server| self.0.calls.has_left(server)) {
+            true => Ok(()),
+            false => self.record_size(file.file).await,
+        };
         if !self.0.sizes.closed(file.file) {
             return recorded;
         }
@@ -205,7 +210,8 @@ impl<W: World> Client<W> {
     /// this client's last flush, or since it opened the file, whoever else was told of it.
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
         let flush = Request::Flush(FlushRequest { file: file.file, sync });
-        self.call_servers(file.servers(), &flush).await
+        self.call_servers(file.servers(), &flush).await?;
+        if sync { self.record_owed_size(file.file).await } else { Ok(()) }
     }
 
     /// The digests of what a server holds of a block of an open file, in pieces of `piece_bytes`

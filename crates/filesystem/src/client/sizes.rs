@@ -16,6 +16,9 @@ use world::World;
 /// The most times that a file is cut to make it as short as asked, while others make it longer.
 const CUTS_MAX: u32 = 16;
 
+/// The most open files of one server of which the sizes are asked for.
+const OPEN_SIZES_MAX: usize = 1 << 20;
+
 /// The sizes of the files that a client has open.
 #[derive(Default)]
 pub(super) struct Sizes(RefCell<BTreeMap<FileId, Known>>);
@@ -27,13 +30,15 @@ struct Known {
     size: FileSize,
     /// What the catalogue knows at least.
     recorded: FileSize,
+    /// Whether this client has set its size, which no data shows, and the catalogue may not know.
+    is_set: bool,
 }
 
 impl Sizes {
     /// A file is opened, of which the catalogue knows this size at least.
     fn opened(&self, file: FileId, recorded: FileSize) {
         let mut all = self.0.borrow_mut();
-        let new = || Known { opened: 0, size: recorded, recorded };
+        let new = || Known { opened: 0, size: recorded, recorded, is_set: false };
         let known = all.entry(file).or_insert_with(new);
         known.opened += 1;
         known.size = known.size.max(recorded);
@@ -67,7 +72,22 @@ impl Sizes {
     fn recorded(&self, file: FileId, size: FileSize) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
             known.recorded = known.recorded.max(size);
+            known.is_set &= !known.is_recorded();
         }
+    }
+
+    /// This client sets the size of a file.
+    fn set(&self, file: FileId) {
+        if let Some(known) = self.0.borrow_mut().get_mut(&file) {
+            known.is_set = true;
+        }
+    }
+
+    /// Whether what is on stable storage of a file does not say how long it is: it was cut, or its
+    /// size was set, and the catalogue may not have heard of it.
+    fn is_owed(&self, file: FileId) -> bool {
+        let all = self.0.borrow();
+        all.get(&file).is_some_and(|known| known.is_set || known.size.cuts > known.recorded.cuts)
     }
 
     /// The size of a file, where the catalogue may not know it.
@@ -159,6 +179,7 @@ impl<W: World> Client<W> {
     /// [`Fault::PastEnd`].
     pub async fn set_size(&self, file: &mut FileRecord, bytes: u64) -> Result<(), Fault> {
         self.refresh(file).await?;
+        self.0.sizes.set(file.file);
         if bytes >= file.bytes {
             self.grow(file, bytes).await?;
             return self.record_size(file.file).await;
@@ -176,11 +197,14 @@ impl<W: World> Client<W> {
         self.record_size(file.file).await
     }
 
-    /// The sizes of files that are open and have become longer or shorter since, which the
-    /// catalogue may not know. Servers that cannot be asked are left out.
-    pub async fn changed_sizes(&self) -> Result<BTreeMap<FileId, FileSize>, Fault> {
+    /// The sizes of files that anyone has open, which the catalogue may not know yet. Servers that
+    /// have left are left out.
+    ///
+    /// # Errors
+    /// [`Fault::BadRequest`] when a server answers with what cannot be.
+    pub async fn open_sizes(&self) -> Result<BTreeMap<FileId, FileSize>, Fault> {
         let mut all: BTreeMap<FileId, FileSize> = BTreeMap::new();
-        let asked = (0..self.servers()).map(|server| self.changed_sizes_at(ServerId(server)));
+        let asked = (0..self.servers()).map(|server| self.open_sizes_at(ServerId(server)));
         for some in join_all(asked).await {
             match some {
                 Ok(some) => some.into_iter().for_each(|(file, size)| {
@@ -193,23 +217,27 @@ impl<W: World> Client<W> {
         Ok(all)
     }
 
-    async fn changed_sizes_at(&self, server: ServerId) -> Result<Vec<(FileId, FileSize)>, Fault> {
-        let mut all = Vec::new();
-        let mut after = None;
-        loop {
-            match self.call(server, Request::ChangedSizes { after }).await? {
+    async fn open_sizes_at(&self, server: ServerId) -> Result<Vec<(FileId, FileSize)>, Fault> {
+        let mut all: Vec<(FileId, FileSize)> = Vec::new();
+        let mut is_more = true;
+        while is_more && all.len() < OPEN_SIZES_MAX {
+            let after = all.last().map(|(file, _)| *file);
+            match self.call(server, Request::OpenSizes { after }).await? {
                 Reply::Sizes { sizes, more } => {
-                    all.extend(sizes);
-                    let last = all.last().map(|(file, _)| *file);
-                    // Behind the last one, or a server could keep us for ever.
-                    if !more || last <= after {
-                        return Ok(all);
+                    is_more = more && !sizes.is_empty();
+                    for (file, size) in sizes {
+                        size.validate()?;
+                        if all.last().is_some_and(|(last, _)| file <= *last) {
+                            let cause = format!("{server} told sizes out of their order");
+                            return Err(Fault::BadRequest { cause });
+                        }
+                        all.push((file, size));
                     }
-                    after = last;
                 }
                 other => return Err(unexpected(&other)),
             }
         }
+        Ok(all)
     }
 
     /// Tells all servers of a file its size. The record learns what all of them know then.
@@ -220,10 +248,19 @@ impl<W: World> Client<W> {
     }
 
     /// Tells the catalogue the sizes of all open files that it may not know: for a client that ends
-    /// without closing them.
+    /// without closing them. It tells nothing when a server has left, as [`Client::close`].
     pub async fn record_sizes(&self) -> Result<(), Fault> {
+        if self.0.calls.first_left().is_some() {
+            return Ok(());
+        }
         let files = self.0.sizes.all_unrecorded();
         try_join_all(files.into_iter().map(|file| self.record_size(file))).await.map(|_| ())
+    }
+
+    /// Tells the catalogue the size of a file that must not be lost when all servers end: what was
+    /// written says how long a file is, unless it was made shorter, or longer without being written.
+    pub(super) async fn record_owed_size(&self, file: FileId) -> Result<(), Fault> {
+        if self.0.sizes.is_owed(file) { self.record_size(file).await } else { Ok(()) }
     }
 
     /// Tells the catalogue the size of an open file, if it may not know it. All servers do: none
@@ -280,7 +317,7 @@ impl<W: World> Client<W> {
         request: Request,
     ) -> Result<FileSize, Fault> {
         match self.call(server, request).await? {
-            Reply::Size(size) => Ok(size),
+            Reply::Size(size) => size.validate().map(|()| size),
             other => Err(unexpected(&other)),
         }
     }

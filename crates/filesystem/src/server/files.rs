@@ -89,21 +89,17 @@ impl Files {
         Ok(known)
     }
 
-    /// At most `count` of the open files behind `after` that have another size than whoever opened
-    /// them first knew, and whether there are more.
-    pub(crate) fn changed_sizes(
+    /// The sizes of at most `count` of the open files behind `after`, and whether there are more.
+    pub(crate) fn sizes(
         &self,
         after: Option<FileId>,
         count: usize,
     ) -> (Vec<(FileId, FileSize)>, bool) {
         let files = self.open.borrow();
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let open = files.range((from, Bound::Unbounded));
-        let mut changed = open
-            .filter(|(_, known)| known.has_changed())
-            .map(|(file, known)| (*file, known.size()));
-        let sizes = changed.by_ref().take(count).collect();
-        (sizes, changed.next().is_some())
+        let mut open = files.range((from, Bound::Unbounded));
+        let sizes = open.by_ref().take(count).map(|(file, known)| (*file, known.settled_size()));
+        (sizes.collect(), open.next().is_some())
     }
 
     /// Closes a file for all clients; returns what was known of it.

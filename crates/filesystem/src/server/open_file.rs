@@ -20,8 +20,8 @@ pub(crate) struct OpenFile {
     name: RefCell<String>,
     buffering: Cell<Buffering>,
     size: Cell<FileSize>,
-    /// The size that whoever opened it first knew.
-    first_size: FileSize,
+    /// Its size when no change was under way, nor one that had failed.
+    settled_size: Cell<FileSize>,
     /// Clients that have it open.
     pub(crate) users: Cell<u32>,
     /// Whether it is known to reach as far as what this server has of it.
@@ -47,7 +47,7 @@ impl OpenFile {
             name: RefCell::new(name),
             buffering: Cell::new(buffering),
             size: Cell::new(size),
-            first_size: size,
+            settled_size: Cell::new(size),
             users: Cell::new(0),
             is_measured: Cell::new(false),
             tail_is_clean: Cell::new(true),
@@ -122,9 +122,9 @@ impl OpenFile {
         }
     }
 
-    /// Whether it has another size than whoever opened it first knew, and that is done.
-    pub(crate) fn has_changed(&self) -> bool {
-        self.size() != self.first_size && !self.is_changing()
+    /// Its size for those who only look: a cut counts when it is made.
+    pub(crate) fn settled_size(&self) -> FileSize {
+        self.settled_size.get()
     }
 
     pub(crate) fn is_changing(&self) -> bool {
@@ -148,6 +148,9 @@ impl Changing<'_> {
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         self.0.is_changing.set(false);
+        if self.0.tail_is_clean.get() {
+            self.0.settled_size.set(self.0.size());
+        }
         self.0.changed.notify();
     }
 }

@@ -156,8 +156,8 @@ impl<W: World> Server<W> {
             Request::Drop { file } => self.drop_file(file).await,
             Request::Resize { file, size } => self.resize(file, size).await,
             Request::Measure(record) => self.size_of(record).await,
-            Request::ChangedSizes { after } => {
-                let (sizes, more) = self.files.changed_sizes(after, SIZES_PER_ANSWER_MAX);
+            Request::OpenSizes { after } => {
+                let (sizes, more) = self.files.sizes(after, SIZES_PER_ANSWER_MAX);
                 Ok(Reply::Sizes { sizes, more }.into())
             }
             Request::Status => self.status().await,

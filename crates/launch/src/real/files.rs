@@ -6,8 +6,8 @@ use filesystem::{Client, Fault};
 use policy::{Buffering, PageMap, Pool, Stripe};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
-use units::{MIB, ServerId};
-use wire::{Entry, EntryKind, FileDefaults, FileRecord, Made};
+use units::{FileId, MIB, ServerId};
+use wire::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
 use world::Randomness;
 use world_real::RealWorld;
 
@@ -17,8 +17,8 @@ impl Session {
     pub fn list(&self, directory: &str) -> Result<Vec<Entry>, LaunchError> {
         let what = format!("cannot list {directory:?}");
         self.with_client(&what, async |client| {
-            let entries = client.list(directory).await?;
-            with_changed_sizes(client, entries).await
+            let open = client.open_sizes().await?;
+            Ok(with_sizes(client.list(directory).await?, &open))
         })
     }
 
@@ -27,8 +27,8 @@ impl Session {
     pub fn walk(&self, name: &str) -> Result<Vec<Entry>, LaunchError> {
         let what = format!("cannot walk through {}", shown(name));
         self.with_client(&what, async |client| {
-            let entries = walk(client, name).await?;
-            with_changed_sizes(client, entries).await
+            let open = client.open_sizes().await?;
+            Ok(with_sizes(walk(client, name).await?, &open))
         })
     }
 
@@ -136,20 +136,17 @@ pub(crate) async fn walk(client: &Client<RealWorld>, name: &str) -> Result<Vec<E
     Ok(found)
 }
 
-/// What the catalogue knows, with the sizes of open files that only their servers know yet.
-async fn with_changed_sizes(
-    client: &Client<RealWorld>,
-    mut entries: Vec<Entry>,
-) -> Result<Vec<Entry>, Fault> {
-    let changed = client.changed_sizes().await?;
+/// What the catalogue knows, with the sizes of files that were open shortly before. (Were the
+/// servers asked after the catalogue, a file could be closed in between, and neither would know.)
+fn with_sizes(mut entries: Vec<Entry>, open: &BTreeMap<FileId, FileSize>) -> Vec<Entry> {
     for entry in &mut entries {
         if let EntryKind::File(record) = &mut entry.kind
-            && let Some(size) = changed.get(&record.file)
+            && let Some(size) = open.get(&record.file)
         {
             record.learn(*size);
         }
     }
-    Ok(entries)
+    entries
 }
 
 /// Makes a directory and those that it is in, where they are not there.

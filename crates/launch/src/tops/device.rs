@@ -67,9 +67,12 @@ impl Device {
         })
     }
 
-    /// The longest file below `directory`, to be read: of servers that keep one file there, their
+    /// The longest file below `directory`, to be read: of a server that keeps one file there, its
     /// data.
-    pub(super) fn longest_below(directory: &Path) -> Result<Self, LaunchError> {
+    ///
+    /// # Errors
+    /// When it does not have so many bytes, or cannot be read.
+    pub(super) fn longest_below(directory: &Path, bytes: u64) -> Result<Self, LaunchError> {
         let opened = || {
             let mut longest = (0, directory.to_owned());
             let mut left = vec![directory.to_owned()];
@@ -83,7 +86,11 @@ impl Device {
                     }
                 }
             }
-            let (bytes, path) = longest;
+            let (found, path) = longest;
+            if found != bytes {
+                let other = format!("{} has {found} bytes, not {bytes}", path.display());
+                return Err(std::io::Error::other(other));
+            }
             Ok(Self::over(past_page_cache(&mut File::options(), &path)?, bytes, None))
         };
         opened().map_err(|error: std::io::Error| failed(&error))
