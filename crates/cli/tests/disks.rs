@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::process::Command;
-use support::{DONE, FAILED, NO_SERVER, NO_SPACE, Place, bytes, run, unisono};
+use support::{DONE, FAILED, NO_SERVER, NO_SPACE, Place, USAGE, bytes, run, unisono};
 
 /// Proves on a running instance, none of whose servers has room for 24 MiB: what does not fit is
 /// refused with code 6 and leaves no file; what was there before, and what fits, is unharmed.
@@ -135,6 +135,10 @@ fn a_data_directory_that_vanishes_fails_alone() {
     let (one, many) = (bytes(70_000), bytes(3 << 20));
     let (small, large) = (place.file("small", &one), place.file("large", &many));
     let put = |local: &OsStr, name: &str| place.run(&["put".as_ref(), local, name.as_ref()]);
+    for wrong in [&["--block", "0"][..], &["--pool", "1,1"], &["--replacement", "custom:none"]] {
+        let words = [&["layout", "set", "/"], wrong].concat();
+        place.run(&words).refused(USAGE, &["cannot say how files"]);
+    }
     place.run(&["layout", "set", "/", "--pool", "0"]).done();
     put(small.as_ref(), "small").done();
     place.run(&["layout", "set", "/"]).done();

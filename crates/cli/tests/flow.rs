@@ -5,7 +5,7 @@
 mod preloaded;
 mod support;
 
-use support::{Place, run};
+use support::{Place, Running, run};
 
 const MIB: u64 = 1 << 20;
 
@@ -75,4 +75,32 @@ fn writers_are_held_back_by_a_slow_disk() {
         let used = peak_memory(pid) - idle;
         assert!(used < CACHE + CLIENTS * MIB / 2, "{strategy}: {} MiB", used / MIB);
     }
+}
+
+#[test]
+fn directed_transfers_share_the_buffers_of_a_server() {
+    // Proves: of many clients whose transfers the server directs, each in blocks half as large as
+    // its cache, those wait for which there are no buffers. Besides the cache there are one such
+    // block, one on its way to the disk and one from the client that comes next, and the program's
+    // own.
+    const CACHE: u64 = 16 * MIB;
+    const BLOCK: u64 = 8 * MIB;
+    const WRITERS: usize = 16;
+    let place = Place::new();
+    place.start(&["--servers", "1", "--cache", "16MiB"]);
+    place.run(&["layout", "set", "/", "--block", "8MiB"]).done();
+    let pid = place.server_pids()[0];
+    let idle = peak_memory(pid);
+    let content = vec![5; 2 * BLOCK as usize];
+    let local = place.file("local", &content);
+    let copies = (0..WRITERS).map(|number| {
+        let (from, to) = (local.to_str().expect("a test has a plain name"), number);
+        Running::start(place.command(&["cp", "--no-verify", from, &format!("unisono://f{to}")]))
+    });
+    let copies: Vec<Running> = copies.collect();
+    copies.into_iter().for_each(|copy| _ = copy.end().done());
+    let used = peak_memory(pid) - idle;
+    assert!(used < CACHE + 3 * BLOCK + 8 * MIB, "{} MiB", used / MIB);
+    let back = place.run(&["get", "f7", "-"]).done();
+    assert!(back.output == content);
 }

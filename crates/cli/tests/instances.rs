@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use support::{
-    FAILED, NO_SERVER, Place, USAGE, bytes, gone, is_running, processes_naming, processor_ticks,
-    run, signal, unisono,
+    DONE, Ended, FAILED, NO_SERVER, Place, Running, USAGE, bytes, gone, is_running,
+    processes_naming, processor_ticks, run, signal, unisono,
 };
 
 fn mode(path: &Path) -> u32 {
@@ -231,6 +231,58 @@ fn an_instance_is_started_once() {
 }
 
 #[test]
+fn of_several_starts_at_once_one_succeeds() {
+    // Proves: whoever comes first starts the servers, the others are told that they run, and
+    // nobody takes away what another has written: the servers can be asked and stopped.
+    for _ in 0..5 {
+        let place = Place::new();
+        let start = || Running::start(place.command(&["start", "--servers", "2"]));
+        let starts: Vec<Running> = (0..4).map(|_| start()).collect();
+        let ended: Vec<Ended> = starts.into_iter().map(Running::end).collect();
+        let (done, refused): (Vec<_>, Vec<_>) =
+            ended.into_iter().partition(|one| one.exit_code() == Some(DONE));
+        assert_eq!(done.len(), 1, "{refused:?}");
+        refused.into_iter().for_each(|one| _ = one.refused(USAGE, &["is running"]));
+        assert_eq!(place.status().len(), 2);
+        assert_eq!(place.run(&["stop", "--json"]).done().json()["stopped"], 2);
+        assert_eq!(processes_naming(&place.path("")), [0; 0]);
+    }
+}
+
+#[test]
+fn a_stop_without_the_servers_key_says_so() {
+    // Proves: servers that refuse whoever stops them are not waited for until they end, and go on.
+    let place = Place::new();
+    place.start(&["--servers", "1", "--tcp", "localhost"]);
+    let key = place.instance().join("key");
+    let right = std::fs::read(&key).unwrap();
+    std::fs::write(&key, [7; 32]).unwrap();
+    place.run(&["stop"]).refused(NO_SERVER, &["cannot stop server 0", "its key may be another"]);
+    std::fs::write(&key, right).unwrap();
+    place.run(&["stop"]).done();
+}
+
+#[test]
+fn data_without_its_catalogue_is_not_taken_for_new() {
+    // Proves: a start with data whose catalogue was emptied or lost is refused, as numbers of files
+    // would be given again; with the catalogue back all is there.
+    let place = Place::with_servers(1);
+    let local = place.file("local", &bytes(100_000));
+    place.run(&["put", local.to_str().unwrap(), "kept"]).done();
+    place.run(&["stop"]).done();
+    let records = place.instance().join("data/server-0/catalogue/records.redb");
+    let away = place.path("away");
+    std::fs::rename(&records, &away).unwrap();
+    let start = || place.run(&["start", "--servers", "1"]);
+    start().refused(NO_SERVER, &["catalogue is lost", "records.redb"]);
+    std::fs::write(&records, b"").unwrap();
+    start().refused(NO_SERVER, &["catalogue is lost"]);
+    std::fs::rename(&away, &records).unwrap();
+    start().done();
+    assert_eq!(place.files(), ["kept"]);
+}
+
+#[test]
 fn files_survive_a_restart() {
     // Proves: after stop and start, by a relative path too, every file has its name, its size and
     // its bytes; a removed one stays removed; new ones do not take the place of old ones.
@@ -336,8 +388,9 @@ fn data_of_two_instances_cannot_be_mixed() {
 
 #[test]
 fn a_dead_server_is_named() {
-    // Proves: when server 1 was killed, status says so with code 3 and shows the others, other
-    // commands fail with its number and code 3, and stop and a new start work.
+    // Proves: when server 1 was killed, status says so with code 3 and shows the others, what there
+    // is can be listed, other commands fail with its number and code 3, and stop and a new start
+    // work.
     let place = Place::with_servers(3);
     let content = bytes(2_500_000);
     let local = place.file("local", &content);
@@ -352,6 +405,9 @@ fn a_dead_server_is_named() {
     assert!(cause.contains("server 1 has left"), "{cause}");
     let text = place.run(&["status"]).failed(NO_SERVER, &["server 1"]);
     assert!(text.text().contains("server 1  does not answer"), "{}", text.text());
+    assert_eq!(place.files(), ["kept"]);
+    assert!(place.run(&["stat", "kept"]).done().text().contains("2500000"));
+    place.run(&["ls", "kept"]).done();
     place.run(&["get", "kept", "-"]).refused(NO_SERVER, &["kept", "server 1"]);
     place.run(&["put", local.to_str().unwrap(), "new"]).refused(NO_SERVER, &["server 1"]);
     place.run(&["bench", "--size", "1MiB"]).refused(NO_SERVER, &["server 1"]);

@@ -246,3 +246,29 @@ fn a_pool_says_which_servers_hold_a_file() {
         assert_eq!(client.stat("f").await.unwrap().made, made);
     });
 }
+
+#[test]
+fn no_name_becomes_too_long_by_a_rename() {
+    let cluster = Cluster::<Bytes>::new(Shape { clients: 1, ..Shape::default() });
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let part = "d".repeat(200);
+        let deep: Vec<String> = (1..=4).map(|depth| vec![part.as_str(); depth].join("/")).collect();
+        for name in &deep {
+            client.make_directory(name, Made::default()).await.unwrap();
+        }
+        let file = format!("{}/f", deep[3]);
+        client.create(&file, 0, start.shape.stripe()).await.unwrap();
+        client.make_directory("above", Made::default()).await.unwrap();
+        client.make_directory(&"e".repeat(218), Made::default()).await.unwrap();
+        client.make_directory(&"e".repeat(219), Made::default()).await.unwrap();
+        // Of 1,024 bytes a name may be, of 1,025 not.
+        let long = format!("{}/{part}", "e".repeat(219));
+        let refused = client.rename(&part, &long).await.unwrap_err();
+        assert!(matches!(&refused, Fault::BadName { cause, .. } if cause.contains("1024")));
+        client.rename(&part, &format!("{}/{part}", "e".repeat(218))).await.unwrap();
+        let longest = format!("{}/{file}", "e".repeat(218));
+        assert_eq!(longest.len(), 1024);
+        client.stat_file(&longest).await.unwrap();
+    });
+}

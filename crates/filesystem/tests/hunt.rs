@@ -160,6 +160,7 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
             _ => FAST,
         },
         dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],
+        buffer_bytes: [u64::MAX, 0, 200][(seed / 7 % 3) as usize],
         seed,
         ..Shape::default()
     }

@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use world::{RecordChange, RecordsError};
 
+/// The file of the records in their directory.
+pub const RECORDS_FILE: &str = "records.redb";
+
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("records");
 
 /// What the library may hold of the file, in bytes. All records are read once, at the beginning;
@@ -166,7 +169,7 @@ fn is_full(error: &redb::Error) -> bool {
 
 /// The database in `directory`, and its file.
 fn open_database(directory: &Path) -> Result<(Database, File), redb::Error> {
-    let path = directory.join("records.redb");
+    let path = directory.join(RECORDS_FILE);
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file?;

@@ -92,6 +92,7 @@ impl Drop for Running {
 }
 
 /// What came of a command.
+#[derive(Debug)]
 pub(crate) struct Ended {
     shown: String,
     status: ExitStatus,
@@ -102,6 +103,11 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// Its exit code, if it was not killed.
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
     /// Proves that it ended with `code`.
     #[track_caller]
     pub(crate) fn code(self, code: i32) -> Self {

@@ -9,7 +9,7 @@ use policy::Dissemination;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use units::{ClientId, Duration, Instant, PeerId, RegionId, ServerId};
+use units::{ClientId, Duration, Instant, PeerId, RegionId};
 use wire::{ClientKey, Fault, GroupMessage, Message};
 use world::{Address, NetworkError, World};
 
@@ -375,9 +375,8 @@ impl<W: World> Group<W> {
         let NetworkError::Departed { peer, .. } = error else {
             return Fault::TransferFailed { cause: error.to_string() };
         };
-        let servers = self.client.server_peers();
-        match servers.iter().position(|server| server == peer) {
-            Some(number) => server_left(ServerId(number as u32), error),
+        match self.client.server_at(*peer) {
+            Some(server) => server_left(server, error),
             None => self.client.mailbox().until_broken(self.number).await,
         }
     }
@@ -392,13 +391,12 @@ impl<W: World> Client<W> {
     pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<RegionId, Fault> {
         let exposed = self.world().expose(memory, self.server_peers()).await;
         exposed.map_err(|error| {
-            let of_peer = |peer| self.server_peers().iter().position(|server| *server == peer);
             let server = match &error {
-                NetworkError::Departed { peer, .. } => of_peer(*peer),
+                NetworkError::Departed { peer, .. } => self.server_at(*peer),
                 NetworkError::Unreachable { .. } | NetworkError::TooLarge { .. } => None,
             };
             match server {
-                Some(number) => server_left(ServerId(number as u32), &error),
+                Some(server) => server_left(server, &error),
                 None => Fault::TransferFailed { cause: error.to_string() },
             }
         })

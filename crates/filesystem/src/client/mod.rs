@@ -36,7 +36,9 @@ struct State<W: World> {
     world: W,
     key: ClientKey,
     costs: Costs,
-    servers: Vec<PeerId>,
+    servers: Vec<Option<PeerId>>,
+    /// Those that there were, in their order.
+    connected: Vec<PeerId>,
     /// The same by their connections, ascending: every message of a server is looked up.
     numbers: Vec<(PeerId, ServerId)>,
     calls: Calls<W::Payload>,
@@ -47,7 +49,7 @@ struct State<W: World> {
 
 impl<W: World> Drop for State<W> {
     fn drop(&mut self) {
-        for server in &self.servers {
+        for server in &self.connected {
             self.world.disconnect(*server);
         }
     }
@@ -62,18 +64,41 @@ impl<W: World> Clone for Client<W> {
 impl<W: World> Client<W> {
     /// Connects to the servers, which are numbered in the order given. The client's own work
     /// takes as long as `costs` say.
+    ///
+    /// # Errors
+    /// [`Fault::ServerLeft`] when one cannot be reached.
     pub async fn connect(world: W, servers: &[Address], costs: Costs) -> Result<Self, Fault> {
         let key = ClientKey(world.random());
         let mut peers = Vec::with_capacity(servers.len());
         for (number, address) in servers.iter().enumerate() {
-            let server = ServerId(number as u32);
-            let left = |error: NetworkError| server_left(server, &error);
-            let peer = world.connect(address).await.map_err(left)?;
-            let hello = wire::encode(&Message::Hello { version: PROTOCOL_VERSION, key });
-            world.send(peer, world::Message::new(hello)).await.map_err(left)?;
-            peers.push(peer);
+            let peer = greet(&world, address, key).await;
+            let left = |error| server_left(ServerId(number as u32), &error);
+            peers.push(Some(peer.map_err(left)?));
         }
-        let mut numbers: Vec<_> = peers.iter().copied().zip((0..).map(ServerId)).collect();
+        Ok(Self::of(world, key, peers, costs))
+    }
+
+    /// The same, but to those servers that are there: the others have left, as far as this client
+    /// is concerned. For whoever only looks.
+    pub async fn connect_to_some(world: W, servers: &[Address], costs: Costs) -> Self {
+        let key = ClientKey(world.random());
+        let (mut peers, mut left) = (Vec::with_capacity(servers.len()), Vec::new());
+        for (number, address) in servers.iter().enumerate() {
+            let peer = greet(&world, address, key).await;
+            peers.push(peer.map_err(|error| left.push((ServerId(number as u32), error))).ok());
+        }
+        let client = Self::of(world, key, peers, costs);
+        left.iter().for_each(|(server, error)| {
+            client.0.calls.server_left(*server, &error.to_string());
+        });
+        client
+    }
+
+    fn of(world: W, key: ClientKey, servers: Vec<Option<PeerId>>, costs: Costs) -> Self {
+        let connected = servers.iter().copied().flatten().collect();
+        let numbered = servers.iter().zip((0..).map(ServerId));
+        let mut numbers: Vec<_> =
+            numbered.filter_map(|(peer, number)| Some(((*peer)?, number))).collect();
         numbers.sort_unstable();
         let state = Rc::new(State {
             numbers,
@@ -81,7 +106,8 @@ impl<W: World> Client<W> {
             world: world.clone(),
             key,
             costs,
-            servers: peers,
+            servers,
+            connected,
             calls: Calls::default(),
             mailbox: Mailbox::default(),
             sizes: Sizes::default(),
@@ -92,7 +118,7 @@ impl<W: World> Client<W> {
             listen(world, listener).await;
             Ok(())
         });
-        Ok(Self(state))
+        Self(state)
     }
 
     /// The world this client lives in.
@@ -113,12 +139,24 @@ impl<W: World> Client<W> {
         self.0.key
     }
 
+    /// The connections to the servers that there were, in their order.
     pub(crate) fn server_peers(&self) -> &[PeerId] {
-        &self.0.servers
+        &self.0.connected
+    }
+
+    /// Which server is at the other end of a connection, if one is.
+    pub(crate) fn server_at(&self, peer: PeerId) -> Option<ServerId> {
+        self.0.number_of(peer)
     }
 
     pub(crate) fn mailbox(&self) -> &Mailbox {
         &self.0.mailbox
+    }
+
+    /// The connection to a server that has not left.
+    fn peer_of(&self, server: ServerId) -> Result<PeerId, Fault> {
+        let unknown = || Fault::BadRequest { cause: format!("there is no connection to {server}") };
+        self.0.servers[server.0 as usize].ok_or_else(unknown)
     }
 
     /// Asks a server and waits for its answer.
@@ -132,8 +170,8 @@ impl<W: World> Client<W> {
         server: ServerId,
         request: Request,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
-        let peer = self.0.servers[server.0 as usize];
         let call = self.0.calls.begin(server)?;
+        let peer = self.peer_of(server)?;
         let header = wire::encode(&Message::Request { id: call.id(), request });
         let sent = self.0.world.send(peer, world::Message::new(header)).await;
         sent.map_err(|error| not_sent(server, &error))?;
@@ -151,7 +189,7 @@ impl<W: World> Client<W> {
         let call = self.0.calls.begin(server)?;
         let header = frequent_header(&request(call.id()));
         let message = world::Message { header, body, place: None, loan: None };
-        let sent = self.0.world.send(self.0.servers[server.0 as usize], message).await;
+        let sent = self.0.world.send(self.peer_of(server)?, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         match call.await {
             Answer::Done => Ok(()),
@@ -188,6 +226,18 @@ impl<W: World> Client<W> {
     pub async fn stop_servers(&self) -> Result<(), Fault> {
         self.call_servers((0..self.servers()).map(ServerId), &Request::Stop).await
     }
+}
+
+/// Connects to a server and says who this is.
+async fn greet<W: World>(
+    world: &W,
+    address: &Address,
+    key: ClientKey,
+) -> Result<PeerId, NetworkError> {
+    let peer = world.connect(address).await?;
+    let hello = wire::encode(&Message::Hello { version: PROTOCOL_VERSION, key });
+    world.send(peer, world::Message::new(hello)).await?;
+    Ok(peer)
 }
 
 /// The bytes of a message of which there are many.

@@ -22,7 +22,7 @@ use crate::server::catalogue::Catalogue;
 use crate::server::files::Files;
 use crate::server::open_file::OpenFile;
 use crate::server::session::{Session, Sessions};
-use crate::server::underway::Underway;
+use crate::server::underway::{Buffers, Underway};
 use crate::signal::Signal;
 use futures_util::future::select;
 use policy::{Location, Rules};
@@ -49,6 +49,8 @@ pub struct ServerConfig {
     /// Blocks that a collective, or the part of one client, holds for each disk: two, while one is
     /// at the disk the other is on the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
+    /// Bytes that all of these together hold at most, besides the cache; at least one block.
+    pub buffer_bytes: u64,
     /// What its own work costs its processor.
     pub costs: Costs,
     /// By which rules blocks may leave its cache.
@@ -72,6 +74,8 @@ pub(crate) struct Server<W: World> {
     /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
+    /// Of collectives and parts under way.
+    pub(crate) buffers: Buffers,
     /// Collectives and parts under way, by who asked for them and their number.
     pub(crate) collectives: RefCell<BTreeMap<(PeerId, u64), Underway>>,
     /// Rung when a client has left, or a collective has ended or must.
@@ -85,8 +89,6 @@ pub(crate) struct Server<W: World> {
 pub(crate) struct Counters {
     pub(crate) requests: Cell<u64>,
     pub(crate) bytes_moved: Cell<u64>,
-    /// Bytes of buffers that collectives hold at the moment.
-    pub(crate) collective_bytes: Cell<u64>,
 }
 
 /// Serves until a client asks to stop or `told_to_stop` ends. Everything is written back when it
@@ -105,6 +107,7 @@ pub async fn serve<W: World>(
     let server = Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
+        buffers: Buffers::new(config.buffer_bytes),
         world,
         config,
         locks,

@@ -291,7 +291,7 @@ impl<W: World> Server<W> {
             bytes_moved: self.counters.bytes_moved.get(),
             cache_bytes: self.cache.bytes(),
             dirty_bytes: self.cache.dirty_bytes(),
-            collective_bytes: self.counters.collective_bytes.get(),
+            collective_bytes: self.buffers.held_bytes(),
             disks,
             files: self.catalogue.as_ref().map_or_else(Vec::new, Catalogue::files),
         };

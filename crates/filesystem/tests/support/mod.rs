@@ -33,6 +33,8 @@ pub(crate) struct Shape {
     pub(crate) cache_blocks: u64,
     /// How much of it may be dirty, in hundredths.
     pub(crate) dirty_percent: u32,
+    /// Bytes of buffers that each server has for transfers.
+    pub(crate) buffer_bytes: u64,
     /// By which rules blocks may leave it.
     pub(crate) rules: Rules,
     pub(crate) mechanism: Mechanism,
@@ -53,6 +55,7 @@ impl Default for Shape {
             map: None,
             cache_blocks: 16,
             dirty_percent: 100,
+            buffer_bytes: u64::MAX,
             rules: Rules::default(),
             mechanism: FAST,
             layout: LayoutKind::Contiguous,
@@ -227,6 +230,7 @@ pub(crate) fn start_server<P: Kind>(
         cache_bytes: shape.cache_blocks * shape.block_bytes,
         dirty_percent: shape.dirty_percent,
         buffers_per_disk: 2,
+        buffer_bytes: shape.buffer_bytes,
         costs: Costs::FREE,
         rules: shape.rules.clone(),
     };

@@ -69,7 +69,8 @@ fn memory() -> Result<String, LaunchError> {
 }
 
 fn descriptors() -> Result<String, LaunchError> {
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    // Servers take all that they are allowed.
+    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     match limit >= DESCRIPTORS_MIN {
         true => Ok(format!("a process may have {limit}")),
         false => Err(LaunchError::new(

@@ -16,7 +16,7 @@ impl Session {
     /// ago.
     pub fn list(&self, directory: &str) -> Result<Vec<Entry>, LaunchError> {
         let what = format!("cannot list {directory:?}");
-        self.with_client(&what, async |client| {
+        self.with_onlooker(&what, async |client| {
             let open = client.open_sizes().await?;
             Ok(with_sizes(client.list(directory).await?, &open))
         })
@@ -26,7 +26,7 @@ impl Session {
     /// name; sizes as in [`Session::list`].
     pub fn walk(&self, name: &str) -> Result<Vec<Entry>, LaunchError> {
         let what = format!("cannot walk through {}", shown(name));
-        self.with_client(&what, async |client| {
+        self.with_onlooker(&what, async |client| {
             let open = client.open_sizes().await?;
             Ok(with_sizes(walk(client, name).await?, &open))
         })
@@ -35,19 +35,19 @@ impl Session {
     /// What the catalogue knows of a name.
     pub fn stat(&self, name: &str) -> Result<Entry, LaunchError> {
         let what = format!("cannot look at {}", shown(name));
-        self.with_client(&what, async |client| client.stat(name).await)
+        self.with_onlooker(&what, async |client| client.stat(name).await)
     }
 
     /// What is known of a name; of a file its size now.
     pub fn look_at(&self, name: &str) -> Result<Entry, LaunchError> {
         let what = format!("cannot look at {}", shown(name));
-        self.with_client(&what, async |client| client.look_at(name).await)
+        self.with_onlooker(&what, async |client| client.look_at(name).await)
     }
 
     /// What is known of a name, if there is something of that name.
     pub fn find(&self, name: &str) -> Result<Option<Entry>, LaunchError> {
         let what = format!("cannot look at {}", shown(name));
-        self.with_client(&what, async |client| match client.stat(name).await {
+        self.with_onlooker(&what, async |client| match client.stat(name).await {
             Err(Fault::NoSuchFile { .. }) => Ok(None),
             found => found.map(Some),
         })
@@ -56,7 +56,7 @@ impl Session {
     /// What is known of a file.
     pub fn stat_file(&self, name: &str) -> Result<FileRecord, LaunchError> {
         let what = format!("cannot look at {}", shown(name));
-        self.with_client(&what, async |client| client.stat_file(name).await)
+        self.with_onlooker(&what, async |client| client.stat_file(name).await)
     }
 
     /// Makes a directory; with `parents` also those that it is to be in, and nothing if it is
@@ -72,7 +72,15 @@ impl Session {
     /// Says how new files in a directory are made.
     pub fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), LaunchError> {
         let what = format!("cannot say how files in {directory:?} are made");
-        self.with_client(&what, async |client| client.set_defaults(directory, defaults).await)
+        let told = |fault| match fault {
+            Fault::BadRequest { cause } => {
+                LaunchError::usage(&what, cause, "see: unisono layout set --help")
+            }
+            fault => LaunchError::of_fault(&what, &fault),
+        };
+        self.with_connected(&what, async |client| {
+            client.set_defaults(directory, defaults).await.map_err(told)
+        })
     }
 
     /// Gives a file or a directory another name. With `replace`, a file may have that name until

@@ -23,7 +23,7 @@ use crate::real::session::server_answers;
 use crate::real::{DataDirectories, Direct, private};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
@@ -137,6 +137,9 @@ pub fn default_instance_directory() -> PathBuf {
     parent.join(format!("unisono-{}", rustix::process::getuid().as_raw()))
 }
 
+/// The right to start the servers of an instance, which one process has at a time.
+pub(super) struct Starting(#[expect(dead_code, reason = "it is locked while it is open")] File);
+
 impl Instance {
     /// The instance of this directory, which need not exist yet. Its servers run wherever they
     /// like, so the path is made absolute.
@@ -213,6 +216,7 @@ impl Instance {
         data: &DataDirectories,
         options: &ServerOptions,
     ) -> Result<InstanceFile, LaunchError> {
+        let _starting = self.begin_start()?;
         let mut file = self.prepare(data, options)?;
         let mut started = Vec::new();
         for id in 0..file.servers.len() as u32 {
@@ -242,6 +246,7 @@ impl Instance {
         data: &DataDirectories,
         options: &ServerOptions,
     ) -> Result<Vec<Child>, LaunchError> {
+        let _starting = self.begin_start()?;
         let mut file = self.prepare(data, options)?;
         let mut children = Vec::new();
         for id in 0..file.servers.len() as u32 {
@@ -272,7 +277,20 @@ impl Instance {
         Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Makes the directory and the key, unless an instance runs there.
+    /// Waits until nobody else starts servers here; others wait for this one until what is returned
+    /// is dropped. Makes the directory.
+    pub(super) fn begin_start(&self) -> Result<Starting, LaunchError> {
+        private::make_directory(&self.directory)?;
+        let locked = File::open(&self.directory).and_then(|directory| {
+            directory.lock()?;
+            Ok(Starting(directory))
+        });
+        let starting = locked.map_err(|error| self.cannot_write(&self.directory, &error))?;
+        private::make_instance_directory(&self.directory)?;
+        Ok(starting)
+    }
+
+    /// Makes the key, unless an instance runs here.
     pub(super) fn make_ready(&self) -> Result<(), LaunchError> {
         if let Ok(file) = self.read()
             && let Some(cause) = self.why_running(&file)
@@ -283,7 +301,6 @@ impl Instance {
                 "stop it with: unisono stop   (or name another with --instance)",
             ));
         }
-        private::make_instance_directory(&self.directory)?;
         private::make_directory(&self.directory.join(private::CLIENTS))?;
         self.make_key()
     }

@@ -88,6 +88,22 @@ impl Session {
         self.with_connected(what, async |client| act(client).await.map_err(failed))
     }
 
+    /// Acts as a client of those servers that are there, to look at something; a fault is one of
+    /// doing `what`.
+    pub(super) fn with_onlooker<R>(
+        &self,
+        what: &str,
+        act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, Fault>,
+    ) -> Result<R, LaunchError> {
+        let file = self.instance.read()?;
+        let node = self.instance.client_node(&file.servers)?;
+        let looked = run(async {
+            let (world, servers) = (open(node)?, addresses(&file.servers));
+            act(&Client::connect_to_some(world, &servers, Costs::FREE).await).await
+        });
+        looked.map_err(|fault| LaunchError::of_fault(what, &fault))
+    }
+
     /// Acts as a client of all servers.
     pub(super) fn with_connected<R>(
         &self,
@@ -129,9 +145,11 @@ fn ask_one<R>(
 
 /// A client of all `servers`.
 async fn connect(servers: &[ServerEntry], node: NodeConfig) -> Result<Client<RealWorld>, Fault> {
-    let world = RealWorld::open(node)
-        .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
-    connect_from(world, servers).await
+    connect_from(open(node)?, servers).await
+}
+
+fn open(node: NodeConfig) -> Result<RealWorld, Fault> {
+    RealWorld::open(node).map_err(|error| Fault::TransferFailed { cause: error.to_string() })
 }
 
 /// A client of all `servers` that lives in `world`.
@@ -139,7 +157,9 @@ pub(crate) async fn connect_from(
     world: RealWorld,
     servers: &[ServerEntry],
 ) -> Result<Client<RealWorld>, Fault> {
-    let addresses: Vec<Address> =
-        servers.iter().map(|server| Address(server.address.clone())).collect();
-    Client::connect(world, &addresses, Costs::FREE).await
+    Client::connect(world, &addresses(servers), Costs::FREE).await
+}
+
+fn addresses(servers: &[ServerEntry]) -> Vec<Address> {
+    servers.iter().map(|server| Address(server.address.clone())).collect()
 }

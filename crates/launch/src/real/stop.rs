@@ -14,6 +14,9 @@ use world_real::NodeConfig;
 /// How much longer a keeper may take than its servers: it has its own ways to end launchers.
 const KEEPER_PATIENCE: Duration = Duration::from_secs(15);
 
+/// How long a server that does not answer may take to end, when nobody knows that it was told to.
+const LEAVING_PATIENCE: Duration = Duration::from_secs(10);
+
 /// How often servers whose processes are out of sight are asked whether they are still there.
 const ASKING_PAUSE: Duration = Duration::from_millis(50);
 
@@ -110,8 +113,13 @@ impl Instance {
             (Err(Fault::ServerLeft { .. }), Some(end)) if server.host.is_some() => {
                 Asked::IsSilent(end)
             }
-            // One that has left is about to end by itself.
-            (Err(Fault::ServerLeft { .. }), Some(end)) => Asked::Ends(Some(end)),
+            // One that has left is about to end by itself, unless it only refuses to talk to us.
+            (Err(fault @ Fault::ServerLeft { .. }), Some(end)) => {
+                match end.wait_until(Instant::now() + LEAVING_PATIENCE) {
+                    true => Asked::Ends(Some(end)),
+                    false => Asked::GoesOn(fault),
+                }
+            }
             (Err(Fault::ServerLeft { cause, .. }), None) => Asked::IsGone(cause),
             (Err(fault), _) => Asked::GoesOn(fault),
         }

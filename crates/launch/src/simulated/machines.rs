@@ -188,6 +188,8 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         cache_bytes,
         dirty_percent: machine.cache_dirty_percent,
         buffers_per_disk: machine.buffers_per_disk,
+        // The papers' machines have as many as their transfers take.
+        buffer_bytes: u64::MAX,
         costs: machine.costs,
         rules: scenario.rules.clone(),
     }

@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 use units::{ByteRange, FileId};
 use world::{Memory, Payload, Space};
 
+/// Where a disk keeps its objects, in its directory.
+pub const OBJECTS_DIRECTORY: &str = "objects";
+
 /// The most objects that one disk keeps open; each has two files.
 const OBJECTS_OPEN_MAX: usize = 128;
 
@@ -66,7 +69,7 @@ struct Open {
 
 impl Directory {
     pub(super) fn open(path: &Path, options: DiskOptions) -> Result<Self, String> {
-        let objects = path.join("objects");
+        let objects = path.join(OBJECTS_DIRECTORY);
         match rustix::fs::mkdir(&objects, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.to_string()),

@@ -29,4 +29,5 @@ mod recent;
 mod reserve;
 mod sums;
 
+pub use directory::OBJECTS_DIRECTORY;
 pub use handle::RealDisk;

@@ -3,7 +3,7 @@
 use crate::collective::{may_overlap, transfer_fault};
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::{Held, Running};
+use crate::server::underway::Running;
 use crate::server::{Server, file_fault};
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
@@ -150,7 +150,7 @@ impl<W: World> Collective<'_, W> {
         if shares.is_empty() {
             return Ok(());
         }
-        let _held = Held::new(self.server, range.length());
+        let _held = self.server.buffers.take(range.length()).await;
         self.server.world.compute(self.server.config.costs.block).await;
         match self.request.direction {
             Direction::Read => self.read_block(disk, block, range, shares).await,

@@ -5,7 +5,7 @@ use super::super::{check_client, transfer_fault};
 use crate::server::Server;
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::{Held, Running};
+use crate::server::underway::Running;
 use futures_util::future::{Either, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
@@ -159,7 +159,7 @@ impl<W: World> Transfer<'_, W> {
     /// Takes a block from the cache, which may have to read it, and puts the client's pieces of it
     /// as one transfer. Whoever finds the block there, or on its way, pays for looking it up only.
     async fn read_block(&self, share: Share, found: Option<W::Payload>) -> Result<(), Fault> {
-        let _held = Held::new(self.server, share.hull.length());
+        let _held = self.server.buffers.take(share.hull.length()).await;
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = found.is_some() || self.is_held(share.block);
         world.compute(if is_there { costs.cache_read } else { costs.block }).await;
@@ -176,7 +176,7 @@ impl<W: World> Transfer<'_, W> {
     /// cache. A whole block becomes the cache's as it came; less is copied.
     async fn write_block(&self, share: Share) -> Result<(), Fault> {
         let bytes = share.bytes();
-        let _held = Held::new(self.server, bytes);
+        let _held = self.server.buffers.take(bytes).await;
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = self.is_held(share.block);
         world.compute(if is_there { costs.cache_write } else { costs.block }).await;

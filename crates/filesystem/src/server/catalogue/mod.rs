@@ -230,6 +230,10 @@ impl<W: World> Catalogue<W> {
                 let cause = "it would lie within itself".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
+            if to.len() + tree.longest_within(id) > name::NAME_BYTES_MAX {
+                let cause = "a name in it would have more than 1024 bytes".to_owned();
+                return Err(Fault::BadName { name: to.to_owned(), cause });
+            }
             let claim = match node.kind {
                 NodeKind::Directory { .. } => Claim::Everything,
                 NodeKind::File { .. } => {

@@ -3,7 +3,7 @@
 use wire::Fault;
 
 /// The longest name, in bytes.
-const NAME_BYTES_MAX: usize = 1024;
+pub(super) const NAME_BYTES_MAX: usize = 1024;
 
 /// The longest part of a name, in bytes.
 const PART_BYTES_MAX: usize = 255;

@@ -98,6 +98,19 @@ impl Tree {
         }
     }
 
+    /// Bytes that the longest name within a directory has more than the directory's own; 0 for a
+    /// file.
+    pub(super) fn longest_within(&self, id: FileId) -> usize {
+        let mut longest = 0;
+        let mut left = vec![(id, 0)];
+        while let Some((id, above)) = left.pop() {
+            longest = longest.max(above);
+            let inside = self.directories.get(&id).into_iter().flatten();
+            left.extend(inside.map(|(part, id)| (*id, above + 1 + part.len())));
+        }
+        longest
+    }
+
     /// How files in a directory are made.
     pub(super) fn defaults(&self, directory: FileId) -> &FileDefaults {
         match self.nodes.get(&directory).map(|node| &node.kind) {

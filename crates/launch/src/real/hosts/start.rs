@@ -42,6 +42,7 @@ impl Instance {
         seats: Vec<Seat>,
         options: HostOptions,
     ) -> Result<InstanceFile, LaunchError> {
+        let _starting = self.begin_start()?;
         self.make_ready()?;
         self.forget();
         let log_path = self.directory().join("keeper.log");
