@@ -433,6 +433,10 @@ fn root_must_say_that_it_means_it() {
         start(&[]).refused(USAGE, &["as root"]);
         assert!(!place.instance().exists(), "nothing may be made");
         start(&["--allow-root"]).done();
+        place.run(&["stop"]).done();
+        let mut by_environment = place.command(&["start", "--servers", "1"]);
+        by_environment.env("UNISONO_ALLOW_ROOT", "1");
+        run(by_environment).done();
     } else {
         start(&[]).done();
     }

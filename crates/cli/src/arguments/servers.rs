@@ -2,6 +2,7 @@
 
 use super::InstanceOnly;
 use crate::words::count;
+use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
 use launch::{DIRTY_PERCENT, parse_size as size};
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ pub(crate) struct Start {
     #[arg(long, default_value = "60", value_parser = count, value_name = "SECONDS")]
     pub(crate) patience: u32,
     /// Start also as root, whose servers could reach every file of this machine.
-    #[arg(long, env = "UNISONO_ALLOW_ROOT")]
+    #[arg(long, env = "UNISONO_ALLOW_ROOT", value_parser = BoolishValueParser::new())]
     pub(crate) allow_root: bool,
 }
 
