@@ -62,3 +62,26 @@ fn a_damaged_file_is_refused_with_its_place() {
     put("results");
     assert_eq!(place.run(&["get", "results", "-"]).done().output, content);
 }
+
+#[test]
+fn the_damage_is_told_of_a_tree() {
+    // Proves: when one of many files that are copied at the same time is damaged, the damage is
+    // told, each time, and never that the others were stopped for it.
+    let place = Place::with_servers(2);
+    let tree = place.path("tree");
+    std::fs::create_dir(&tree).expect("a test must have room");
+    for number in 0..40 {
+        place.file(&format!("tree/{number:02}"), &support::bytes(300 << 10));
+    }
+    place.run(&["cp", "-r", "tree", "unisono://tree"]).done();
+    let record = place.run(&["stat", "--json", "tree/22"]).done().json();
+    let number = record["file"].as_u64().expect("a file has a number");
+    let server = record["pool"][0].as_u64().expect("it is on a server") as u32;
+    place.run(&["stop"]).done();
+    flip(&object_file(&place, server, number), 2 * 65_536 + 9);
+    place.start(&["--servers", "2"]);
+    for _ in 0..10 {
+        let told = ["bytes 131072 to 196608 of \"tree/22\" are damaged"];
+        place.run(&["cp", "-r", "unisono://tree", "out"]).refused(DATA_CHECK, &told);
+    }
+}

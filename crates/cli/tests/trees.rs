@@ -121,6 +121,29 @@ fn what_cannot_be_copied_is_refused_in_three_parts() {
 }
 
 #[test]
+fn the_first_failure_of_a_tree_is_told() {
+    // Proves: what is wrong with one file of many is told, each time, in three parts of one line
+    // each, and never that the copies of the others were stopped for it.
+    let place = Place::with_servers(2);
+    std::fs::create_dir(place.path("many")).unwrap();
+    for number in 0..24 {
+        place.file(&format!("many/{number:02}"), &bytes(300 << 10));
+    }
+    let fifo = place.path("many/12-pipe");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let copy = ["cp", "-r", "many", "unisono://many"];
+    for _ in 0..5 {
+        place.run(&copy).refused(FAILED, &["many/12-pipe", "not a regular file"]);
+    }
+    std::fs::remove_file(fifo).unwrap();
+    place.file("many/12\nlines", b"1");
+    for _ in 0..5 {
+        place.run(&copy).refused(USAGE, &["many/12\\nlines", "cannot name a file"]);
+    }
+}
+
+#[test]
 fn names_are_moved_and_removed() {
     let place = Place::with_servers(2);
     local_tree(&place);

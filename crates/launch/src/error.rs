@@ -73,8 +73,18 @@ impl LaunchError {
 
 impl fmt::Display for LaunchError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "error: {}\ncause: {}\nhelp:  {}", self.error, self.cause, self.help)
+        let Self { error, cause, help, .. } = self;
+        write!(out, "error: {}\ncause: {}\nhelp:  {}", line(error), line(cause), line(help))
     }
+}
+
+/// A part of an error, which is a line: names in it may hold any characters.
+fn line(part: &str) -> String {
+    let shown = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.into(),
+    };
+    part.chars().map(shown).collect()
 }
 
 impl std::error::Error for LaunchError {}

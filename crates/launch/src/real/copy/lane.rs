@@ -1,5 +1,6 @@
 //! One of the files that are copied at the same time.
 
+use super::Failure;
 use super::ends::{self, data_of, local_error, next_data, transfer, write_segments};
 use super::plan::FileCopy;
 use super::verify::{Moved, piece_bytes, verify};
@@ -9,7 +10,7 @@ use crate::real::{Cleanup, Instance, PartFile, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
 use policy::Direction;
 use rustix::fs::OFlags;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -58,12 +59,12 @@ impl Lane {
         self.group.unshare(self.memory).await;
     }
 
-    /// Copies one file. Stops in the middle when `failed` is set, as if by an error.
+    /// Copies one file. Stops in the middle, as if by an error, when there is a `failure` of another.
     pub(super) async fn copy(
         &self,
         copy: &FileCopy,
         progress: &dyn Fn(u64),
-        failed: &Cell<bool>,
+        failure: &Failure,
     ) -> Result<u64, LaunchError> {
         let what = format!("cannot copy {} to {}", copy.from, copy.to);
         let failing = |fault: Fault| LaunchError::of_fault(&what, &fault);
@@ -79,7 +80,7 @@ impl Lane {
             }
         };
         let (moved, what) = (RefCell::default(), &*what);
-        let work = Work { lane: self, source, bytes, what, progress, failed, moved };
+        let work = Work { lane: self, source, bytes, what, progress, failure, moved };
         match &copy.to {
             Place::Local(path) => work.to_local(path).await?,
             Place::Instance(name) => work.to_instance(name, copy.replaces).await?,
@@ -110,7 +111,7 @@ struct Work<'a> {
     bytes: u64,
     what: &'a str,
     progress: &'a dyn Fn(u64),
-    failed: &'a Cell<bool>,
+    failure: &'a Failure,
     /// The digests of what was moved.
     moved: RefCell<Moved>,
 }
@@ -211,7 +212,8 @@ impl Work<'_> {
         let piece = self.piece_to(target);
         let mut offset = 0;
         while offset < self.bytes {
-            if self.failed.get() {
+            if self.failure.is_there() {
+                // Nobody is told: that failure is the reason.
                 return Err(LaunchError::of_fault(self.what, &Fault::Cancelled));
             }
             let (start, end) = self.next_part(offset, piece.unwrap_or(1))?;

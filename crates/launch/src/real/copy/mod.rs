@@ -40,6 +40,25 @@ pub struct Copied {
     pub bytes: u64,
 }
 
+/// Why a copy ends before its time: the first error of any of its files. What others meet after
+/// that, most of all that they were stopped, is no reason.
+#[derive(Default)]
+struct Failure(RefCell<Option<LaunchError>>);
+
+impl Failure {
+    fn is_there(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    fn tell(&self, error: LaunchError) {
+        self.0.borrow_mut().get_or_insert(error);
+    }
+
+    fn first(self) -> Option<LaunchError> {
+        self.0.into_inner()
+    }
+}
+
 impl Session {
     /// Carries out a plan; `progress` hears of bytes that are done. The first error ends it: files
     /// that were whole by then stay.
@@ -82,23 +101,23 @@ impl Session {
         let lanes = try_join_all(lanes).await;
         let lanes = lanes.map_err(|fault| LaunchError::of_fault(&what, &fault))?;
         let next = RefCell::new(plan.files().iter());
-        let (copied, failed) = (Cell::new(Copied::default()), Cell::new(false));
+        let (copied, failure) = (Cell::new(Copied::default()), Failure::default());
         let running = lanes.iter().map(async |lane| {
-            loop {
-                let Some(file) = next.borrow_mut().next() else { return Ok(()) };
-                let bytes = lane.copy(file, progress, &failed).await?;
-                let Copied { files, bytes: before } = copied.get();
-                copied.set(Copied { files: files + 1, bytes: before + bytes });
+            while !failure.is_there() {
+                let Some(file) = next.borrow_mut().next() else { return };
+                match lane.copy(file, progress, &failure).await {
+                    Ok(bytes) => {
+                        let Copied { files, bytes: before } = copied.get();
+                        copied.set(Copied { files: files + 1, bytes: before + bytes });
+                    }
+                    Err(error) => failure.tell(error),
+                }
             }
         });
         // To the end of each, also after a failure: each removes what it has half made.
-        let ended: Result<Vec<()>, LaunchError> =
-            join_all(running.map(async |lane| lane.await.inspect_err(|_| failed.set(true))))
-                .await
-                .into_iter()
-                .collect();
+        join_all(running).await;
         join_all(lanes.into_iter().map(Lane::close)).await;
-        ended.map(|_| copied.get())
+        failure.first().map_or(Ok(copied.get()), Err)
     }
 
     /// Copies a local file in; the name must be free. A copy that fails leaves no file, nor does
