@@ -9,7 +9,9 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
-use support::{Ended, FAILED, INTERRUPTED, Place, Running, USAGE, bytes, signal, until};
+use support::{
+    Ended, FAILED, INTERRUPTED, Place, Running, USAGE, bytes, signal, until, until_moving,
+};
 
 const BLOCK: usize = 64 << 10;
 
@@ -288,11 +290,8 @@ fn a_device_is_written_not_replaced() {
 #[test]
 fn a_put_that_fails_leaves_no_file() {
     // Proves: a local file that ends before the size it has, as those of /sys do, fails the put
-    // with code 1 and leaves no file and no block; one of /proc, of size 0, is taken at its word.
+    // with code 1 and leaves no file and no block.
     let place = Place::with_servers(2);
-    put(&place, Path::new("/proc/self/status"), "empty").done();
-    assert_eq!(place.run(&["get", "empty", "-"]).done().output, b"");
-    place.run(&["rm", "empty"]).done();
     let shorter = Path::new("/sys/devices/system/cpu/online");
     let Ok(metadata) = shorter.metadata() else {
         println!("skipped in part: this system has no /sys");
@@ -304,6 +303,46 @@ fn a_put_that_fails_leaves_no_file() {
     for server in 0..2 {
         let objects = place.instance().join(format!("data/server-{server}/objects"));
         assert_eq!(entries(&objects), [""; 0]);
+    }
+}
+
+#[test]
+fn files_of_proc_are_read_to_their_end() {
+    // Proves: a file that gives bytes where it says it has none is copied, by put and cp, with all
+    // that reading it gives.
+    let place = Place::with_servers(2);
+    for local in ["/proc/filesystems", "/proc/kallsyms"] {
+        let Ok(content) = std::fs::read(local) else {
+            println!("skipped in part: this system has no {local}");
+            continue;
+        };
+        assert_eq!(Path::new(local).metadata().unwrap().len(), 0);
+        put(&place, Path::new(local), "put").done();
+        let copied = place.run(&["cp", "--json", local, "unisono://cp"]).done().json();
+        assert_eq!(copied["bytes"], content.len());
+        for name in ["put", "cp"] {
+            assert!(place.run(&["get", name, "-"]).done().output == content, "{local} by {name}");
+            place.run(&["rm", name]).done();
+        }
+    }
+}
+
+#[test]
+fn a_source_that_becomes_shorter_is_not_copied() {
+    // Proves: a local file that is cut while it is copied fails put and cp, in words that say so,
+    // and leaves no file and no part of one.
+    let place = Place::with_servers(2);
+    let large = File::create(place.path("large")).unwrap();
+    for words in [&["put", "large"][..], &["cp", "large", "unisono://large"]] {
+        large.set_len(64 << 30).unwrap();
+        // Mostly holes, but something in every window: it takes long and little room.
+        (0..4096).for_each(|window| large.write_all_at(b"x", window << 24).unwrap());
+        let copying = Running::start(place.command(words));
+        until_moving(&place, 1 << 20);
+        large.set_len(1 << 20).unwrap();
+        let told = ["large", "the source became shorter while it was copied"];
+        copying.end().refused(FAILED, &told);
+        assert_eq!(place.run(&["ls", "--all"]).done().text(), "");
     }
 }
 

@@ -5,17 +5,21 @@ use crate::real::PartFile;
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Fault, Group, SharedMemory};
 use policy::{Access, Direction, DiskOrder, ListEntry};
-use rustix::fs::SeekFrom;
+use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 use units::KIB;
 use wire::FileRecord;
 use world_real::RealWorld;
 
 /// Holes of the target are multiples of this: finer ones are written as zeros.
 const HOLE_BYTES: usize = 64 * KIB as usize;
+
+/// Bytes of a file for which there is room at the least: it may have some where it says it has none.
+pub(super) const UNTOLD_BYTES: u64 = 64 * KIB;
 
 /// A part of a file: its offset in the file, its offset in memory, its length.
 pub(super) type Segment = (u64, u64, u64);
@@ -45,13 +49,46 @@ pub(super) async fn transfer(
     group.transfer(&transfer, memory).await
 }
 
-/// The first byte of a local file at or behind `offset` that lies in no hole, if there is one.
-pub(super) fn next_data(file: &File, offset: u64) -> io::Result<Option<u64>> {
+/// A regular file and its size. One that says it has none may give bytes all the same, as those of
+/// /proc do: then it is what reading gives, to its end.
+pub(super) fn open_local(path: &Path) -> io::Result<(File, u64)> {
+    // Without waiting for whoever is at the other end of a pipe.
+    let waits_not = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(waits_not).open(path)?;
+    let metadata = file.metadata()?;
+    match (metadata.is_file(), metadata.len()) {
+        (false, _) => Err(io::Error::other("it is not a regular file")),
+        (true, 0) => read_out(file),
+        (true, bytes) => Ok((file, bytes)),
+    }
+}
+
+/// The bytes of a file that does not say how many it has, in one that has no name: they are asked
+/// for by their offsets later, and again.
+fn read_out(mut file: File) -> io::Result<(File, u64)> {
+    let mut first = vec![0; UNTOLD_BYTES as usize];
+    let length = file.read(&mut first)?;
+    if length == 0 {
+        return Ok((file, 0));
+    }
+    let mut whole = tempfile::tempfile()?;
+    whole.write_all(&first[..length])?;
+    let rest = io::copy(&mut file, &mut whole)?;
+    Ok((whole, length as u64 + rest))
+}
+
+/// The first byte of a local file of `bytes` bytes, at or behind `offset`, that lies in no hole, or
+/// its end.
+pub(super) fn next_data(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(offset)) {
-        Ok(start) => Ok(Some(start)),
-        Err(Errno::NXIO) => Ok(None),
+        Ok(start) => Ok(start),
+        // A hole up to the end looks like an end that has moved.
+        Err(Errno::NXIO) if file.metadata()?.len() < bytes => {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+        Err(Errno::NXIO) => Ok(bytes),
         // A file system that knows no holes.
-        Err(Errno::INVAL) => Ok(Some(offset)),
+        Err(Errno::INVAL) => Ok(offset),
         Err(error) => Err(error.into()),
     }
 }
@@ -86,6 +123,11 @@ pub(super) fn write_segments(
 
 pub(super) fn local_error(what: &str, error: &io::Error) -> LaunchError {
     let (code, help) = match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            let cause = "the source became shorter while it was copied";
+            let help = "copy it when no other program changes it";
+            return LaunchError::new(ExitCode::Failed, what, cause, help);
+        }
         io::ErrorKind::NotFound => (ExitCode::Failed, "check the path of the local file"),
         io::ErrorKind::StorageFull => (ExitCode::NoSpace, "free space on the local disk"),
         _ => (ExitCode::Failed, "check that the local file may be read or written"),
@@ -95,7 +137,8 @@ pub(super) fn local_error(what: &str, error: &io::Error) -> LaunchError {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: what is not zero is found, and nothing else.
+    //! Proves: what is not zero is found, and nothing else; a hole at the end of a file is one, and
+    //! a file that ends too early has none.
     use super::*;
 
     #[test]
@@ -108,5 +151,18 @@ mod tests {
         let expected = [(100 + hole, hole, 2 * hole), (100 + 5 * hole, 5 * hole, 10)];
         assert_eq!(data_of(&bytes, 100), expected);
         assert_eq!(data_of(&[0; 7], 0), []);
+    }
+
+    #[test]
+    fn an_early_end_is_no_hole() {
+        let file = tempfile::tempfile().expect("a test must have room");
+        file.write_all_at(b"x", 0).expect("a test must have room");
+        file.set_len(2 << 20).expect("a test must have room");
+        assert_eq!(next_data(&file, 1 << 20, 2 << 20).ok(), Some(2 << 20));
+        for cut in [2 << 20, 1 << 20, 1] {
+            file.set_len(cut).expect("a test must have room");
+            let found = next_data(&file, 1 << 20, (2 << 20) + 1).map_err(|error| error.kind());
+            assert_eq!(found, Err(io::ErrorKind::UnexpectedEof), "{cut} bytes are left");
+        }
     }
 }

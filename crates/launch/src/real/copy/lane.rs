@@ -1,7 +1,7 @@
 //! One of the files that are copied at the same time.
 
 use super::Failure;
-use super::ends::{self, data_of, local_error, next_data, transfer, write_segments};
+use super::ends::{self, data_of, local_error, next_data, open_local, transfer, write_segments};
 use super::plan::FileCopy;
 use super::verify::{Moved, piece_bytes, verify};
 use crate::error::LaunchError;
@@ -9,10 +9,9 @@ use crate::real::files::{Placement, Usual, made_now, placement};
 use crate::real::{Cleanup, Instance, PartFile, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
 use policy::Direction;
-use rustix::fs::OFlags;
 use std::cell::RefCell;
 use std::fs::File;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use wire::{EntryKind, FileDefaults, FileRecord};
 use world::{Payloads, Randomness};
@@ -89,18 +88,6 @@ impl Lane {
             self.group.client().close(record).await.map_err(failing)?;
         }
         Ok(bytes)
-    }
-}
-
-/// A regular file and its size.
-fn open_local(path: &Path) -> std::io::Result<(File, u64)> {
-    // Without waiting for whoever is at the other end of a pipe.
-    let waits_not = OFlags::NONBLOCK.bits() as i32;
-    let file = File::options().read(true).custom_flags(waits_not).open(path)?;
-    let metadata = file.metadata()?;
-    match metadata.is_file() {
-        true => Ok((file, metadata.len())),
-        false => Err(std::io::Error::other("it is not a regular file")),
     }
 }
 
@@ -229,9 +216,9 @@ impl Work<'_> {
     fn next_part(&self, offset: u64, unit: u64) -> Result<(u64, u64), LaunchError> {
         let start = match &self.source {
             Source::Instance(_) => offset,
-            Source::Local(file) => next_data(file, offset)
-                .map_err(|error| self.local(&error))?
-                .map_or(self.bytes, |data| (data / unit * unit).max(offset).min(self.bytes)),
+            Source::Local(file) => next_data(file, offset, self.bytes)
+                .map(|data| (data / unit * unit).max(offset).min(self.bytes))
+                .map_err(|error| self.local(&error))?,
         };
         let window = self.lane.window;
         let whole = if unit <= window { window / unit * unit } else { window };

@@ -93,7 +93,7 @@ impl Session {
         let known = |file: &FileCopy| matches!(file.from, Place::Local(_)).then_some(file.bytes);
         let largest = plan.files().iter().try_fold(0, |most, file| Some(known(file)?.max(most)));
         let window = WINDOW_BYTES.max(block_bytes.unwrap_or(0));
-        let window = largest.map_or(window, |largest| window.min(largest.max(1)));
+        let window = largest.map_or(window, |largest| window.min(largest.max(ends::UNTOLD_BYTES)));
         let lanes = (0..FILES_AT_ONCE.min(plan.files().len()) as u64).map(async |number| {
             let group = alone(client.clone(), number).await?;
             Lane::new(self.instance(), group, window, usual, verifies).await
