@@ -7,10 +7,9 @@ use crate::present;
 use crate::words::show_size;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use launch::{
-    CopyPlan, ExitCode, FileRecord, LaunchError, PartFile, Place, SCHEME, Session, instance_name,
+    CopyPlan, ExitCode, FileRecord, LaunchError, LocalOutput, Place, SCHEME, Session, instance_name,
 };
 use serde_json::json;
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn put(arguments: &Put) -> Result<(), LaunchError> {
@@ -61,17 +60,9 @@ pub(crate) fn get(arguments: &Get) -> Result<(), LaunchError> {
             "name a local file that you may write to",
         )
     };
-    // What a link leads to is written, not the link; a device or a pipe is never replaced.
-    let local = local.canonicalize().unwrap_or(local.clone());
-    if std::fs::metadata(&local).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        let opened = OpenOptions::new().write(true).open(&local);
-        let mut target = opened.map_err(|error| failed(&error))?;
-        let record = session.get(&name, &mut target, &shown)?;
-        return show("unisono.get/1", &record, arguments.which.json);
-    }
-    let mut part = PartFile::new(&local).map_err(|error| failed(&error))?;
-    let record = session.get(&name, &mut part, &shown)?;
-    part.keep().map_err(|error| failed(&error))?;
+    let mut output = LocalOutput::open(&local).map_err(|error| failed(&error))?;
+    let record = session.get(&name, &mut output, &shown)?;
+    output.keep().map_err(|error| failed(&error))?;
     show("unisono.get/1", &record, arguments.which.json)
 }
 

@@ -4,7 +4,7 @@
 mod support;
 
 use rustix::process::Signal;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, FileTypeExt, PermissionsExt};
 use std::path::Path;
@@ -271,20 +271,69 @@ fn an_interrupted_get_leaves_no_file() {
     assert_eq!(std::fs::read(&large).unwrap(), b"precious");
 }
 
+/// Runs `program` to its end; whether it could do what it was told.
+fn makes<const N: usize>(program: &str, words: [&OsStr; N]) -> bool {
+    std::process::Command::new(program).args(words).status().is_ok_and(|status| status.success())
+}
+
 #[test]
 fn a_device_is_written_not_replaced() {
-    // Proves: get to a pipe with a name writes into it; the pipe stays.
+    // Proves: get and cp to a pipe with a name write into it, zeros too, and into a device; pipe
+    // and device stay.
     let place = Place::with_servers(1);
-    let content = bytes(300_000);
+    let mut content = bytes(300_000);
+    content.extend([0; 200_000]);
     let local = place.file("local", &content);
     put(&place, &local, "name").done();
     let pipe = place.path("pipe");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.is_ok_and(|status| status.success()));
-    let writing = Running::start(place.command(&["get", "name", "pipe"]));
-    assert!(std::fs::read(&pipe).unwrap() == content);
-    writing.end().done();
-    assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    assert!(makes("mkfifo", [pipe.as_os_str()]));
+    for words in [["get", "name", "pipe"], ["cp", "unisono://name", "pipe"]] {
+        let writing = Running::start(place.command(&words));
+        assert!(std::fs::read(&pipe).unwrap() == content, "{words:?}");
+        writing.end().done();
+        assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo(), "{words:?}");
+    }
+    let device = place.path("device");
+    let like_null = [device.as_os_str(), "c".as_ref(), "1".as_ref(), "3".as_ref()];
+    // Root may, and only where devices may be.
+    if !makes("mknod", like_null) || File::options().write(true).open(&device).is_err() {
+        println!("skipped in part: no device can be made here");
+        return;
+    }
+    for words in [["get", "name", "device"], ["cp", "unisono://name", "device"]] {
+        place.run(&words).done();
+        let found = std::fs::symlink_metadata(&device).unwrap().file_type();
+        assert!(found.is_char_device(), "{words:?}");
+    }
+}
+
+#[test]
+fn a_link_is_followed_not_replaced() {
+    // Proves: get and cp to a symbolic link write what it leads to, also where nothing is yet, and
+    // a pipe behind it; the link stays.
+    let place = Place::with_servers(1);
+    let local = place.file("local", &bytes(70_000));
+    put(&place, &local, "name").done();
+    let pipe = place.path("pipe");
+    assert!(makes("mkfifo", [pipe.as_os_str()]));
+    std::fs::create_dir(place.path("d")).unwrap();
+    for (to, link) in [("d/file", "first"), ("first", "second"), ("pipe", "to-pipe")] {
+        std::os::unix::fs::symlink(to, place.path(link)).unwrap();
+    }
+    for words in [["get", "name"], ["cp", "unisono://name"]] {
+        for _ in 0..2 {
+            place.run(&[&words[..], &["second"]].concat()).done();
+            assert!(std::fs::read(place.path("d/file")).unwrap() == bytes(70_000), "{words:?}");
+            std::fs::write(place.path("d/file"), b"old").unwrap();
+        }
+        std::fs::remove_file(place.path("d/file")).unwrap();
+        let writing = Running::start(place.command(&[&words[..], &["to-pipe"]].concat()));
+        assert!(std::fs::read(&pipe).unwrap() == bytes(70_000), "{words:?}");
+        writing.end().done();
+        for link in ["first", "second", "to-pipe"] {
+            assert!(std::fs::symlink_metadata(place.path(link)).unwrap().is_symlink(), "{link}");
+        }
+    }
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub use policy::{
 pub use real::{
     Choice, Copied, CopyPlan, DIRTY_PERCENT, DataDirectories, Direct, FileCopy, Finding,
     HostOptions, HostPlan, Instance, InstanceFile, Launcher, Library, LibraryBuffer, LibraryFile,
-    LibraryPage, Operation, PartFile, Place, Program, SCHEME, Seat, ServerEntry, ServerOptions,
+    LibraryPage, LocalOutput, Operation, Place, Program, SCHEME, Seat, ServerEntry, ServerOptions,
     ServerState, Session, Stopped, TemporaryInstance, Venue, Wish, clean_up_on_signals,
     default_instance_directory, doctor, instance_name, keep, refuse_root, serve_process,
     serve_told,

@@ -12,6 +12,7 @@ mod library;
 mod member;
 mod names;
 mod origin;
+mod output;
 mod parallel;
 mod part;
 mod private;
@@ -34,7 +35,8 @@ pub use instance::{
 pub use library::{Library, LibraryBuffer, LibraryFile, LibraryPage, Operation};
 pub(crate) use member::{Member, own_address_towards};
 pub use names::{Place, SCHEME, instance_name};
-pub use part::PartFile;
+pub use output::LocalOutput;
+pub(crate) use part::PartFile;
 pub use private::refuse_root;
 pub(crate) use process::{Child, Cleanup, Undo, on_stdin_closed, run_to_end};
 pub use process::{Program, clean_up_on_signals};

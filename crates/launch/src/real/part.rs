@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 /// A file that takes the place of another when it is whole. Until then it lies beside it, by a
 /// name that nobody can foresee, and is removed when dropped, or when the user interrupts.
-pub struct PartFile {
+pub(crate) struct PartFile {
     file: NamedTempFile,
     target: PathBuf,
     // Dropped last: whoever interrupts may have to remove the file until it is gone.
@@ -21,7 +21,7 @@ impl PartFile {
     ///
     /// # Errors
     /// When the directory of `target` cannot be written to.
-    pub fn new(target: &Path) -> io::Result<Self> {
+    pub(crate) fn new(target: &Path) -> io::Result<Self> {
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let file = tempfile::Builder::new()
             .prefix(".unisono-part-")
@@ -41,7 +41,7 @@ impl PartFile {
     ///
     /// # Errors
     /// When it cannot be there, for example because a directory is.
-    pub fn keep(self) -> io::Result<()> {
+    pub(crate) fn keep(self) -> io::Result<()> {
         self.file.persist(&self.target).map(|_| ()).map_err(|error| error.error)
     }
 }

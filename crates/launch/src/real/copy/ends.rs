@@ -1,7 +1,7 @@
 //! The two ends of a copy: bytes that come out of one and go into the other.
 
 use crate::error::{ExitCode, LaunchError};
-use crate::real::PartFile;
+use crate::real::LocalOutput;
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Fault, Group, SharedMemory};
 use policy::{Access, Direction, DiskOrder, ListEntry};
@@ -9,7 +9,7 @@ use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use units::KIB;
 use wire::FileRecord;
@@ -109,15 +109,15 @@ pub(super) fn data_of(bytes: &[u8], offset: u64) -> Vec<Segment> {
     found
 }
 
-/// Writes segments of `bytes` to a local file.
+/// Writes segments of `bytes`, in their order.
 pub(super) fn write_segments(
-    file: &PartFile,
+    output: &LocalOutput,
     bytes: &[u8],
     segments: &[Segment],
 ) -> io::Result<()> {
     segments.iter().try_for_each(|&(offset, memory, length)| {
         let part = memory as usize..(memory + length) as usize;
-        file.as_file().write_all_at(&bytes[part], offset)
+        output.write_at(&bytes[part], offset)
     })
 }
 
@@ -140,6 +140,7 @@ mod tests {
     //! Proves: what is not zero is found, and nothing else; a hole at the end of a file is one, and
     //! a file that ends too early has none.
     use super::*;
+    use std::os::unix::fs::FileExt;
 
     #[test]
     fn zeros_are_left_out() {

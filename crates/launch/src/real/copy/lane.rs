@@ -6,7 +6,7 @@ use super::plan::FileCopy;
 use super::verify::{Moved, piece_bytes, verify};
 use crate::error::LaunchError;
 use crate::real::files::{Placement, Usual, made_now, placement};
-use crate::real::{Cleanup, Instance, PartFile, Place, Undo};
+use crate::real::{Cleanup, Instance, LocalOutput, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
 use policy::Direction;
 use std::cell::RefCell;
@@ -36,8 +36,14 @@ enum Source {
 
 /// Where they go.
 enum Target {
-    Local(PartFile),
+    Local(LocalOutput),
     Instance(FileRecord),
+}
+
+impl Target {
+    fn is_stream(&self) -> bool {
+        matches!(self, Self::Local(output) if output.is_stream())
+    }
 }
 
 impl Lane {
@@ -105,15 +111,15 @@ struct Work<'a> {
 
 impl Work<'_> {
     async fn to_local(&self, path: &Path) -> Result<(), LaunchError> {
-        let part = PartFile::new(path).map_err(|error| self.local(&error))?;
-        let target = Target::Local(part);
+        let output = LocalOutput::open(path).map_err(|error| self.local(&error))?;
+        let target = Target::Local(output);
         self.move_all(&target).await?;
         if let Source::Instance(record) = &self.source {
             self.verify(record).await?;
         }
-        let Target::Local(part) = target else { unreachable!("it was made above") };
-        let sized = part.as_file().set_len(self.bytes);
-        sized.and_then(|()| part.keep()).map_err(|error| self.local(&error))
+        let Target::Local(output) = target else { unreachable!("it was made above") };
+        let sized = output.set_length(self.bytes);
+        sized.and_then(|()| output.keep()).map_err(|error| self.local(&error))
     }
 
     /// Copies to a name that nobody can foresee, which becomes `name` when everything is there.
@@ -203,7 +209,7 @@ impl Work<'_> {
                 // Nobody is told: that failure is the reason.
                 return Err(LaunchError::of_fault(self.what, &Fault::Cancelled));
             }
-            let (start, end) = self.next_part(offset, piece.unwrap_or(1))?;
+            let (start, end) = self.next_part(offset, piece.unwrap_or(1), target)?;
             self.move_part(target, start, end, piece).await?;
             (self.progress)(end - offset);
             offset = end;
@@ -213,8 +219,14 @@ impl Work<'_> {
 
     /// The next part to move, at most a window, behind what is a hole; empty behind the last. It
     /// begins and ends at multiples of `unit`, or at the end of the file.
-    fn next_part(&self, offset: u64, unit: u64) -> Result<(u64, u64), LaunchError> {
+    fn next_part(
+        &self,
+        offset: u64,
+        unit: u64,
+        target: &Target,
+    ) -> Result<(u64, u64), LaunchError> {
         let start = match &self.source {
+            Source::Local(_) if target.is_stream() => offset,
             Source::Instance(_) => offset,
             Source::Local(file) => next_data(file, offset, self.bytes)
                 .map(|data| (data / unit * unit).max(offset).min(self.bytes))
@@ -254,15 +266,18 @@ impl Work<'_> {
             if let Some(piece) = piece {
                 self.moved.borrow_mut().add(bytes, start, piece);
             }
-            data_of(bytes, start)
+            match target.is_stream() {
+                true => vec![(start, 0, length)],
+                false => data_of(bytes, start),
+            }
         });
         if data.is_empty() {
             return Ok(());
         }
         match target {
-            Target::Local(part) => memory
+            Target::Local(output) => memory
                 .memory()
-                .with_bytes_mut(|bytes| write_segments(part, bytes, &data))
+                .with_bytes_mut(|bytes| write_segments(output, bytes, &data))
                 .map_err(|error| self.local(&error)),
             Target::Instance(record) => {
                 let written = transfer(group, record, Direction::Write, &data, memory).await;
