@@ -121,6 +121,31 @@ fn what_cannot_be_copied_is_refused_in_three_parts() {
 }
 
 #[test]
+fn a_file_is_not_copied_to_itself() {
+    // Proves: a target that is the source, however it is written, is refused before anything is
+    // done, also when others are copied with it.
+    let place = Place::with_servers(2);
+    place.file("f", &bytes(100_000));
+    place.run(&["mkdir", "d"]).done();
+    place.run(&["cp", "f", "unisono://d/f"]).done();
+    place.run(&["cp", "f", "unisono://f"]).done();
+    let before = place.run(&["find", "--json"]).done().output;
+    for words in [
+        &["unisono://f", "unisono://f"][..],
+        &["unisono://f", "unisono:///f/"],
+        &["unisono://f", "unisono://"],
+        &["unisono://d//f", "unisono://d/f"],
+        &["unisono://d/f", "unisono://d/"],
+        &["f", "unisono://d/f", "unisono://d"],
+    ] {
+        let refused = place.run(&[&["cp"], words].concat());
+        refused.refused(USAGE, &["cannot copy unisono://", "they are the same file"]);
+    }
+    assert!(place.run(&["find", "--json"]).done().output == before);
+    assert!(place.run(&["cat", "d/f"]).done().output == bytes(100_000));
+}
+
+#[test]
 fn the_first_failure_of_a_tree_is_told() {
     // Proves: what is wrong with one file of many is told, each time, in three parts of one line
     // each, and never that the copies of the others were stopped for it.

@@ -86,8 +86,16 @@ impl CopyPlan {
         Ok(plan)
     }
 
-    /// Refuses two files for one name: which of them would be there is chance.
+    /// Refuses a file that would take its own place, and two files for one name: which of them
+    /// would be there is chance.
     fn check_targets(&self) -> Result<(), LaunchError> {
+        if let Some(file) = self.files.iter().find(|file| file.from == file.to) {
+            return Err(LaunchError::usage(
+                format!("cannot copy {} to {}", file.from, file.to),
+                "they are the same file",
+                "name another target",
+            ));
+        }
         let mut targets: Vec<(String, String)> =
             self.files.iter().map(|file| (file.to.to_string(), file.from.to_string())).collect();
         targets.sort_unstable();
