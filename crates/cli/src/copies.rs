@@ -80,6 +80,7 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), LaunchError> {
     launch::clean_up_on_signals()?;
     let session = Session::new(instance(&arguments.which));
     let plan = CopyPlan::new(&session, &sources, &target, arguments.recursive, arguments.block)?;
+    let plan = if arguments.target.ends_with('/') { plan.with_slash()? } else { plan };
     let plan = if arguments.no_verify { plan.unverified() } else { plan };
     let bar = progress_bar(plan.bytes());
     let copied = session.copy(&plan, &|bytes| bar.inc(bytes));

@@ -7,7 +7,7 @@ use crate::instances::instance;
 use crate::present;
 use crate::words::show_size;
 use globset::Glob;
-use launch::{Entry, EntryKind, LaunchError, Session, instance_name};
+use launch::{Entry, EntryKind, LaunchError, SCHEME, Session, instance_name, no_directory};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -134,7 +134,8 @@ pub(crate) fn make_directories(arguments: &Mkdir) -> Result<(), LaunchError> {
 pub(crate) fn rename(arguments: &Mv) -> Result<(), LaunchError> {
     let session = Session::new(instance(&arguments.which));
     let target = instance_name(&arguments.target);
-    let into = session.find(&target)?.is_some_and(|entry| entry.file().is_none());
+    let is_there = session.find(&target)?;
+    let into = is_there.as_ref().is_some_and(|entry| entry.file().is_none());
     if arguments.sources.len() > 1 && !into {
         return Err(LaunchError::usage(
             format!("cannot move several things to {target:?}"),
@@ -144,6 +145,14 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), LaunchError> {
     }
     let mut names = Vec::new();
     for source in arguments.sources.iter().map(|name| instance_name(name)) {
+        if arguments.target.ends_with('/') && !into {
+            let is_file = session.find(&source)?.is_some_and(|entry| entry.file().is_some());
+            // A directory may get a new name that is written like this.
+            if is_file || is_there.is_some() {
+                let what = format!("cannot move {source:?} to {SCHEME}{target}");
+                return Err(no_directory(what, is_there.is_some()));
+            }
+        }
         let to = match into && source != target {
             true if target.is_empty() => last_part(&source).to_owned(),
             true => format!("{target}/{}", last_part(&source)),

@@ -146,6 +146,38 @@ fn a_file_is_not_copied_to_itself() {
 }
 
 #[test]
+fn a_slash_asks_for_a_directory() {
+    // Proves: cp and mv of a file to a name with a slash at its end need a directory there; a
+    // directory may be copied or moved to a new name of that kind.
+    let place = Place::with_servers(2);
+    place.file("f", b"new");
+    place.file("old", b"old");
+    std::fs::create_dir(place.path("tree")).unwrap();
+    place.run(&["cp", "old", "unisono://file"]).done();
+    place.run(&["cp", "f", "unisono://f"]).done();
+    let (is_file, is_nothing) = ("it is not a directory", "there is no such directory");
+    for words in [["cp", "f"], ["cp", "unisono://f"], ["mv", "f"]] {
+        for (target, cause) in [("unisono://file/", is_file), ("unisono://nodir//", is_nothing)] {
+            let refused = place.run(&[&words[..], &[target]].concat());
+            let refused = refused.refused(USAGE, &[target.trim_end_matches('/'), cause]);
+            assert!(refused.error.contains("mkdir"), "{}", refused.error);
+        }
+    }
+    place.run(&["cp", "unisono://f", "nodir/"]).refused(USAGE, &["nodir", is_nothing]);
+    place.run(&["cp", "unisono://f", "old/"]).refused(FAILED, &["old"]);
+    assert_eq!(place.run(&["cat", "file"]).done().output, b"old");
+    assert_eq!(names(&place.run(&["ls", "--all", "--json"]).done().json()), ["f", "file"]);
+    place.run(&["cp", "-r", "tree", "unisono://tree/"]).done();
+    place.run(&["mv", "tree", "moved/"]).done();
+    place.run(&["cp", "f", "unisono://moved/"]).done();
+    place.run(&["mv", "file", "moved/"]).done();
+    assert_eq!(
+        names(&place.run(&["ls", "--json", "moved"]).done().json()),
+        ["moved/f", "moved/file"]
+    );
+}
+
+#[test]
 fn the_first_failure_of_a_tree_is_told() {
     // Proves: what is wrong with one file of many is told, each time, in three parts of one line
     // each, and never that the copies of the others were stopped for it.

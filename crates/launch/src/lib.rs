@@ -38,8 +38,8 @@ pub use real::{
     HostOptions, HostPlan, Instance, InstanceFile, Launcher, Library, LibraryBuffer, LibraryFile,
     LibraryPage, LocalOutput, Operation, Place, Program, SCHEME, Seat, ServerEntry, ServerOptions,
     ServerState, Session, Stopped, TemporaryInstance, Venue, Wish, clean_up_on_signals,
-    default_instance_directory, doctor, instance_name, keep, refuse_root, serve_process,
-    serve_told,
+    default_instance_directory, doctor, instance_name, keep, no_directory, refuse_root,
+    serve_process, serve_told,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
 pub use scenario::{

@@ -23,7 +23,7 @@ mod session;
 mod stop;
 mod temporary;
 
-pub use copy::{Copied, CopyPlan, FileCopy};
+pub use copy::{Copied, CopyPlan, FileCopy, no_directory};
 pub use data::DataDirectories;
 pub use direct::Direct;
 pub use doctor::{Finding, doctor};

@@ -9,7 +9,7 @@ mod lane;
 mod plan;
 mod verify;
 
-pub use plan::{CopyPlan, FileCopy};
+pub use plan::{CopyPlan, FileCopy, no_directory};
 
 use crate::error::LaunchError;
 use crate::real::files::{BLOCK_BYTES, Usual, make_directories};

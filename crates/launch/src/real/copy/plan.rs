@@ -9,6 +9,8 @@ use wire::EntryKind;
 #[derive(Clone, Debug)]
 pub struct CopyPlan {
     target: Place,
+    /// What was there when the plan was made.
+    target_is: Kind,
     /// Bytes of a block of every file, whatever its directory says.
     block_bytes: Option<u64>,
     /// Whether what is in the instance is compared with what was copied.
@@ -32,7 +34,7 @@ pub struct FileCopy {
 }
 
 /// What a place is now.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Nothing,
     File(u64),
@@ -53,7 +55,8 @@ impl CopyPlan {
         recursive: bool,
         block_bytes: Option<u64>,
     ) -> Result<Self, LaunchError> {
-        let into = kind_of(session, target)? == Kind::Directory;
+        let target_is = kind_of(session, target)?;
+        let into = target_is == Kind::Directory;
         if sources.len() > 1 && !into {
             return Err(LaunchError::usage(
                 format!("cannot copy to {target}"),
@@ -62,12 +65,12 @@ impl CopyPlan {
             ));
         }
         let (directories, files) = (Vec::new(), Vec::new());
-        let mut plan =
-            Self { target: target.clone(), block_bytes, verifies: true, directories, files };
+        let target = target.clone();
+        let mut plan = Self { target, target_is, block_bytes, verifies: true, directories, files };
         for source in sources {
             let to = match source.last_part().filter(|_| into) {
-                Some(last) => target.join(&last),
-                None => target.clone(),
+                Some(last) => plan.target.join(&last),
+                None => plan.target.clone(),
             };
             match kind_of(session, source)? {
                 Kind::Nothing => return Err(missing(source)),
@@ -122,7 +125,15 @@ impl CopyPlan {
         let metadata = found.map_err(|error| super::ends::local_error(&what, &error))?;
         let directories = to.directory().into_iter().collect();
         let file = FileCopy { from, to: to.clone(), bytes: metadata.len(), replaces: false };
-        Ok(Self { target: to, block_bytes, verifies: true, directories, files: vec![file] })
+        let target_is = Kind::Nothing;
+        Ok(Self {
+            target: to,
+            target_is,
+            block_bytes,
+            verifies: true,
+            directories,
+            files: vec![file],
+        })
     }
 
     /// The same without comparing what is in the instance with what was copied.
@@ -132,6 +143,21 @@ impl CopyPlan {
 
     pub(super) fn verifies(&self) -> bool {
         self.verifies
+    }
+
+    /// The same, refused where the target itself would be a file: whoever writes it with a slash
+    /// at its end wants a directory.
+    ///
+    /// # Errors
+    /// When it would be a file.
+    pub fn with_slash(self) -> Result<Self, LaunchError> {
+        if self.files.iter().all(|file| file.to != self.target) {
+            return Ok(self);
+        }
+        Err(no_directory(
+            format!("cannot copy to {}", self.target),
+            self.target_is != Kind::Nothing,
+        ))
     }
 
     /// Where everything goes.
@@ -233,6 +259,16 @@ fn kind_of(session: &Session, place: &Place) -> Result<Kind, LaunchError> {
             Some(EntryKind::Directory(_)) => Ok(Kind::Directory),
         },
     }
+}
+
+/// A name with a slash at its end that is that of a file, or of nothing.
+pub fn no_directory(what: impl Into<String>, is_there: bool) -> LaunchError {
+    let cause = match is_there {
+        true => "it is not a directory, which the / at its end asks for",
+        false => "there is no such directory, which the / at its end asks for",
+    };
+    let help = "make it first, with unisono mkdir -p DIRECTORY, or leave the / out";
+    LaunchError::usage(what, cause, help)
 }
 
 fn missing(place: &Place) -> LaunchError {
