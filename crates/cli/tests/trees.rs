@@ -99,6 +99,14 @@ fn what_cannot_be_copied_is_refused_in_three_parts() {
     place.file("f", b"1");
     std::fs::create_dir(place.path("d")).unwrap();
     place.run(&["cp", "f", "g"]).refused(USAGE, &["g is local", "sources are local"]);
+    for words in [["f", "unisono:/d/f"], ["f", "unisono:d/f"], ["unisono:/d/f", "unisono://g"]] {
+        let refused = place.run(&[&["cp"], &words[..]].concat());
+        let refused = refused.refused(USAGE, &["unisono:", "d/f", "begin with unisono://"]);
+        assert!(refused.error.contains("write unisono://d/f"), "{}", refused.error);
+    }
+    place.run(&["cp", "f", "unisono://odd"]).done();
+    place.run(&["cp", "unisono://odd", "./unisono:d"]).done();
+    place.run(&["rm", "odd"]).done();
     place.run(&["cp", "d", "unisono://d"]).refused(USAGE, &["cannot copy d", "it is a directory"]);
     place
         .run(&["cp", "f", "d", "unisono://none"])

@@ -1,5 +1,6 @@
 //! Names of an instance as users write them.
 
+use crate::error::LaunchError;
 use std::path::PathBuf;
 
 /// What marks a name as one of an instance.
@@ -16,10 +17,18 @@ pub enum Place {
 
 impl Place {
     /// A word of a command line: `unisono://NAME` is in the instance, anything else is local.
-    pub fn of_word(word: &str) -> Self {
-        match word.strip_prefix(SCHEME) {
-            Some(name) => Self::Instance(plain(name)),
-            None => Self::Local(PathBuf::from(word)),
+    ///
+    /// # Errors
+    /// When it begins as if it were in the instance.
+    pub fn of_word(word: &str) -> Result<Self, LaunchError> {
+        match (word.strip_prefix(SCHEME), word.strip_prefix(SCHEME.trim_end_matches('/'))) {
+            (Some(name), _) => Ok(Self::Instance(plain(name))),
+            (None, None) => Ok(Self::Local(PathBuf::from(word))),
+            (None, Some(name)) => Err(LaunchError::usage(
+                format!("{word:?} is neither local nor in the instance"),
+                format!("names in the instance begin with {SCHEME}"),
+                format!("write {SCHEME}{}; a local file is ./{word}", plain(name)),
+            )),
         }
     }
 
@@ -88,8 +97,9 @@ mod tests {
             assert_eq!(instance_name(word), "a/b", "{word}");
         }
         assert_eq!((instance_name("/"), instance_name("unisono://")), ("".into(), "".into()));
-        assert_eq!(Place::of_word("unisono:///a/b").to_string(), "unisono://a/b");
-        assert_eq!(Place::of_word("a/b").last_part().as_deref(), Some("b"));
-        assert_eq!(Place::of_word("unisono://").last_part(), None);
+        let place = |word: &str| Place::of_word(word).expect("it is a place");
+        assert_eq!(place("unisono:///a/b").to_string(), "unisono://a/b");
+        assert_eq!(place("a/b").last_part().as_deref(), Some("b"));
+        assert_eq!(place("unisono://").last_part(), None);
     }
 }
