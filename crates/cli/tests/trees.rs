@@ -6,7 +6,9 @@
 mod support;
 
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use support::{FAILED, Place, USAGE, bytes};
 
@@ -206,6 +208,29 @@ fn the_first_failure_of_a_tree_is_told() {
     for _ in 0..5 {
         place.run(&copy).refused(USAGE, &["many/12\\nlines", "cannot name a file"]);
     }
+}
+
+#[test]
+fn what_cannot_be_in_a_tree_is_named() {
+    // Proves: a link that leads nowhere and a name that is not UTF-8 are named themselves, with
+    // what to do, before anything is copied.
+    let place = Place::with_servers(1);
+    std::fs::create_dir_all(place.path("tree/sub")).unwrap();
+    place.file("tree/a", b"1");
+    let link = place.path("tree/sub/link");
+    std::os::unix::fs::symlink("../gone", &link).unwrap();
+    for target in ["unisono://", "unisono://new"] {
+        let refused = place.run(&["cp", "-r", "tree", target]);
+        let told = ["tree/sub/link", "symbolic link to ../gone", "nothing is"];
+        let refused = refused.refused(FAILED, &told);
+        assert!(refused.error.contains("remove the link"), "{}", refused.error);
+    }
+    std::fs::remove_file(link).unwrap();
+    std::fs::write(place.path("tree/sub").join(OsStr::from_bytes(b"caf\xe9")), b"1").unwrap();
+    let refused = place.run(&["cp", "-r", "tree", "unisono://"]);
+    let refused = refused.refused(FAILED, &["tree/sub/caf\\xE9", "not UTF-8"]);
+    assert!(refused.error.contains("another name"), "{}", refused.error);
+    assert_eq!(names(&place.run(&["ls", "--all", "--json"]).done().json()), [""; 0]);
 }
 
 #[test]

@@ -225,10 +225,16 @@ impl CopyPlan {
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             // What a link leads to is copied.
-            let metadata = std::fs::metadata(entry.path()).map_err(failed)?;
+            let found = std::fs::metadata(entry.path());
+            let metadata = found.map_err(|error| unreachable_entry(&entry.path(), &error))?;
             let Ok(part) = entry.file_name().into_string() else {
-                let cause = format!("{} has a name that is no UTF-8", entry.path().display());
-                return Err(failed(std::io::Error::other(cause)));
+                return Err(LaunchError::new(
+                    ExitCode::Failed,
+                    // In quotes, which show the bytes.
+                    format!("cannot copy {:?}", entry.path()),
+                    "its name is not UTF-8, as all names in an instance are",
+                    "give it another name, or copy the others without it",
+                ));
             };
             let target = to.join(&part);
             if metadata.is_dir() {
@@ -258,6 +264,20 @@ fn kind_of(session: &Session, place: &Place) -> Result<Kind, LaunchError> {
             Some(EntryKind::File(record)) => Ok(Kind::File(record.bytes)),
             Some(EntryKind::Directory(_)) => Ok(Kind::Directory),
         },
+    }
+}
+
+/// What is in a local directory and cannot be looked at.
+fn unreachable_entry(path: &Path, error: &std::io::Error) -> LaunchError {
+    let what = format!("cannot copy {}", path.display());
+    match std::fs::read_link(path) {
+        Ok(to) if error.kind() == std::io::ErrorKind::NotFound => LaunchError::new(
+            ExitCode::Failed,
+            what,
+            format!("it is a symbolic link to {}, where nothing is", to.display()),
+            "what links lead to is copied: remove the link, or make what it leads to",
+        ),
+        _ => super::ends::local_error(&what, error),
     }
 }
 
