@@ -10,6 +10,7 @@ use launch::{
     CopyPlan, ExitCode, FileRecord, LaunchError, LocalOutput, Place, SCHEME, Session, instance_name,
 };
 use serde_json::json;
+use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn put(arguments: &Put) -> Result<(), LaunchError> {
@@ -46,8 +47,7 @@ pub(crate) fn get(arguments: &Get) -> Result<(), LaunchError> {
     launch::clean_up_on_signals()?;
     let session = Session::new(instance(&arguments.which));
     if local == Path::new("-") {
-        let mut output = std::io::stdout().lock();
-        return session.get(&name, &mut output, "standard output").map(|_| ());
+        return print_files(&session, &[name]);
     }
     // A file that is not there must not leave an empty local one, nor destroy one.
     session.stat_file(&name)?;
@@ -99,10 +99,46 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), LaunchError> {
 
 pub(crate) fn cat(arguments: &Cat) -> Result<(), LaunchError> {
     let session = Session::new(instance(&arguments.which));
-    let mut output = std::io::stdout().lock();
-    arguments.names.iter().try_for_each(|name| {
-        session.get(&instance_name(name), &mut output, "standard output").map(|_| ())
-    })
+    let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
+    print_files(&session, &names)
+}
+
+/// Prints what is in files, until nobody reads it any more, which is no failure.
+fn print_files(session: &Session, names: &[String]) -> Result<(), LaunchError> {
+    let mut output = Output { stream: std::io::stdout().lock(), is_closed: false };
+    for name in names {
+        let printed = session.get(name, &mut output, "standard output");
+        if output.is_closed {
+            return Ok(());
+        }
+        printed?;
+    }
+    Ok(())
+}
+
+/// Standard output, and whether its reader has gone away.
+struct Output {
+    stream: StdoutLock<'static>,
+    is_closed: bool,
+}
+
+impl Output {
+    fn note<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        self.is_closed |= done.as_ref().is_err_and(|it| it.kind() == io::ErrorKind::BrokenPipe);
+        done
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.stream.write(bytes);
+        self.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.stream.flush();
+        self.note(flushed)
+    }
 }
 
 /// How far a long copy has come; on a terminal only.

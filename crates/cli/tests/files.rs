@@ -6,6 +6,7 @@ mod support;
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::{FileExt, FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
@@ -404,10 +405,11 @@ fn nobody_reading_is_no_panic() {
     let local = place.file("local", &content);
     put(&place, &local, "name").done();
     let sim = ["sim", "--trials", "1", "--size", "64KiB", "--clients", "2", "--servers", "2"];
-    let commands: [(&[&str], i32); 6] = [
+    let commands: [(&[&str], i32); 7] = [
         (&["ls"], 0),
         (&["status", "--json"], 0),
-        (&["get", "name", "-"], FAILED),
+        (&["get", "name", "-"], 0),
+        (&["cat", "name", "name"], 0),
         (&["get", "nobody", "-"], FAILED),
         (&["bench", "--size", "1MiB", "--clients", "2", "--repeat", "1", "--json"], 0),
         (&["bench", "--size", "1", "--clients", "0"], USAGE),
@@ -432,4 +434,26 @@ fn nobody_reading_is_no_panic() {
         let code = if words[0] == "frobnicate" { USAGE } else { 0 };
         Running::start_as_is(command).end().code(code);
     }
+}
+
+#[test]
+fn a_reader_may_go_away() {
+    // Proves: a reader of cat or get that has had enough of a large file ends it, without an
+    // error; one that is there is told of files that are not.
+    let place = Place::with_servers(2);
+    let local = place.file("local", &bytes(40 << 20));
+    put(&place, &local, "big").done();
+    for words in [&["cat", "big", "nobody"][..], &["get", "big", "-"]] {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut command = place.command(words);
+        command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
+        let printing = Running::start_as_is(command);
+        let mut first = [0; 10];
+        reader.read_exact(&mut first).unwrap();
+        drop(reader);
+        assert_eq!(first, bytes(40 << 20)[..10]);
+        assert_eq!(printing.end().done().error, "", "{words:?}");
+    }
+    place.run(&["cat", "nobody", "big"]).refused(FAILED, &["nobody"]);
+    place.assert_nothing_held();
 }
