@@ -52,7 +52,7 @@ fn a_policy_of_ones_own_is_at_the_servers() {
     place.run(&["get".as_ref(), "f".as_ref(), copy.as_os_str()]).done();
     assert!(std::fs::read(&copy).unwrap() == content);
     let refused = place.run(&["layout", "set", "/", "--replacement", "custom:fifo"]);
-    refused.failed(FAILED, &["custom:fifo", "of its own it has none"]);
+    refused.failed(USAGE, &["custom:fifo", "of its own it has none"]);
     let refused = place.run(&["put".as_ref(), local.as_os_str(), "g".as_ref()]);
     refused.failed(FAILED, &["custom:fifo"]);
 }

@@ -372,7 +372,7 @@ fn directories_say_how_their_files_lie() {
     place.run(&["layout", "set", "d", "--pool", "0,3"]).refused(USAGE, &["server 3"]);
     place.run(&["layout", "set", "d", "--declare", "often"]).refused(USAGE, &["\"often\""]);
     let limits = ["layout", "set", "d", "--min-blocks", "3", "--max-blocks", "2"];
-    place.run(&limits).refused(FAILED, &["\"d\"", "at least 3"]);
+    place.run(&limits).refused(USAGE, &["\"d\"", "at least 3"]);
     place.run(&["layout", "set", "d", "--map", "0,3"]).refused(USAGE, &["server 3"]);
     place.run(&["layout", "set", "d", "--map", "0", "--pool", "0"]).refused(USAGE, &["--pool"]);
     place.run(&["layout", "set", "f", "--block", "1MiB"]).refused(FAILED, &["no directory \"f\""]);

@@ -18,7 +18,7 @@ use world_real::RealWorld;
 /// Holes of the target are multiples of this: finer ones are written as zeros.
 const HOLE_BYTES: usize = 64 * KIB as usize;
 
-/// Bytes of a file for which there is room at the least: it may have some where it says it has none.
+/// Bytes for which there is room at the least: a file may have some where it says it has none.
 pub(super) const UNTOLD_BYTES: u64 = 64 * KIB;
 
 /// A part of a file: its offset in the file, its offset in memory, its length.

@@ -64,7 +64,8 @@ impl Lane {
         self.group.unshare(self.memory).await;
     }
 
-    /// Copies one file. Stops in the middle, as if by an error, when there is a `failure` of another.
+    /// Copies one file. Stops in the middle, as if by an error, when there is a `failure` of
+    /// another.
     pub(super) async fn copy(
         &self,
         copy: &FileCopy,
