@@ -80,9 +80,8 @@ fn writers_are_held_back_by_a_slow_disk() {
 #[test]
 fn directed_transfers_share_the_buffers_of_a_server() {
     // Proves: of many clients whose transfers the server directs, each in blocks half as large as
-    // its cache, those wait for which there are no buffers. Besides the cache there are one such
-    // block, one on its way to the disk and one from the client that comes next, and the program's
-    // own.
+    // its cache, those wait for which there are no buffers. Besides the cache there are two such
+    // blocks, one on its way to the disk, and the program's own.
     const CACHE: u64 = 16 * MIB;
     const BLOCK: u64 = 8 * MIB;
     const WRITERS: usize = 16;

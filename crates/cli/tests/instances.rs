@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use support::{
-    DONE, Ended, FAILED, NO_SERVER, Place, Running, USAGE, bytes, gone, is_running,
+    DATA_CHECK, DONE, Ended, FAILED, NO_SERVER, Place, Running, USAGE, bytes, gone, is_running,
     processes_naming, processor_ticks, run, signal, unisono,
 };
 
@@ -266,17 +266,19 @@ fn a_stop_without_the_servers_key_says_so() {
 fn data_without_its_catalogue_is_not_taken_for_new() {
     // Proves: a start with data whose catalogue was emptied or lost is refused, as numbers of files
     // would be given again; with the catalogue back all is there.
-    let place = Place::with_servers(1);
+    let place = Place::with_servers(2);
     let local = place.file("local", &bytes(100_000));
+    // Nothing of it is on the server that has the catalogue.
+    place.run(&["layout", "set", "/", "--pool", "1"]).done();
     place.run(&["put", local.to_str().unwrap(), "kept"]).done();
     place.run(&["stop"]).done();
     let records = place.instance().join("data/server-0/catalogue/records.redb");
     let away = place.path("away");
     std::fs::rename(&records, &away).unwrap();
-    let start = || place.run(&["start", "--servers", "1"]);
-    start().refused(NO_SERVER, &["catalogue is lost", "records.redb"]);
+    let start = || place.run(&["start", "--servers", "2"]);
+    start().refused(DATA_CHECK, &["catalogue is lost", "records.redb"]);
     std::fs::write(&records, b"").unwrap();
-    start().refused(NO_SERVER, &["catalogue is lost"]);
+    start().refused(DATA_CHECK, &["catalogue is lost"]);
     std::fs::rename(&away, &records).unwrap();
     start().done();
     assert_eq!(place.files(), ["kept"]);

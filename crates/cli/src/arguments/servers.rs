@@ -37,7 +37,7 @@ pub(crate) struct Start {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Vec<PathBuf>,
     /// Block cache of each server. The transfers that it directs have buffers of a quarter as much
-    /// besides, or of one block.
+    /// besides, or of two blocks for each disk.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
     /// How much of the block cache may be dirty; with more, the blocks that have been so longest

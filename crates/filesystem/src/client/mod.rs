@@ -19,6 +19,7 @@ use crate::Costs;
 use crate::client::calls::{Answer, Calls};
 use crate::client::mailbox::Mailbox;
 use crate::client::sizes::Sizes;
+use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::rc::{Rc, Weak};
 use units::{PeerId, ServerId};
@@ -82,15 +83,14 @@ impl<W: World> Client<W> {
     /// is concerned. For whoever only looks.
     pub async fn connect_to_some(world: W, servers: &[Address], costs: Costs) -> Self {
         let key = ClientKey(world.random());
-        let (mut peers, mut left) = (Vec::with_capacity(servers.len()), Vec::new());
-        for (number, address) in servers.iter().enumerate() {
-            let peer = greet(&world, address, key).await;
-            peers.push(peer.map_err(|error| left.push((ServerId(number as u32), error))).ok());
-        }
+        let greeted = join_all(servers.iter().map(|address| greet(&world, address, key))).await;
+        let peers = greeted.iter().map(|peer| peer.as_ref().ok().copied()).collect();
         let client = Self::of(world, key, peers, costs);
-        left.iter().for_each(|(server, error)| {
-            client.0.calls.server_left(*server, &error.to_string());
-        });
+        for (server, greeted) in (0..).map(ServerId).zip(greeted) {
+            if let Err(error) = greeted {
+                client.0.calls.server_left(server, &error.to_string());
+            }
+        }
         client
     }
 

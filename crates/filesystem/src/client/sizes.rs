@@ -259,7 +259,7 @@ impl<W: World> Client<W> {
 
     /// Tells the catalogue the size of a file that must not be lost when all servers end: what was
     /// written says how long a file is, unless it was made shorter, or longer with nothing written.
-    pub(super) async fn record_owed_size(&self, file: FileId) -> Result<(), Fault> {
+    pub(crate) async fn record_owed_size(&self, file: FileId) -> Result<(), Fault> {
         if self.0.sizes.is_owed(file) { self.record_size(file).await } else { Ok(()) }
     }
 

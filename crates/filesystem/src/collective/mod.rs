@@ -112,6 +112,9 @@ impl<W: World> Group<W> {
             }
         };
         self.client().world().compute(self.client().costs().collective).await;
+        if moved.is_ok() && transfer.sync && transfer.direction == Direction::Write {
+            self.client().record_owed_size(transfer.file.file).await?;
+        }
         moved
     }
 

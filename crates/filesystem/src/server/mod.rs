@@ -49,7 +49,8 @@ pub struct ServerConfig {
     /// Blocks that a collective, or the part of one client, holds for each disk: two, while one is
     /// at the disk the other is on the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
-    /// Bytes that all of these together hold at most, besides the cache; at least one block.
+    /// Bytes that all of these together hold, besides the cache; there is room for those of one
+    /// collective in any case.
     pub buffer_bytes: u64,
     /// What its own work costs its processor.
     pub costs: Costs,
@@ -107,7 +108,10 @@ pub async fn serve<W: World>(
     let server = Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
-        buffers: Buffers::new(config.buffer_bytes),
+        buffers: Buffers::new(
+            config.buffer_bytes,
+            u64::from(config.buffers_per_disk) * world.disks().len() as u64,
+        ),
         world,
         config,
         locks,

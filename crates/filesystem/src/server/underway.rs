@@ -5,12 +5,14 @@
 
 use crate::server::Server;
 use crate::signal::Signal;
+use futures_util::future::{Either, select};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::collections::btree_map::Entry;
-use units::{FileId, PeerId};
+use std::pin::pin;
+use units::{Duration, FileId, PeerId};
 use wire::Fault;
-use world::World;
+use world::{Clock, World};
 
 /// A transfer under way.
 pub(crate) struct Underway {
@@ -58,18 +60,30 @@ impl<W: World> Drop for Running<'_, W> {
 }
 
 /// The bytes that transfers hold in buffers, of which a server has so many. Whoever wants more
-/// than there are free waits, in the order of coming; one buffer there always is, however long.
+/// than there are free waits, in the order of coming. The limit bends: there is room for as many
+/// buffers as one transfer uses, however long they are; and what is held for long by those whose
+/// client or disk has stopped is written off, so that the others go on.
 pub(crate) struct Buffers {
     bytes_max: u64,
+    /// Buffers of a transfer.
+    count_min: u64,
     held: Cell<u64>,
+    /// So much of it is held by who does not go on, as it seems …
+    written_off: Cell<u64>,
+    /// … which are the buffers with smaller numbers than this.
+    written_off_until: Cell<u64>,
     waiting: RefCell<VecDeque<u64>>,
     next: Cell<u64>,
     freed: Signal,
 }
 
+/// When no buffer has become free for so long, all are held by who does not go on.
+const STANDSTILL: Duration = Duration::from_ms(10_000);
+
 /// The bytes of a buffer, as long as it is held.
 pub(crate) struct Held<'a> {
     buffers: &'a Buffers,
+    number: u64,
     bytes: u64,
 }
 
@@ -80,10 +94,13 @@ struct Turn<'a> {
 }
 
 impl Buffers {
-    pub(crate) fn new(bytes_max: u64) -> Self {
+    pub(crate) fn new(bytes_max: u64, count_min: u64) -> Self {
         Self {
             bytes_max,
+            count_min,
             held: Cell::default(),
+            written_off: Cell::default(),
+            written_off_until: Cell::default(),
             waiting: RefCell::default(),
             next: Cell::default(),
             freed: Signal::default(),
@@ -97,23 +114,38 @@ impl Buffers {
 
     /// Waits until there is room for a buffer of `bytes` bytes. Whoever holds one must need no
     /// other to be done with it.
-    pub(crate) async fn take(&self, bytes: u64) -> Held<'_> {
+    pub(crate) async fn take(&self, world: &impl Clock, bytes: u64) -> Held<'_> {
         if !(self.waiting.borrow().is_empty() && self.has_room(bytes)) {
-            let turn = Turn { buffers: self, number: self.next.get() };
-            self.next.set(turn.number + 1);
-            self.waiting.borrow_mut().push_back(turn.number);
-            let is_first = || self.waiting.borrow().front() == Some(&turn.number);
-            self.freed.until(|| (is_first() && self.has_room(bytes)).then_some(())).await;
-            self.held.set(self.held.get() + bytes);
-            return Held { buffers: self, bytes };
+            self.wait(world, bytes).await;
         }
         self.held.set(self.held.get() + bytes);
-        Held { buffers: self, bytes }
+        Held { buffers: self, number: self.next_number(), bytes }
+    }
+
+    fn next_number(&self) -> u64 {
+        self.next.replace(self.next.get() + 1)
+    }
+
+    async fn wait(&self, world: &impl Clock, bytes: u64) {
+        let turn = Turn { buffers: self, number: self.next_number() };
+        self.waiting.borrow_mut().push_back(turn.number);
+        let is_first = || self.waiting.borrow().front() == Some(&turn.number);
+        self.freed.until(|| is_first().then_some(())).await;
+        while !self.has_room(bytes) {
+            let held = self.held.get();
+            let freed = pin!(self.freed.until(|| (self.held.get() != held).then_some(())));
+            let standstill = pin!(world.sleep(STANDSTILL));
+            if let Either::Right(_) = select(freed, standstill).await {
+                self.written_off.set(held);
+                self.written_off_until.set(self.next.get());
+            }
+        }
     }
 
     fn has_room(&self, bytes: u64) -> bool {
-        let held = self.held.get();
-        held == 0 || held.saturating_add(bytes) <= self.bytes_max
+        let held = self.held.get() - self.written_off.get();
+        let bytes_max = self.bytes_max.max(bytes.saturating_mul(self.count_min));
+        held.saturating_add(bytes) <= bytes_max
     }
 }
 
@@ -126,26 +158,51 @@ impl Drop for Turn<'_> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let held = &self.buffers.held;
+        let Buffers { held, written_off, written_off_until, freed, .. } = self.buffers;
         held.set(held.get() - self.bytes);
-        self.buffers.freed.notify();
+        if self.number < written_off_until.get() {
+            written_off.set(written_off.get() - self.bytes);
+        }
+        freed.notify();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! Proves: no more is held than there is, in the order of coming; one that is too long is held
-    //! alone; who gives up waiting does not keep others from their turn.
+    //! Proves: no more is held than there is, in the order of coming; there is room for one
+    //! transfer; who gives up waiting does not keep others from their turn, nor does who never
+    //! frees what it holds.
     use super::*;
     use futures_util::FutureExt;
+    use std::rc::Rc;
+    use std::task::Poll;
+    use units::Instant;
+
+    /// A clock by which any time has passed, or none.
+    #[derive(Default)]
+    struct Hand(Rc<Cell<bool>>);
+
+    impl Clock for Hand {
+        fn now(&self) -> Instant {
+            Instant::START
+        }
+
+        fn sleep_until(&self, _: Instant) -> impl Future<Output = ()> + 'static {
+            let has_passed = Rc::clone(&self.0);
+            std::future::poll_fn(move |_| match has_passed.get() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            })
+        }
+    }
 
     #[test]
     fn buffers_are_given_in_turn() {
-        let buffers = Buffers::new(10);
-        let first = buffers.take(6).now_or_never().unwrap();
-        let _second = buffers.take(4).now_or_never().unwrap();
-        let mut long = Box::pin(buffers.take(20));
-        let mut short = Box::pin(buffers.take(1));
+        let (buffers, clock) = (Buffers::new(10, 1), Hand::default());
+        let first = buffers.take(&clock, 6).now_or_never().unwrap();
+        let second = buffers.take(&clock, 4).now_or_never().unwrap();
+        let mut long = Box::pin(buffers.take(&clock, 20));
+        let mut short = Box::pin(buffers.take(&clock, 1));
         assert!((&mut long).now_or_never().is_none());
         drop(first);
         assert!((&mut short).now_or_never().is_none(), "it came later");
@@ -153,10 +210,38 @@ mod tests {
         drop(long);
         let short = short.now_or_never().unwrap();
         assert_eq!(buffers.held_bytes(), 5);
-        drop((short, _second));
-        let long = buffers.take(20).now_or_never().unwrap();
-        assert!(buffers.take(0).now_or_never().is_none());
+        drop((short, second));
+        let long = buffers.take(&clock, 20).now_or_never().unwrap();
+        assert!(buffers.take(&clock, 1).now_or_never().is_none());
         drop(long);
         assert_eq!(buffers.held_bytes(), 0);
+    }
+
+    #[test]
+    fn there_is_room_for_one_transfer() {
+        let (buffers, clock) = (Buffers::new(10, 3), Hand::default());
+        let held: Vec<_> =
+            (0..3).map(|_| buffers.take(&clock, 8).now_or_never().unwrap()).collect();
+        assert!(buffers.take(&clock, 8).now_or_never().is_none());
+        drop(held);
+    }
+
+    #[test]
+    fn who_stands_still_is_written_off() {
+        let (buffers, clock) = (Buffers::new(10, 1), Hand::default());
+        let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
+        let mut next = Box::pin(buffers.take(&clock, 10));
+        assert!((&mut next).now_or_never().is_none());
+        clock.0.set(true);
+        let next = next.now_or_never().unwrap();
+        clock.0.set(false);
+        assert_eq!(buffers.held_bytes(), 20);
+        assert!(buffers.take(&clock, 1).now_or_never().is_none(), "the rest is limited as ever");
+        drop(next);
+        let next = buffers.take(&clock, 10).now_or_never().unwrap();
+        drop(stopped);
+        assert!(buffers.take(&clock, 1).now_or_never().is_none());
+        drop(next);
+        assert_eq!((buffers.held_bytes(), buffers.written_off.get()), (0, 0));
     }
 }

@@ -5,11 +5,13 @@
 
 use crate::error::{ExitCode, LaunchError};
 use crate::real::absolute;
+use crate::real::server::CATALOGUE;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use world_real::{OBJECTS_DIRECTORY, RECORDS_FILE};
 
 /// The data directories of an instance: one is one disk.
 #[derive(Clone, Debug)]
@@ -98,7 +100,12 @@ impl DataDirectories {
             found.push((directory.display().to_string(), label.map(|label| label.set)));
         }
         if common_set(&found)?.is_some() {
-            return Ok(());
+            return match self.places().next() {
+                Some((first, Place { server: 0, .. })) => {
+                    refuse_lost_catalogue(first, self.places().map(|(directory, _)| directory))
+                }
+                _ => Ok(()),
+            };
         }
         let set = new_set()?;
         self.places().try_for_each(|(directory, place)| give_label(directory, place, &set))
@@ -112,6 +119,29 @@ impl DataDirectories {
             (0..).zip(directories).map(move |(disk, directory)| (directory.as_path(), place(disk)))
         })
     }
+}
+
+/// Refuses a new catalogue in `first` beside data in any of `all`: numbers of files would be given
+/// again, and what is there would be taken for theirs.
+pub(super) fn refuse_lost_catalogue<'a>(
+    first: &Path,
+    all: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), LaunchError> {
+    let records = first.join(CATALOGUE).join(RECORDS_FILE);
+    if fs::metadata(&records).is_ok_and(|found| found.len() > 0) {
+        return Ok(());
+    }
+    let has_objects = |directory: &&Path| {
+        let objects = fs::read_dir(directory.join(OBJECTS_DIRECTORY));
+        objects.is_ok_and(|mut objects| objects.next().is_some())
+    };
+    let Some(data) = all.into_iter().find(has_objects) else { return Ok(()) };
+    Err(LaunchError::new(
+        ExitCode::DataCheck,
+        "cannot start: the catalogue is lost",
+        format!("{} holds data of files, but {} none", data.display(), records.display()),
+        "bring the catalogue back from a copy, or start with data directories that are empty",
+    ))
 }
 
 /// The label of a directory, if it has one; it must be one of this place.

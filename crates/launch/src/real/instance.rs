@@ -17,7 +17,7 @@
 use crate::error::{ExitCode, LaunchError};
 use crate::real::origin::Origin;
 use crate::real::parallel::for_each_at_once;
-use crate::real::process::{Child, Program, cannot_start};
+use crate::real::process::{Child, ProcessEnd, Program, cannot_start};
 use crate::real::process_name::ProcessName;
 use crate::real::session::server_answers;
 use crate::real::{DataDirectories, Direct, private};
@@ -29,12 +29,15 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use units::MIB;
 use world::Address;
 use world_real::NodeConfig;
 
 pub(super) const SCHEMA: &str = "unisono.instance/1";
+
+/// How long servers that have done nothing yet may take to end.
+const END_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a server may take to end after it was asked to.
 pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(60);
@@ -137,7 +140,7 @@ pub fn default_instance_directory() -> PathBuf {
     parent.join(format!("unisono-{}", rustix::process::getuid().as_raw()))
 }
 
-/// The right to start the servers of an instance, which one process has at a time.
+/// The right to start and stop the servers of an instance, which one process of a machine has.
 pub(super) struct Starting(#[expect(dead_code, reason = "it is locked while it is open")] File);
 
 impl Instance {
@@ -225,17 +228,16 @@ impl Instance {
                     started.push(pid);
                     file.servers[id as usize].pid = pid;
                     file.servers[id as usize].address = address;
+                    // Should this process be killed now, they can be stopped.
+                    self.write(&file)?;
                 }
                 Err(error) => {
-                    for pid in started {
-                        signal(pid, rustix::process::Signal::TERM);
-                    }
+                    end_all(&started);
                     self.forget();
                     return Err(error);
                 }
             }
         }
-        self.write(&file)?;
         Ok(file)
     }
 
@@ -277,17 +279,22 @@ impl Instance {
         Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Waits until nobody else starts servers here; others wait for this one until what is returned
-    /// is dropped. Makes the directory.
+    /// Waits until nobody else starts servers here, or stops them; others wait for this one until
+    /// what is returned is dropped. Makes the directory.
     pub(super) fn begin_start(&self) -> Result<Starting, LaunchError> {
         private::make_directory(&self.directory)?;
+        let starting = self.lock()?;
+        private::make_instance_directory(&self.directory)?;
+        Ok(starting)
+    }
+
+    /// Waits until nobody else on this machine starts or stops servers here.
+    pub(super) fn lock(&self) -> Result<Starting, LaunchError> {
         let locked = File::open(&self.directory).and_then(|directory| {
             directory.lock()?;
             Ok(Starting(directory))
         });
-        let starting = locked.map_err(|error| self.cannot_write(&self.directory, &error))?;
-        private::make_instance_directory(&self.directory)?;
-        Ok(starting)
+        locked.map_err(|error| self.cannot_write(&self.directory, &error))
     }
 
     /// Makes the key, unless an instance runs here.
@@ -457,4 +464,12 @@ fn signal(pid: u32, signal: rustix::process::Signal) {
         // It may have ended by itself.
         let _ = rustix::process::kill_process(pid, signal);
     }
+}
+
+/// Ends servers that have just begun, and waits for that: what they lock is free then.
+fn end_all(pids: &[u32]) {
+    let ends: Vec<ProcessEnd> = pids.iter().filter_map(|pid| ProcessEnd::of(*pid)).collect();
+    pids.iter().for_each(|pid| signal(*pid, rustix::process::Signal::TERM));
+    let deadline = Instant::now() + END_PATIENCE;
+    ends.iter().for_each(|end| _ = end.wait_until(deadline));
 }

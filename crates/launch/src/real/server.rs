@@ -1,19 +1,18 @@
 //! A server process.
 
 use crate::error::{ExitCode, LaunchError};
+use crate::real::data::refuse_lost_catalogue;
 use crate::real::on_stdin_closed;
 use crate::real::{Direct, Instance};
 use filesystem::{Costs, ServerConfig, serve};
 use policy::Rules;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use units::{MIB, ServerId};
 use world::{Address, Network};
-use world_real::{
-    DiskConfig, DiskOptions, NodeConfig, OBJECTS_DIRECTORY, OpenError, RECORDS_FILE, RealWorld, run,
-};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// What a server says on standard output when it listens, before the address.
 pub(crate) const READY: &str = "ready at ";
@@ -24,6 +23,9 @@ const BUFFERS_PER_DISK: u32 = 2;
 
 /// Bytes of the cache for each byte of buffers that transfers may hold besides.
 const BUFFERS_PER_CACHE: u64 = 4;
+
+/// Where the catalogue is, in the first data directory of server 0.
+pub(super) const CATALOGUE: &str = "catalogue";
 
 /// Everything that makes a server.
 pub(crate) struct ServerPlan {
@@ -99,11 +101,11 @@ pub(crate) fn serve_plan(
     let id = plan.id;
     raise_descriptors();
     let records_directory = match (id, plan.data.first()) {
-        (0, Some(first)) => Some(first.join("catalogue")),
+        (0, Some(first)) => Some(first.join(CATALOGUE)),
         _ => None,
     };
-    if let (Some(directory), Some(data)) = (&records_directory, plan.data.first()) {
-        refuse_lost_catalogue(directory, data)?;
+    if let (Some(directory), Some(first)) = (&records_directory, plan.data.first()) {
+        refuse_lost_catalogue(first, plan.data.iter().map(PathBuf::as_path))?;
         std::fs::create_dir_all(directory).map_err(|error| cannot_begin(id, &error.to_string()))?;
     }
     let disks = plan.data.into_iter().map(|directory| {
@@ -169,22 +171,4 @@ fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // What it has is enough for most.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-}
-
-/// Refuses to begin a new catalogue beside data: numbers of files would be given again, and what is
-/// there would be taken for theirs.
-fn refuse_lost_catalogue(catalogue: &Path, data: &Path) -> Result<(), LaunchError> {
-    let records = catalogue.join(RECORDS_FILE);
-    let has_records = std::fs::metadata(&records).is_ok_and(|found| found.len() > 0);
-    let objects = std::fs::read_dir(data.join(OBJECTS_DIRECTORY));
-    let has_objects = objects.is_ok_and(|mut objects| objects.next().is_some());
-    if has_records || !has_objects {
-        return Ok(());
-    }
-    Err(LaunchError::new(
-        ExitCode::DataCheck,
-        "server 0 cannot begin: its catalogue is lost",
-        format!("{} holds data of files, but {} does not", data.display(), records.display()),
-        "bring the catalogue back from a copy, or start with data directories that are empty",
-    ))
 }

@@ -36,6 +36,8 @@ impl Instance {
     /// When a server cannot write everything back, which therefore goes on, or does not end. When
     /// this is a copy of an instance that runs elsewhere, which is left as it is.
     pub fn stop(&self) -> Result<Stopped, LaunchError> {
+        self.read()?;
+        let _nobody_starts = self.lock()?;
         let file = self.read()?;
         let node = self.client_node(&file.servers)?;
         self.refuse_copy(&file, &node)?;

@@ -150,7 +150,7 @@ impl<W: World> Collective<'_, W> {
         if shares.is_empty() {
             return Ok(());
         }
-        let _held = self.server.buffers.take(range.length()).await;
+        let _held = self.server.buffers.take(&self.server.world, range.length()).await;
         self.server.world.compute(self.server.config.costs.block).await;
         match self.request.direction {
             Direction::Read => self.read_block(disk, block, range, shares).await,

@@ -143,8 +143,13 @@ impl<W: World> Transfer<'_, W> {
         &self,
         next: impl Fn() -> Option<(Share, Option<W::Payload>)>,
     ) -> Result<(), Fault> {
+        let extent = self.request.access.extent_of(self.request.client);
+        let (server, bytes) = (self.server, extent.length().min(self.file.stripe.block_bytes));
         let buffer = || async {
-            while let Some((share, found)) = next() {
+            loop {
+                // The buffer first: what is found in the cache stays while it is held.
+                let _held = server.buffers.take(&server.world, bytes).await;
+                let Some((share, found)) = next() else { break };
                 match self.request.direction {
                     Direction::Read => self.read_block(share, found).await?,
                     Direction::Write => self.write_block(share).await?,
@@ -159,7 +164,6 @@ impl<W: World> Transfer<'_, W> {
     /// Takes a block from the cache, which may have to read it, and puts the client's pieces of it
     /// as one transfer. Whoever finds the block there, or on its way, pays for looking it up only.
     async fn read_block(&self, share: Share, found: Option<W::Payload>) -> Result<(), Fault> {
-        let _held = self.server.buffers.take(share.hull.length()).await;
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = found.is_some() || self.is_held(share.block);
         world.compute(if is_there { costs.cache_read } else { costs.block }).await;
@@ -176,7 +180,6 @@ impl<W: World> Transfer<'_, W> {
     /// cache. A whole block becomes the cache's as it came; less is copied.
     async fn write_block(&self, share: Share) -> Result<(), Fault> {
         let bytes = share.bytes();
-        let _held = self.server.buffers.take(bytes).await;
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = self.is_held(share.block);
         world.compute(if is_there { costs.cache_write } else { costs.block }).await;

@@ -230,7 +230,8 @@ impl<W: World> Catalogue<W> {
                 let cause = "it would lie within itself".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
-            if to.len() + tree.longest_within(id) > name::NAME_BYTES_MAX {
+            let is_longer = to.len() > from.len();
+            if is_longer && to.len() + tree.longest_within(id) > name::NAME_BYTES_MAX {
                 let cause = "a name in it would have more than 1024 bytes".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
