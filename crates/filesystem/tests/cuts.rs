@@ -7,15 +7,17 @@
 use crate::sizes::{BLOCK, at, read, restart, some_shape, write};
 use crate::support;
 
-use filesystem::collective::Strategy;
+use filesystem::collective::{Strategy, Transfer};
 use filesystem::{BufferPool, Client, Costs};
 use futures_util::future::select;
 use policy::{Access, Direction};
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
-use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, read_back, transfer};
-use units::{Duration, Instant};
+use support::{
+    Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, read_back, transfer, write_image,
+};
+use units::{ClientId, Duration, Instant};
 use wire::Fault;
 use world::Clock;
 use world::payload::Bytes;
@@ -144,11 +146,13 @@ struct CutShort {
     is_unrecorded: bool,
 }
 
-/// One client begins to cut a file and is given up; another then appends to it, and syncs.
+/// One client begins to cut a file and is given up; another then appends to it, and syncs: by
+/// itself, or as a group that writes all of it by a collective.
 async fn appends_after_a_cut(
     start: Start,
     other: SimulatedWorld<Bytes>,
     given_up_after: Duration,
+    strategy: Option<Strategy>,
 ) -> CutShort {
     let client = start.connect().await.unwrap();
     let mut file = client.create("f", 200, start.shape.stripe()).await.unwrap();
@@ -163,19 +167,44 @@ async fn appends_after_a_cut(
     let is_unrecorded = other.stat_file("f").await.unwrap().cuts == 0;
     if is_cut {
         other.grow(&mut of_other, 60).await.unwrap();
-        write(&other, &of_other, 50, &image(2, 10)).await;
-        other.flush(&of_other, true).await.unwrap();
+        match strategy {
+            None => {
+                write(&other, &of_other, 50, &image(2, 10)).await;
+                other.flush(&of_other, true).await.unwrap();
+            }
+            Some(strategy) => {
+                let (rank, members) = (ClientId(0), start.members.clone());
+                let group = filesystem::Group::join(other, 1, rank, members, support::PATIENCE);
+                let group = group.await.unwrap();
+                let access = Access::All { bytes: 60, clients: 1 };
+                let transfer = transfer(Direction::Write, &of_other, &access, strategy);
+                let transfer = Transfer { sync: true, ..transfer };
+                write_image(&group, &transfer, &appended()).await.unwrap();
+            }
+        }
     }
     CutShort { is_cut, is_unrecorded }
 }
 
+/// The file that it leaves.
+fn appended() -> Vec<u8> {
+    [&image(1, 200)[..50], &image(2, 10)].concat()
+}
+
 #[test]
 fn a_sync_keeps_a_cut_whose_maker_did_not_live_to_record_it() {
+    for strategy in Strategy::NAMED.into_iter().map(Some).chain([None]) {
+        a_sync_keeps_a_cut(strategy);
+    }
+}
+
+fn a_sync_keeps_a_cut(strategy: Option<Strategy>) {
     let mut were_unrecorded = 0;
     for after in (0..1500).step_by(50).map(Duration::from_us) {
         let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
         let other = cluster.world(1);
-        let cut = cluster.run_alone(0, |start| appends_after_a_cut(start, other.clone(), after));
+        let cut = cluster
+            .run_alone(0, |start| appends_after_a_cut(start, other.clone(), after, strategy));
         cluster.machine.kill(cluster.shape.node_of(0));
         cluster.machine.kill(cluster.shape.node_of(1));
         let _servers = restart(&cluster, None);
@@ -186,8 +215,8 @@ fn a_sync_keeps_a_cut_whose_maker_did_not_live_to_record_it() {
         cluster.run_alone(2, |start| async move {
             let client = start.connect().await.unwrap();
             let file = client.open("f").await.unwrap();
-            let expected = [&image(1, 200)[..50], &image(2, 10)].concat();
-            assert_eq!(read(&client, &file).await, expected, "given up after {after}");
+            let told = format!("{strategy:?}, given up after {after}");
+            assert_eq!(read(&client, &file).await, appended(), "{told}");
         });
     }
     assert!(were_unrecorded > 0, "no cut was given up between the servers and the catalogue");
