@@ -23,6 +23,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
     let report = match &arguments.instance {
         Some(directory) => measure(&Instance::at(directory), &program, &plan, arguments)?,
         None => {
+            arguments.root.check()?;
             let options = ServerOptions {
                 cache_bytes: arguments.cache,
                 direct: if arguments.direct { Direct::All } else { Direct::None },

@@ -7,6 +7,7 @@ use launch::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, LaunchError, Progr
 use serde_json::json;
 
 pub(crate) fn run(arguments: &Demo) -> Result<(), LaunchError> {
+    arguments.root.check()?;
     launch::clean_up_on_signals()?;
     let program = Program::current()?;
     let (input, directory) = (arguments.input.as_deref(), arguments.directory.as_deref());

@@ -20,9 +20,7 @@ pub(crate) fn instance(which: &InstanceOnly) -> Instance {
 const SERVERS: u32 = 4;
 
 pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
-    if !arguments.allow_root {
-        launch::refuse_root()?;
-    }
+    arguments.root.check()?;
     let instance = instance(&arguments.which);
     let file = match venue(&arguments.hosts, arguments.tcp.is_some())? {
         Venue::Here => start_here(&instance, arguments)?,
@@ -94,7 +92,7 @@ fn start_on_hosts(
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
         direct: direct(arguments)?,
-        allow_root: arguments.allow_root,
+        allow_root: arguments.root.allow_root,
         patience_s: arguments.patience,
         remote_program: arguments.remote_program.clone(),
     };
@@ -143,6 +141,7 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
 }
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<(), LaunchError> {
+    arguments.root.check()?;
     launch::clean_up_on_signals()?;
     let venue = venue(&arguments.hosts, false)?;
     let hosts = match &venue {

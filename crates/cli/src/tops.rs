@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(crate) fn run(arguments: &Tops) -> Result<(), LaunchError> {
+    arguments.root.check()?;
     let plan = TopsPlan {
         servers: arguments.servers.clone(),
         clients: arguments.clients.clone(),

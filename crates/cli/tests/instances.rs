@@ -424,7 +424,8 @@ fn a_dead_server_is_named() {
 
 #[test]
 fn root_must_say_that_it_means_it() {
-    // Proves: root starts servers only with --allow-root; others need not say it.
+    // Proves: root starts servers only with --allow-root, whatever command it is; others need not
+    // say it.
     let place = Place::new();
     let start = |words: &[&str]| {
         let mut command = place.command(&[&["start", "--servers", "1"], words].concat());
@@ -433,6 +434,12 @@ fn root_must_say_that_it_means_it() {
     };
     if rustix::process::geteuid().is_root() {
         start(&[]).refused(USAGE, &["as root"]);
+        for words in [&["bench", "--size", "1MiB"][..], &["bench", "tops"], &["demo"], &["doctor"]]
+        {
+            let mut command = unisono(words);
+            command.env_remove("UNISONO_ALLOW_ROOT");
+            run(command).refused(USAGE, &["as root"]);
+        }
         assert!(!place.instance().exists(), "nothing may be made");
         start(&["--allow-root"]).done();
         place.run(&["stop"]).done();

@@ -7,7 +7,7 @@ pub(crate) use files::{
     Cat, Cp, Du, Find, Get, Kind, Layout, LayoutGet, LayoutSet, Ls, MaybeNamed, Mkdir, Mv, Named,
     Put, Rm,
 };
-pub(crate) use servers::{ALL, Doctor, Hosts, Serve, ServeTold, Start};
+pub(crate) use servers::{ALL, AsRoot, Doctor, Hosts, Serve, ServeTold, Start};
 
 use crate::words::count;
 use clap::{Args, Parser, Subcommand};
@@ -135,6 +135,8 @@ pub(crate) struct Bench {
     pub(crate) command: Option<BenchCommand>,
     #[command(flatten)]
     pub(crate) cases: Cases,
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
     /// Number of client processes.
     #[arg(long, default_value = "8", value_parser = count)]
     pub(crate) clients: u32,
@@ -193,6 +195,8 @@ pub(crate) enum BenchCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct Tops {
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
     /// Numbers of servers, separated by commas.
     #[arg(long, default_value = "1,2,4,8", value_delimiter = ',', value_parser = count)]
     pub(crate) servers: Vec<u32>,
@@ -377,6 +381,8 @@ pub(crate) struct Reproduce {
 
 #[derive(Args, Debug)]
 pub(crate) struct Demo {
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
     /// A file to write and read (default: a large one that is on this machine).
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,

@@ -4,7 +4,7 @@ use super::InstanceOnly;
 use crate::words::count;
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
-use launch::{DIRTY_PERCENT, parse_size as size};
+use launch::{DIRTY_PERCENT, LaunchError, parse_size as size};
 use std::path::PathBuf;
 
 const START_HELP: &str = "\
@@ -60,9 +60,23 @@ pub(crate) struct Start {
     /// Seconds that a server on another host may take to begin, and again to serve.
     #[arg(long, default_value = "60", value_parser = count, value_name = "SECONDS")]
     pub(crate) patience: u32,
-    /// Start also as root, whose servers could reach every file of this machine.
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
+}
+
+/// Whether root may do it; part of each command that starts servers.
+#[derive(Args, Debug)]
+pub(crate) struct AsRoot {
+    /// Start servers also as root, though they could reach every file of this machine.
     #[arg(long, env = "UNISONO_ALLOW_ROOT", value_parser = BoolishValueParser::new())]
     pub(crate) allow_root: bool,
+}
+
+impl AsRoot {
+    /// Refuses root, unless it may.
+    pub(crate) fn check(&self) -> Result<(), LaunchError> {
+        if self.allow_root { Ok(()) } else { launch::refuse_root() }
+    }
 }
 
 /// On which hosts, and by what.
@@ -82,6 +96,8 @@ pub(crate) struct Hosts {
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
     #[command(flatten)]
     pub(crate) hosts: Hosts,
     /// Where the servers of the trial keep their data while it runs.
