@@ -457,3 +457,23 @@ fn a_reader_may_go_away() {
     place.run(&["cat", "nobody", "big"]).refused(FAILED, &["nobody"]);
     place.assert_nothing_held();
 }
+
+#[test]
+fn standard_output_has_a_name_too() {
+    // Proves: what goes to /dev/stdout goes where standard output goes, behind what is there.
+    let place = Place::with_servers(1);
+    let content = bytes(300_000);
+    place.run(&["put", place.file("local", &content).to_str().unwrap(), "f"]).done();
+    let log = place.file("log", b"earlier\n");
+    for source in ["f", "unisono://f"] {
+        let command = if source == "f" { "get" } else { "cp" };
+        let mut command = place.command(&[command, source, "/dev/stdout"]);
+        command.stdout(std::fs::File::options().append(true).open(&log).unwrap());
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        Running::start_as_is(command).end().done();
+    }
+    let found = std::fs::read(&log).unwrap();
+    assert!(found.starts_with(b"earlier\n") && found[8..].starts_with(&content));
+    let copies = found.windows(1000).filter(|some| **some == content[..1000]).count();
+    assert_eq!(copies, 2);
+}

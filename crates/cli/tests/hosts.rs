@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use support::{
-    Ended, FAILED, NO_SERVER, Place, Running, USAGE, bytes, children_of, gone, is_running,
-    processes_naming, run, signal, unisono, until,
+    DATA_CHECK, Ended, FAILED, NO_SERVER, Place, Running, USAGE, bytes, children_of, gone,
+    is_running, processes_naming, run, signal, unisono, until,
 };
 
 const HOSTS: [&str; 2] = ["127.0.0.2", "127.0.0.3"];
@@ -156,6 +156,25 @@ fn servers_have_directories_of_their_own() {
         hosts.iter().map(|one| &one["host"]).collect::<Vec<_>>(),
         [HOSTS[0], HOSTS[1], HOSTS[0]]
     );
+}
+
+#[test]
+fn hosts_whose_catalogue_is_lost_start_no_new_one() {
+    // Proves: data on one host is not taken for new when the catalogue on the other is gone.
+    let site = Site::new(&[BEGIN, BECOME].concat());
+    let started = site.start(&[]).done().json();
+    site.place.run(&["layout", "set", "/", "--pool", "1"]).done();
+    let local = site.place.file("local", &bytes(100_000));
+    site.place.run(&["put", local.to_str().unwrap(), "kept"]).done();
+    site.place.run(&["stop"]).done();
+    let data = Path::new(started["servers"][0]["data"][0].as_str().unwrap());
+    let (records, away) = (data.join("catalogue/records.redb"), site.place.path("away"));
+    std::fs::rename(&records, &away).unwrap();
+    site.start(&[]).refused(DATA_CHECK, &["catalogue is lost", "server 1"]);
+    site.assert_nothing_left();
+    std::fs::rename(&away, &records).unwrap();
+    site.start(&[]).done();
+    assert_eq!(site.place.files(), ["kept"]);
 }
 
 #[test]

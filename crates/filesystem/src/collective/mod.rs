@@ -100,7 +100,11 @@ impl<W: World> Group<W> {
         let expected = self.client().mailbox().expect_collective(collective);
         // The barrier of every strategy: from here on all memory is ready. It carries what each
         // member finds wrong with its own part, so that none begins without the others.
-        self.agree(self.check(transfer, memory)).await?;
+        let mut checked = self.check(transfer, memory);
+        if checked.is_ok() && transfer.sync && transfer.direction == Direction::Write {
+            checked = self.client().record_owed_size(transfer.file.file).await;
+        }
+        self.agree(checked).await?;
         let moved = match transfer.strategy {
             Strategy::Caching => caching::client::transfer(self, transfer, memory).await,
             Strategy::TwoPhase => two_phase::client::transfer(self, transfer, memory).await,
@@ -112,9 +116,6 @@ impl<W: World> Group<W> {
             }
         };
         self.client().world().compute(self.client().costs().collective).await;
-        if moved.is_ok() && transfer.sync && transfer.direction == Direction::Write {
-            self.client().record_owed_size(transfer.file.file).await?;
-        }
         moved
     }
 

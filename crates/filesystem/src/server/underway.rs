@@ -77,8 +77,12 @@ pub(crate) struct Buffers {
     freed: Signal,
 }
 
-/// When no buffer has become free for so long, all are held by who does not go on.
+/// When no buffer has become free for so long, and for what a slow disk needs for all of them, they
+/// are held by who does not go on.
 const STANDSTILL: Duration = Duration::from_ms(10_000);
+
+/// What a slow disk does, in bytes a millisecond.
+const SLOW_BYTES_PER_MS: u64 = 4_000;
 
 /// The bytes of a buffer, as long as it is held.
 pub(crate) struct Held<'a> {
@@ -134,7 +138,8 @@ impl Buffers {
         while !self.has_room(bytes) {
             let held = self.held.get();
             let freed = pin!(self.freed.until(|| (self.held.get() != held).then_some(())));
-            let standstill = pin!(world.sleep(STANDSTILL));
+            let length = STANDSTILL + Duration::from_ms(held / SLOW_BYTES_PER_MS);
+            let standstill = pin!(world.sleep(length));
             if let Either::Right(_) = select(freed, standstill).await {
                 self.written_off.set(held);
                 self.written_off_until.set(self.next.get());

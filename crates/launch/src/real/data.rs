@@ -123,25 +123,38 @@ impl DataDirectories {
 
 /// Refuses a new catalogue in `first` beside data in any of `all`: numbers of files would be given
 /// again, and what is there would be taken for theirs.
-pub(super) fn refuse_lost_catalogue<'a>(
+fn refuse_lost_catalogue<'a>(
     first: &Path,
     all: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), LaunchError> {
-    let records = first.join(CATALOGUE).join(RECORDS_FILE);
-    if fs::metadata(&records).is_ok_and(|found| found.len() > 0) {
+    if has_catalogue(first) {
         return Ok(());
     }
-    let has_objects = |directory: &&Path| {
-        let objects = fs::read_dir(directory.join(OBJECTS_DIRECTORY));
-        objects.is_ok_and(|mut objects| objects.next().is_some())
-    };
-    let Some(data) = all.into_iter().find(has_objects) else { return Ok(()) };
-    Err(LaunchError::new(
+    let data = all.into_iter().find(|directory| has_objects(directory));
+    data.map_or(Ok(()), |data| Err(lost_catalogue(&data.display().to_string(), first)))
+}
+
+/// Whether a directory, the first of server 0, has a catalogue.
+pub(super) fn has_catalogue(directory: &Path) -> bool {
+    let records = directory.join(CATALOGUE).join(RECORDS_FILE);
+    fs::metadata(records).is_ok_and(|found| found.len() > 0)
+}
+
+/// Whether a directory holds data of files.
+pub(super) fn has_objects(directory: &Path) -> bool {
+    let objects = fs::read_dir(directory.join(OBJECTS_DIRECTORY));
+    objects.is_ok_and(|mut objects| objects.next().is_some())
+}
+
+/// The error of data without a catalogue in the directory where it should be.
+pub(super) fn lost_catalogue(data: &str, first: &Path) -> LaunchError {
+    let records = first.join(CATALOGUE).join(RECORDS_FILE);
+    LaunchError::new(
         ExitCode::DataCheck,
         "cannot start: the catalogue is lost",
-        format!("{} holds data of files, but {} none", data.display(), records.display()),
+        format!("{data} holds data of files, but {} none", records.display()),
         "bring the catalogue back from a copy, or start with data directories that are empty",
-    ))
+    )
 }
 
 /// The label of a directory, if it has one; it must be one of this place.

@@ -23,7 +23,7 @@ use crate::real::session::server_answers;
 use crate::real::{DataDirectories, Direct, private};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
@@ -35,6 +35,12 @@ use world::Address;
 use world_real::NodeConfig;
 
 pub(super) const SCHEMA: &str = "unisono.instance/1";
+
+/// How long another command may take to start or stop the servers of an instance …
+const LOCK_PATIENCE: Duration = Duration::from_secs(120);
+
+/// … and how often it is asked for.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// How long servers that have done nothing yet may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(10);
@@ -223,14 +229,14 @@ impl Instance {
         let mut file = self.prepare(data, options)?;
         let mut started = Vec::new();
         for id in 0..file.servers.len() as u32 {
-            match self.start_detached(program, id) {
-                Ok((pid, address)) => {
-                    started.push(pid);
-                    file.servers[id as usize].pid = pid;
-                    file.servers[id as usize].address = address;
-                    // Should this process be killed now, they can be stopped.
-                    self.write(&file)?;
-                }
+            let begun = self.start_detached(program, id, |pid| {
+                started.push(pid);
+                file.servers[id as usize].pid = pid;
+                // Should this process be killed now, they can be stopped.
+                self.write(&file)
+            });
+            match begun {
+                Ok(address) => file.servers[id as usize].address = address,
                 Err(error) => {
                     end_all(&started);
                     self.forget();
@@ -238,6 +244,7 @@ impl Instance {
                 }
             }
         }
+        self.write(&file).inspect_err(|_| end_all(&started))?;
         Ok(file)
     }
 
@@ -288,13 +295,28 @@ impl Instance {
         Ok(starting)
     }
 
-    /// Waits until nobody else on this machine starts or stops servers here.
+    /// Waits until nobody else on this machine starts or stops servers here; not for ever.
     pub(super) fn lock(&self) -> Result<Starting, LaunchError> {
-        let locked = File::open(&self.directory).and_then(|directory| {
-            directory.lock()?;
-            Ok(Starting(directory))
-        });
-        locked.map_err(|error| self.cannot_write(&self.directory, &error))
+        let unusable = |error: std::io::Error| self.cannot_write(&self.directory, &error);
+        let directory = File::open(&self.directory).map_err(unusable)?;
+        let deadline = Instant::now() + LOCK_PATIENCE;
+        loop {
+            match directory.try_lock() {
+                Ok(()) => return Ok(Starting(directory)),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(LaunchError::new(
+                        ExitCode::Failed,
+                        format!("the instance at {} is in use", self.directory.display()),
+                        "another command starts or stops its servers, for minutes already",
+                        "wait for that command, or end it",
+                    ));
+                }
+                Err(TryLockError::Error(error)) => return Err(unusable(error)),
+            }
+        }
     }
 
     /// Makes the key, unless an instance runs here.
@@ -421,18 +443,25 @@ impl Instance {
         opened.map(Stdio::from).map_err(|error| self.cannot_write(&path, &error))
     }
 
-    fn start_detached(&self, program: &Program, id: u32) -> Result<(u32, String), LaunchError> {
+    /// Starts a server that goes on when this process ends; `begun` hears of its process at once.
+    /// Returns where it listens.
+    fn start_detached(
+        &self,
+        program: &Program,
+        id: u32,
+        begun: impl FnOnce(u32) -> Result<(), LaunchError>,
+    ) -> Result<String, LaunchError> {
         let mut command = program.command(&self.role(id, false));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.log(id)?).process_group(0);
         let mut child = command.spawn().map_err(|error| cannot_start(&command, &error))?;
+        begun(child.id())?;
         let mut said = String::new();
         if let Some(output) = child.stdout.take() {
             // The server says one line when it listens, or ends without.
             let _ = BufReader::new(output).read_line(&mut said);
         }
         let said = (!said.is_empty()).then(|| said.trim_end().to_owned());
-        let address = self.check_ready(id, said)?;
-        Ok((child.id(), address))
+        self.check_ready(id, said)
     }
 
     /// Where a server listens that said so, or why it did not.

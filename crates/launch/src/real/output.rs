@@ -4,6 +4,7 @@ use crate::real::PartFile;
 use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -27,11 +28,19 @@ impl LocalOutput {
     /// # Errors
     /// When it cannot be written to.
     pub fn open(path: &Path) -> io::Result<Self> {
+        let target = followed(path)?;
         let kind = match fs::metadata(path) {
+            // What /dev/stdout leads to: what this process has open already, whatever that is.
+            _ if target == Path::new("/proc/self/fd/1") => {
+                Kind::Stream(io::stdout().as_fd().try_clone_to_owned()?.into())
+            }
+            _ if target.starts_with("/proc") => {
+                Kind::Stream(File::options().write(true).open(target)?)
+            }
             Ok(found) if !found.is_file() && !found.is_dir() => {
                 Kind::Stream(File::options().write(true).open(path)?)
             }
-            _ => Kind::Part(PartFile::new(&followed(path)?)?),
+            _ => Kind::Part(PartFile::new(&target)?),
         };
         Ok(Self(kind))
     }
@@ -69,10 +78,14 @@ impl LocalOutput {
     }
 }
 
-/// What a path leads to, whether or not anything is there.
+/// What a path leads to, whether or not anything is there. Links of /proc are not followed: what
+/// they say need not be a path.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut at = path.to_owned();
     for _ in 0..LINKS_MAX {
+        if at.starts_with("/proc") {
+            return Ok(at);
+        }
         let Ok(to) = fs::read_link(&at) else { return Ok(at) };
         at = at.parent().unwrap_or(Path::new("")).join(to);
     }

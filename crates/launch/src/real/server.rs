@@ -1,7 +1,6 @@
 //! A server process.
 
 use crate::error::{ExitCode, LaunchError};
-use crate::real::data::refuse_lost_catalogue;
 use crate::real::on_stdin_closed;
 use crate::real::{Direct, Instance};
 use filesystem::{Costs, ServerConfig, serve};
@@ -104,8 +103,7 @@ pub(crate) fn serve_plan(
         (0, Some(first)) => Some(first.join(CATALOGUE)),
         _ => None,
     };
-    if let (Some(directory), Some(first)) = (&records_directory, plan.data.first()) {
-        refuse_lost_catalogue(first, plan.data.iter().map(PathBuf::as_path))?;
+    if let Some(directory) = &records_directory {
         std::fs::create_dir_all(directory).map_err(|error| cannot_begin(id, &error.to_string()))?;
     }
     let disks = plan.data.into_iter().map(|directory| {

@@ -6,9 +6,9 @@
 
 use super::launched::Launched;
 use super::seat::Seat;
-use super::talk::{KeeperAnswer, KeeperOrder, Permission, Said, ServerOrder, hear, line};
+use super::talk::{Found, KeeperAnswer, KeeperOrder, Permission, Said, ServerOrder, hear, line};
 use crate::error::{ExitCode, LaunchError};
-use crate::real::data::{common_set, new_set};
+use crate::real::data::{common_set, lost_catalogue, new_set};
 use crate::real::instance::{InstanceFile, SCHEMA, STOP_PATIENCE, ServerEntry};
 use crate::real::origin::Origin;
 use crate::real::process_name::ProcessName;
@@ -142,7 +142,7 @@ async fn launch_all<'a>(
         let starts = launched[first..].iter_mut().zip(some).map(async |(one, (id, seat))| {
             one.tell(&server_order(order, *id, seat, &instance_name, key)).await;
             match one.hear(patience).await? {
-                Said::Found { data, sets } => Ok(Found { data, sets }),
+                Said::Found(found) => Ok(found),
                 _ => Err(speaks_otherwise(*id)),
             }
         });
@@ -193,19 +193,21 @@ fn server_order(
     }
 }
 
-/// What a server has found on its host.
-struct Found {
-    data: Vec<PathBuf>,
-    sets: Vec<Option<String>>,
-}
-
 /// The identity of all directories.
 fn set_of(order: &KeeperOrder, found: &[Found]) -> Result<String, LaunchError> {
     let named = order.seats.iter().zip(found).flat_map(|(seat, found)| {
         let name = |path: &PathBuf| format!("{} of {}", path.display(), seat.host);
         found.data.iter().map(name).zip(found.sets.iter().cloned())
     });
-    common_set(&named.collect::<Vec<_>>())?.map_or_else(new_set, Ok)
+    let set = common_set(&named.collect::<Vec<_>>())?;
+    let with_data = found.iter().position(|one| one.has_objects);
+    if let (Some(first), Some(at)) = (found.first(), with_data)
+        && !first.has_catalogue
+        && let Some(directory) = first.data.first()
+    {
+        return Err(lost_catalogue(&format!("server {at}"), directory));
+    }
+    set.map_or_else(new_set, Ok)
 }
 
 /// The words of a server's command line; what is not its number is for those who look for it.

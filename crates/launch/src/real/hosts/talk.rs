@@ -68,12 +68,25 @@ pub(super) struct Permission {
 /// What a server says.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Said {
-    /// Its directories, and the identity of each that has one already.
-    Found { data: Vec<PathBuf>, sets: Vec<Option<String>> },
+    /// What it finds on its host.
+    Found(Found),
     /// It serves.
     Listening { address: String, pid: u32 },
     /// It cannot.
     Failed(Failure),
+}
+
+/// What a server finds on its host.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Found {
+    /// Its directories …
+    pub(super) data: Vec<PathBuf>,
+    /// … and the identity of each that has one already.
+    pub(super) sets: Vec<Option<String>>,
+    /// Whether the first of them has a catalogue.
+    pub(super) has_catalogue: bool,
+    /// Whether any of them holds data of files.
+    pub(super) has_objects: bool,
 }
 
 /// A line that says this.

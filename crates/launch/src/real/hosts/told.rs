@@ -4,9 +4,9 @@
 //! its input ends, whoever started it is gone, so it writes everything back and ends.
 
 use super::address::own_address;
-use super::talk::{MARK, Permission, Said, ServerOrder, hear, line};
+use super::talk::{Found, MARK, Permission, Said, ServerOrder, hear, line};
 use crate::error::{ExitCode, LaunchError};
-use crate::real::data::OwnDirectories;
+use crate::real::data::{OwnDirectories, has_catalogue, has_objects};
 use crate::real::server::{ServerPlan, serve_plan};
 use crate::real::{on_stdin_closed, private, refuse_root};
 use policy::Rules;
@@ -29,7 +29,12 @@ const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 pub fn serve_told(rules: Rules) -> Result<(), LaunchError> {
     let order: ServerOrder = told()?;
     let begun = begin(&order).and_then(|(plan, own)| {
-        say(&Said::Found { data: plan.data.clone(), sets: own.labels(&plan.data)? });
+        say(&Said::Found(Found {
+            data: plan.data.clone(),
+            sets: own.labels(&plan.data)?,
+            has_catalogue: plan.data.first().is_some_and(|first| has_catalogue(first)),
+            has_objects: plan.data.iter().any(|directory| has_objects(directory)),
+        }));
         let permission: Permission = told()?;
         own.label(&plan.data, &permission.set)?;
         Ok(plan)
