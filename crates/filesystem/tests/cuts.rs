@@ -265,13 +265,17 @@ fn a_cut_that_anyone_has_heard_of_is_made() {
     });
 }
 
+/// A file that was cut, grown to 300 bytes, and written in its last 100.
+fn written_beyond_the_cut() -> Vec<u8> {
+    [vec![0; 200], image(1, 100)].concat()
+}
+
 #[test]
 fn what_is_written_with_an_old_record_outlives_the_next_open() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
     cluster.run(0..3, |start| async move {
         let client = start.connect().await.unwrap();
-        let mut expected = vec![0; 300];
-        expected[200..].copy_from_slice(&image(1, 100));
+        let expected = written_beyond_the_cut();
         match start.rank.0 {
             0 => {
                 let mut file = client.create("f", 100, start.shape.stripe()).await.unwrap();
@@ -375,8 +379,7 @@ fn what_a_killed_client_wrote_after_its_cut_outlives_an_old_record() {
     let ready = Rc::new(Cell::new(0));
     let programs = cluster.programs(&[0, 1, 2], |start| async move {
         let client = start.connect().await.unwrap();
-        let mut expected = vec![0; 300];
-        expected[200..].copy_from_slice(&image(1, 100));
+        let expected = written_beyond_the_cut();
         match start.rank.0 {
             0 => {
                 let mut file = client.create("f", 100, start.shape.stripe()).await.unwrap();

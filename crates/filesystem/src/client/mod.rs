@@ -37,8 +37,9 @@ struct State<W: World> {
     world: W,
     key: ClientKey,
     costs: Costs,
+    /// The connection to each server, by number, if it was there.
     servers: Vec<Option<PeerId>>,
-    /// Those that there were, in their order.
+    /// Those connections alone, in the same order.
     connected: Vec<PeerId>,
     /// The same by their connections, ascending: every message of a server is looked up.
     numbers: Vec<(PeerId, ServerId)>,

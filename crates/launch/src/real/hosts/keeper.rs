@@ -98,6 +98,7 @@ async fn begin<'a>(
     let patience = Duration::from_secs(order.options.patience_s.into());
     let found = launch_all(instance, order, launched, patience).await?;
     let permission = Permission { set: set_of(order, &found)? };
+    refuse_lost_catalogue(&found)?;
     let servers = try_join_all(launched.iter_mut().zip(found).map(async |(one, found)| {
         one.tell(&permission).await;
         let Said::Listening { address, pid } = one.hear(patience).await? else {
@@ -199,15 +200,18 @@ fn set_of(order: &KeeperOrder, found: &[Found]) -> Result<String, LaunchError> {
         let name = |path: &PathBuf| format!("{} of {}", path.display(), seat.host);
         found.data.iter().map(name).zip(found.sets.iter().cloned())
     });
-    let set = common_set(&named.collect::<Vec<_>>())?;
+    common_set(&named.collect::<Vec<_>>())?.map_or_else(new_set, Ok)
+}
+
+/// Refuses a new catalogue beside data on any of the hosts.
+fn refuse_lost_catalogue(found: &[Found]) -> Result<(), LaunchError> {
     let with_data = found.iter().position(|one| one.has_objects);
-    if let (Some(first), Some(at)) = (found.first(), with_data)
-        && !first.has_catalogue
-        && let Some(directory) = first.data.first()
-    {
-        return Err(lost_catalogue(&format!("server {at}"), directory));
+    match (found.first(), with_data) {
+        (Some(Found { data, has_catalogue: false, .. }), Some(id)) => {
+            Err(lost_catalogue(&format!("server {id}"), data.first().map_or("".as_ref(), |it| it)))
+        }
+        _ => Ok(()),
     }
-    set.map_or_else(new_set, Ok)
 }
 
 /// The words of a server's command line; what is not its number is for those who look for it.
