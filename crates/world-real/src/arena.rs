@@ -4,15 +4,14 @@
 //! they cannot harm it; what it gave out stays where it is, and nothing goes back to the system.
 #![allow(unsafe_code)]
 
+use crate::huge::{self, HUGE_BYTES};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::mm::ProtFlags;
 use rustix::process::{Resource, getrlimit};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// The arena of this process, from the first [`open`] on.
 static ARENA: OnceLock<Option<Arena>> = OnceLock::new();
@@ -46,8 +45,8 @@ pub(crate) const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).uni
 /// system has no such files everything works without it.
 pub(crate) fn open(bytes: u64) {
     ARENA.get_or_init(|| {
-        let bytes = usize::try_from(bytes).ok()?.checked_next_multiple_of(PAGE_BYTES)?;
-        Arena::new(bytes.max(PAGE_BYTES)).ok()
+        let bytes = usize::try_from(bytes).ok()?.checked_next_multiple_of(HUGE_BYTES)?;
+        Arena::new(bytes.max(HUGE_BYTES)).ok()
     });
 }
 
@@ -58,7 +57,7 @@ pub(crate) fn sharing() -> Option<Sharing> {
     Some(Sharing { descriptor, bytes: arena.bytes as u64 })
 }
 
-/// `bytes` of it, a multiple of [`PAGE_BYTES`], that nobody had before, with zeros.
+/// `bytes` of it, a multiple of [`HUGE_BYTES`] at another one, that nobody had before, with zeros.
 pub(crate) fn take(bytes: usize) -> Option<NonNull<u8>> {
     let arena = arena()?;
     let fits = |used: usize| used.checked_add(bytes).filter(|end| *end <= arena.bytes);
@@ -93,13 +92,9 @@ impl Arena {
         let file = memfd_create("unisono", flags)?;
         ftruncate(&file, bytes as u64)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // Memory is not promised for all of it at once.
-        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address of the system's choice touches nothing else.
-        let base = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, &file, 0) }?;
+        let base = huge::map_shared(&file, bytes, protection).ok_or(rustix::io::Errno::NOMEM)?;
         // The mapping just made is the last that can be written.
         fcntl_add_seals(&file, SealFlags::FUTURE_WRITE | SEALS)?;
-        let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
         Ok(Self { file, base, bytes, used: AtomicUsize::new(0) })
     }
 }

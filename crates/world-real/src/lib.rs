@@ -8,6 +8,7 @@ mod arena;
 mod config;
 mod copy;
 mod disk;
+mod huge;
 mod memory;
 mod network;
 mod pool;

@@ -52,7 +52,7 @@ impl Area {
             return vec![0; length].into();
         }
         let reserved = pool::reserved_bytes(length);
-        let base = pool::take(reserved);
+        let base = pool::take(reserved, length);
         Self { base, length, origin: Origin::Pool { reserved }, views: AtomicI32::new(0) }
     }
 
@@ -167,8 +167,10 @@ pub struct RealMemory {
 }
 
 impl RealMemory {
-    /// `length` bytes with unspecified contents.
-    pub(crate) fn new(length: usize) -> Self {
+    /// `length` bytes with unspecified contents. From 16 KiB on they begin at a page, and the
+    /// system's huge pages are used where that pays, so that disks can be read into them past the
+    /// page cache.
+    pub fn new(length: usize) -> Self {
         Self { area: Arc::new(Area::new(length)), one_thread: PhantomData }
     }
 

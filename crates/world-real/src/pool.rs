@@ -3,13 +3,15 @@
 //! The first fill of 1 MiB of a fresh mapping takes 650 us, for its 256 page faults, and the
 //! second 36 us (`examples/strided_copy.rs`, in a virtual machine); so areas go back to a pool of
 //! the process. A process that lends data to others on its machine keeps its areas in an
-//! [`arena`](crate::arena) that they can see, as long as there is room. Invariants: an area belongs
-//! to one owner or to the pool; the pool never holds more than [`POOL_BYTES_MAX`] beside the arena,
-//! and what is over goes back to the system.
+//! [`arena`](crate::arena) that they can see, as long as there is room. Areas smaller than a huge
+//! page come from slabs as large as one; areas that will be used whole get huge pages. Invariants:
+//! an area belongs to one owner or to the pool; the pool never holds more than [`POOL_BYTES_MAX`]
+//! beside the arena, and what is over goes back to the system.
 #![allow(unsafe_code)]
 
-use crate::arena::{self, PAGE_BYTES};
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use crate::arena;
+use crate::huge::{self, HUGE_BYTES};
+use rustix::mm::munmap;
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
@@ -22,6 +24,11 @@ pub(crate) const POOLED_BYTES_MIN: usize = 1 << CLASS_BITS_MIN;
 
 /// Larger areas are not pooled: they are so long that their faults are amortised.
 const POOLED_BYTES_MAX: usize = 64 << 20;
+
+/// Smaller areas are not worth a huge page, all of which takes memory when one of them is used.
+const HUGE_AREA_BYTES_MIN: usize = 256 << 10;
+
+const PAGE_BYTES: usize = 4096;
 
 const CLASS_BITS_MIN: u32 = 14;
 const CLASSES: usize = (POOLED_BYTES_MAX.trailing_zeros() - CLASS_BITS_MIN + 1) as usize;
@@ -50,35 +57,53 @@ pub(crate) fn reserved_bytes(length: usize) -> usize {
     }
 }
 
-/// An area of `reserved` bytes (from [`reserved_bytes`]) with unspecified contents.
-pub(crate) fn take(reserved: usize) -> NonNull<u8> {
-    if let Some(class) = class(reserved) {
-        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Free(base)) = pool.classes[class].pop() {
-            if !arena::holds(base) {
-                pool.bytes -= reserved;
-            }
-            return base;
-        }
-        if let Some(base) = arena::take(reserved) {
-            return base;
-        }
+/// An area of `reserved` bytes (from [`reserved_bytes`] of `length`) with unspecified contents, of
+/// which `length` will be used.
+pub(crate) fn take(reserved: usize, length: usize) -> NonNull<u8> {
+    if let Some(base) = pooled(reserved) {
+        return base;
     }
-    // SAFETY: a new private mapping at an address of the system's choice touches nothing else.
-    let mapped = unsafe {
-        mmap_anonymous(
-            std::ptr::null_mut(),
-            reserved,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE,
-        )
+    let slab_bytes = reserved.max(HUGE_BYTES);
+    let is_slab = slab_bytes > reserved;
+    let used = match is_slab {
+        // What is left of a slab will be used as this area is.
+        true if length == reserved && reserved >= HUGE_AREA_BYTES_MIN => slab_bytes,
+        true => 0,
+        false => length / HUGE_BYTES * HUGE_BYTES,
     };
-    match mapped.ok().and_then(|base| NonNull::new(base.cast())) {
-        Some(base) => base,
-        None => handle_alloc_error(
-            Layout::from_size_align(reserved, PAGE_BYTES).expect("sizes were rounded before"),
-        ),
+    let base = map(slab_bytes, used).unwrap_or_else(|| {
+        let layout = Layout::from_size_align(reserved, PAGE_BYTES);
+        handle_alloc_error(layout.expect("sizes were rounded before"))
+    });
+    for start in (reserved..slab_bytes).step_by(reserved) {
+        // SAFETY: the area lies in the slab that was just mapped, and nobody has heard of it.
+        unsafe { give(base.add(start), reserved) };
     }
+    base
+}
+
+/// An area that waits to be used again.
+fn pooled(reserved: usize) -> Option<NonNull<u8>> {
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let Free(base) = pool.classes[class(reserved)?].pop()?;
+    if !arena::holds(base) {
+        pool.bytes -= reserved;
+    }
+    Some(base)
+}
+
+/// New memory at a huge page; the first `used` bytes, a multiple of such pages, will be used whole.
+fn map(bytes: usize, used: usize) -> Option<NonNull<u8>> {
+    let shared = if class(bytes).is_some() { arena::take(bytes) } else { None };
+    if let Some(base) = shared {
+        // SAFETY: the arena gave it to this caller alone.
+        unsafe { huge::back(base, used) };
+        return Some(base);
+    }
+    let base = huge::map_private(bytes)?;
+    // SAFETY: it was just mapped.
+    unsafe { huge::advise(base, used) };
+    Some(base)
 }
 
 /// Takes back an area that came from [`take`] with the same `reserved`.
@@ -96,7 +121,7 @@ pub(crate) unsafe fn give(base: NonNull<u8>, reserved: usize) {
             return;
         }
     }
-    // SAFETY: the mapping came from `take` with this length, and the caller says it is unused.
+    // SAFETY: `take` mapped it, perhaps in one with others, and the caller says it is unused.
     let unmapped = unsafe { munmap(base.as_ptr().cast(), reserved) };
     debug_assert!(unmapped.is_ok(), "a mapping of the pool must be known to the system");
 }

@@ -56,7 +56,7 @@ impl RecordStore {
         };
         let opened = open_database(directory).map_err(|error| failed(error.to_string()))?;
         let store = Store { directory: directory.to_owned(), opened: Some(opened) };
-        let worker = Worker::start("records".into(), store);
+        let worker = Worker::start("records", store, 0);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
         Ok(Self { worker, waiting: Arc::default() })
     }

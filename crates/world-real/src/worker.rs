@@ -1,36 +1,63 @@
-//! A thread that owns something slow and works through a queue of jobs on it, in their order.
+//! A thread that owns something slow and works through a queue of jobs on it, in their order; and
+//! helpers that do what needs only a part of it.
 //!
 //! Invariants: at most [`QUEUE_LENGTH_MAX`] jobs wait (further callers wait for their turn, first
-//! come, first served); the thread sleeps while there is none, and ends after the last handle.
+//! come, first served); a job begins only after what earlier ones left to helpers has ended, unless
+//! it leaves something to helpers itself; threads sleep while there is nothing to do, and end after
+//! the last handle.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use tokio::sync::{Semaphore, oneshot};
 
 /// The most jobs that wait for one worker.
 const QUEUE_LENGTH_MAX: usize = 256;
 
-type Job<C> = Box<dyn FnOnce(&mut C) + Send>;
+enum Job<C> {
+    Alone(Work<C, ()>),
+    Shared(Work<C, Option<Rest>>),
+}
+
+type Work<C, R> = Box<dyn FnOnce(&mut C) -> R + Send>;
+type Rest = Box<dyn FnOnce() + Send>;
+
+/// What a job that can be shared has come to.
+pub(crate) enum Step<R> {
+    /// It is done.
+    Done(R),
+    /// This is left of it, for a helper.
+    Rest(Box<dyn FnOnce() -> R + Send>),
+}
 
 /// A handle to the thread that owns a `C`.
 pub(crate) struct Worker<C> {
-    jobs: mpsc::Sender<Job<C>>,
+    jobs: Sender<Job<C>>,
     places: Arc<Semaphore>,
     one_thread: std::marker::PhantomData<Rc<()>>,
 }
 
-/// The worker's thread is no longer there, because a job panicked.
+/// The worker's thread is no longer there, or the job has panicked.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
 impl<C: Send + 'static> Worker<C> {
-    /// Starts a thread called `name` that owns `context`.
-    pub(crate) fn start(name: String, mut context: C) -> std::io::Result<Self> {
+    /// Starts a thread called `name` that owns `context`, and so many helpers.
+    pub(crate) fn start(name: &str, mut context: C, helpers: usize) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job<C>>();
-        std::thread::Builder::new().name(name).spawn(move || {
+        let helpers = Helpers::start(name, helpers)?;
+        std::thread::Builder::new().name(name.into()).spawn(move || {
             while let Ok(job) = queue.recv() {
-                job(&mut context);
+                match job {
+                    Job::Alone(job) => {
+                        helpers.wait();
+                        job(&mut context);
+                    }
+                    Job::Shared(job) => {
+                        job(&mut context).into_iter().for_each(|rest| helpers.add(rest))
+                    }
+                }
             }
         })?;
         let places = Arc::new(Semaphore::new(QUEUE_LENGTH_MAX));
@@ -43,16 +70,152 @@ impl<C: Send + 'static> Worker<C> {
         &self,
         work: impl FnOnce(&mut C) -> R + Send + 'static,
     ) -> Result<R, Gone> {
+        self.queue(|finish| Job::Alone(Box::new(|context| finish(work(context))))).await
+    }
+
+    /// The same for work that may leave a rest, which others that do so do not wait for.
+    pub(crate) async fn call_shared<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut C) -> Step<R> + Send + 'static,
+    ) -> Result<R, Gone> {
+        self.queue(|finish| {
+            Job::Shared(Box::new(|context| match work(context) {
+                Step::Done(done) => {
+                    finish(done);
+                    None
+                }
+                Step::Rest(rest) => Some(Box::new(|| finish(rest()))),
+            }))
+        })
+        .await
+    }
+
+    async fn queue<R: Send + 'static>(
+        &self,
+        job: impl FnOnce(Box<dyn FnOnce(R) + Send>) -> Job<C>,
+    ) -> Result<R, Gone> {
         let places = Arc::clone(&self.places);
         let place = places.acquire_owned().await.map_err(|_| Gone)?;
         let (reply, result) = oneshot::channel();
-        let job: Job<C> = Box::new(move |context| {
-            let done = work(context);
+        let finish = Box::new(move |done| {
             drop(place);
             // The caller may have stopped waiting; then nobody wants the result.
             let _ = reply.send(done);
         });
-        self.jobs.send(job).map_err(|_| Gone)?;
+        self.jobs.send(job(finish)).map_err(|_| Gone)?;
         result.await.map_err(|_| Gone)
+    }
+}
+
+/// The helpers of one worker, as it sees them.
+struct Helpers {
+    rests: Sender<Rest>,
+    shared: Arc<UnderWay>,
+}
+
+/// Rests that have not ended.
+#[derive(Default)]
+struct UnderWay {
+    count: Mutex<usize>,
+    none: Condvar,
+}
+
+impl Helpers {
+    fn start(name: &str, count: usize) -> std::io::Result<Self> {
+        let (rests, queue) = mpsc::channel();
+        let queue = Arc::new(Mutex::new(queue));
+        let shared = Arc::<UnderWay>::default();
+        for _ in 0..count {
+            let (queue, shared) = (Arc::clone(&queue), Arc::clone(&shared));
+            let helper = std::thread::Builder::new().name(format!("{name} helper"));
+            helper.spawn(move || help(&queue, &shared))?;
+        }
+        Ok(Self { rests, shared })
+    }
+
+    fn add(&self, rest: Rest) {
+        self.shared.add(1);
+        let sent = self.rests.send(rest);
+        assert!(sent.is_ok(), "a worker whose jobs leave rests has helpers");
+    }
+
+    fn wait(&self) {
+        let count = self.shared.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let none = self.shared.none.wait_while(count, |count| *count > 0);
+        drop(none);
+    }
+}
+
+impl UnderWay {
+    fn add(&self, more: usize) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += more;
+    }
+
+    fn ended(&self) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count -= 1;
+        if *count == 0 {
+            self.none.notify_all();
+        }
+    }
+}
+
+fn help(queue: &Mutex<Receiver<Rest>>, shared: &UnderWay) {
+    loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(rest) = next else { return };
+        // Whoever waits for a rest that panics is told by the end of its channel.
+        let _ = catch_unwind(AssertUnwindSafe(rest));
+        shared.ended();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    fn run<R>(future: impl Future<Output = R>) -> R {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.expect("a test can have one").block_on(future)
+    }
+
+    #[test]
+    fn rests_run_beside_each_other_and_what_comes_later_waits_for_them() {
+        let worker = Worker::start("test", 0_u32, 2).expect("a test can have threads");
+        let (meeting, ended) = (Arc::new(Barrier::new(2)), Arc::new(AtomicU32::new(0)));
+        let shared = || {
+            let (meeting, ended) = (Arc::clone(&meeting), Arc::clone(&ended));
+            worker.call_shared(move |begun| {
+                *begun += 1;
+                let order = *begun;
+                Step::Rest(Box::new(move || {
+                    // It ends only when both are here.
+                    meeting.wait();
+                    std::thread::sleep(Duration::from_millis(20));
+                    ended.fetch_add(1, Ordering::SeqCst);
+                    order
+                }))
+            })
+        };
+        let seen = Arc::clone(&ended);
+        let alone = worker.call(move |begun| (*begun, seen.load(Ordering::SeqCst)));
+        let (first, second, alone) = run(async { tokio::join!(shared(), shared(), alone) });
+        assert_eq!((first.ok(), second.ok()), (Some(1), Some(2)));
+        assert_eq!(alone.ok(), Some((2, 2)));
+    }
+
+    #[test]
+    fn a_rest_that_panics_is_told_and_stops_nobody() {
+        let worker = Worker::start("test", (), 1).expect("a test can have threads");
+        run(async {
+            let panics = |_: &mut ()| Step::<u32>::Rest(Box::new(|| panic!("on purpose")));
+            assert!(worker.call_shared(panics).await.is_err());
+            assert_eq!(worker.call(|_| 7).await.ok(), Some(7));
+            let goes_on = |_: &mut ()| Step::Rest(Box::new(|| 8));
+            assert_eq!(worker.call_shared(goes_on).await.ok(), Some(8));
+        });
     }
 }

@@ -204,7 +204,7 @@ pub(crate) struct Tops {
     #[arg(long, default_value = "1,2,4,8", value_delimiter = ',', value_parser = count)]
     pub(crate) clients: Vec<u32>,
     /// Bytes of a page where all is found in buffers.
-    #[arg(long, default_value = "1MiB", value_parser = size, value_name = "SIZE")]
+    #[arg(long, default_value = "256KiB", value_parser = size, value_name = "SIZE")]
     pub(crate) page: u64,
     /// Bytes of a page where the disks matter.
     #[arg(long, default_value = "8KiB", value_parser = size, value_name = "SIZE")]

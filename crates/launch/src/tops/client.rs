@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
-/// Writes that a client has under way.
-const WRITES: usize = 2;
+/// Requests that a client has under way where it need not wait for each.
+const UNDER_WAY: usize = 2;
 
 /// Runs one client until standard input ends.
 ///
@@ -91,8 +91,8 @@ impl Worker<'_> {
     fn work(&self) -> Result<u64, LaunchError> {
         match self.order.work {
             Work::CopyPages => self.copy_pages(),
-            Work::Read => self.again_and_again(|turn| self.cyclic(turn), Self::read),
-            Work::Write => self.write(),
+            Work::Read => self.keep_going(Self::start_read, Self::check_range),
+            Work::Write => self.keep_going(Self::start_write, |_, _, _| Ok(())),
             Work::ReadRanges => {
                 let mut random = self.random();
                 self.again_and_again(|_| random.u64(0..self.ranges()), Self::read)
@@ -149,12 +149,43 @@ impl Worker<'_> {
         let length = self.range_bytes().min(self.file.bytes() - offset);
         let buffer = self.library.buffer(length)?;
         let buffer = self.file.start_read(buffer, offset).wait()?;
-        let first = range * self.order.pages;
-        buffer.with_bytes(|bytes| {
-            let pages = bytes.chunks(self.file.page_bytes() as usize);
-            (first..).zip(pages).try_for_each(|(number, page)| self.check(number, page))
-        })?;
+        self.check_range(range, &buffer)?;
         Ok(length)
+    }
+
+    /// Starts on range after range, with [`UNDER_WAY`] requests at a time, and looks at what comes
+    /// of each.
+    fn keep_going(
+        &self,
+        start: impl Fn(&Self, LibraryBuffer, u64) -> Operation<LibraryBuffer>,
+        look: impl Fn(&Self, u64, &LibraryBuffer) -> Result<(), LaunchError>,
+    ) -> Result<u64, LaunchError> {
+        let finish = |(range, request): (u64, Operation<LibraryBuffer>)| -> Result<_, LaunchError> {
+            let buffer = request.wait()?;
+            look(self, range, &buffer)?;
+            Ok(buffer)
+        };
+        let mut under_way: VecDeque<(u64, Operation<LibraryBuffer>)> = VecDeque::new();
+        let turns = |turn| self.cyclic(turn);
+        let bytes = self.again_and_again(turns, |_, range| {
+            let first = if under_way.len() < UNDER_WAY { None } else { under_way.pop_front() };
+            let buffer = match first {
+                Some(first) => finish(first)?,
+                None => self.library.buffer(self.range_bytes())?,
+            };
+            under_way.push_back((range, start(self, buffer, range)));
+            Ok(self.range_bytes())
+        })?;
+        under_way.into_iter().try_for_each(|request| finish(request).map(drop))?;
+        Ok(bytes)
+    }
+
+    fn start_read(&self, buffer: LibraryBuffer, range: u64) -> Operation<LibraryBuffer> {
+        self.file.start_read(buffer, range * self.range_bytes())
+    }
+
+    fn start_write(&self, buffer: LibraryBuffer, range: u64) -> Operation<LibraryBuffer> {
+        self.file.start_write(self.headed(buffer, range), range * self.range_bytes())
     }
 
     fn copy_pages(&self) -> Result<u64, LaunchError> {
@@ -172,27 +203,6 @@ impl Worker<'_> {
         })
     }
 
-    fn write(&self) -> Result<u64, LaunchError> {
-        let mut under_way: VecDeque<Operation<LibraryBuffer>> = VecDeque::new();
-        let bytes = self.again_and_again(
-            |turn| self.cyclic(turn),
-            |_, range| {
-                let buffer = match under_way.len() {
-                    WRITES => match under_way.pop_front() {
-                        Some(first) => first.wait()?,
-                        None => self.library.buffer(self.range_bytes())?,
-                    },
-                    _ => self.library.buffer(self.range_bytes())?,
-                };
-                let buffer = self.headed(buffer, range);
-                under_way.push_back(self.file.start_write(buffer, range * self.range_bytes()));
-                Ok(self.range_bytes())
-            },
-        )?;
-        under_way.into_iter().try_for_each(|write| write.wait().map(drop))?;
-        Ok(bytes)
-    }
-
     fn write_ranges(&self) -> Result<u64, LaunchError> {
         let mut random = self.random();
         let own = self.ranges() / u64::from(self.order.clients);
@@ -200,8 +210,7 @@ impl Worker<'_> {
         self.again_and_again(
             |_| first + random.u64(0..own.max(1)),
             |_, range| {
-                let buffer = self.headed(self.library.buffer(self.range_bytes())?, range);
-                self.file.start_write(buffer, range * self.range_bytes()).wait()?;
+                self.start_write(self.library.buffer(self.range_bytes())?, range).wait()?;
                 self.file.flush(true)?;
                 Ok(self.range_bytes())
             },
@@ -213,6 +222,15 @@ impl Worker<'_> {
         let first = range * self.order.pages;
         buffer.with_bytes_mut(|bytes| write_heads(bytes, self.file.page_bytes(), first));
         buffer
+    }
+
+    /// Looks at the head of each page of a range.
+    fn check_range(&self, range: u64, buffer: &LibraryBuffer) -> Result<(), LaunchError> {
+        let first = range * self.order.pages;
+        buffer.with_bytes(|bytes| {
+            let pages = bytes.chunks(self.file.page_bytes() as usize);
+            (first..).zip(pages).try_for_each(|(number, page)| self.check(number, page))
+        })
     }
 
     fn check(&self, number: u64, page: &[u8]) -> Result<(), LaunchError> {

@@ -2,12 +2,12 @@
 
 use crate::error::{ExitCode, LaunchError};
 use rustix::fs::OFlags;
-use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use units::{KIB, MIB};
+use units::MIB;
+use world_real::RealMemory;
 
 /// One access pattern of Table 1.
 pub(super) struct DevicePattern {
@@ -25,7 +25,8 @@ pub(super) struct DevicePattern {
 pub(super) struct Device {
     file: File,
     bytes: u64,
-    buffer: RefCell<Vec<u8>>,
+    /// Of huge pages, as servers have them.
+    buffer: RealMemory,
     /// It is removed when dropped, if it was made for this.
     _scratch: Option<tempfile::NamedTempFile>,
 }
@@ -97,7 +98,8 @@ impl Device {
     }
 
     fn over(file: File, bytes: u64, scratch: Option<tempfile::NamedTempFile>) -> Self {
-        let buffer = RefCell::new(vec![7; (CALL_BYTES_MAX + ALIGNMENT) as usize]);
+        let buffer = RealMemory::new(CALL_BYTES_MAX as usize);
+        buffer.with_bytes_mut(|bytes| bytes.fill(7));
         Self { file, bytes, buffer, _scratch: scratch }
     }
 
@@ -127,24 +129,29 @@ impl Device {
         measured().map_err(|error| failed(&error))
     }
 
-    /// What one pass through the file reaches in calls of 1 MiB, in 2^20 bytes a second.
+    /// What one pass through the file reaches in calls of 1 MiB, in 2^20 bytes a second; as `dd`
+    /// makes it, each time into ordinary memory of its own.
     pub(super) fn pass(&self) -> Result<f64, LaunchError> {
+        let mut memory = vec![7; CALL_BYTES_MAX as usize + ALIGNMENT];
+        let first = memory.as_ptr().align_offset(ALIGNMENT);
+        let bytes = &mut memory[first..first + CALL_BYTES_MAX as usize];
         let start = Instant::now();
-        let calls = self.bytes / MIB;
-        let read = (0..calls).try_for_each(|call| self.call(false, call * MIB, MIB));
+        let calls = self.bytes / CALL_BYTES_MAX;
+        let read =
+            (0..calls).try_for_each(|call| self.file.read_exact_at(bytes, call * CALL_BYTES_MAX));
         read.map_err(|error| failed(&error))?;
-        Ok(calls as f64 / start.elapsed().as_secs_f64())
+        Ok((calls * CALL_BYTES_MAX) as f64 / MIB as f64 / start.elapsed().as_secs_f64())
     }
 
     fn call(&self, writes: bool, at: u64, length: u64) -> std::io::Result<()> {
         debug_assert!(length <= CALL_BYTES_MAX, "a call fits the buffer");
-        let mut buffer = self.buffer.borrow_mut();
-        let start = buffer.as_ptr().align_offset(ALIGNMENT as usize);
-        let bytes = &mut buffer[start..start + length as usize];
-        match writes {
-            true => self.file.write_all_at(bytes, at),
-            false => self.file.read_exact_at(bytes, at),
-        }
+        self.buffer.with_bytes_mut(|bytes| {
+            let bytes = &mut bytes[..length as usize];
+            match writes {
+                true => self.file.write_all_at(bytes, at),
+                false => self.file.read_exact_at(bytes, at),
+            }
+        })
     }
 }
 
@@ -165,4 +172,4 @@ fn failed(error: &std::io::Error) -> LaunchError {
 const CALL_BYTES_MAX: u64 = MIB;
 
 /// Where memory for calls past the page cache has to begin.
-const ALIGNMENT: u64 = 4 * KIB;
+const ALIGNMENT: usize = 4 << 10;

@@ -53,7 +53,7 @@ pub(super) fn measure(
     // The servers' own bytes: the places of a disk differ, those of a virtual one twofold.
     let device = Device::longest_below(on_disk.directory(), plan.long_bytes())?;
     let cold = in_turns(
-        "sequential read from disk, to the disk by itself",
+        "sequential read from disk, to dd past the page cache",
         0.9,
         || on_disk.run(Work::SharePass { read_ahead: true }, 1),
         || device.pass(),

@@ -34,7 +34,7 @@ pub struct TopsPlan {
 impl TopsPlan {
     /// Bytes of the file for one sequential pass in large pages.
     pub(super) fn long_bytes(&self) -> u64 {
-        8 * self.pages * MIB
+        32 * self.pages * MIB
     }
 }
 
@@ -45,7 +45,7 @@ impl Default for TopsPlan {
         Self {
             servers: vec![1, 2, 4, 8],
             clients: vec![1, 2, 4, 8],
-            page_bytes: MIB,
+            page_bytes: 256 * KIB,
             disk_page_bytes: 8 * KIB,
             pages: 16,
             seconds: 0.5,

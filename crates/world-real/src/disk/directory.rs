@@ -5,7 +5,7 @@
 
 use super::data::Data;
 use super::failure::Failure;
-use super::object::Object;
+use super::object::{Found, Object};
 use super::pending::Pending;
 use super::places::Place;
 use super::recent::Recent;
@@ -140,7 +140,7 @@ impl Directory {
         object: FileId,
         offset: u64,
         length: u64,
-    ) -> Result<RealPayload, Failure> {
+    ) -> Result<Found, Failure> {
         let range = range_of(offset, length)?;
         if length > READ_BYTES_MAX {
             return Err(Failure::System(Errno::INVAL));
@@ -156,7 +156,7 @@ impl Directory {
         }
         let memory = RealMemory::new(length as usize);
         memory.bytes_mut().fill(0);
-        Ok(memory.freeze())
+        Ok(Found::Bytes(memory.freeze()))
     }
 
     pub(super) fn write(

@@ -2,14 +2,19 @@
 
 use super::directory::Directory;
 use super::failure::Failure;
+use super::object::Found;
 use super::places::Places;
 use crate::config::{DiskOptions, OpenError};
 use crate::memory::RealPayload;
-use crate::worker::Worker;
+use crate::worker::{Gone, Step, Worker};
 use std::path::Path;
 use std::rc::Rc;
 use units::FileId;
 use world::{Disk, DiskError, Payload, Space};
+
+/// Reads past the page cache that a disk works at. While the bytes of one are compared with their
+/// sums, and whoever asked is told, the device must not be idle.
+const READERS: usize = 2;
 
 /// A handle to one disk.
 #[derive(Clone)]
@@ -37,7 +42,8 @@ impl RealDisk {
             directory: path.to_owned(),
             cause: error.to_string(),
         })?;
-        let worker = Worker::start("disk".into(), directory);
+        let readers = if options.direct { READERS } else { 0 };
+        let worker = Worker::start("disk", directory, readers);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
         Ok(Self { shared: Rc::new(Shared { name, worker, places: Places::default() }) })
     }
@@ -47,14 +53,24 @@ impl RealDisk {
         operation: String,
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
-        let disk = self.shared.name.clone();
-        let checked = move |directory: &mut Directory| {
+        let checked = |directory: &mut Directory| {
             directory.check_present()?;
             work(directory)
         };
-        match self.shared.worker.call(checked).await {
+        let done = self.shared.worker.call(checked).await;
+        self.told(operation, done)
+    }
+
+    /// What came of an operation, as callers are told.
+    fn told<R>(
+        &self,
+        operation: String,
+        done: Result<Result<R, Failure>, Gone>,
+    ) -> Result<R, DiskError> {
+        let disk = self.shared.name.clone();
+        match done {
             Ok(done) => done.map_err(|failure| failure.of(disk, operation)),
-            Err(_) => {
+            Err(Gone) => {
                 let cause = "the thread of the disk has stopped".into();
                 Err(DiskError::Failed { disk, operation, cause })
             }
@@ -91,8 +107,16 @@ impl Disk for RealDisk {
         length: u64,
     ) -> Result<RealPayload, DiskError> {
         let operation = format!("read {length} bytes at {offset} of {object}");
-        let work = move |directory: &mut Directory| directory.read(object, offset, length);
-        self.call(operation, work).await
+        let work = move |directory: &mut Directory| {
+            let present = directory.check_present();
+            match present.and_then(|()| directory.read(object, offset, length)) {
+                Ok(Found::Bytes(bytes)) => Step::Done(Ok(bytes)),
+                Ok(Found::OnDevice(place)) => Step::Rest(Box::new(|| place.read())),
+                Err(failure) => Step::Done(Err(failure)),
+            }
+        };
+        let done = self.shared.worker.call_shared(work).await;
+        self.told(operation, done)
     }
 
     async fn write(

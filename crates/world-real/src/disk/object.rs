@@ -10,8 +10,9 @@ use super::failure::Failure;
 use super::places::Place;
 use super::recent::Recent;
 use super::reserve::Reservations;
-use super::sums::{PIECE_BYTES, Sum, Sums, Verdict, pieces_of};
+use super::sums::{PIECE_BYTES, Sum, Sums, pieces_of};
 use crate::memory::{RealMemory, RealPayload, thaw};
+use std::sync::Arc;
 use units::{ByteRange, FileId};
 use world::{Memory, Payload};
 
@@ -21,7 +22,7 @@ const PART_BYTES: u64 = 4 * PIECE_BYTES;
 /// An open object.
 pub(super) struct Object {
     id: FileId,
-    data: Data,
+    data: Arc<Data>,
     /// `None` when the disk keeps none, or those of this object could not be made: then all its
     /// pieces are in flux.
     sums: Option<Sums>,
@@ -30,6 +31,26 @@ pub(super) struct Object {
     version: u64,
     /// Whether the system had no place for some bytes when it was last asked.
     is_unsettled: bool,
+}
+
+/// What a read has found.
+pub(super) enum Found {
+    /// The bytes.
+    Bytes(RealPayload),
+    /// Where they are, to be read before anything changes.
+    OnDevice(OnDevice),
+}
+
+/// Bytes to be read past the page cache, and the sums that they must match.
+pub(super) struct OnDevice {
+    id: FileId,
+    data: Arc<Data>,
+    /// The whole pieces that hold what was asked for.
+    span: ByteRange,
+    /// One for each of them, none of which is in flux; or none at all.
+    sums: Vec<Sum>,
+    /// What was asked for.
+    range: ByteRange,
 }
 
 /// A piece that a write covers in part: all its bytes as they will be.
@@ -49,6 +70,7 @@ impl Object {
         reservations: Reservations,
         version: u64,
     ) -> Self {
+        let data = Arc::new(data);
         Self { id, data, sums, reservations, version, is_unsettled: false }
     }
 
@@ -57,7 +79,7 @@ impl Object {
         if version == Some(self.version) && !self.is_unsettled {
             return None;
         }
-        let (extents, is_settled) = extents(&self.data).ok()?;
+        let (extents, is_settled) = extents(&*self.data).ok()?;
         self.is_unsettled = !is_settled;
         Some(Place { version: self.version, extents })
     }
@@ -88,15 +110,14 @@ impl Object {
     }
 
     /// The bytes of `range`, none of which a damaged piece holds.
-    pub(super) fn read(
-        &mut self,
-        range: ByteRange,
-        recent: &mut Recent,
-    ) -> Result<RealPayload, Failure> {
+    pub(super) fn read(&mut self, range: ByteRange, recent: &mut Recent) -> Result<Found, Failure> {
         let span = self.span(range);
         if span.length() == PIECE_BYTES && range != span {
             let piece = self.piece(span.start / PIECE_BYTES, recent)?;
-            return Ok(part_of(&piece, within(range, span.start)));
+            return Ok(Found::Bytes(part_of(&piece, within(range, span.start))));
+        }
+        if let Some(found) = self.on_device(range, span)? {
+            return Ok(Found::OnDevice(found));
         }
         let memory = RealMemory::new(span.length() as usize);
         let mut bytes = memory.bytes_mut();
@@ -106,7 +127,24 @@ impl Object {
             self.verify(part, part_bytes)?;
         }
         drop(bytes);
-        Ok(memory.freeze().slice(range.start - span.start, range.length()))
+        let bytes = memory.freeze().slice(range.start - span.start, range.length());
+        Ok(Found::Bytes(bytes))
+    }
+
+    /// Past the page cache anyone can read what has all its sums.
+    fn on_device(&self, range: ByteRange, span: ByteRange) -> Result<Option<OnDevice>, Failure> {
+        if !self.data.is_direct() {
+            return Ok(None);
+        }
+        let sums = match &self.sums {
+            Some(sums) => sums.read(pieces_of(span))?,
+            None => Vec::new(),
+        };
+        if sums.contains(&Sum::IN_FLUX) {
+            return Ok(None);
+        }
+        let data = Arc::clone(&self.data);
+        Ok(Some(OnDevice { id: self.id, data, span, sums, range }))
     }
 
     /// All bytes of a piece, compared with its sum now or a short while ago.
@@ -218,24 +256,14 @@ impl Object {
     /// Compares the bytes of whole pieces with their sums, and settles those in flux.
     fn verify(&mut self, span: ByteRange, bytes: &[u8]) -> Result<(), Failure> {
         let Some(sums) = &mut self.sums else { return Ok(()) };
-        let first = pieces_of(span).start;
-        let mut known = sums.read(pieces_of(span))?;
-        let mut is_settled = true;
-        for (index, (sum, piece)) in
-            known.iter_mut().zip(bytes.chunks(PIECE_BYTES as usize)).enumerate()
-        {
-            match sum.judge(piece) {
-                Verdict::Good => {}
-                Verdict::Unsettled => (*sum, is_settled) = (Sum::of(piece), false),
-                Verdict::Bad => {
-                    let start = (first + index as u64) * PIECE_BYTES;
-                    return Err(Failure::Corrupt(self.id, ByteRange::at(start, PIECE_BYTES)));
-                }
-            }
-        }
-        if !is_settled {
+        let pieces = pieces_of(span);
+        let known = sums.read(pieces.clone())?;
+        compare(self.id, pieces.start, &known, bytes)?;
+        if known.contains(&Sum::IN_FLUX) {
+            let settled = known.iter().zip(bytes.chunks(PIECE_BYTES as usize));
+            let settled: Vec<Sum> = settled.map(|(sum, piece)| sum.settled(piece)).collect();
             // Where this fails, they stay in flux and the next reader tries again.
-            let _ = sums.write(first, &known);
+            let _ = sums.write(pieces.start, &settled);
         }
         Ok(())
     }
@@ -313,6 +341,29 @@ impl Object {
             }
         }
         Ok(self.data.write(&bytes[within(whole, range.start)], whole.start)?)
+    }
+}
+
+impl OnDevice {
+    /// The bytes, none of which a damaged piece holds.
+    pub(super) fn read(self) -> Result<RealPayload, Failure> {
+        let memory = RealMemory::new(self.span.length() as usize);
+        memory.with_bytes_mut(|bytes| {
+            self.data.read(bytes, self.span.start)?;
+            compare(self.id, pieces_of(self.span).start, &self.sums, bytes)
+        })?;
+        Ok(memory.freeze().slice(self.range.start - self.span.start, self.range.length()))
+    }
+}
+
+/// Compares the bytes of whole pieces, from `first` on, with the sums that there are.
+fn compare(id: FileId, first: u64, sums: &[Sum], bytes: &[u8]) -> Result<(), Failure> {
+    let mut pieces = (first..).zip(sums).zip(bytes.chunks(PIECE_BYTES as usize));
+    match pieces.find(|((_, sum), bytes)| !sum.allows(bytes)) {
+        Some(((piece, _), _)) => {
+            Err(Failure::Corrupt(id, ByteRange::at(piece * PIECE_BYTES, PIECE_BYTES)))
+        }
+        None => Ok(()),
     }
 }
 

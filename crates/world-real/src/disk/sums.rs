@@ -41,17 +41,6 @@ const SUMS_AT_ONCE: u64 = 16 << 10;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sum(u32);
 
-/// What came of comparing a piece with its sum.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
-    /// The bytes are those that were written.
-    Good,
-    /// Nobody can know; from now on they are taken for right.
-    Unsettled,
-    /// They are not those that were written.
-    Bad,
-}
-
 impl Sum {
     /// Never written: all zeros.
     pub(super) const HOLE: Self = Self(0);
@@ -67,15 +56,19 @@ impl Sum {
         }
     }
 
-    /// Whether this is the sum of `piece`.
-    pub(super) fn judge(self, piece: &[u8]) -> Verdict {
+    /// Whether `piece` may be what was written: in flux, nobody can know.
+    pub(super) fn allows(self, piece: &[u8]) -> bool {
         static ZEROS: [u8; PIECE_BYTES as usize] = [0; PIECE_BYTES as usize];
-        let is_right = match self {
-            Self::IN_FLUX => return Verdict::Unsettled,
+        match self {
+            Self::IN_FLUX => true,
             Self::HOLE => piece == &ZEROS[..piece.len()],
             sum => sum == Self::of(piece),
-        };
-        if is_right { Verdict::Good } else { Verdict::Bad }
+        }
+    }
+
+    /// What it is once `piece` was given out: bytes in flux are taken for right from then on.
+    pub(super) fn settled(self, piece: &[u8]) -> Self {
+        if self == Self::IN_FLUX { Self::of(piece) } else { self }
     }
 }
 

@@ -6,8 +6,9 @@
 
 use super::process::PeerProcess;
 use crate::arena::{SEALS, Sharing};
+use crate::huge;
 use rustix::fs::{Mode, OFlags, fcntl_get_seals, fstat, open};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{ProtFlags, munmap};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -37,11 +38,7 @@ impl PeerArena {
         if !seals.contains(SEALS) || u64::try_from(found) != Ok(sharing.bytes) || bytes == 0 {
             return Err("it is not sealed, or has another size".into());
         }
-        // SAFETY: a new mapping at an address of the system's choice touches nothing else.
-        let base = unsafe {
-            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, &file, 0)
-        };
-        let base = NonNull::new(base.map_err(failed)?.cast()).ok_or("it has no address")?;
+        let base = huge::map_shared(&file, bytes, ProtFlags::READ).ok_or("there is no room")?;
         Ok(Self { base, bytes })
     }
 }

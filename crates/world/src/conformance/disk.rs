@@ -23,6 +23,7 @@ list_cases![
     an_object_ends_after_its_last_byte,
     sync_succeeds,
     requests_are_served_in_the_order_of_their_calls,
+    long_reads_find_what_was_there_when_they_were_called,
     many_requests_at_once_end,
     an_abandoned_request_holds_nobody_up,
     a_write_takes_what_its_payload_holds_now,
@@ -273,6 +274,22 @@ fn requests_are_served_in_the_order_of_their_calls<F: Fixture>(fixture: &mut F) 
             let ((first, second), ()) = join(writing, reading).await;
             done(first);
             done(second);
+        }
+    });
+}
+
+fn long_reads_find_what_was_there_when_they_were_called<F: Fixture>(fixture: &mut F) {
+    const LENGTH: usize = 600_000;
+    fixture.run(1, |worlds| async move {
+        let disk = &worlds[0].disks()[0];
+        for round in 0..20 {
+            let (old, new) = (pattern(2 * round, LENGTH), pattern(2 * round + 1, LENGTH));
+            done(disk.write(OBJECT, 0, F::payload(&old)).await);
+            let before = join_all((0..4).map(|_| expect::<F>(disk, OBJECT, 0, &old)));
+            let writing = disk.write(OBJECT, 0, F::payload(&new));
+            let after = join_all((0..4).map(|_| expect::<F>(disk, OBJECT, 0, &new)));
+            let (_, (written, _)) = join(before, join(writing, after)).await;
+            done(written);
         }
     });
 }
