@@ -97,14 +97,18 @@ fn tables(report: &TopsReport) -> Vec<String> {
     out.push(String::new());
     out.push("in turns, and what the median ratio should be at least".to_owned());
     for goal in &report.goals {
-        let met = if goal.ratio >= goal.wanted { "" } else { "   not reached" };
+        let (wanted, met) = match goal.wanted {
+            Some(wanted) if goal.ratio < wanted => (format!("(>= {wanted})"), "   not reached"),
+            Some(wanted) => (format!("(>= {wanted})"), ""),
+            None => (String::new(), ""),
+        };
         let between = match goal.ratio_min < goal.ratio_max {
             true => format!("{:.2} to {:.2}", goal.ratio_min, goal.ratio_max),
             false => String::new(),
         };
         out.push(format!(
-            "{:<66}{:>8.1} to {:>8.1}: {:.2} (>= {}) {between:>14}{met}",
-            goal.name, goal.mib_s, goal.limit_mib_s, goal.ratio, goal.wanted,
+            "{:<66}{:>8.1} to {:>8.1}: {:.2} {wanted:<9}{between:>12}{met}",
+            goal.name, goal.mib_s, goal.limit_mib_s, goal.ratio,
         ));
     }
     out

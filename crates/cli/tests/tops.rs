@@ -22,7 +22,7 @@ fn every_point_is_measured_and_drawn() {
     let mut command = tops(&place, words);
     command.arg("--out").arg(&out);
     let report = run(command).done().json();
-    assert_eq!(report["schema"], "unisono.tops/2");
+    assert_eq!(report["schema"], "unisono.tops/3");
     let mut points: BTreeMap<String, Vec<(u64, u64, String)>> = BTreeMap::new();
     for point in report["points"].as_array().expect("points") {
         assert!(point["mib_s"].as_f64().is_some_and(|rate| rate > 0.0), "{point}");
@@ -49,7 +49,8 @@ fn every_point_is_measured_and_drawn() {
         assert!(report["limits"][limit].as_f64().is_some_and(|rate| rate > 0.0), "{limit}");
     }
     let goals: &Vec<Value> = report["goals"].as_array().expect("goals");
-    assert_eq!(goals.len(), 5);
+    assert_eq!(goals.len(), 6);
+    assert_eq!(goals.iter().filter(|goal| goal["wanted"].is_number()).count(), 5);
     for goal in goals {
         let number = |key: &str| goal[key].as_f64().expect("a number");
         assert!(number("mib_s") > 0.0 && number("limit_mib_s") > 0.0, "{goal}");

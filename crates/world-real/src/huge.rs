@@ -10,6 +10,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
+/// Bytes of an ordinary page.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
 /// Bytes of a huge page, and what its address is a multiple of.
 pub(crate) const HUGE_BYTES: usize = 2 << 20;
 
@@ -24,15 +27,17 @@ pub(crate) fn map_private(bytes: usize) -> Option<NonNull<u8>> {
     or_give_back(base, bytes, mapped.is_ok())
 }
 
-/// The first `bytes` of a file, seen by others too, at a multiple of [`HUGE_BYTES`]. Memory is not
-/// promised for all of it at once.
+/// The first `bytes` of a file, a multiple of pages, seen by others too, at a multiple of
+/// [`HUGE_BYTES`].
 pub(crate) fn map_shared(
     file: impl AsFd,
     bytes: usize,
     protection: ProtFlags,
 ) -> Option<NonNull<u8>> {
     let base = reserve(bytes)?;
-    let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
+    // Not NORESERVE: a file whose memory cannot be promised (hugetlb) must be refused here, not
+    // by a signal to whoever looks at it.
+    let flags = MapFlags::SHARED | MapFlags::FIXED;
     // SAFETY: what was just reserved belongs to nobody else.
     let mapped = unsafe { mmap(base.as_ptr().cast(), bytes, protection, flags, file, 0) };
     or_give_back(base, bytes, mapped.is_ok())
@@ -46,7 +51,7 @@ fn or_give_back(base: NonNull<u8>, bytes: usize, is_mapped: bool) -> Option<NonN
     is_mapped.then_some(base)
 }
 
-/// Addresses that nobody uses, from a multiple of [`HUGE_BYTES`] on.
+/// Addresses that nobody uses, from a multiple of [`HUGE_BYTES`] on. `bytes` are whole pages.
 fn reserve(bytes: usize) -> Option<NonNull<u8>> {
     let longer = bytes.checked_add(HUGE_BYTES)?;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -54,22 +59,28 @@ fn reserve(bytes: usize) -> Option<NonNull<u8>> {
     let found = unsafe { mmap_anonymous(std::ptr::null_mut(), longer, ProtFlags::empty(), flags) };
     let found = found.ok()?.cast::<u8>();
     let before = found.align_offset(HUGE_BYTES);
-    // SAFETY: both ends lie in the mapping, and nobody has heard of it.
-    unsafe {
-        let _ = munmap(found.cast(), before);
-        let _ = munmap(found.add(before + bytes).cast(), HUGE_BYTES - before);
-        NonNull::new(found.add(before))
-    }
+    // SAFETY: less than `HUGE_BYTES` before, and `bytes` behind it, lie in the mapping.
+    let base = unsafe { found.add(before) };
+    // SAFETY: nobody has heard of what lies before it.
+    let _ = unsafe { munmap(found.cast(), before) };
+    // SAFETY: nor of what lies behind, which ends where the mapping does.
+    let _ = unsafe { munmap(base.add(bytes).cast(), HUGE_BYTES - before) };
+    NonNull::new(base)
 }
 
-/// Private memory that nobody has used yet takes huge pages as it is used.
+/// Of private memory that nobody has used yet the first `used` bytes take huge pages as they are
+/// used, and the others do not, whatever the system does by itself: they may never be used.
 ///
 /// # Safety
 ///
-/// `bytes` bytes at `base` were mapped by [`map_private`].
-pub(crate) unsafe fn advise(base: NonNull<u8>, bytes: usize) {
+/// `bytes` bytes at `base` were mapped by [`map_private`], and `used` of them are whole pages.
+pub(crate) unsafe fn advise(base: NonNull<u8>, bytes: usize, used: usize) {
     // SAFETY: the caller says that it is mapped; the advice changes no byte.
-    let _ = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+    let _ = unsafe { madvise(base.as_ptr().cast(), used, Advice::LinuxHugepage) };
+    // SAFETY: `used` is at most `bytes`.
+    let rest = unsafe { base.as_ptr().add(used) };
+    // SAFETY: as above.
+    let _ = unsafe { madvise(rest.cast(), bytes - used, Advice::LinuxNoHugepage) };
 }
 
 /// Gives shared memory that nobody has used yet its huge pages now: systems give none by
@@ -91,6 +102,8 @@ pub(crate) unsafe fn back(base: NonNull<u8>, bytes: usize) {
 
 #[cfg(test)]
 mod tests {
+    //! Proves: memory at huge pages is where it should be, and is memory like any other.
+
     use super::*;
 
     #[test]
@@ -100,7 +113,7 @@ mod tests {
             assert_eq!(base.as_ptr().align_offset(HUGE_BYTES), 0);
             // SAFETY: it was just mapped, and is not used after it was given back.
             unsafe {
-                advise(base, bytes);
+                advise(base, bytes, bytes / HUGE_BYTES * HUGE_BYTES);
                 base.write_bytes(7, bytes);
                 assert_eq!(base.add(bytes - 1).read(), 7);
                 munmap(base.as_ptr().cast(), bytes).expect("it was mapped");

@@ -5,13 +5,13 @@
 //! the process. A process that lends data to others on its machine keeps its areas in an
 //! [`arena`](crate::arena) that they can see, as long as there is room. Areas smaller than a huge
 //! page come from slabs as large as one; areas that will be used whole get huge pages. Invariants:
-//! an area belongs to one owner or to the pool; the pool never holds more than [`POOL_BYTES_MAX`]
-//! beside the arena, and what is over goes back to the system.
+//! an area belongs to one owner or to the pool; the pool holds no more than [`POOL_BYTES_MAX`]
+//! beside the arena, and less than a slab for each thread; what is over goes back to the system.
 #![allow(unsafe_code)]
 
 use crate::arena;
-use crate::huge::{self, HUGE_BYTES};
-use rustix::mm::munmap;
+use crate::huge::{self, HUGE_BYTES, PAGE_BYTES};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
@@ -27,8 +27,6 @@ const POOLED_BYTES_MAX: usize = 64 << 20;
 
 /// Smaller areas are not worth a huge page, all of which takes memory when one of them is used.
 const HUGE_AREA_BYTES_MIN: usize = 256 << 10;
-
-const PAGE_BYTES: usize = 4096;
 
 const CLASS_BITS_MIN: u32 = 14;
 const CLASSES: usize = (POOLED_BYTES_MAX.trailing_zeros() - CLASS_BITS_MIN + 1) as usize;
@@ -60,39 +58,31 @@ pub(crate) fn reserved_bytes(length: usize) -> usize {
 /// An area of `reserved` bytes (from [`reserved_bytes`] of `length`) with unspecified contents, of
 /// which `length` will be used.
 pub(crate) fn take(reserved: usize, length: usize) -> NonNull<u8> {
-    if let Some(base) = pooled(reserved) {
-        return base;
-    }
-    let slab_bytes = reserved.max(HUGE_BYTES);
-    let is_slab = slab_bytes > reserved;
-    let used = match is_slab {
-        // What is left of a slab will be used as this area is.
-        true if length == reserved && reserved >= HUGE_AREA_BYTES_MIN => slab_bytes,
-        true => 0,
-        false => length / HUGE_BYTES * HUGE_BYTES,
-    };
-    let base = map(slab_bytes, used).unwrap_or_else(|| {
+    let found = pooled(reserved).or_else(|| {
+        if reserved >= HUGE_BYTES {
+            return map(reserved, length / HUGE_BYTES * HUGE_BYTES);
+        }
+        let is_worth_it = length == reserved && reserved >= HUGE_AREA_BYTES_MIN;
+        slab(reserved, is_worth_it).or_else(|| map_small(reserved))
+    });
+    found.unwrap_or_else(|| {
         let layout = Layout::from_size_align(reserved, PAGE_BYTES);
         handle_alloc_error(layout.expect("sizes were rounded before"))
-    });
-    for start in (reserved..slab_bytes).step_by(reserved) {
-        // SAFETY: the area lies in the slab that was just mapped, and nobody has heard of it.
-        unsafe { give(base.add(start), reserved) };
-    }
-    base
+    })
 }
 
 /// An area that waits to be used again.
 fn pooled(reserved: usize) -> Option<NonNull<u8>> {
+    let class = class(reserved)?;
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-    let Free(base) = pool.classes[class(reserved)?].pop()?;
+    let Free(base) = pool.classes[class].pop()?;
     if !arena::holds(base) {
         pool.bytes -= reserved;
     }
     Some(base)
 }
 
-/// New memory at a huge page; the first `used` bytes, a multiple of such pages, will be used whole.
+/// New memory at a huge page; the first `used` bytes, a multiple of such pages, will be used.
 fn map(bytes: usize, used: usize) -> Option<NonNull<u8>> {
     let shared = if class(bytes).is_some() { arena::take(bytes) } else { None };
     if let Some(base) = shared {
@@ -102,8 +92,36 @@ fn map(bytes: usize, used: usize) -> Option<NonNull<u8>> {
     }
     let base = huge::map_private(bytes)?;
     // SAFETY: it was just mapped.
-    unsafe { huge::advise(base, used) };
+    unsafe { huge::advise(base, bytes, used) };
     Some(base)
+}
+
+/// The first area of a new slab, whose others wait to be used; none where there is no room for
+/// those. All of the slab will be used if this `is_worth_it`.
+fn slab(reserved: usize, is_worth_it: bool) -> Option<NonNull<u8>> {
+    let class = class(reserved)?;
+    let rest = HUGE_BYTES - reserved;
+    let has_room = |pool: &Pool| pool.bytes + rest <= POOL_BYTES_MAX;
+    if !has_room(&POOL.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return None;
+    }
+    let base = map(HUGE_BYTES, if is_worth_it { HUGE_BYTES } else { 0 })?;
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    pool.bytes += if arena::holds(base) { 0 } else { rest };
+    for start in (reserved..HUGE_BYTES).step_by(reserved) {
+        // SAFETY: the area lies in the slab.
+        pool.classes[class].push(Free(unsafe { base.add(start) }));
+    }
+    Some(base)
+}
+
+/// New memory for one area that is smaller than a slab.
+fn map_small(bytes: usize) -> Option<NonNull<u8>> {
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    let anywhere = std::ptr::null_mut();
+    // SAFETY: a new private mapping at an address of the system's choice touches nothing else.
+    let mapped = unsafe { mmap_anonymous(anywhere, bytes, protection, MapFlags::PRIVATE) };
+    NonNull::new(mapped.ok()?.cast())
 }
 
 /// Takes back an area that came from [`take`] with the same `reserved`.

@@ -2,13 +2,14 @@
 //! helpers that do what needs only a part of it.
 //!
 //! Invariants: at most [`QUEUE_LENGTH_MAX`] jobs wait (further callers wait for their turn, first
-//! come, first served); a job begins only after what earlier ones left to helpers has ended, unless
-//! it leaves something to helpers itself; threads sleep while there is nothing to do, and end after
-//! the last handle.
+//! come, first served), and of what jobs leave to helpers at most one thing for each of them; a job
+//! that is not shared begins only after all that was left to them has ended, so shared ones must
+//! not change what others look at; threads sleep while there is nothing to do, and end after the
+//! last handle.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -38,7 +39,7 @@ pub(crate) struct Worker<C> {
     one_thread: std::marker::PhantomData<Rc<()>>,
 }
 
-/// The worker's thread is no longer there, or the job has panicked.
+/// The job has panicked, and perhaps the worker's thread with it.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
@@ -59,6 +60,8 @@ impl<C: Send + 'static> Worker<C> {
                     }
                 }
             }
+            // What the context holds is not given up while helpers use some of it.
+            helpers.wait();
         })?;
         let places = Arc::new(Semaphore::new(QUEUE_LENGTH_MAX));
         Ok(Self { jobs, places, one_thread: std::marker::PhantomData })
@@ -109,7 +112,7 @@ impl<C: Send + 'static> Worker<C> {
 
 /// The helpers of one worker, as it sees them.
 struct Helpers {
-    rests: Sender<Rest>,
+    rests: SyncSender<Rest>,
     shared: Arc<UnderWay>,
 }
 
@@ -122,7 +125,7 @@ struct UnderWay {
 
 impl Helpers {
     fn start(name: &str, count: usize) -> std::io::Result<Self> {
-        let (rests, queue) = mpsc::channel();
+        let (rests, queue) = mpsc::sync_channel(count);
         let queue = Arc::new(Mutex::new(queue));
         let shared = Arc::<UnderWay>::default();
         for _ in 0..count {
@@ -172,10 +175,15 @@ fn help(queue: &Mutex<Receiver<Rest>>, shared: &UnderWay) {
 
 #[cfg(test)]
 mod tests {
+    //! Proves: helpers work beside each other, and what is to come after them does.
+
     use super::*;
-    use std::sync::Barrier;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc::channel;
     use std::time::Duration;
+
+    /// Nothing takes so long unless it never comes.
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     fn run<R>(future: impl Future<Output = R>) -> R {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -185,25 +193,26 @@ mod tests {
     #[test]
     fn rests_run_beside_each_other_and_what_comes_later_waits_for_them() {
         let worker = Worker::start("test", 0_u32, 2).expect("a test can have threads");
-        let (meeting, ended) = (Arc::new(Barrier::new(2)), Arc::new(AtomicU32::new(0)));
-        let shared = || {
-            let (meeting, ended) = (Arc::clone(&meeting), Arc::clone(&ended));
+        let ended = Arc::new(AtomicU32::new(0));
+        // Each ends only when the other is there.
+        let shared = |arrive: Sender<()>, meet: Receiver<()>| {
+            let ended = Arc::clone(&ended);
             worker.call_shared(move |begun| {
                 *begun += 1;
                 let order = *begun;
                 Step::Rest(Box::new(move || {
-                    // It ends only when both are here.
-                    meeting.wait();
-                    std::thread::sleep(Duration::from_millis(20));
+                    let met = arrive.send(()).is_ok() && meet.recv_timeout(PATIENCE).is_ok();
                     ended.fetch_add(1, Ordering::SeqCst);
-                    order
+                    (order, met)
                 }))
             })
         };
+        let ((to_first, at_first), (to_second, at_second)) = (channel(), channel());
+        let (first, second) = (shared(to_second, at_first), shared(to_first, at_second));
         let seen = Arc::clone(&ended);
         let alone = worker.call(move |begun| (*begun, seen.load(Ordering::SeqCst)));
-        let (first, second, alone) = run(async { tokio::join!(shared(), shared(), alone) });
-        assert_eq!((first.ok(), second.ok()), (Some(1), Some(2)));
+        let (first, second, alone) = run(async { tokio::join!(first, second, alone) });
+        assert_eq!((first.ok(), second.ok()), (Some((1, true)), Some((2, true))));
         assert_eq!(alone.ok(), Some((2, 2)));
     }
 

@@ -24,7 +24,7 @@ use crate::server::open_file::OpenFile;
 use crate::server::session::{Session, Sessions};
 use crate::server::underway::{Buffers, Underway};
 use crate::signal::Signal;
-use futures_util::future::select;
+use futures_util::future::{join, select};
 use policy::{Location, Rules};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ pub async fn serve<W: World>(
         stopping: Cell::new(false),
         stop: Signal::default(),
     });
-    let listening = std::pin::pin!(listen(&server));
+    let listening = std::pin::pin!(join(listen(&server), let_go(&server)));
     let stopped = std::pin::pin!(server.stop.until(|| server.stopping.get().then_some(())));
     let told_to_stop = std::pin::pin!(told_to_stop);
     select(listening, select(stopped, told_to_stop)).await;
@@ -145,6 +145,15 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
             Incoming::Message { from, header, body } => server.accept(from, &header, body),
             Incoming::Departed { peer, .. } => server.forget(peer),
         }
+    }
+}
+
+/// Ends the connections of clients that have stopped and keep others from going on.
+async fn let_go<W: World>(server: &Rc<Server<W>>) {
+    loop {
+        let peer = server.buffers.next_to_let_go().await;
+        server.world.disconnect(peer);
+        server.forget(peer);
     }
 }
 

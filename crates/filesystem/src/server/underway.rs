@@ -62,7 +62,8 @@ impl<W: World> Drop for Running<'_, W> {
 /// The bytes that transfers hold in buffers, of which a server has so many. Whoever wants more
 /// than there are free waits, in the order of coming. The limit bends: there is room for as many
 /// buffers as one transfer uses, however long they are; and what is held for long by those whose
-/// client or disk has stopped is written off, so that the others go on.
+/// client or disk has stopped is written off, so that the others go on. That happens once: when as
+/// much again stands still, the clients that keep it are let go.
 pub(crate) struct Buffers {
     bytes_max: u64,
     /// Buffers of a transfer.
@@ -72,6 +73,10 @@ pub(crate) struct Buffers {
     written_off: Cell<u64>,
     /// … which are the buffers with smaller numbers than this.
     written_off_until: Cell<u64>,
+    /// Buffers with smaller numbers than this are given up: clients that keep them are let go.
+    given_up_until: Cell<u64>,
+    let_go: RefCell<Vec<PeerId>>,
+    given_up: Signal,
     waiting: RefCell<VecDeque<u64>>,
     next: Cell<u64>,
     freed: Signal,
@@ -105,6 +110,9 @@ impl Buffers {
             held: Cell::default(),
             written_off: Cell::default(),
             written_off_until: Cell::default(),
+            given_up_until: Cell::default(),
+            let_go: RefCell::default(),
+            given_up: Signal::default(),
             waiting: RefCell::default(),
             next: Cell::default(),
             freed: Signal::default(),
@@ -141,16 +149,52 @@ impl Buffers {
             let length = STANDSTILL + Duration::from_ms(held / SLOW_BYTES_PER_MS);
             let standstill = pin!(world.sleep(length));
             if let Either::Right(_) = select(freed, standstill).await {
-                self.written_off.set(held);
-                self.written_off_until.set(self.next.get());
+                // Those who had stopped before.
+                self.given_up_until.set(self.written_off_until.get());
+                self.given_up.notify();
+                // Where a disk has stopped it does not help to let clients go, nor to hold more.
+                if self.written_off.get() <= self.limit(bytes) {
+                    self.written_off.set(held);
+                    self.written_off_until.set(self.next.get());
+                }
             }
         }
     }
 
+    /// The next client to be let go, because it keeps others from going on.
+    pub(crate) async fn next_to_let_go(&self) -> PeerId {
+        self.given_up.until(|| self.let_go.borrow_mut().pop()).await
+    }
+
     fn has_room(&self, bytes: u64) -> bool {
         let held = self.held.get() - self.written_off.get();
-        let bytes_max = self.bytes_max.max(bytes.saturating_mul(self.count_min));
-        held.saturating_add(bytes) <= bytes_max
+        held.saturating_add(bytes) <= self.limit(bytes)
+    }
+
+    /// The most that is held when buffers have `bytes` bytes.
+    fn limit(&self, bytes: u64) -> u64 {
+        self.bytes_max.max(bytes.saturating_mul(self.count_min))
+    }
+}
+
+impl Held<'_> {
+    /// Moves something between this buffer and `client`, which is let go if it keeps the buffer
+    /// for too long.
+    pub(crate) async fn moving<R>(&self, client: PeerId, transfer: impl Future<Output = R>) -> R {
+        let Buffers { bytes_max, given_up_until, let_go, given_up, .. } = self.buffers;
+        if *bytes_max == u64::MAX {
+            return transfer.await;
+        }
+        let is_given_up = || (self.number < given_up_until.get()).then_some(());
+        let told = pin!(given_up.until(is_given_up));
+        match select(pin!(transfer), told).await {
+            Either::Left((done, _)) => done,
+            Either::Right(((), transfer)) => {
+                let_go.borrow_mut().push(client);
+                given_up.notify();
+                transfer.await
+            }
+        }
     }
 }
 
@@ -247,6 +291,44 @@ mod tests {
         drop(stopped);
         assert!(buffers.take(&clock, 1).now_or_never().is_none());
         drop(next);
+        assert_eq!((buffers.held_bytes(), buffers.written_off.get()), (0, 0));
+    }
+
+    #[test]
+    fn who_stands_still_is_let_go_when_others_do_too() {
+        let (buffers, clock) = (Buffers::new(10, 1), Hand::default());
+        let take = || Box::pin(buffers.take(&clock, 10));
+        let mut stopped = Vec::new();
+        for client in [PeerId(1), PeerId(2)] {
+            let held = take().now_or_never().unwrap_or_else(|| {
+                let mut waiting = take();
+                assert!((&mut waiting).now_or_never().is_none());
+                clock.0.set(true);
+                let held = waiting.now_or_never().unwrap();
+                clock.0.set(false);
+                held
+            });
+            let mut moving = Box::pin(async move {
+                held.moving(client, std::future::pending::<()>()).await;
+            });
+            assert!((&mut moving).now_or_never().is_none());
+            stopped.push(moving);
+        }
+        assert!(buffers.next_to_let_go().now_or_never().is_none(), "one is written off");
+        let mut waiting = take();
+        assert!((&mut waiting).now_or_never().is_none());
+        clock.0.set(true);
+        let third = waiting.now_or_never().unwrap();
+        clock.0.set(false);
+        for moving in &mut stopped {
+            assert!(moving.now_or_never().is_none());
+        }
+        assert_eq!(buffers.next_to_let_go().now_or_never(), Some(PeerId(1)));
+        assert!(buffers.next_to_let_go().now_or_never().is_none(), "the other is written off");
+        drop(stopped.remove(0));
+        assert_eq!(buffers.held_bytes(), 20);
+        drop(stopped);
+        drop(third);
         assert_eq!((buffers.held_bytes(), buffers.written_off.get()), (0, 0));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{ExitCode, LaunchError};
 use rustix::fs::OFlags;
+use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -27,12 +28,14 @@ pub(super) struct Device {
     bytes: u64,
     /// Of huge pages, as servers have them.
     buffer: RealMemory,
+    /// What passes went into, so that later ones get other pages.
+    used: RefCell<Vec<Vec<u8>>>,
     /// It is removed when dropped, if it was made for this.
     _scratch: Option<tempfile::NamedTempFile>,
 }
 
 /// The patterns of the table for pages of `page_bytes` (looping is sequential where nothing is
-/// cached); and one sequential pass in units of 1 MiB, as `dd` makes it.
+/// cached); and one sequential pass in units of 1 MiB.
 pub(super) fn patterns(page_bytes: u64) -> [DevicePattern; 5] {
     let of =
         |name, unit_bytes, units, is_random| DevicePattern { name, unit_bytes, units, is_random };
@@ -100,7 +103,7 @@ impl Device {
     fn over(file: File, bytes: u64, scratch: Option<tempfile::NamedTempFile>) -> Self {
         let buffer = RealMemory::new(CALL_BYTES_MAX as usize);
         buffer.with_bytes_mut(|bytes| bytes.fill(7));
-        Self { file, bytes, buffer, _scratch: scratch }
+        Self { file, bytes, buffer, used: RefCell::default(), _scratch: scratch }
     }
 
     /// What one program reaches with a pattern for so many seconds, in 2^20 bytes a second.
@@ -129,12 +132,21 @@ impl Device {
         measured().map_err(|error| failed(&error))
     }
 
-    /// What one pass through the file reaches in calls of 1 MiB, in 2^20 bytes a second; as `dd`
-    /// makes it, each time into ordinary memory of its own.
+    /// What one pass through the file reaches in calls of 1 MiB, in 2^20 bytes a second.
     pub(super) fn pass(&self) -> Result<f64, LaunchError> {
+        self.buffer.with_bytes_mut(|bytes| self.pass_into(bytes))
+    }
+
+    /// The same as `dd` makes it: into ordinary pages, others each time.
+    pub(super) fn pass_as_dd(&self) -> Result<f64, LaunchError> {
         let mut memory = vec![7; CALL_BYTES_MAX as usize + ALIGNMENT];
         let first = memory.as_ptr().align_offset(ALIGNMENT);
-        let bytes = &mut memory[first..first + CALL_BYTES_MAX as usize];
+        let passed = self.pass_into(&mut memory[first..first + CALL_BYTES_MAX as usize]);
+        self.used.borrow_mut().push(memory);
+        passed
+    }
+
+    fn pass_into(&self, bytes: &mut [u8]) -> Result<f64, LaunchError> {
         let start = Instant::now();
         let calls = self.bytes / CALL_BYTES_MAX;
         let read =

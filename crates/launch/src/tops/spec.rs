@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use units::{KIB, MIB};
 
 /// Names the form of the report.
-pub(crate) const TOPS_SCHEMA: &str = "unisono.tops/2";
+pub(crate) const TOPS_SCHEMA: &str = "unisono.tops/3";
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -122,14 +122,14 @@ pub struct TopsGoal {
     pub ratio_min: f64,
     /// The greatest.
     pub ratio_max: f64,
-    /// What the ratio should be at least.
-    pub wanted: f64,
+    /// What the ratio should be at least, if it is a goal.
+    pub wanted: Option<f64>,
 }
 
 /// All that was measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TopsReport {
-    /// `unisono.tops/2`.
+    /// `unisono.tops/3`.
     pub schema: String,
     /// What the machine can do without us.
     pub limits: TopsLimits,

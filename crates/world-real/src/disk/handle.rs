@@ -71,7 +71,7 @@ impl RealDisk {
         match done {
             Ok(done) => done.map_err(|failure| failure.of(disk, operation)),
             Err(Gone) => {
-                let cause = "the thread of the disk has stopped".into();
+                let cause = "the thread of the disk has stopped, or failed at this".into();
                 Err(DiskError::Failed { disk, operation, cause })
             }
         }

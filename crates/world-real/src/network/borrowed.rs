@@ -6,7 +6,7 @@
 
 use super::process::PeerProcess;
 use crate::arena::{SEALS, Sharing};
-use crate::huge;
+use crate::huge::{self, PAGE_BYTES};
 use rustix::fs::{Mode, OFlags, fcntl_get_seals, fstat, open};
 use rustix::mm::{ProtFlags, munmap};
 use std::ptr::NonNull;
@@ -35,7 +35,9 @@ impl PeerArena {
         process.check_alive().map_err(failed)?;
         let seals = fcntl_get_seals(&file).map_err(failed)?;
         let found = fstat(&file).map_err(failed)?.st_size;
-        if !seals.contains(SEALS) || u64::try_from(found) != Ok(sharing.bytes) || bytes == 0 {
+        let is_as_told = u64::try_from(found) == Ok(sharing.bytes);
+        if !seals.contains(SEALS) || !is_as_told || bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES)
+        {
             return Err("it is not sealed, or has another size".into());
         }
         let base = huge::map_shared(&file, bytes, ProtFlags::READ).ok_or("there is no room")?;

@@ -3,7 +3,7 @@
 use crate::collective::{may_overlap, transfer_fault};
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::Running;
+use crate::server::underway::{Held, Running};
 use crate::server::{Server, file_fault};
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
@@ -150,11 +150,11 @@ impl<W: World> Collective<'_, W> {
         if shares.is_empty() {
             return Ok(());
         }
-        let _held = self.server.buffers.take(&self.server.world, range.length()).await;
+        let held = self.server.buffers.take(&self.server.world, range.length()).await;
         self.server.world.compute(self.server.config.costs.block).await;
         match self.request.direction {
-            Direction::Read => self.read_block(disk, block, range, shares).await,
-            Direction::Write => self.write_block(disk, block, range, shares).await,
+            Direction::Read => self.read_block(disk, block, shares, &held).await,
+            Direction::Write => self.write_block(disk, block, shares, &held).await,
         }
     }
 
@@ -163,17 +163,18 @@ impl<W: World> Collective<'_, W> {
         &self,
         disk: &W::Disk,
         block: u64,
-        range: ByteRange,
         shares: Vec<Share>,
+        held: &Held<'_>,
     ) -> Result<(), Fault> {
+        let range = self.file.block_range(block);
         let data = self.load(disk, block, range).await?;
         let puts = shares.into_iter().map(|share| {
             let data = &data;
             async move {
                 self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
-                let put = self.server.world.put(peer, region, &share.pieces, data).await;
-                self.count(put, &share)
+                let put = self.server.world.put(peer, region, &share.pieces, data);
+                self.count(held.moving(peer, put).await, &share)
             }
         });
         try_join_all(puts).await.map(|_| ())
@@ -184,9 +185,10 @@ impl<W: World> Collective<'_, W> {
         &self,
         disk: &W::Disk,
         block: u64,
-        range: ByteRange,
         shares: Vec<Share>,
+        held: &Held<'_>,
     ) -> Result<(), Fault> {
+        let range = self.file.block_range(block);
         let _lock = self.server.locks.lock((self.file.file, block)).await;
         self.server.cache.surrender(self.file.file, block).await;
         let memory = if self.covers(&shares, range) {
@@ -200,8 +202,8 @@ impl<W: World> Collective<'_, W> {
             async move {
                 self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
-                let got = self.server.world.get(peer, region, &share.pieces, memory).await;
-                self.count(got, &share)
+                let got = self.server.world.get(peer, region, &share.pieces, memory);
+                self.count(held.moving(peer, got).await, &share)
             }
         });
         try_join_all(gets).await?;

@@ -5,7 +5,7 @@ use super::super::{check_client, transfer_fault};
 use crate::server::Server;
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::Running;
+use crate::server::underway::{Held, Running};
 use futures_util::future::{Either, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
@@ -148,11 +148,11 @@ impl<W: World> Transfer<'_, W> {
         let buffer = || async {
             loop {
                 // The buffer first: what is found in the cache stays while it is held.
-                let _held = server.buffers.take(&server.world, bytes).await;
+                let held = server.buffers.take(&server.world, bytes).await;
                 let Some((share, found)) = next() else { break };
                 match self.request.direction {
-                    Direction::Read => self.read_block(share, found).await?,
-                    Direction::Write => self.write_block(share).await?,
+                    Direction::Read => self.read_block(share, found, &held).await?,
+                    Direction::Write => self.write_block(share, &held).await?,
                 }
             }
             Ok(())
@@ -163,7 +163,12 @@ impl<W: World> Transfer<'_, W> {
 
     /// Takes a block from the cache, which may have to read it, and puts the client's pieces of it
     /// as one transfer. Whoever finds the block there, or on its way, pays for looking it up only.
-    async fn read_block(&self, share: Share, found: Option<W::Payload>) -> Result<(), Fault> {
+    async fn read_block(
+        &self,
+        share: Share,
+        found: Option<W::Payload>,
+        held: &Held<'_>,
+    ) -> Result<(), Fault> {
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = found.is_some() || self.is_held(share.block);
         world.compute(if is_there { costs.cache_read } else { costs.block }).await;
@@ -172,13 +177,14 @@ impl<W: World> Transfer<'_, W> {
             None => self.server.cache.read(self.file, share.block, share.hull).await?,
         };
         world.compute(self.cost_of(&share)).await;
-        let put = world.put(self.peer, self.request.region, &share.in_hull(), &data).await;
-        self.count(put, &share)
+        let pieces = share.in_hull();
+        let put = world.put(self.peer, self.request.region, &pieces, &data);
+        self.count(held.moving(self.peer, put).await, &share)
     }
 
     /// Gets the client's pieces of a block as one transfer, and puts them in their places in the
     /// cache. A whole block becomes the cache's as it came; less is copied.
-    async fn write_block(&self, share: Share) -> Result<(), Fault> {
+    async fn write_block(&self, share: Share, held: &Held<'_>) -> Result<(), Fault> {
         let bytes = share.bytes();
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = self.is_held(share.block);
@@ -187,8 +193,9 @@ impl<W: World> Transfer<'_, W> {
         let _room = self.server.cache.reserve(self.file, share.block).await?;
         let memory = world.memory(bytes);
         world.compute(self.cost_of(&share)).await;
-        let got = world.get(self.peer, self.request.region, &share.packed(), &memory).await;
-        self.count(got, &share)?;
+        let pieces = share.packed();
+        let got = world.get(self.peer, self.request.region, &pieces, &memory);
+        self.count(held.moving(self.peer, got).await, &share)?;
         if bytes < self.range_of(share.block).length() {
             world.compute(costs.copy(bytes)).await;
         }
