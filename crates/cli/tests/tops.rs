@@ -49,7 +49,7 @@ fn every_point_is_measured_and_drawn() {
         assert!(report["limits"][limit].as_f64().is_some_and(|rate| rate > 0.0), "{limit}");
     }
     let goals: &Vec<Value> = report["goals"].as_array().expect("goals");
-    assert_eq!(goals.len(), 6);
+    assert_eq!(goals.len(), 7);
     assert_eq!(goals.iter().filter(|goal| goal["wanted"].is_number()).count(), 5);
     for goal in goals {
         let number = |key: &str| goal[key].as_f64().expect("a number");

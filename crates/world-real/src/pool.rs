@@ -84,12 +84,18 @@ fn pooled(reserved: usize) -> Option<NonNull<u8>> {
 
 /// New memory at a huge page; the first `used` bytes, a multiple of such pages, will be used.
 fn map(bytes: usize, used: usize) -> Option<NonNull<u8>> {
-    let shared = if class(bytes).is_some() { arena::take(bytes) } else { None };
-    if let Some(base) = shared {
-        // SAFETY: the arena gave it to this caller alone.
-        unsafe { huge::back(base, used) };
-        return Some(base);
-    }
+    let shared = if class(bytes).is_some() { map_shared(bytes, used) } else { None };
+    shared.or_else(|| map_private(bytes, used))
+}
+
+fn map_shared(bytes: usize, used: usize) -> Option<NonNull<u8>> {
+    let base = arena::take(bytes)?;
+    // SAFETY: the arena gave it to this caller alone.
+    unsafe { huge::back(base, used) };
+    Some(base)
+}
+
+fn map_private(bytes: usize, used: usize) -> Option<NonNull<u8>> {
     let base = huge::map_private(bytes)?;
     // SAFETY: it was just mapped.
     unsafe { huge::advise(base, bytes, used) };
@@ -100,12 +106,14 @@ fn map(bytes: usize, used: usize) -> Option<NonNull<u8>> {
 /// those. All of the slab will be used if this `is_worth_it`.
 fn slab(reserved: usize, is_worth_it: bool) -> Option<NonNull<u8>> {
     let class = class(reserved)?;
+    let used = if is_worth_it { HUGE_BYTES } else { 0 };
     let rest = HUGE_BYTES - reserved;
-    let has_room = |pool: &Pool| pool.bytes + rest <= POOL_BYTES_MAX;
-    if !has_room(&POOL.lock().unwrap_or_else(PoisonError::into_inner)) {
-        return None;
-    }
-    let base = map(HUGE_BYTES, if is_worth_it { HUGE_BYTES } else { 0 })?;
+    let has_room = || {
+        let pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.bytes + rest <= POOL_BYTES_MAX
+    };
+    let base = map_shared(HUGE_BYTES, used)
+        .or_else(|| if has_room() { map_private(HUGE_BYTES, used) } else { None })?;
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     pool.bytes += if arena::holds(base) { 0 } else { rest };
     for start in (reserved..HUGE_BYTES).step_by(reserved) {

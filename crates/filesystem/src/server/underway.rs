@@ -73,7 +73,9 @@ pub(crate) struct Buffers {
     written_off: Cell<u64>,
     /// … which are the buffers with smaller numbers than this.
     written_off_until: Cell<u64>,
-    /// Buffers with smaller numbers than this are given up: clients that keep them are let go.
+    /// The next number when all stood still for the last time …
+    stood_until: Cell<u64>,
+    /// … and the time before: clients with which something is moving since then are let go.
     given_up_until: Cell<u64>,
     let_go: RefCell<Vec<PeerId>>,
     given_up: Signal,
@@ -110,6 +112,7 @@ impl Buffers {
             held: Cell::default(),
             written_off: Cell::default(),
             written_off_until: Cell::default(),
+            stood_until: Cell::default(),
             given_up_until: Cell::default(),
             let_go: RefCell::default(),
             given_up: Signal::default(),
@@ -149,8 +152,8 @@ impl Buffers {
             let length = STANDSTILL + Duration::from_ms(held / SLOW_BYTES_PER_MS);
             let standstill = pin!(world.sleep(length));
             if let Either::Right(_) = select(freed, standstill).await {
-                // Those who had stopped before.
-                self.given_up_until.set(self.written_off_until.get());
+                // Who moves nothing since the last time has stopped.
+                self.given_up_until.set(self.stood_until.replace(self.next.get()));
                 self.given_up.notify();
                 // Where a disk has stopped it does not help to let clients go, nor to hold more.
                 if self.written_off.get() <= self.limit(bytes) {
@@ -178,19 +181,22 @@ impl Buffers {
 }
 
 impl Held<'_> {
-    /// Moves something between this buffer and `client`, which is let go if it keeps the buffer
-    /// for too long.
+    /// Moves something between this buffer and `client`, which is let go if that takes so long that
+    /// all stand still twice meanwhile. (What came before, a disk or a lock, is not its doing.)
     pub(crate) async fn moving<R>(&self, client: PeerId, transfer: impl Future<Output = R>) -> R {
         let Buffers { bytes_max, given_up_until, let_go, given_up, .. } = self.buffers;
         if *bytes_max == u64::MAX {
             return transfer.await;
         }
-        let is_given_up = || (self.number < given_up_until.get()).then_some(());
+        let began = self.buffers.next_number();
+        let is_given_up = || (began < given_up_until.get()).then_some(());
         let told = pin!(given_up.until(is_given_up));
         match select(pin!(transfer), told).await {
             Either::Left((done, _)) => done,
             Either::Right(((), transfer)) => {
-                let_go.borrow_mut().push(client);
+                if !let_go.borrow().contains(&client) {
+                    let_go.borrow_mut().push(client);
+                }
                 given_up.notify();
                 transfer.await
             }
@@ -327,7 +333,11 @@ mod tests {
         assert!(buffers.next_to_let_go().now_or_never().is_none(), "the other is written off");
         drop(stopped.remove(0));
         assert_eq!(buffers.held_bytes(), 20);
-        drop(stopped);
+        // Whatever kept the third one until now was not the client that it turns to.
+        let mut moving = Box::pin(third.moving(PeerId(3), std::future::pending::<()>()));
+        assert!((&mut moving).now_or_never().is_none());
+        assert!(buffers.next_to_let_go().now_or_never().is_none());
+        drop((stopped, moving));
         drop(third);
         assert_eq!((buffers.held_bytes(), buffers.written_off.get()), (0, 0));
     }

@@ -9,7 +9,7 @@ use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
 /// Requests that a client has under way where it need not wait for each.
-const UNDER_WAY: usize = 2;
+pub(super) const UNDER_WAY: usize = 2;
 
 /// Runs one client until standard input ends.
 ///

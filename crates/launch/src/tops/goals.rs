@@ -1,11 +1,12 @@
 //! How close we come to what the machine can do. Other programs share these machines, so each goal
 //! is measured in turns with what it is compared with, and the median turn counts. Streams run as
 //! long as we do, the disk moves the same bytes; of a memory copy the best of several short ones is
-//! taken, which is more than their mean.
+//! taken, which is more than their mean. What has no goal shows how far a greater limit is.
 
+use super::client::UNDER_WAY;
 use super::device::Device;
-use super::limits::Streams;
-use super::run::{Kind, Stand};
+use super::limits::{Carried, Streams, tcp_mib_s};
+use super::run::{BUFFERED_BYTES, Kind, Stand};
 use super::spec::Work;
 use super::{TopsGoal, TopsPlan};
 use crate::bench::measure_copy;
@@ -42,9 +43,22 @@ pub(super) fn measure(
     )?;
     drop(on_memory);
     let over_tcp = start(Kind::OverTcp)?;
+    // As memory copies do, and the disk's bytes: out of as much memory, into as much.
+    let request_bytes = (plan.pages * plan.page_bytes) as usize;
+    let carried = Carried {
+        call_bytes: request_bytes,
+        from_bytes: (BUFFERED_BYTES as usize).next_multiple_of(request_bytes),
+        into_bytes: UNDER_WAY * request_bytes,
+    };
     let by_tcp = in_turns(
-        "library over TCP, to one TCP stream",
+        "library over TCP, to one TCP stream of such bytes",
         Some(0.8),
+        || over_tcp.run(Work::Read, 1),
+        || tcp_mib_s(&carried, plan.seconds),
+    )?;
+    let by_tcp_of_few = in_turns(
+        "library over TCP, to one that stays in the processor's cache",
+        None,
         || over_tcp.run(Work::Read, 1),
         || streams.tcp_mib_s(plan.seconds),
     )?;
@@ -68,7 +82,7 @@ pub(super) fn measure(
         Some(3.0),
         &[(ordered?, unordered?)],
     );
-    Ok(vec![copied, by_unix, by_tcp, cold, cold_in_huge_pages, simulated])
+    Ok(vec![copied, by_unix, by_tcp, by_tcp_of_few, cold, cold_in_huge_pages, simulated])
 }
 
 fn in_turns(

@@ -42,12 +42,26 @@ struct Stream {
 impl Streams {
     /// One Unix stream, once more.
     pub(super) fn unix_mib_s(&self, seconds: f64) -> Result<f64, LaunchError> {
-        unix_mib_s(self.unix.call_bytes, seconds)
+        unix_mib_s(&Carried::again(self.unix.call_bytes), seconds)
     }
 
     /// One TCP stream, once more.
     pub(super) fn tcp_mib_s(&self, seconds: f64) -> Result<f64, LaunchError> {
-        tcp_mib_s(self.tcp.call_bytes, seconds)
+        tcp_mib_s(&Carried::again(self.tcp.call_bytes), seconds)
+    }
+}
+
+/// What a stream carries: out of so much memory, into so much, each in turn.
+pub(super) struct Carried {
+    pub(super) call_bytes: usize,
+    pub(super) from_bytes: usize,
+    pub(super) into_bytes: usize,
+}
+
+impl Carried {
+    /// The same bytes again and again, which never leave the processor's cache.
+    fn again(call_bytes: usize) -> Self {
+        Self { call_bytes, from_bytes: call_bytes, into_bytes: call_bytes }
     }
 }
 
@@ -56,8 +70,8 @@ pub(super) fn measure(
     disk_read_mib_s: f64,
     seconds: f64,
 ) -> Result<(TopsLimits, Streams), LaunchError> {
-    let unix = best(|call_bytes| unix_mib_s(call_bytes, seconds))?;
-    let tcp = best(|call_bytes| tcp_mib_s(call_bytes, seconds))?;
+    let unix = best(|call_bytes| unix_mib_s(&Carried::again(call_bytes), seconds))?;
+    let tcp = best(|call_bytes| tcp_mib_s(&Carried::again(call_bytes), seconds))?;
     let limits = TopsLimits {
         memory_copy_mib_s: measure_copy(),
         unix_stream_mib_s: unix.mib_s,
@@ -80,19 +94,20 @@ fn best(measure: impl Fn(usize) -> Result<f64, LaunchError>) -> Result<Stream, L
     Ok(best)
 }
 
-fn unix_mib_s(call_bytes: usize, seconds: f64) -> Result<f64, LaunchError> {
+fn unix_mib_s(carried: &Carried, seconds: f64) -> Result<f64, LaunchError> {
     let measured = || {
         let (writer, reader) = UnixStream::pair()?;
-        stream(writer, reader, call_bytes, seconds)
+        stream(writer, reader, carried, seconds)
     };
     measured().map_err(|error| failed(&error))
 }
 
-fn tcp_mib_s(call_bytes: usize, seconds: f64) -> Result<f64, LaunchError> {
+/// What one TCP stream of the loopback interface carries.
+pub(super) fn tcp_mib_s(carried: &Carried, seconds: f64) -> Result<f64, LaunchError> {
     let measured = || {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let writer = TcpStream::connect(listener.local_addr()?)?;
-        stream(writer, listener.accept()?.0, call_bytes, seconds)
+        stream(writer, listener.accept()?.0, carried, seconds)
     };
     measured().map_err(|error| failed(&error))
 }
@@ -110,22 +125,28 @@ fn failed(error: &std::io::Error) -> LaunchError {
 fn stream(
     mut writer: impl Write + Send,
     reader: impl Read + Send,
-    call_bytes: usize,
+    carried: &Carried,
     seconds: f64,
 ) -> std::io::Result<f64> {
+    let Carried { call_bytes, from_bytes, into_bytes } = *carried;
+    let (from, mut into) = (vec![1; from_bytes], vec![0; into_bytes]);
+    // Touched, as memory is that was used before.
+    into.fill(1);
     let start = Instant::now();
     let bytes = std::thread::scope(|scope| {
         let writing = scope.spawn(move || {
-            let bytes = vec![1; call_bytes];
             let mut calls = 0;
-            while start.elapsed().as_secs_f64() < seconds {
-                writer.write_all(&bytes)?;
+            let mut parts = from.chunks_exact(call_bytes).cycle();
+            while start.elapsed().as_secs_f64() < seconds
+                && let Some(part) = parts.next()
+            {
+                writer.write_all(part)?;
                 calls += 1;
             }
             // The writer is dropped here, with which the stream ends.
             std::io::Result::Ok(calls * call_bytes)
         });
-        let read = read_all(reader, call_bytes);
+        let read = read_all(reader, &mut into);
         let wrote = writing.join();
         let wrote = wrote.unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")));
         read.and(wrote)
@@ -133,13 +154,14 @@ fn stream(
     Ok(bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64())
 }
 
-/// Reads until the stream ends. Drops it, so that a writer ends too when reading fails.
-fn read_all(mut reader: impl Read, call_bytes: usize) -> std::io::Result<()> {
-    let mut bytes = vec![0; call_bytes];
+/// Reads until the stream ends, into `bytes` from the front again and again. Drops the stream, so
+/// that a writer ends too when reading fails.
+fn read_all(mut reader: impl Read, bytes: &mut [u8]) -> std::io::Result<()> {
+    let mut filled = 0;
     loop {
-        match reader.read(&mut bytes) {
+        match reader.read(&mut bytes[filled..]) {
             Ok(0) => return Ok(()),
-            Ok(_) => {}
+            Ok(count) => filled = (filled + count) % bytes.len(),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

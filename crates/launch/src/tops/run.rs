@@ -12,7 +12,7 @@ use std::process::Stdio;
 use units::{KIB, MIB};
 
 /// Bytes of the buffered files for each server, and of the servers' caches there.
-const BUFFERED_BYTES: u64 = 32 * MIB;
+pub(super) const BUFFERED_BYTES: u64 = 32 * MIB;
 const BUFFERED_CACHE: u64 = 96 * MIB;
 
 /// The servers' caches where the disks matter: a tenth or less of what they hold.

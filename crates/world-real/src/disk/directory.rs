@@ -11,6 +11,7 @@ use super::places::Place;
 use super::recent::Recent;
 use super::reserve::Reservations;
 use super::sums::{self, Boot, PIECE_BYTES, Sums, present_boot};
+use crate::arena::TMPFS_MAGIC;
 use crate::config::DiskOptions;
 use crate::memory::{RealMemory, RealPayload};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
@@ -29,9 +30,6 @@ const OBJECTS_OPEN_MAX: usize = 128;
 
 /// The most bytes that one request reads; more is refused as invalid.
 const READ_BYTES_MAX: u64 = 1 << 30;
-
-/// The kind of a file system in memory, as linux/magic.h has it.
-const TMPFS_MAGIC: u64 = 0x0102_1994;
 
 /// The file that is made to find out whether data can go past the page cache.
 const PROBE: &str = "probe";

@@ -5,9 +5,9 @@
 #![allow(unsafe_code)]
 
 use super::process::PeerProcess;
-use crate::arena::{SEALS, Sharing};
+use crate::arena::{SEALS, Sharing, TMPFS_MAGIC};
 use crate::huge::{self, PAGE_BYTES};
-use rustix::fs::{Mode, OFlags, fcntl_get_seals, fstat, open};
+use rustix::fs::{Mode, OFlags, fcntl_get_seals, fstat, fstatfs, open};
 use rustix::mm::{ProtFlags, munmap};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -35,10 +35,12 @@ impl PeerArena {
         process.check_alive().map_err(failed)?;
         let seals = fcntl_get_seals(&file).map_err(failed)?;
         let found = fstat(&file).map_err(failed)?.st_size;
-        let is_as_told = u64::try_from(found) == Ok(sharing.bytes);
+        // What lies in pages of other kinds (hugetlb) can be taken away however it is sealed.
+        let is_ordinary = fstatfs(&file).map_err(failed)?.f_type as u64 == TMPFS_MAGIC;
+        let is_as_told = u64::try_from(found) == Ok(sharing.bytes) && is_ordinary;
         if !seals.contains(SEALS) || !is_as_told || bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES)
         {
-            return Err("it is not sealed, or has another size".into());
+            return Err("it is not sealed, has another size, or is of another kind".into());
         }
         let base = huge::map_shared(&file, bytes, ProtFlags::READ).ok_or("there is no room")?;
         Ok(Self { base, bytes })
