@@ -196,6 +196,18 @@ fn local_files_that_cannot_be_written_are_named() {
 }
 
 #[test]
+fn who_may_read_a_local_file_stays_when_it_is_replaced() {
+    let place = Place::with_servers(1);
+    let local = place.file("local", b"secret");
+    put(&place, &local, "name").done();
+    for mode in [0o600, 0o640, 0o666] {
+        std::fs::set_permissions(&local, PermissionsExt::from_mode(mode)).unwrap();
+        get(&place, "name", &local).done();
+        assert_eq!(std::fs::metadata(&local).unwrap().permissions().mode() & 0o777, mode);
+    }
+}
+
+#[test]
 fn a_failed_get_destroys_nothing() {
     // Proves: when a get fails in the middle, because a server's data is gone, the local file that
     // it was to replace is as it was, and nothing is left beside it; a get that succeeds replaces

@@ -75,6 +75,32 @@ fn a_damaged_piece_is_healed_only_by_a_write_of_all_of_it() {
 }
 
 #[test]
+fn an_object_that_is_gone_is_told() {
+    // Proves: what was stored and is not there is damaged, not a hole, until it is removed; of what
+    // was never stored nobody can know.
+    for direct in [false, true] {
+        let place = written(&contents());
+        std::fs::remove_file(data_file(&place)).expect("it is there");
+        with_disk(&place, DiskOptions { direct, ..BUFFERED }, |disk| async move {
+            let outcome = read(&disk, 3 * PIECE, 1).await;
+            assert!(matches!(outcome, Err(DiskError::Corrupt { offset: 0, .. })), "{outcome:?}");
+            assert!(matches!(write(&disk, 0, b"x").await, Err(DiskError::Corrupt { .. })));
+            disk.remove(OBJECT).await.expect("it can be removed");
+            assert_eq!(read(&disk, 0, 2).await.expect("there is none"), b"\0\0");
+            write(&disk, 0, b"x").await.expect("it is a new one");
+        });
+    }
+    let place = Place::new();
+    with_disk(&place, BUFFERED, |disk| async move {
+        write(&disk, 0, b"x").await.expect("there is room");
+    });
+    std::fs::remove_file(data_file(&place)).expect("it is there");
+    with_disk(&place, BUFFERED, |disk| async move {
+        assert_eq!(read(&disk, 0, 2).await.expect("nothing was stored"), b"\0\0");
+    });
+}
+
+#[test]
 fn damaged_checksums_are_told() {
     // Proves: a flipped or a missing sum damages its own piece, a damaged header the whole object,
     // until the object is removed.

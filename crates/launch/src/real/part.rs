@@ -1,7 +1,7 @@
 //! A local file on its way.
 
 use crate::real::process::{Cleanup, Undo};
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,22 @@ pub(crate) struct PartFile {
 }
 
 impl PartFile {
-    /// Makes an empty one that is to become `target`.
+    /// Makes an empty one that is to become `target`. Who may read what is there may read this.
     ///
     /// # Errors
     /// When the directory of `target` cannot be written to.
     pub(crate) fn new(target: &Path) -> io::Result<Self> {
+        let replaced = fs::metadata(target).ok().filter(fs::Metadata::is_file);
+        let mode = replaced.map(|file| file.permissions().mode() & 0o777);
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let file = tempfile::Builder::new()
             .prefix(".unisono-part-")
-            // As any new file: the umask says who may read it.
-            .permissions(Permissions::from_mode(0o666))
+            // A new file as any: the umask says who may read it.
+            .permissions(Permissions::from_mode(mode.unwrap_or(0o666)))
             .tempfile_in(parent.unwrap_or(Path::new(".")))?;
+        if let Some(mode) = mode {
+            file.as_file().set_permissions(Permissions::from_mode(mode))?;
+        }
         let undo = Undo::on_signals(Cleanup::RemoveFile(file.path().to_owned()));
         Ok(Self { file, target: target.to_owned(), _undo: undo })
     }

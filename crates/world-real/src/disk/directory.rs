@@ -283,13 +283,24 @@ impl Directory {
     fn existing(&mut self, object: FileId) -> Result<Option<&mut Object>, Failure> {
         if !self.open.contains_key(&object) {
             let data = match self.open_data(&name(object), OFlags::empty()) {
-                Err(Errno::NOENT) => return Ok(None),
+                Err(Errno::NOENT) => return self.never_written(object).map(|()| None),
                 opened => opened?,
             };
             let sums = if self.options.checksums { self.sums_of(object, &data)? } else { None };
             self.insert(object, data, sums)?;
         }
         Ok(self.used(object))
+    }
+
+    /// Fails when an object that is not there should be.
+    fn never_written(&self, object: FileId) -> Result<(), Failure> {
+        if !self.options.checksums {
+            return Ok(());
+        }
+        match Sums::bytes_missing(&self.handle, object)? {
+            Some(bytes) => Err(Failure::Corrupt(object, ByteRange::new(0, bytes))),
+            None => Ok(()),
+        }
     }
 
     /// The object, made if there is none, ready to be changed.

@@ -143,6 +143,22 @@ impl Sums {
         Ok(sums)
     }
 
+    /// Of an object without bytes: how many it should have at most, when all that it had were on
+    /// stable storage; `None` where it had none, or nobody knows.
+    pub(super) fn bytes_missing(
+        directory: &OwnedFd,
+        object: FileId,
+    ) -> Result<Option<u64>, Failure> {
+        let file = match open(directory, &name(object), OFlags::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            opened => opened?,
+        };
+        let count = (file.metadata()?.len().saturating_sub(HEADER_BYTES as u64)) / SUM_BYTES;
+        let sums = Self { file, boot: Boot::default(), unsynced: true };
+        let is_stored = matches!(sums.header()?, Header::Whole(SYNCED, _));
+        Ok((is_stored && count > 0).then_some(count * PIECE_BYTES))
+    }
+
     /// The sums of `pieces`.
     pub(super) fn read(&self, pieces: Range<u64>) -> std::io::Result<Vec<Sum>> {
         let mut bytes = vec![0; ((pieces.end - pieces.start) * SUM_BYTES) as usize];
