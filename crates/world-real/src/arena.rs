@@ -13,9 +13,6 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The kind of a file system in memory, as linux/magic.h has it.
-pub(crate) const TMPFS_MAGIC: u64 = 0x0102_1994;
-
 /// The arena of this process, from the first [`open`] on.
 static ARENA: OnceLock<Option<Arena>> = OnceLock::new();
 

@@ -62,8 +62,8 @@ impl<W: World> Drop for Running<'_, W> {
 /// The bytes that transfers hold in buffers, of which a server has so many. Whoever wants more
 /// than there are free waits, in the order of coming. The limit bends: there is room for as many
 /// buffers as one transfer uses, however long they are; and what is held for long by those whose
-/// client or disk has stopped is written off, so that the others go on. That happens once: when as
-/// much again stands still, the clients that keep it are let go.
+/// client or disk has stopped is written off, up to twice the limit, so that the others go on. When
+/// all stand still again, clients with which something has been moving since are let go.
 pub(crate) struct Buffers {
     bytes_max: u64,
     /// Buffers of a transfer.

@@ -11,7 +11,6 @@ use super::places::Place;
 use super::recent::Recent;
 use super::reserve::Reservations;
 use super::sums::{self, Boot, PIECE_BYTES, Sums, present_boot};
-use crate::arena::TMPFS_MAGIC;
 use crate::config::DiskOptions;
 use crate::memory::{RealMemory, RealPayload};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
@@ -86,7 +85,7 @@ impl Directory {
         })?;
         let stat = rustix::fs::fstat(&handle).map_err(|error| error.to_string())?;
         let in_memory =
-            rustix::fs::fstatfs(&handle).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC);
+            rustix::fs::fstatfs(&handle).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
         Ok(Self {
             path: objects,
             handle,
@@ -283,7 +282,7 @@ impl Directory {
     fn existing(&mut self, object: FileId) -> Result<Option<&mut Object>, Failure> {
         if !self.open.contains_key(&object) {
             let data = match self.open_data(&name(object), OFlags::empty()) {
-                Err(Errno::NOENT) => return self.never_written(object).map(|()| None),
+                Err(Errno::NOENT) => return self.check_absent(object).map(|()| None),
                 opened => opened?,
             };
             let sums = if self.options.checksums { self.sums_of(object, &data)? } else { None };
@@ -292,8 +291,8 @@ impl Directory {
         Ok(self.used(object))
     }
 
-    /// Fails when an object that is not there should be.
-    fn never_written(&self, object: FileId) -> Result<(), Failure> {
+    /// Fails when an object whose file is not there was stored once.
+    fn check_absent(&self, object: FileId) -> Result<(), Failure> {
         if !self.options.checksums {
             return Ok(());
         }

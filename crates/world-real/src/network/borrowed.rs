@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::process::PeerProcess;
-use crate::arena::{SEALS, Sharing, TMPFS_MAGIC};
+use crate::arena::{SEALS, Sharing};
 use crate::huge::{self, PAGE_BYTES};
 use rustix::fs::{Mode, OFlags, fcntl_get_seals, fstat, fstatfs, open};
 use rustix::mm::{ProtFlags, munmap};
@@ -36,7 +36,7 @@ impl PeerArena {
         let seals = fcntl_get_seals(&file).map_err(failed)?;
         let found = fstat(&file).map_err(failed)?.st_size;
         // What lies in pages of other kinds (hugetlb) can be taken away however it is sealed.
-        let is_ordinary = fstatfs(&file).map_err(failed)?.f_type as u64 == TMPFS_MAGIC;
+        let is_ordinary = fstatfs(&file).map_err(failed)?.f_type == libc::TMPFS_MAGIC;
         let is_as_told = u64::try_from(found) == Ok(sharing.bytes) && is_ordinary;
         if !seals.contains(SEALS) || !is_as_told || bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES)
         {
