@@ -322,6 +322,25 @@ fn unauthenticated_garbage_ends_only_its_connection() {
     });
 }
 
+/// More than may be in their handshake at a time, three times.
+const STRANGERS: usize = 200;
+
+#[test]
+fn strangers_who_say_nothing_keep_nobody_out() {
+    let place = Place::new();
+    run(async {
+        let (a, b) = (place.node(Kind::Tcp, 0), place.node(Kind::Tcp, 1));
+        let port = b.address().0.replace("tcp:", "");
+        let call = || std::net::TcpStream::connect(&port).expect("b listens");
+        let strangers: Vec<_> = (0..STRANGERS).map(|_| call()).collect();
+        // They would keep their places for five seconds each, until this gave up.
+        let of_a = a.connect(&b.address()).await.expect("its turn comes");
+        a.send(of_a, Message::new(Header::from_slice(b"in"))).await.expect("b receives");
+        assert_eq!(&message(&b).await.1[..], b"in");
+        drop(strangers);
+    });
+}
+
 #[test]
 fn malformed_frames_end_only_their_connection() {
     let place = Place::new();

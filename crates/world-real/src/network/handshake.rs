@@ -17,6 +17,10 @@ use std::time::Duration;
 /// How long a handshake may take.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long it may take while others wait to begin theirs: strangers who say nothing must not keep
+/// clients out. A client whose handshake was given up for that calls again.
+pub(crate) const HANDSHAKE_PATIENCE: Duration = Duration::from_millis(500);
+
 /// The largest message of a handshake, in bytes.
 const GREETING_BYTES_MAX: usize = 256;
 

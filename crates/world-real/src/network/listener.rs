@@ -2,13 +2,15 @@
 //!
 //! Invariants: a socket file is never open to other users, not even for a moment; it replaces
 //! another only if nobody answers there, and is removed with its listener; at most
-//! [`HANDSHAKES_MAX`] callers are in their handshake, further ones wait to be accepted.
+//! [`HANDSHAKES_MAX`] callers are in their handshake, and one more has been accepted; when more
+//! want in, the one that has been in its handshake longest has [`HANDSHAKE_PATIENCE`] for it.
 
-use super::handshake::{Credentials, Role};
+use super::handshake::{Credentials, HANDSHAKE_PATIENCE, Role};
 use super::node::Node;
 use crate::config::{Endpoint, OpenError};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -17,7 +19,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::Instant;
 use world::Address;
 
 /// The most callers whose handshake is under way.
@@ -72,9 +75,8 @@ impl Listener {
 
     /// Accepts callers, for ever.
     pub(crate) async fn accept_all(self, node: Rc<Node>) {
-        let places = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+        let mut handshakes = Handshakes::default();
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let accepted = match &self {
                 Self::Unix(listener, _) => {
                     listener.accept().await.map(|(stream, _)| Caller::Unix(stream))
@@ -85,17 +87,72 @@ impl Listener {
             };
             match accepted {
                 Ok(caller) => {
+                    let (place, given_up) = handshakes.begin().await;
                     let handshaking = Rc::clone(&node);
-                    let greeting = async move {
+                    node.run(async move {
                         // A caller who cannot greet is no peer: nobody here is told.
-                        let _ = handshaking.greet(caller, Role::Listener).await;
+                        tokio::select! {
+                            _ = handshaking.greet(caller, Role::Listener) => {}
+                            _ = given_up => {}
+                        }
                         drop(place);
-                    };
-                    node.run(greeting);
+                    });
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
         }
+    }
+}
+
+/// The handshakes under way at one listener.
+struct Handshakes {
+    places: Arc<Semaphore>,
+    /// Those that have not been given up, in the order of their beginning; also some that ended.
+    under_way: VecDeque<Handshake>,
+}
+
+struct Handshake {
+    began: Instant,
+    /// Closed when it has ended.
+    give_up: oneshot::Sender<()>,
+}
+
+impl Default for Handshakes {
+    fn default() -> Self {
+        Self { places: Arc::new(Semaphore::new(HANDSHAKES_MAX)), under_way: VecDeque::new() }
+    }
+}
+
+impl Handshakes {
+    /// Begins a handshake when there is a place for it. Returns the place, and what tells that it
+    /// must be given up.
+    async fn begin(&mut self) -> (Option<OwnedSemaphorePermit>, oneshot::Receiver<()>) {
+        let place = match Arc::clone(&self.places).try_acquire_owned() {
+            Ok(place) => Some(place),
+            Err(_) => self.make_place().await,
+        };
+        self.under_way.retain(|handshake| !handshake.give_up.is_closed());
+        let (give_up, given_up) = oneshot::channel();
+        self.under_way.push_back(Handshake { began: Instant::now(), give_up });
+        (place, given_up)
+    }
+
+    /// Waits until a handshake ends, if need be because it has taken too long.
+    async fn make_place(&mut self) -> Option<OwnedSemaphorePermit> {
+        let ended = Arc::clone(&self.places).acquire_owned();
+        self.under_way.retain(|handshake| !handshake.give_up.is_closed());
+        let mut ended = std::pin::pin!(ended);
+        if let Some(longest) = self.under_way.front() {
+            let deadline = longest.began + HANDSHAKE_PATIENCE;
+            if let Ok(place) = tokio::time::timeout_at(deadline, &mut ended).await {
+                return place.ok();
+            }
+        }
+        if let Some(longest) = self.under_way.pop_front() {
+            // If it has just ended, its place is free too.
+            let _ = longest.give_up.send(());
+        }
+        ended.await.ok()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::connection::{Connection, Withdrawal};
 use super::frame::{BODY_BYTES_MAX, Exposure, Frame, Kind};
-use super::handshake::{Greeter, HANDSHAKE_TIMEOUT, Role};
+use super::handshake::{Greeter, HANDSHAKE_PATIENCE, HANDSHAKE_TIMEOUT, Role};
 use super::inbox::Inbox;
 use super::listener::{Caller, Listener};
 use super::process::{NONCE_BYTES, permit_access};
@@ -19,7 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpStream, UnixStream};
 use units::{PeerId, RegionId};
 use world::{
@@ -114,8 +114,16 @@ impl Node {
     /// Connects to another node.
     pub(crate) async fn connect(self: &Rc<Self>, to: &Address) -> Result<PeerId, NetworkError> {
         let connected = async {
-            let caller = call(&Endpoint::parse(to)?).await?;
-            self.greet(caller, Role::Caller).await
+            let endpoint = Endpoint::parse(to)?;
+            loop {
+                let began = Instant::now();
+                let greeted = self.greet(call(&endpoint).await?, Role::Caller).await;
+                // The peer gives up long ones when others wait; who refuses, does so at once.
+                let may_be_given_up = HANDSHAKE_PATIENCE..HANDSHAKE_TIMEOUT;
+                if greeted.is_ok() || !may_be_given_up.contains(&began.elapsed()) {
+                    return greeted;
+                }
+            }
         };
         let outcome = tokio::time::timeout(2 * HANDSHAKE_TIMEOUT, connected).await;
         let outcome = outcome.unwrap_or_else(|_| Err("nobody answered in time".into()));
