@@ -108,6 +108,9 @@ fn others_have_the_whole_cache(place: &Place) {
 fn killed_clients_leave_nothing() {
     let place = Place::new();
     place.start(&["--servers", "2", "--cache", "16MiB"]);
+    place.assert_nothing_held();
+    let servers = place.server_pids();
+    let baseline: Vec<usize> = servers.iter().map(|pid| descriptors(*pid)).collect();
     let library = Library::connect(Instance::at(place.instance()), MIB).unwrap();
     let file = library.create("f", CACHE, MIB, Buffering::default()).unwrap();
     file.write_at(&bytes(CACHE as usize), 0).unwrap();
@@ -117,16 +120,13 @@ fn killed_clients_leave_nothing() {
     place.run(&["put".as_ref(), large.as_os_str(), "large".as_ref()]).done();
     place.assert_nothing_held();
     others_have_the_whole_cache(&place);
-    let servers = place.server_pids();
-    // The connection of who was last may still be among them.
-    let before: Vec<usize> = servers.iter().map(|pid| descriptors(*pid)).collect();
     let mut after_first = Vec::new();
     for round in 0..3 {
         kill_some(&place);
         others_have_the_whole_cache(&place);
         until("all descriptors are closed", || {
-            let mut servers = servers.iter().zip(&before);
-            servers.all(|(pid, before)| descriptors(*pid) <= *before).then_some(())
+            let mut servers = servers.iter().zip(&baseline);
+            servers.all(|(pid, baseline)| descriptors(*pid) <= *baseline).then_some(())
         });
         let used: Vec<u64> = servers.iter().map(|pid| memory(*pid, "VmRSS:")).collect();
         if round == 0 {

@@ -6,7 +6,7 @@
 //! disk, the database is opened again, because the library refuses to go on with one that met one.
 
 use crate::config::OpenError;
-use crate::worker::{Gone, Worker};
+use crate::worker::{Gone, Owned, Worker};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -104,6 +104,8 @@ struct Store {
     /// `None` after a failure, until the next use.
     opened: Option<(Database, File)>,
 }
+
+impl Owned for Store {}
 
 impl Store {
     /// Makes all changes that wait in one transaction and tells whoever waits for them.

@@ -1,20 +1,33 @@
 //! A thread that owns something slow and works through a queue of jobs on it, in their order; and
-//! helpers that do what needs only a part of it.
+//! helpers that do what needs only a part of it. When there was nothing to do for a while, it
+//! tidies up.
 //!
 //! Invariants: at most [`QUEUE_LENGTH_MAX`] jobs wait (further callers wait for their turn, first
 //! come, first served), and of what jobs leave to helpers at most one thing for each of them; a job
 //! that is not shared begins only after all that was left to them has ended, so shared ones must
 //! not change what others look at; threads sleep while there is nothing to do, and end after the
-//! last handle.
+//! last handle; whoever comes while it tidies up waits for one step of that.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// The most jobs that wait for one worker.
 const QUEUE_LENGTH_MAX: usize = 256;
+
+/// What a worker can own.
+pub(crate) trait Owned: Send + 'static {
+    /// How long there must have been nothing to do before it tidies up.
+    const IDLE: Duration = Duration::from_secs(5);
+
+    /// Does one step of what can be done when there is nothing else; returns whether there is more.
+    fn tidy_up(&mut self) -> bool {
+        false
+    }
+}
 
 enum Job<C> {
     Alone(Work<C, ()>),
@@ -43,21 +56,32 @@ pub(crate) struct Worker<C> {
 #[derive(Debug)]
 pub(crate) struct Gone;
 
-impl<C: Send + 'static> Worker<C> {
+impl<C: Owned> Worker<C> {
     /// Starts a thread called `name` that owns `context`, and so many helpers.
     pub(crate) fn start(name: &str, mut context: C, helpers: usize) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job<C>>();
         let helpers = Helpers::start(name, helpers)?;
         std::thread::Builder::new().name(name.into()).spawn(move || {
-            while let Ok(job) = queue.recv() {
-                match job {
-                    Job::Alone(job) => {
+            let mut untidy = None;
+            loop {
+                let next = match untidy {
+                    Some(patience) => queue.recv_timeout(patience),
+                    None => queue.recv().map_err(RecvTimeoutError::from),
+                };
+                untidy = Some(C::IDLE);
+                match next {
+                    Ok(Job::Alone(job)) => {
                         helpers.wait();
                         job(&mut context);
                     }
-                    Job::Shared(job) => {
+                    Ok(Job::Shared(job)) => {
                         job(&mut context).into_iter().for_each(|rest| helpers.add(rest))
                     }
+                    Err(RecvTimeoutError::Timeout) => {
+                        helpers.wait();
+                        untidy = context.tidy_up().then_some(Duration::ZERO);
+                    }
+                    Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
             // What the context holds is not given up while helpers use some of it.
@@ -181,6 +205,37 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::mpsc::channel;
     use std::time::Duration;
+
+    impl Owned for () {}
+
+    impl Owned for u32 {}
+
+    /// Tells when it has tidied up, in two steps.
+    struct Untidy(u32, Sender<u32>);
+
+    impl Owned for Untidy {
+        const IDLE: Duration = Duration::from_millis(100);
+
+        fn tidy_up(&mut self) -> bool {
+            self.0 += 1;
+            let told = self.1.send(self.0);
+            told.is_ok() && self.0 < 2
+        }
+    }
+
+    #[test]
+    fn who_has_nothing_to_do_tidies_up_once() {
+        let (tells, told) = channel();
+        let worker = Worker::start("test", Untidy(0, tells), 0).expect("a test can have threads");
+        assert!(
+            told.recv_timeout(3 * Untidy::IDLE).is_err(),
+            "nothing was done that could be untidy"
+        );
+        run(worker.call(|_| ())).expect("it is done");
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(1));
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(2));
+        assert!(told.recv_timeout(3 * Untidy::IDLE).is_err(), "all is tidy");
+    }
 
     /// Nothing takes so long unless it never comes.
     const PATIENCE: Duration = Duration::from_secs(60);

@@ -4,6 +4,7 @@
 mod support;
 
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use support::Place;
 use support::disks::{
     OBJECT, PIECE, bytes, cut, damaged, data_file, flip, read, sums_file, with_disk, write,
@@ -12,6 +13,8 @@ use world::{Disk, DiskError};
 use world_real::DiskOptions;
 
 const BUFFERED: DiskOptions = DiskOptions { direct: false, checksums: true, preallocate: true };
+
+const UNCHECKED: DiskOptions = DiskOptions { checksums: false, ..BUFFERED };
 
 /// The header of the file of checksums, in bytes.
 const HEADER: u64 = 64;
@@ -161,14 +164,16 @@ fn bytes_that_nobody_wrote_are_damage() {
 
 #[test]
 fn an_object_without_checksums_gets_them() {
-    // Proves: an object of which no sums are there, not even their file, is read as it is; from
-    // then on damage is told, whether it was read or written first.
+    // Proves: an object that never had sums, or whose file of them never got to the device, is read
+    // as it is; from then on damage is told, whether it was read or written first.
     for (reads_first, has_file) in [(true, true), (true, false), (false, true), (false, false)] {
-        let place = written(&contents());
+        let place = Place::new();
+        with_disk(&place, UNCHECKED, |disk| async move {
+            write(&disk, 0, &contents()).await.expect("there is room");
+            disk.sync(OBJECT).await.expect("it is stored");
+        });
         if has_file {
-            cut(&sums_file(&place), 0);
-        } else {
-            std::fs::remove_file(sums_file(&place)).expect("it was there");
+            std::fs::write(sums_file(&place), b"").expect("a test may write");
         }
         with_disk(&place, BUFFERED, |disk| async move {
             if reads_first {
@@ -186,18 +191,47 @@ fn an_object_without_checksums_gets_them() {
 }
 
 #[test]
+fn checksums_that_are_gone_are_told() {
+    // Proves: of an object that was stored with sums nothing is given out when their file has lost
+    // its contents or is gone, also not after another write, until the object is removed; those of
+    // one that was not stored may be lost with a crash.
+    let lose: [fn(&Path); 2] =
+        [|sums| cut(sums, 0), |sums| std::fs::remove_file(sums).expect("it is there")];
+    for (lose, was_stored) in lose.into_iter().flat_map(|lose| [(lose, true), (lose, false)]) {
+        let place = Place::new();
+        with_disk(&place, BUFFERED, |disk| async move {
+            write(&disk, 0, &contents()).await.expect("there is room");
+            if was_stored {
+                disk.sync(OBJECT).await.expect("it is stored");
+                write(&disk, PIECE, b"later").await.expect("there is room");
+            }
+        });
+        lose(&sums_file(&place));
+        with_disk(&place, BUFFERED, |disk| async move {
+            let outcomes = [read(&disk, 0, 1).await.err(), write(&disk, 0, b"x").await.err()];
+            for outcome in outcomes {
+                let is_told = matches!(outcome, Some(DiskError::Corrupt { offset: 0, .. }));
+                assert_eq!(is_told, was_stored, "{outcome:?}");
+            }
+            disk.remove(OBJECT).await.expect("it can be removed");
+            write(&disk, 0, b"x").await.expect("it is a new one");
+            assert_eq!(read(&disk, 0, 2).await.expect("it is whole"), b"x\0");
+        });
+    }
+}
+
+#[test]
 fn a_disk_without_checksums_leaves_no_wrong_ones() {
     // Proves: what is written without sums is read with them later, and the other way round.
     let place = written(&contents());
-    let unchecked = DiskOptions { checksums: false, ..BUFFERED };
-    with_disk(&place, unchecked, |disk| async move {
+    with_disk(&place, UNCHECKED, |disk| async move {
         write(&disk, 100, b"changed").await.expect("there is room");
     });
     with_disk(&place, BUFFERED, |disk| async move {
         assert_eq!(read(&disk, 100, 7).await.expect("it is there"), b"changed");
     });
     flip(&data_file(&place), 3);
-    with_disk(&place, unchecked, |disk| async move {
+    with_disk(&place, UNCHECKED, |disk| async move {
         read(&disk, 0, 10).await.expect("nobody compares");
     });
     with_disk(&place, BUFFERED, |disk| async move {
@@ -244,7 +278,7 @@ fn what_a_crash_of_the_machine_tears_is_accepted_once() {
 }
 
 /// Makes a file of sums one that an earlier boot left.
-fn end_boot(sums: &std::path::Path) {
+fn end_boot(sums: &Path) {
     let file = std::fs::File::options().read(true).write(true).open(sums).expect("it is there");
     let mut header = [0; 28];
     file.read_exact_at(&mut header, 0).expect("it has a header");

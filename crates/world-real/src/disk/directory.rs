@@ -13,6 +13,7 @@ use super::reserve::Reservations;
 use super::sums::{self, Boot, PIECE_BYTES, Sums, present_boot};
 use crate::config::DiskOptions;
 use crate::memory::{RealMemory, RealPayload};
+use crate::worker::Owned;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -233,12 +234,20 @@ impl Directory {
     }
 
     pub(super) fn sync(&mut self, object: FileId) -> Result<(), Failure> {
-        if self.existing(object)?.is_some() {
-            self.sync_object(object)?;
-        }
-        if self.entries_changed {
+        let lacks_mark = match self.existing(object)? {
+            Some(found) => {
+                let lacks_mark = found.lacks_mark();
+                self.sync_object(object)?;
+                lacks_mark
+            }
+            None => false,
+        };
+        if self.entries_changed || lacks_mark {
             rustix::fs::fsync(&self.handle)?;
             self.entries_changed = false;
+        }
+        if lacks_mark && let Some(open) = self.open.get_mut(&object) {
+            open.object.mark();
         }
         Ok(())
     }
@@ -316,12 +325,15 @@ impl Directory {
         let found = open.get_mut(&object).expect("the object was found or made above");
         let object_open = &mut found.object;
         if options.checksums && !object_open.has_sums() {
-            let sums = Sums::open(handle, object, object_open.length()?, *boot)?;
+            let sums = Sums::open(handle, object, object_open.data(), *boot)?;
             object_open.set_sums(Some(sums));
         }
-        if !options.checksums && sums::remove(handle, object)? {
+        if !options.checksums {
             // They are about to become wrong.
-            rustix::fs::fsync(&*handle)?;
+            object_open.remove_mark()?;
+            if sums::remove(handle, object)? {
+                rustix::fs::fsync(&*handle)?;
+            }
         }
         Ok(object_open)
     }
@@ -337,7 +349,7 @@ impl Directory {
     /// The sums of an object that is there; `None` when there is no room to make them: what can be
     /// read must not depend on room.
     fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Sums>, Failure> {
-        match Sums::open(&self.handle, object, data.length()?, self.boot) {
+        match Sums::open(&self.handle, object, data, self.boot) {
             Ok(sums) => Ok(Some(sums)),
             Err(Failure::System(Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Ok(None),
             Err(failure) => Err(failure),
@@ -363,7 +375,7 @@ impl Directory {
         }
         let reservations = Reservations::new(self.reserves, &data)?;
         let last_use = self.next_use();
-        let object = Object::new(id, data, sums, reservations, last_use);
+        let object = Object::new(id, data, sums, reservations, last_use)?;
         self.open.insert(id, Open { object, last_use });
         Ok(())
     }
@@ -382,6 +394,16 @@ impl Directory {
                 open.object.give_back();
             }
         }
+    }
+}
+
+impl Owned for Directory {
+    /// Closes what nobody has asked for lately: what a client that was killed has left behind keeps
+    /// no descriptors, no room, and no memory.
+    fn tidy_up(&mut self) -> bool {
+        self.recent = Recent::default();
+        self.close_one();
+        !self.open.is_empty()
     }
 }
 

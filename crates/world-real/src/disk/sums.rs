@@ -12,7 +12,10 @@
 //! - A sum changes only while the header on the device says `unsynced` and names the boot of the
 //!   machine since which the object was not synced, or is not there yet. When that boot is over,
 //!   nobody knows which pages got to the device, and all sums become in flux.
+//! - The file of the bytes is marked only while this file, with its header, is on the device: what
+//!   is missing then was lost, and nobody knows which bytes are right.
 
+use super::data::Data;
 use super::failure::Failure;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -105,22 +108,25 @@ impl Sums {
         Ok(Self { file, boot, unsynced: true })
     }
 
-    /// The sums of an object that has `data_bytes` bytes.
+    /// The sums of an object that is there. `data` is marked if they must be: they were on stable
+    /// storage.
     pub(super) fn open(
         directory: &OwnedFd,
         object: FileId,
-        data_bytes: u64,
+        data: &Data,
         boot: Boot,
     ) -> Result<Self, Failure> {
+        let data_bytes = data.length()?;
+        let damaged = || Err(Failure::Corrupt(object, ByteRange::new(0, data_bytes)));
         let file = match open(directory, &name(object), OFlags::empty()) {
+            Err(Errno::NOENT) if data.is_marked()? => return damaged(),
             Err(Errno::NOENT) => return Self::adopt(directory, object, data_bytes, boot),
             opened => opened?,
         };
         let mut sums = Self { file, boot, unsynced: true };
         match sums.header()? {
-            Header::Damaged => {
-                return Err(Failure::Corrupt(object, ByteRange::new(0, data_bytes)));
-            }
+            Header::Damaged => return damaged(),
+            Header::Missing if data.is_marked()? => return damaged(),
             Header::Whole(SYNCED, _) => sums.unsynced = false,
             Header::Whole(_, of_boot) if of_boot == boot => {}
             Header::Missing | Header::Whole(..) => sums.forget(data_bytes)?,
