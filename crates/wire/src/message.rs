@@ -322,6 +322,9 @@ pub enum Reply {
         /// Whether there are more behind them.
         more: bool,
     },
+    /// The data that came with a write was not kept, since too much waits for room already; the
+    /// server gets it ([`Request::Pull`]) when there is some.
+    NoRoom,
 }
 
 /// How a server has buffered a file, counted in blocks.

@@ -36,8 +36,9 @@ pub(crate) struct Start {
     /// hosts, each server has one of its own in it, and the servers of a host share those named.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Vec<PathBuf>,
-    /// Block cache of each server. The transfers that it directs have buffers of a quarter as much
-    /// besides, or of two blocks for each disk.
+    /// Block cache of each server. Besides, the transfers that it directs have buffers of a quarter
+    /// as much, or of two blocks for each disk; and as much may wait for room in the cache with the
+    /// requests that brought it.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
     /// How much of the block cache may be dirty; with more, the blocks that have been so longest

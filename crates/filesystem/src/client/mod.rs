@@ -33,6 +33,15 @@ use world::{Address, Header, Incoming, NetworkError, Scope, World};
 /// the connections end with the last of them.
 pub struct Client<W: World>(Rc<State<W>>);
 
+/// What came of something small.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// It is done.
+    Done,
+    /// The server has no room for the data that went along.
+    NoRoom,
+}
+
 struct State<W: World> {
     world: W,
     key: ClientKey,
@@ -180,23 +189,25 @@ impl<W: World> Client<W> {
     }
 
     /// Asks a server for something small of which there is much, with data that goes along, and
-    /// waits until it is done.
+    /// waits for what comes of it.
     pub(crate) async fn call_often(
         &self,
         server: ServerId,
         request: impl FnOnce(RequestId) -> Frequent,
         body: Option<W::Payload>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Outcome, Fault> {
         let call = self.0.calls.begin(server)?;
         let header = frequent_header(&request(call.id()));
         let message = world::Message { header, body, place: None, loan: None };
         let sent = self.0.world.send(self.peer_of(server)?, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         match call.await {
-            Answer::Done => Ok(()),
-            Answer::Other(result) => {
-                Err(result.map_or_else(|fault| fault, |(reply, _)| unexpected(&reply)))
-            }
+            Answer::Done => Ok(Outcome::Done),
+            Answer::Other(result) => match *result {
+                Ok((Reply::NoRoom, _)) => Ok(Outcome::NoRoom),
+                Ok((reply, _)) => Err(unexpected(&reply)),
+                Err(fault) => Err(fault),
+            },
         }
     }
 

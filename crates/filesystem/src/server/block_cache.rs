@@ -15,6 +15,7 @@ mod pin;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
 use crate::server::failures::Failures;
+use crate::server::movements::Movements;
 use crate::server::open_file::OpenFile;
 use crate::server::{ServerConfig, file_fault};
 use dirty::WaterMarks;
@@ -50,6 +51,7 @@ pub(crate) struct BlockCache<W: World> {
     cleaned: RefCell<BTreeSet<DiskId>>,
     /// Blocks that collectives are writing; none of them is taken in.
     locks: Rc<BlockLocks>,
+    movements: Rc<Movements>,
     pub(crate) failures: Failures,
     /// Files that were removed: nothing of them comes in again, whoever still waits to bring it.
     /// Eight bytes for each removal since the start.
@@ -61,7 +63,12 @@ pub(crate) struct BlockCache<W: World> {
 const PINNED_SHARE: u64 = 2;
 
 impl<W: World> BlockCache<W> {
-    pub(crate) fn new(world: W, config: &ServerConfig, locks: Rc<BlockLocks>) -> Rc<Self> {
+    pub(crate) fn new(
+        world: W,
+        config: &ServerConfig,
+        locks: Rc<BlockLocks>,
+        movements: Rc<Movements>,
+    ) -> Rc<Self> {
         let capacity = config.cache_bytes;
         Rc::new(Self {
             background: Scope::new(world.clone()),
@@ -78,6 +85,7 @@ impl<W: World> BlockCache<W> {
             common: Rc::default(),
             cleaned: RefCell::default(),
             locks,
+            movements,
             failures: Failures::default(),
             discarded: RefCell::default(),
         })
@@ -382,7 +390,9 @@ impl<W: World> BlockCache<W> {
             Some(user) => self.flush_entry(&user).await,
             None => {
                 let free = || self.can_enter(key, length).then_some(());
-                self.common.room.until(free).await;
+                let room = self.common.room.until(free);
+                // Whatever was the reason, all that can be done about it has been.
+                let _ = self.movements.wait(&self.world, self.held.get(), room).await;
             }
         }
     }

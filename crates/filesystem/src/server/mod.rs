@@ -9,6 +9,7 @@ pub(crate) mod block_locks;
 mod catalogue;
 pub(crate) mod failures;
 mod files;
+pub(crate) mod movements;
 pub(crate) mod open_file;
 pub(crate) mod requests;
 mod resize;
@@ -20,9 +21,10 @@ use crate::server::block_cache::BlockCache;
 use crate::server::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::Files;
+use crate::server::movements::Movements;
 use crate::server::open_file::OpenFile;
 use crate::server::session::{Session, Sessions};
-use crate::server::underway::{Buffers, Underway};
+use crate::server::underway::{Brought, Buffers, Underway};
 use crate::signal::Signal;
 use futures_util::future::{join, select};
 use policy::{Location, Rules};
@@ -31,8 +33,8 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{DiskId, PeerId, ServerId};
-use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId};
-use world::{DiskError, Incoming, Scope, World};
+use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
+use world::{DiskError, Incoming, Payload, Scope, World};
 
 /// What a server is told at its start.
 #[derive(Clone, Debug)]
@@ -50,7 +52,9 @@ pub struct ServerConfig {
     /// at the disk the other is on the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
     /// Bytes that all of these together hold, besides the cache; there is room for those of one
-    /// collective in any case.
+    /// collective in any case. As many may wait for room in the cache with the requests that brought
+    /// them. `u64::MAX` for as many as are wanted: then no client is let go for keeping memory from
+    /// others either.
     pub buffer_bytes: u64,
     /// What its own work costs its processor.
     pub costs: Costs,
@@ -77,6 +81,10 @@ pub(crate) struct Server<W: World> {
     pub(crate) counters: Counters,
     /// Of collectives and parts under way.
     pub(crate) buffers: Buffers,
+    /// With requests to write.
+    pub(crate) brought: Rc<Brought>,
+    /// Of data between these, or the cache, and clients.
+    pub(crate) movements: Rc<Movements>,
     /// Collectives and parts under way, by who asked for them and their number.
     pub(crate) collectives: RefCell<BTreeMap<(PeerId, u64), Underway>>,
     /// Rung when a client has left, or a collective has ended or must.
@@ -104,14 +112,21 @@ pub async fn serve<W: World>(
         _ => None,
     };
     let locks = Rc::new(BlockLocks::default());
-    let cache = BlockCache::new(world.clone(), &config, Rc::clone(&locks));
+    let movements = Rc::new(Movements::new(config.buffer_bytes < u64::MAX));
+    let cache = {
+        let (locks, movements) = (Rc::clone(&locks), Rc::clone(&movements));
+        BlockCache::new(world.clone(), &config, locks, movements)
+    };
     let server = Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
         buffers: Buffers::new(
             config.buffer_bytes,
             u64::from(config.buffers_per_disk) * world.disks().len() as u64,
+            Rc::clone(&movements),
         ),
+        brought: Rc::new(Brought::new(config.buffer_bytes)),
+        movements,
         world,
         config,
         locks,
@@ -151,7 +166,7 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
 /// Ends the connections of clients that have stopped and keep others from going on.
 async fn let_go<W: World>(server: &Rc<Server<W>>) {
     loop {
-        let peer = server.buffers.next_to_let_go().await;
+        let peer = server.movements.next_stopped().await;
         server.world.disconnect(peer);
         server.forget(peer);
     }
@@ -164,9 +179,7 @@ impl<W: World> Server<W> {
             Some(Frequent::Read(id, read)) => {
                 self.begin((from, id), |server| server.answer_read((from, id), read))
             }
-            Some(Frequent::Write(id, write)) => {
-                self.begin((from, id), |server| server.answer_write((from, id), write, body))
-            }
+            Some(Frequent::Write(id, write)) => self.begin_write((from, id), write, body),
             Some(Frequent::Done(_)) => false,
             None => match wire::decode(header) {
                 Ok(Message::Hello { version, key }) => self.greet(from, version, key),
@@ -214,6 +227,19 @@ impl<W: World> Server<W> {
         true
     }
 
+    /// The same for a request that has brought data, which is kept if it may be.
+    fn begin_write(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        request: WriteRequest,
+        body: Option<W::Payload>,
+    ) -> bool {
+        match self.brought.keep(body.as_ref().map_or(0, Payload::length)) {
+            Some(kept) => self.begin(call, |server| server.answer_write(call, request, body, kept)),
+            None => self.begin(call, |server| server.turn_away(call)),
+        }
+    }
+
     /// The same for a request whose form is not the usual one. (Numbers of 2^63 and more in a
     /// request to read or write are not decoded as [`Frequent`].)
     fn begin_other(
@@ -224,9 +250,7 @@ impl<W: World> Server<W> {
     ) -> bool {
         match request {
             Request::Read(read) => self.begin(call, |server| server.answer_read(call, read)),
-            Request::Write(write) => {
-                self.begin(call, |server| server.answer_write(call, write, body))
-            }
+            Request::Write(write) => self.begin_write(call, write, body),
             rare => self.begin(call, |server| server.answer(call, rare)),
         }
     }

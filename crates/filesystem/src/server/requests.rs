@@ -3,6 +3,7 @@
 use crate::client::frequent_header;
 use crate::collective::{caching, disk_directed, noncollective};
 use crate::server::catalogue::Catalogue;
+use crate::server::underway::Kept;
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
 use policy::Buffering;
@@ -71,10 +72,12 @@ impl<W: World> Server<W> {
         (from, id): (PeerId, RequestId),
         request: WriteRequest,
         body: Option<W::Payload>,
+        kept: Kept,
     ) -> Result<(), Infallible> {
         if let Err(fault) = caching::server::write(&self, request, body).await {
             return Box::pin(self.refuse((from, id), fault)).await;
         }
+        drop(kept);
         let message = world::Message::new(frequent_header(&Frequent::Done(id)));
         // A client that has left needs no answer.
         let _ = self.world.send(from, message).await;
@@ -95,6 +98,15 @@ impl<W: World> Server<W> {
             self.stopping.set(true);
             self.stop.notify();
         }
+        Ok(())
+    }
+
+    /// Tells a client that its data has to wait with it.
+    pub(crate) async fn turn_away(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+    ) -> Result<(), Infallible> {
+        self.tell(call, Ok(Reply::NoRoom.into())).await;
         Ok(())
     }
 

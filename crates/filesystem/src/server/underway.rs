@@ -4,13 +4,13 @@
 //! that ends.
 
 use crate::server::Server;
+use crate::server::movements::{Movements, Standstill};
 use crate::signal::Signal;
-use futures_util::future::{Either, select};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::collections::btree_map::Entry;
-use std::pin::pin;
-use units::{Duration, FileId, PeerId};
+use std::rc::Rc;
+use units::{FileId, PeerId};
 use wire::Fault;
 use world::{Clock, World};
 
@@ -62,8 +62,8 @@ impl<W: World> Drop for Running<'_, W> {
 /// The bytes that transfers hold in buffers, of which a server has so many. Whoever wants more
 /// than there are free waits, in the order of coming. The limit bends: there is room for as many
 /// buffers as one transfer uses, however long they are; and what is held for long by those whose
-/// client or disk has stopped is written off, up to twice the limit, so that the others go on. When
-/// all stand still again, clients with which something has been moving since are let go.
+/// disk has stopped is written off, up to twice the limit, so that others go on. (Clients that have
+/// stopped are let go.)
 pub(crate) struct Buffers {
     bytes_max: u64,
     /// Buffers of a transfer.
@@ -73,23 +73,11 @@ pub(crate) struct Buffers {
     written_off: Cell<u64>,
     /// … which are the buffers with smaller numbers than this.
     written_off_until: Cell<u64>,
-    /// The next number when all stood still for the last time …
-    stood_until: Cell<u64>,
-    /// … and the time before: clients with which something is moving since then are let go.
-    given_up_until: Cell<u64>,
-    let_go: RefCell<Vec<PeerId>>,
-    given_up: Signal,
     waiting: RefCell<VecDeque<u64>>,
     next: Cell<u64>,
     freed: Signal,
+    movements: Rc<Movements>,
 }
-
-/// When no buffer has become free for so long, and for what a slow disk needs for all of them, they
-/// are held by who does not go on.
-const STANDSTILL: Duration = Duration::from_ms(10_000);
-
-/// What a slow disk does, in bytes a millisecond.
-const SLOW_BYTES_PER_MS: u64 = 4_000;
 
 /// The bytes of a buffer, as long as it is held.
 pub(crate) struct Held<'a> {
@@ -105,20 +93,17 @@ struct Turn<'a> {
 }
 
 impl Buffers {
-    pub(crate) fn new(bytes_max: u64, count_min: u64) -> Self {
+    pub(crate) fn new(bytes_max: u64, count_min: u64, movements: Rc<Movements>) -> Self {
         Self {
             bytes_max,
             count_min,
             held: Cell::default(),
             written_off: Cell::default(),
             written_off_until: Cell::default(),
-            stood_until: Cell::default(),
-            given_up_until: Cell::default(),
-            let_go: RefCell::default(),
-            given_up: Signal::default(),
             waiting: RefCell::default(),
             next: Cell::default(),
             freed: Signal::default(),
+            movements,
         }
     }
 
@@ -148,25 +133,16 @@ impl Buffers {
         self.freed.until(|| is_first().then_some(())).await;
         while !self.has_room(bytes) {
             let held = self.held.get();
-            let freed = pin!(self.freed.until(|| (self.held.get() != held).then_some(())));
-            let length = STANDSTILL + Duration::from_ms(held / SLOW_BYTES_PER_MS);
-            let standstill = pin!(world.sleep(length));
-            if let Either::Right(_) = select(freed, standstill).await {
-                // Who moves nothing since the last time has stopped.
-                self.given_up_until.set(self.stood_until.replace(self.next.get()));
-                self.given_up.notify();
-                // Where a disk has stopped it does not help to let clients go, nor to hold more.
-                if self.written_off.get() <= self.limit(bytes) {
-                    self.written_off.set(held);
-                    self.written_off_until.set(self.next.get());
-                }
+            let freed = self.freed.until(|| (self.held.get() != held).then_some(()));
+            let standstill = self.movements.wait(world, held, freed).await;
+            // Where a disk has stopped it does not help to hold ever more.
+            if standstill == Err(Standstill::OfOthers)
+                && self.written_off.get() <= self.limit(bytes)
+            {
+                self.written_off.set(held);
+                self.written_off_until.set(self.next.get());
             }
         }
-    }
-
-    /// The next client to be let go, because it keeps others from going on.
-    pub(crate) async fn next_to_let_go(&self) -> PeerId {
-        self.given_up.until(|| self.let_go.borrow_mut().pop()).await
     }
 
     fn has_room(&self, bytes: u64) -> bool {
@@ -180,27 +156,39 @@ impl Buffers {
     }
 }
 
-impl Held<'_> {
-    /// Moves something between this buffer and `client`, which is let go if that takes so long that
-    /// all stand still twice meanwhile. (What came before, a disk or a lock, is not its doing.)
-    pub(crate) async fn moving<R>(&self, client: PeerId, transfer: impl Future<Output = R>) -> R {
-        let Buffers { bytes_max, given_up_until, let_go, given_up, .. } = self.buffers;
-        if *bytes_max == u64::MAX {
-            return transfer.await;
+/// The data that came with requests to write and waits for room in the cache, which is limited
+/// too, however many clients send.
+pub(crate) struct Brought {
+    bytes_max: u64,
+    bytes: Cell<u64>,
+}
+
+/// Such data of one request, as long as it is kept.
+pub(crate) struct Kept {
+    brought: Rc<Brought>,
+    bytes: u64,
+}
+
+impl Brought {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self { bytes_max, bytes: Cell::default() }
+    }
+
+    /// Keeps `bytes` bytes, unless that is too much; anything may be kept alone.
+    pub(crate) fn keep(self: &Rc<Self>, bytes: u64) -> Option<Kept> {
+        let before = self.bytes.get();
+        let after = before.saturating_add(bytes);
+        if before > 0 && after > self.bytes_max {
+            return None;
         }
-        let began = self.buffers.next_number();
-        let is_given_up = || (began < given_up_until.get()).then_some(());
-        let told = pin!(given_up.until(is_given_up));
-        match select(pin!(transfer), told).await {
-            Either::Left((done, _)) => done,
-            Either::Right(((), transfer)) => {
-                if !let_go.borrow().contains(&client) {
-                    let_go.borrow_mut().push(client);
-                }
-                given_up.notify();
-                transfer.await
-            }
-        }
+        self.bytes.set(after);
+        Some(Kept { brought: Rc::clone(self), bytes })
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.brought.bytes.update(|bytes| bytes - self.bytes);
     }
 }
 
@@ -228,32 +216,16 @@ mod tests {
     //! transfer; who gives up waiting does not keep others from their turn, nor does who never
     //! frees what it holds.
     use super::*;
+    use crate::server::movements::tests::Hand;
     use futures_util::FutureExt;
-    use std::rc::Rc;
-    use std::task::Poll;
-    use units::Instant;
 
-    /// A clock by which any time has passed, or none.
-    #[derive(Default)]
-    struct Hand(Rc<Cell<bool>>);
-
-    impl Clock for Hand {
-        fn now(&self) -> Instant {
-            Instant::START
-        }
-
-        fn sleep_until(&self, _: Instant) -> impl Future<Output = ()> + 'static {
-            let has_passed = Rc::clone(&self.0);
-            std::future::poll_fn(move |_| match has_passed.get() {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            })
-        }
+    fn buffers(bytes_max: u64, count_min: u64) -> Buffers {
+        Buffers::new(bytes_max, count_min, Rc::new(Movements::new(true)))
     }
 
     #[test]
     fn buffers_are_given_in_turn() {
-        let (buffers, clock) = (Buffers::new(10, 1), Hand::default());
+        let (buffers, clock) = (buffers(10, 1), Hand::default());
         let first = buffers.take(&clock, 6).now_or_never().unwrap();
         let second = buffers.take(&clock, 4).now_or_never().unwrap();
         let mut long = Box::pin(buffers.take(&clock, 20));
@@ -273,8 +245,20 @@ mod tests {
     }
 
     #[test]
+    fn so_much_is_kept_of_what_is_brought() {
+        let brought = Rc::new(Brought::new(10));
+        let first = brought.keep(20);
+        assert!(first.is_some() && brought.keep(1).is_none());
+        drop(first);
+        let both = (brought.keep(4), brought.keep(6));
+        assert!(both.0.is_some() && both.1.is_some() && brought.keep(1).is_none());
+        drop(both.0);
+        assert!(brought.keep(5).is_none() && brought.keep(4).is_some());
+    }
+
+    #[test]
     fn there_is_room_for_one_transfer() {
-        let (buffers, clock) = (Buffers::new(10, 3), Hand::default());
+        let (buffers, clock) = (buffers(10, 3), Hand::default());
         let held: Vec<_> =
             (0..3).map(|_| buffers.take(&clock, 8).now_or_never().unwrap()).collect();
         assert!(buffers.take(&clock, 8).now_or_never().is_none());
@@ -283,13 +267,12 @@ mod tests {
 
     #[test]
     fn who_stands_still_is_written_off() {
-        let (buffers, clock) = (Buffers::new(10, 1), Hand::default());
+        let (buffers, clock) = (buffers(10, 1), Hand::default());
         let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
         let mut next = Box::pin(buffers.take(&clock, 10));
         assert!((&mut next).now_or_never().is_none());
         clock.0.set(true);
         let next = next.now_or_never().unwrap();
-        clock.0.set(false);
         assert_eq!(buffers.held_bytes(), 20);
         assert!(buffers.take(&clock, 1).now_or_never().is_none(), "the rest is limited as ever");
         drop(next);
@@ -301,44 +284,20 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_still_is_let_go_when_others_do_too() {
-        let (buffers, clock) = (Buffers::new(10, 1), Hand::default());
-        let take = || Box::pin(buffers.take(&clock, 10));
-        let mut stopped = Vec::new();
-        for client in [PeerId(1), PeerId(2)] {
-            let held = take().now_or_never().unwrap_or_else(|| {
-                let mut waiting = take();
-                assert!((&mut waiting).now_or_never().is_none());
-                clock.0.set(true);
-                let held = waiting.now_or_never().unwrap();
-                clock.0.set(false);
-                held
-            });
-            let mut moving = Box::pin(async move {
-                held.moving(client, std::future::pending::<()>()).await;
-            });
-            assert!((&mut moving).now_or_never().is_none());
-            stopped.push(moving);
-        }
-        assert!(buffers.next_to_let_go().now_or_never().is_none(), "one is written off");
-        let mut waiting = take();
-        assert!((&mut waiting).now_or_never().is_none());
-        clock.0.set(true);
-        let third = waiting.now_or_never().unwrap();
-        clock.0.set(false);
-        for moving in &mut stopped {
-            assert!(moving.now_or_never().is_none());
-        }
-        assert_eq!(buffers.next_to_let_go().now_or_never(), Some(PeerId(1)));
-        assert!(buffers.next_to_let_go().now_or_never().is_none(), "the other is written off");
-        drop(stopped.remove(0));
-        assert_eq!(buffers.held_bytes(), 20);
-        // Whatever kept the third one until now was not the client that it turns to.
-        let mut moving = Box::pin(third.moving(PeerId(3), std::future::pending::<()>()));
+    fn nothing_is_written_off_when_clients_are_the_reason() {
+        let (buffers, clock) = (buffers(10, 1), Hand::default());
+        let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
+        let mut moving =
+            Box::pin(buffers.movements.moving(PeerId(1), std::future::pending::<Result<(), ()>>()));
         assert!((&mut moving).now_or_never().is_none());
-        assert!(buffers.next_to_let_go().now_or_never().is_none());
-        drop((stopped, moving));
-        drop(third);
-        assert_eq!((buffers.held_bytes(), buffers.written_off.get()), (0, 0));
+        let mut next = Box::pin(buffers.take(&clock, 10));
+        assert!((&mut next).now_or_never().is_none());
+        clock.0.set(true);
+        assert!((&mut next).now_or_never().is_none());
+        assert_eq!(buffers.movements.next_stopped().now_or_never(), Some(PeerId(1)));
+        drop((moving, stopped));
+        let next = next.now_or_never().unwrap();
+        assert_eq!((buffers.held_bytes(), buffers.written_off.get()), (10, 0));
+        drop(next);
     }
 }

@@ -17,7 +17,7 @@ use world::Incoming;
 pub(crate) const INBOX_MESSAGES_MAX: usize = 4096;
 
 /// The most bytes of messages of one connection that wait here, save the last message.
-pub(crate) const INBOX_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const INBOX_BYTES_MAX: u64 = 1 << 20;
 
 /// The queue of one node.
 #[derive(Default)]

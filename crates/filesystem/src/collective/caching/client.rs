@@ -1,7 +1,7 @@
 //! The client's side of caching: ReadCP of Figure 2a (TOCS 1997).
 
 use super::super::Transfer;
-use crate::client::{Client, Group, SharedMemory, unexpected};
+use crate::client::{Client, Group, Outcome, SharedMemory, unexpected};
 use futures_util::future::{Either, join_all};
 use policy::{Chunk, Direction};
 use std::cell::Cell;
@@ -23,7 +23,7 @@ pub(crate) struct Chunks<'a, W: World> {
 
 /// The largest part of a block that is sent with the request to write it, in bytes. More stays here
 /// until the server gets it, so that many writers do not fill its memory with what it has no room
-/// for. The blocks of the papers are sent.
+/// for; so does less that it had no room for when it came. The blocks of the papers are sent.
 const SENT_BYTES_MAX: u64 = 64 * KIB;
 
 /// The whole collective by caching.
@@ -139,21 +139,25 @@ impl<W: World> Chunks<'_, W> {
                 let length = part.length();
                 let region_offset = memory_offset;
                 let read = ReadRequest { file, block, offset, length, region, region_offset };
-                self.client.call_often(server, |id| Frequent::Read(id, read), None).await
+                self.client.call_often(server, |id| Frequent::Read(id, read), None).await?;
+                Ok(())
             }
-            Direction::Write if part.length() > SENT_BYTES_MAX => {
+            Direction::Write => {
+                if part.length() <= SENT_BYTES_MAX {
+                    let run = Run::contiguous(memory_offset, part.length());
+                    let body = Some(self.memory.gather(&[run]));
+                    let write = WriteRequest { file, block, offset };
+                    let write = |id| Frequent::Write(id, write);
+                    if self.client.call_often(server, write, body).await? == Outcome::Done {
+                        return Ok(());
+                    }
+                }
                 let (length, region_offset) = (part.length(), memory_offset);
                 let pull = PullRequest { file, block, offset, length, region, region_offset };
                 match Box::pin(self.client.call(server, Request::Pull(pull))).await? {
                     Reply::Done => Ok(()),
                     other => Err(unexpected(&other)),
                 }
-            }
-            Direction::Write => {
-                let run = Run::contiguous(memory_offset, part.length());
-                let body = Some(self.memory.gather(&[run]));
-                let write = WriteRequest { file, block, offset };
-                self.client.call_often(server, |id| Frequent::Write(id, write), body).await
             }
         }
     }

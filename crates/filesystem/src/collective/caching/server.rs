@@ -77,7 +77,9 @@ pub(crate) async fn pull<W: World>(
     let (stride, memory_offset) = (length, region_offset);
     let piece =
         PieceRun { offset: 0, stride, memory_offset, memory_stride: stride, length, count: 1 };
-    let got = server.world.get(from, region, &[piece], &memory).await;
+    let pieces = [piece];
+    let get = server.world.get(from, region, &pieces, &memory);
+    let got = server.movements.moving(from, get).await;
     got.map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
     let costs = &server.config.costs;
     server.world.compute(costs.cache_write + costs.copy(length)).await;
@@ -109,6 +111,7 @@ pub(crate) async fn digests<W: World>(
             let at = file.stripe.locate(block);
             let gone = || Fault::BadRequest { cause: format!("there is no {} here", at.disk) };
             let disk = server.world.disks().get(at.disk.0 as usize).ok_or_else(gone)?;
+            let _held = server.buffers.take(&server.world, length).await;
             let read = disk.read(file.file, file.disk_offset(block), length).await;
             read.map_err(|error| file_fault(server.config.id, &file, at.disk, &error))?
         }

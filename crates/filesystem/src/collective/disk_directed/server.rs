@@ -3,7 +3,7 @@
 use crate::collective::{may_overlap, transfer_fault};
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::{Held, Running};
+use crate::server::underway::Running;
 use crate::server::{Server, file_fault};
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
@@ -150,11 +150,11 @@ impl<W: World> Collective<'_, W> {
         if shares.is_empty() {
             return Ok(());
         }
-        let held = self.server.buffers.take(&self.server.world, range.length()).await;
+        let _held = self.server.buffers.take(&self.server.world, range.length()).await;
         self.server.world.compute(self.server.config.costs.block).await;
         match self.request.direction {
-            Direction::Read => self.read_block(disk, block, shares, &held).await,
-            Direction::Write => self.write_block(disk, block, shares, &held).await,
+            Direction::Read => self.read_block(disk, block, shares).await,
+            Direction::Write => self.write_block(disk, block, shares).await,
         }
     }
 
@@ -164,7 +164,6 @@ impl<W: World> Collective<'_, W> {
         disk: &W::Disk,
         block: u64,
         shares: Vec<Share>,
-        held: &Held<'_>,
     ) -> Result<(), Fault> {
         let range = self.file.block_range(block);
         let data = self.load(disk, block, range).await?;
@@ -174,7 +173,7 @@ impl<W: World> Collective<'_, W> {
                 self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
                 let put = self.server.world.put(peer, region, &share.pieces, data);
-                self.count(held.moving(peer, put).await, &share)
+                self.count(self.server.movements.moving(peer, put).await, &share)
             }
         });
         try_join_all(puts).await.map(|_| ())
@@ -186,7 +185,6 @@ impl<W: World> Collective<'_, W> {
         disk: &W::Disk,
         block: u64,
         shares: Vec<Share>,
-        held: &Held<'_>,
     ) -> Result<(), Fault> {
         let range = self.file.block_range(block);
         let _lock = self.server.locks.lock((self.file.file, block)).await;
@@ -203,7 +201,7 @@ impl<W: World> Collective<'_, W> {
                 self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
                 let got = self.server.world.get(peer, region, &share.pieces, memory);
-                self.count(held.moving(peer, got).await, &share)
+                self.count(self.server.movements.moving(peer, got).await, &share)
             }
         });
         try_join_all(gets).await?;

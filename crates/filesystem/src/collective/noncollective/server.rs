@@ -5,7 +5,7 @@ use super::super::{check_client, transfer_fault};
 use crate::server::Server;
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::{Held, Running};
+use crate::server::underway::Running;
 use futures_util::future::{Either, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
@@ -148,11 +148,11 @@ impl<W: World> Transfer<'_, W> {
         let buffer = || async {
             loop {
                 // The buffer first: what is found in the cache stays while it is held.
-                let held = server.buffers.take(&server.world, bytes).await;
+                let _held = server.buffers.take(&server.world, bytes).await;
                 let Some((share, found)) = next() else { break };
                 match self.request.direction {
-                    Direction::Read => self.read_block(share, found, &held).await?,
-                    Direction::Write => self.write_block(share, &held).await?,
+                    Direction::Read => self.read_block(share, found).await?,
+                    Direction::Write => self.write_block(share).await?,
                 }
             }
             Ok(())
@@ -163,12 +163,7 @@ impl<W: World> Transfer<'_, W> {
 
     /// Takes a block from the cache, which may have to read it, and puts the client's pieces of it
     /// as one transfer. Whoever finds the block there, or on its way, pays for looking it up only.
-    async fn read_block(
-        &self,
-        share: Share,
-        found: Option<W::Payload>,
-        held: &Held<'_>,
-    ) -> Result<(), Fault> {
+    async fn read_block(&self, share: Share, found: Option<W::Payload>) -> Result<(), Fault> {
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = found.is_some() || self.is_held(share.block);
         world.compute(if is_there { costs.cache_read } else { costs.block }).await;
@@ -179,12 +174,12 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.in_hull();
         let put = world.put(self.peer, self.request.region, &pieces, &data);
-        self.count(held.moving(self.peer, put).await, &share)
+        self.count(self.server.movements.moving(self.peer, put).await, &share)
     }
 
     /// Gets the client's pieces of a block as one transfer, and puts them in their places in the
     /// cache. A whole block becomes the cache's as it came; less is copied.
-    async fn write_block(&self, share: Share, held: &Held<'_>) -> Result<(), Fault> {
+    async fn write_block(&self, share: Share) -> Result<(), Fault> {
         let bytes = share.bytes();
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = self.is_held(share.block);
@@ -195,7 +190,7 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.packed();
         let got = world.get(self.peer, self.request.region, &pieces, &memory);
-        self.count(held.moving(self.peer, got).await, &share)?;
+        self.count(self.server.movements.moving(self.peer, got).await, &share)?;
         if bytes < self.range_of(share.block).length() {
             world.compute(costs.copy(bytes)).await;
         }
