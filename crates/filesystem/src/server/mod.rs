@@ -52,9 +52,9 @@ pub struct ServerConfig {
     /// at the disk the other is on the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
     /// Bytes that all of these together hold, besides the cache; there is room for those of one
-    /// collective in any case. As many may wait for room in the cache with the requests that brought
-    /// them. `u64::MAX` for as many as are wanted: then no client is let go for keeping memory from
-    /// others either.
+    /// collective in any case. As many may wait for room in the cache with the requests that
+    /// brought them. `u64::MAX` for as many as are wanted: then no client is let go for keeping
+    /// memory from others either.
     pub buffer_bytes: u64,
     /// What its own work costs its processor.
     pub costs: Costs,
