@@ -10,6 +10,7 @@ use std::io::Read;
 use std::os::unix::fs::{FileExt, FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use support::{
     Ended, FAILED, INTERRUPTED, Place, Running, USAGE, bytes, signal, until, until_moving,
 };
@@ -263,6 +264,39 @@ fn an_interrupted_put_leaves_no_file() {
         let objects = place.instance().join(format!("data/server-{server}/objects"));
         assert_eq!(entries(&objects), [""; 0]);
     }
+}
+
+#[test]
+fn a_name_always_has_a_file_while_it_is_replaced() {
+    // Proves: whoever looks at a file, or reads it, while others put another in its place, finds
+    // all of one; in the end there is nothing left of the others.
+    let place = Place::with_servers(3);
+    let contents = [vec![b'a'; 300_000], vec![b'b'; 200_000]];
+    let sources = [place.file("first", &contents[0]), place.file("second", &contents[1])];
+    put(&place, &sources[0], "name").done();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for words in [&["cat", "name"][..], &["stat", "name"], &["stat", "name"]] {
+            let (place, is_over, contents) = (&place, &is_over, &contents);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let found = place.run(words).done().output;
+                    assert!(words[0] != "cat" || contents.contains(&found), "{}", found.len());
+                }
+            });
+        }
+        for number in 0..60 {
+            let source = sources[number % 2].to_str().expect("a test has a plain name");
+            place.run(&["cp", source, "unisono://name"]).done();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    until("the data of all but the last is gone", || {
+        let objects = |server| place.instance().join(format!("data/server-{server}/objects"));
+        let files: usize = (0..3).map(|server| entries(&objects(server)).len()).sum();
+        // Its bytes and their sums.
+        (files == 2).then_some(())
+    });
 }
 
 #[test]

@@ -212,8 +212,8 @@ fn the_first_failure_of_a_tree_is_told() {
 
 #[test]
 fn what_cannot_be_in_a_tree_is_named() {
-    // Proves: a link that leads nowhere and a name that is not UTF-8 are named themselves, with
-    // what to do, before anything is copied.
+    // Proves: a link that leads nowhere or to where it is, a pipe, and a name that is not UTF-8 are
+    // named themselves, with what to do, before anything is copied.
     let place = Place::with_servers(1);
     std::fs::create_dir_all(place.path("tree/sub")).unwrap();
     place.file("tree/a", b"1");
@@ -225,7 +225,16 @@ fn what_cannot_be_in_a_tree_is_named() {
         let refused = refused.refused(FAILED, &told);
         assert!(refused.error.contains("remove the link"), "{}", refused.error);
     }
-    std::fs::remove_file(link).unwrap();
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("../../tree", &link).unwrap();
+    let refused = place.run(&["cp", "-r", "tree", "unisono://"]);
+    refused.refused(FAILED, &["tree/sub/link", "a directory that it is in"]);
+    std::fs::remove_file(&link).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&link).status();
+    assert!(made.unwrap().success());
+    let refused = place.run(&["cp", "-r", "tree", "unisono://"]);
+    refused.refused(FAILED, &["tree/sub/link", "not a regular file"]);
+    std::fs::remove_file(&link).unwrap();
     std::fs::write(place.path("tree/sub").join(OsStr::from_bytes(b"caf\xe9")), b"1").unwrap();
     let refused = place.run(&["cp", "-r", "tree", "unisono://"]);
     let refused = refused.refused(FAILED, &["tree/sub/caf\\xE9", "not UTF-8"]);

@@ -18,6 +18,7 @@ mod groups;
 mod hunt;
 mod noncollective;
 mod pages;
+mod replaced;
 mod sizes;
 mod strategies;
 mod support;

@@ -173,6 +173,11 @@ pub enum Request {
         /// Of those behind this one, in the order of their numbers.
         after: Option<FileId>,
     },
+    /// As [`Request::Drop`], but when nobody has the file open any more: another has its name.
+    DropUnused {
+        /// The file.
+        file: FileId,
+    },
 }
 
 /// Caching: asks for bytes of one block.

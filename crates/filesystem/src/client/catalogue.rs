@@ -17,6 +17,10 @@ pub(super) const CATALOGUE: ServerId = ServerId(0);
 /// together, and what waits in all of them and at all servers is held at once.
 pub(super) const OPENING_MAX: usize = 16;
 
+/// How often a file is looked for again when another has taken its place; one that is being removed
+/// loses its data before its name.
+const REPLACED_MAX: u32 = 16;
+
 /// A file to make.
 #[derive(Clone, Debug)]
 pub struct NewFile {
@@ -69,16 +73,42 @@ impl<W: World> Client<W> {
 
     /// Opens a file at its servers, to be buffered as it was made.
     pub async fn open(&self, name: &str) -> Result<FileRecord, Fault> {
-        let record = self.stat_file(name).await?;
-        let recorded = record.size();
-        self.open_known(record, recorded).await
+        self.open_named(name, None).await
     }
 
     /// Opens a file at its servers, to be buffered as said, for whoever has it open.
     pub async fn open_as(&self, name: &str, buffering: Buffering) -> Result<FileRecord, Fault> {
-        let record = FileRecord { buffering, ..self.stat_file(name).await? };
-        let recorded = record.size();
-        self.open_known(record, recorded).await
+        self.open_named(name, Some(buffering)).await
+    }
+
+    async fn open_named(
+        &self,
+        name: &str,
+        buffering: Option<Buffering>,
+    ) -> Result<FileRecord, Fault> {
+        self.unless_replaced(name, async |entry| {
+            let mut record = file_of(entry)?;
+            record.buffering = buffering.unwrap_or(record.buffering);
+            let recorded = record.size();
+            self.open_known(record, recorded).await
+        })
+        .await
+    }
+
+    /// Does something with what has a name; again with another, when the servers do not have the
+    /// file any more because that has taken its place meanwhile.
+    async fn unless_replaced<R>(
+        &self,
+        name: &str,
+        act: impl AsyncFn(Entry) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        let mut replaced = 0;
+        loop {
+            match act(self.stat(name).await?).await {
+                Err(Fault::NoSuchFile { .. }) if replaced < REPLACED_MAX => replaced += 1,
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Closes a file, at its servers when it was opened no more often; the catalogue hears if it
@@ -114,20 +144,28 @@ impl<W: World> Client<W> {
     /// asks, knows less while somebody makes it longer. Where a server cannot say, it is what the
     /// catalogue knows.)
     pub async fn look_at(&self, name: &str) -> Result<Entry, Fault> {
-        let mut entry = self.stat(name).await?;
-        if let EntryKind::File(record) = &mut entry.kind {
-            let measure = Request::Measure(record.clone());
-            let asked = record.servers().map(|server| self.ask_for_size(server, measure.clone()));
-            for size in futures_util::future::join_all(asked).await {
-                match size {
-                    Ok(size) => _ = record.learn(size),
-                    // Better what the others know, and the catalogue, than nothing.
-                    Err(Fault::ServerLeft { .. } | Fault::DiskFailed { .. }) => {}
-                    Err(fault) => return Err(fault),
-                }
+        self.unless_replaced(name, async |mut entry| {
+            if let EntryKind::File(record) = &mut entry.kind {
+                self.measure(record).await?;
+            }
+            Ok(entry)
+        })
+        .await
+    }
+
+    /// Finds out how long a file is now.
+    async fn measure(&self, record: &mut FileRecord) -> Result<(), Fault> {
+        let measure = Request::Measure(record.clone());
+        let asked = record.servers().map(|server| self.ask_for_size(server, measure.clone()));
+        for size in futures_util::future::join_all(asked).await {
+            match size {
+                Ok(size) => _ = record.learn(size),
+                // Better what the others know, and the catalogue, than nothing.
+                Err(Fault::ServerLeft { .. } | Fault::DiskFailed { .. }) => {}
+                Err(fault) => return Err(fault),
             }
         }
-        Ok(entry)
+        Ok(())
     }
 
     /// What the catalogue knows of a name.
@@ -173,7 +211,8 @@ impl<W: World> Client<W> {
     }
 
     /// Gives a file another name, or a directory one that is free. A file that had the name loses
-    /// it in the same instant, and then its data; there is always one of the two.
+    /// it in the same instant; there is always one of the two. Its data goes when nobody has it
+    /// open any more.
     ///
     /// # Errors
     /// [`Fault::IsADirectory`] when a directory has the name, [`Fault::FileExists`] when a file has
@@ -181,7 +220,10 @@ impl<W: World> Client<W> {
     /// has changed.
     pub async fn replace(&self, from: &str, to: &str) -> Result<(), Fault> {
         match self.ask_to_rename(from, to, true).await? {
-            Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => self.drop_data(&old).await,
+            Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => {
+                let drop = Request::DropUnused { file: old.file };
+                self.call_servers(old.servers(), &drop).await
+            }
             _ => Ok(()),
         }
     }
@@ -191,15 +233,11 @@ impl<W: World> Client<W> {
         self.call(CATALOGUE, Request::Rename { from, to, replace }).await
     }
 
-    async fn drop_data(&self, file: &FileRecord) -> Result<(), Fault> {
-        self.call_servers(file.servers(), &Request::Drop { file: file.file }).await
-    }
-
     /// Removes a file or an empty directory. Of a file the data goes first, then the name, so that
     /// a removal cut short can be repeated.
     pub async fn remove(&self, name: &str) -> Result<(), Fault> {
         if let EntryKind::File(record) = self.stat(name).await?.kind {
-            self.drop_data(&record).await?;
+            self.call_servers(record.servers(), &Request::Drop { file: record.file }).await?;
         }
         self.call(CATALOGUE, Request::Remove { name: name.to_owned() }).await?;
         Ok(())
@@ -257,11 +295,7 @@ impl<W: World> Client<W> {
     }
 
     async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {
-        let entry = self.ask_for_entry(request).await?;
-        match entry.kind {
-            EntryKind::File(record) => Ok(record),
-            EntryKind::Directory(_) => Err(Fault::IsADirectory { name: entry.name }),
-        }
+        file_of(self.ask_for_entry(request).await?)
     }
 
     async fn ask_for_entry(&self, request: Request) -> Result<Entry, Fault> {
@@ -269,6 +303,13 @@ impl<W: World> Client<W> {
             Reply::Entry(entry) => Ok(entry),
             other => Err(unexpected(&other)),
         }
+    }
+}
+
+fn file_of(entry: Entry) -> Result<FileRecord, Fault> {
+    match entry.kind {
+        EntryKind::File(record) => Ok(record),
+        EntryKind::Directory(_) => Err(Fault::IsADirectory { name: entry.name }),
     }
 }
 

@@ -102,6 +102,29 @@ impl Files {
         (sizes.collect(), open.next().is_some())
     }
 
+    /// Says of a file that another has its name. Returns whether somebody has it open.
+    pub(crate) fn replaced(&self, file: FileId) -> bool {
+        match self.open.borrow().get(&file) {
+            Some(known) if known.users.get() > 0 => {
+                known.is_replaced.set(true);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a file is to go now.
+    pub(crate) fn must_go(&self, file: FileId) -> bool {
+        let files = self.open.borrow();
+        files.get(&file).is_some_and(|known| known.is_replaced.get() && known.users.get() == 0)
+    }
+
+    /// The files that are to go when nobody has them open any more.
+    pub(crate) fn all_replaced(&self) -> Vec<FileId> {
+        let files = self.open.borrow();
+        files.values().filter(|known| known.is_replaced.get()).map(|known| known.file).collect()
+    }
+
     /// Closes a file for all clients; returns what was known of it.
     pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
         self.dropped.borrow_mut().insert(file);

@@ -32,7 +32,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
-use units::{DiskId, PeerId, ServerId};
+use units::{DiskId, FileId, PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
 use world::{DiskError, Incoming, Payload, Scope, World};
 
@@ -150,6 +150,10 @@ pub async fn serve<W: World>(
         server.world.disconnect(peer);
     }
     drop(sessions);
+    for file in server.files.all_replaced() {
+        let dropped = server.drop_file(file).await;
+        dropped?;
+    }
     let Ok(()) = server.changes.finished().await;
     server.cache.write_back_all().await
 }
@@ -256,19 +260,33 @@ impl<W: World> Server<W> {
     }
 
     /// A client has left: its requests end, its buffers are freed, its collectives fail.
-    fn forget(&self, peer: PeerId) {
+    fn forget(self: &Rc<Self>, peer: PeerId) {
         let session = self.sessions.borrow_mut().remove(peer);
         if let Some(session) = session {
             self.peers.borrow_mut().remove(&session.key);
             let closed = self.files.close_all(&session.open);
             // What it had under way ends here.
             drop(session);
-            for file in closed {
-                self.files.forget_unused(file);
-                self.cache.release(file);
-            }
+            closed.into_iter().for_each(|file| self.closed(file));
         }
         self.departures.notify();
+    }
+
+    /// Nobody has a file open any more.
+    pub(crate) fn closed(self: &Rc<Self>, file: FileId) {
+        if !self.files.must_go(file) {
+            self.files.forget_unused(file);
+            self.cache.release(file);
+            return;
+        }
+        // At once, so that nobody opens it again.
+        self.files.forget(file);
+        let server = Rc::clone(self);
+        self.changes.spawn(async move {
+            // Nobody is left to be told of a disk that fails.
+            let _ = server.drop_file(file).await;
+            Ok(())
+        });
     }
 
     /// The connection of the client of this name.

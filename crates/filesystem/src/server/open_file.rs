@@ -24,6 +24,8 @@ pub(crate) struct OpenFile {
     settled_size: Cell<FileSize>,
     /// Clients that have it open.
     pub(crate) users: Cell<u32>,
+    /// Whether it is to go when nobody has it open any more: another has its name.
+    pub(crate) is_replaced: Cell<bool>,
     /// Whether it is known to reach as far as what this server has of it.
     pub(crate) is_measured: Cell<bool>,
     /// Whether nothing is left on the disks of what was once beyond its end.
@@ -49,6 +51,7 @@ impl OpenFile {
             size: Cell::new(size),
             settled_size: Cell::new(size),
             users: Cell::new(0),
+            is_replaced: Cell::new(false),
             is_measured: Cell::new(false),
             tail_is_clean: Cell::new(true),
             is_changing: Cell::new(false),

@@ -166,6 +166,10 @@ impl<W: World> Server<W> {
                 Ok(Reply::Buffers(self.cache.statistics(file)).into())
             }
             Request::Drop { file } => self.drop_file(file).await,
+            Request::DropUnused { file } => match self.files.replaced(file) {
+                true => Ok(Reply::Done.into()),
+                false => self.drop_file(file).await,
+            },
             Request::Resize { file, size } => self.resize(file, size).await,
             Request::Measure(record) => self.size_of(record).await,
             Request::OpenSizes { after } => {
@@ -229,12 +233,11 @@ impl<W: World> Server<W> {
         self.resize(file, size).await
     }
 
-    fn close(&self, from: PeerId, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+    fn close(self: &Rc<Self>, from: PeerId, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         self.files.get(file)?;
         let sessions = self.sessions.borrow();
         if sessions.get(from).is_some_and(|session| self.files.close(&session.open, file)) {
-            self.files.forget_unused(file);
-            self.cache.release(file);
+            self.closed(file);
         }
         Ok(Reply::Done.into())
     }
@@ -277,7 +280,7 @@ impl<W: World> Server<W> {
 
     /// Frees what is held of a file, also of one in use: requests for it fail from now on, and
     /// collectives on it end first.
-    async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+    pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files.forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
         self.give_up_collectives(file, &Fault::NoSuchFile { name });

@@ -2,6 +2,7 @@
 
 use crate::error::{ExitCode, LaunchError};
 use crate::real::{Place, Session};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use wire::EntryKind;
 
@@ -198,7 +199,7 @@ impl CopyPlan {
             ));
         }
         match from {
-            Place::Local(path) => self.add_local_tree(path, to),
+            Place::Local(path) => self.add_local_tree(path, to, &[]),
             Place::Instance(name) => {
                 for entry in session.walk(name)? {
                     let inside = entry.name[name.len()..].trim_start_matches('/').to_owned();
@@ -215,10 +216,27 @@ impl CopyPlan {
         }
     }
 
-    fn add_local_tree(&mut self, path: &Path, to: &Place) -> Result<(), LaunchError> {
+    /// Adds a local directory. `above` are the directories that it is in, as the system knows them.
+    fn add_local_tree(
+        &mut self,
+        path: &Path,
+        to: &Place,
+        above: &[(u64, u64)],
+    ) -> Result<(), LaunchError> {
         let failed = |error: std::io::Error| {
             super::ends::local_error(&format!("cannot copy {}", path.display()), &error)
         };
+        let found = std::fs::metadata(path).map_err(failed)?;
+        let own = (found.dev(), found.ino());
+        if above.contains(&own) {
+            return Err(LaunchError::new(
+                ExitCode::Failed,
+                format!("cannot copy {}", path.display()),
+                "it is a symbolic link to a directory that it is in: there would be no end of it",
+                "remove the link, or copy the others without it",
+            ));
+        }
+        let above = [above, &[own]].concat();
         self.directories.push(to.clone());
         let read: std::io::Result<Vec<_>> = std::fs::read_dir(path).map_err(failed)?.collect();
         let mut entries = read.map_err(failed)?;
@@ -238,9 +256,16 @@ impl CopyPlan {
             };
             let target = to.join(&part);
             if metadata.is_dir() {
-                self.add_local_tree(&entry.path(), &target)?;
-            } else {
+                self.add_local_tree(&entry.path(), &target, &above)?;
+            } else if metadata.is_file() {
                 self.add_file(Place::Local(entry.path()), target, metadata.len());
+            } else {
+                return Err(LaunchError::new(
+                    ExitCode::Failed,
+                    format!("cannot copy {}", entry.path().display()),
+                    "it is not a regular file, but a pipe, a socket or a device",
+                    "remove it, or copy the others without it",
+                ));
             }
         }
         Ok(())

@@ -1,0 +1,118 @@
+//! Proves: a name whose file is replaced again and again always has a file, whoever opens it finds
+//! all of one, and keeps it for as long as it has it open; then its data goes.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::sizes::{at, read, some_shape, write};
+use crate::support;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use support::{Cluster, Numbers, Shape, for_each_seed};
+use units::Duration;
+use wire::Fault;
+use world::Clock;
+use world::payload::Bytes;
+
+/// What a file says when it is the `number`th, and how long it is then.
+fn contents(number: u64) -> Vec<u8> {
+    vec![number as u8; 200 + 37 * (number % 9) as usize]
+}
+
+#[test]
+fn who_reads_a_file_that_is_replaced_finds_all_of_one() {
+    for_each_seed("replaced", "who_reads_a_file_that_is_replaced", 60, |seed| {
+        let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..some_shape(seed) });
+        const TIMES: u64 = 50;
+        let is_over = Rc::new(Cell::new(false));
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let file = client.create("f", 200, start.shape.stripe()).await.unwrap();
+            write(&client, &file, 0, &contents(0)[..200]).await;
+            client.close(&file).await.unwrap();
+        });
+        let seen = cluster.run(0..3, |start| {
+            let is_over = Rc::clone(&is_over);
+            async move {
+                let client = start.connect().await.unwrap();
+                let mut numbers = Numbers::new(seed * 3 + u64::from(start.rank.0));
+                if start.rank.0 == 0 {
+                    for number in 1..=TIMES {
+                        let length = contents(number).len() as u64;
+                        let new = client.create("new", length, start.shape.stripe()).await;
+                        let new = new.unwrap();
+                        write(&client, &new, 0, &contents(number)).await;
+                        client.close(&new).await.unwrap();
+                        client.replace("new", "f").await.unwrap();
+                    }
+                    is_over.set(true);
+                    return TIMES;
+                }
+                let mut seen = 0;
+                while !is_over.get() {
+                    let file = client.open("f").await.unwrap();
+                    for _ in 0..numbers.below(3) {
+                        let found = read(&client, &file).await;
+                        let number = u64::from(found[0]);
+                        assert!(found == contents(number)[..found.len()], "{found:?}");
+                        assert!(number == 0 || found.len() == contents(number).len());
+                        assert!(number >= seen, "an older one was there again");
+                        seen = number;
+                        start.world.sleep(Duration::from_us(numbers.below(3_000))).await;
+                    }
+                    client.close(&file).await.unwrap();
+                    client.look_at("f").await.unwrap();
+                }
+                seen
+            }
+        });
+        assert!(seen[1..].iter().any(|seen| *seen > 0), "nobody has read a later one: {seen:?}");
+    });
+}
+
+#[test]
+fn a_file_that_is_replaced_is_kept_for_who_has_it_open() {
+    // Proves also: it can still be written and stored; and nothing of it is left in the caches when
+    // whoever had it open has closed it, or has gone.
+    for_each_seed("replaced", "a_file_that_is_replaced_is_kept", 20, |seed| {
+        let shape = Shape { clients: 3, cache_blocks: 100, ..some_shape(seed) };
+        let cluster = Cluster::<Bytes>::new(shape);
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            for (name, number) in [("name", 1), ("new", 2)] {
+                let length = contents(number).len() as u64;
+                let file = client.create(name, length, start.shape.stripe()).await.unwrap();
+                write(&client, &file, 0, &contents(number)).await;
+                client.close(&file).await.unwrap();
+            }
+        });
+        cluster.run(0..2, |start| async move {
+            let client = start.connect().await.unwrap();
+            let mut file = client.open("name").await.unwrap();
+            if start.rank.0 == 1 {
+                client.close(&file).await.unwrap();
+                at(&start, 200).await;
+                client.replace("new", "name").await.unwrap();
+                let new = client.open("name").await.unwrap();
+                assert_eq!(read(&client, &new).await, contents(2));
+                return;
+            }
+            at(&start, 400).await;
+            assert!(matches!(client.stat("new").await, Err(Fault::NoSuchFile { .. })));
+            assert_eq!(read(&client, &file).await, contents(1));
+            client.grow(&mut file, 400).await.unwrap();
+            write(&client, &file, 390, &[9; 10]).await;
+            client.flush(&file, true).await.unwrap();
+            assert_eq!(read(&client, &file).await[390..], [9; 10]);
+            if seed % 2 == 0 {
+                client.close(&file).await.unwrap();
+            }
+        });
+        cluster.run_alone(2, |start| async move {
+            let client = start.connect().await.unwrap();
+            client.remove("name").await.unwrap();
+        });
+        let held = cluster.status(2).into_iter().map(|it| it.unwrap().cache_bytes);
+        assert_eq!(held.sum::<u64>(), 0, "something is left of the file that was replaced");
+    });
+}
