@@ -41,11 +41,14 @@ impl TorusSize {
     }
 }
 
-/// The routers of a torus.
+/// The routers of a torus. Distances are counted in links, so that the way of a message is nothing
+/// but additions: a step along x is [`LINKS_PER_NODE`], one along y as many as a row has.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    size: TorusSize,
-    /// `(x, y)` of each node, to spare the hot path a division.
+    links_per_row: u32,
+    links: u32,
+    /// Of each node the first link of its column and the first one of its row, to spare the hot
+    /// path a division. Both together are its own first link.
     places: Box<[(u32, u32)]>,
 }
 
@@ -57,40 +60,36 @@ impl Grid {
             (1..=u64::from(NODES_MAX)).contains(&size.places()),
             "a torus must have 1 to {NODES_MAX} nodes, not {width} by {height}"
         );
-        let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y))).collect();
-        Self { size, places }
+        let links_per_row = width * LINKS_PER_NODE;
+        let place = |x, y| (x * LINKS_PER_NODE, y * links_per_row);
+        let places = (0..height).flat_map(|y| (0..width).map(move |x| place(x, y))).collect();
+        Self { links_per_row, links: height * links_per_row, places }
     }
 
     /// Places for links: [`LINKS_PER_NODE`] for each node.
     pub(super) fn links(&self) -> usize {
-        self.places.len() * LINKS_PER_NODE as usize
+        self.links as usize
     }
 
     /// The way between two different nodes.
     #[inline(always)]
     pub(super) fn route(&self, from: u32, to: u32) -> Route {
         let (start, end) = (self.place(from), self.place(to));
-        let TorusSize { width, height } = self.size;
         Route {
-            along_x: Leg::new(start.0, end.0, width),
-            along_y: Leg::new(start.1, end.1, height),
-            row: start.1 * width,
-            column: end.0,
-            width,
-            from,
-            to,
+            along_x: Leg::new(start.0, end.0, self.links_per_row, LINKS_PER_NODE),
+            along_y: Leg::new(start.1, end.1, self.links, self.links_per_row),
         }
     }
 
     /// Whether `link` is the one that closes its ring: from the last router to the first, or from
     /// the first to the last.
     pub(super) fn closes_ring(&self, link: u32) -> bool {
-        let (x, y) = self.place(link / LINKS_PER_NODE);
+        let (column, row) = self.place(link / LINKS_PER_NODE);
         match link % LINKS_PER_NODE {
-            RIGHT => x + 1 == self.size.width,
-            LEFT => x == 0,
-            DOWN => y + 1 == self.size.height,
-            UP => y == 0,
+            RIGHT => column + LINKS_PER_NODE == self.links_per_row,
+            LEFT => column == 0,
+            DOWN => row + self.links_per_row == self.links,
+            UP => row == 0,
             _ => false,
         }
     }
@@ -101,37 +100,34 @@ impl Grid {
     }
 }
 
-/// The way along one ring.
+/// The way along one ring, in links from its position 0.
 #[derive(Clone, Copy)]
 struct Leg {
-    at: u32,
-    length: u32,
-    hops: u32,
+    from: u32,
+    to: u32,
+    ring: u32,
+    /// From one node to the next; backward as the rest of the way round, so that both directions
+    /// are one loop, which a processor predicts better than two.
+    step: u32,
     forward: bool,
 }
 
 impl Leg {
-    #[inline]
-    fn new(at: u32, to: u32, length: u32) -> Self {
-        let forward_hops = if to >= at { to - at } else { to + length - at };
-        let backward_hops = length - forward_hops;
-        let forward = forward_hops <= backward_hops;
-        Self { at, length, hops: if forward { forward_hops } else { backward_hops }, forward }
+    #[inline(always)]
+    fn new(from: u32, to: u32, ring: u32, step: u32) -> Self {
+        let ahead = if to >= from { to - from } else { to + ring - from };
+        let forward = ahead <= ring - ahead;
+        Self { from, to, ring, step: if forward { step } else { ring - step }, forward }
     }
 
-    /// Calls `visit` with the link of each hop. That of position 0 is `first`, and those of the
-    /// positions that follow are `stride` apart.
+    /// Calls `visit` with the link of each hop; that of position 0 is `first`.
     #[inline(always)]
-    fn for_each_link(self, first: u32, stride: u32, mut visit: impl FnMut(u32)) {
-        let last = first + (self.length - 1) * stride;
-        let (edge, beyond, step) = match self.forward {
-            true => (last, first, stride),
-            false => (first, last, stride.wrapping_neg()),
-        };
-        let mut link = first + self.at * stride;
-        for _ in 0..self.hops {
-            visit(link);
-            link = if link == edge { beyond } else { link.wrapping_add(step) };
+    fn for_each_link(self, first: u32, mut visit: impl FnMut(u32)) {
+        let Self { from: mut at, to, ring, step, .. } = self;
+        while at != to {
+            visit(first + at);
+            at += step;
+            at = if at >= ring { at - ring } else { at };
         }
     }
 }
@@ -141,40 +137,29 @@ impl Leg {
 pub(super) struct Route {
     along_x: Leg,
     along_y: Leg,
-    /// First node of the row in which the message moves along x.
-    row: u32,
-    /// The x at which it moves along y.
-    column: u32,
-    width: u32,
-    from: u32,
-    to: u32,
 }
 
 impl Route {
     /// Links between routers.
     #[cfg(test)]
     pub(super) fn hops(&self) -> u32 {
-        self.along_x.hops + self.along_y.hops
+        let mut hops = 0;
+        self.for_each_link(|_, hops_behind| hops += hops_behind as u32);
+        hops
     }
 
     /// Calls `visit(link, hops)` for each link in order; `hops` (0 or 1) is what the head has to
-    /// go, after the link before, until it stands at the start of this one.
+    /// go from the start of this one until it stands at the start of the next.
     #[inline(always)]
     pub(super) fn for_each_link(self, mut visit: impl FnMut(u32, u64)) {
-        visit(self.from * LINKS_PER_NODE + INJECTION, 0);
-        let mut hops = 0;
-        let way = if self.along_x.forward { RIGHT } else { LEFT };
-        self.along_x.for_each_link(self.row * LINKS_PER_NODE + way, LINKS_PER_NODE, |link| {
-            visit(link, hops);
-            hops = 1;
-        });
-        let way = if self.along_y.forward { DOWN } else { UP };
-        let (first, stride) = (self.column * LINKS_PER_NODE + way, self.width * LINKS_PER_NODE);
-        self.along_y.for_each_link(first, stride, |link| {
-            visit(link, hops);
-            hops = 1;
-        });
-        visit(self.to * LINKS_PER_NODE + EJECTION, hops);
+        let Self { along_x, along_y } = self;
+        visit(along_y.from + along_x.from + INJECTION, 0);
+        // Along x in the row where it begins, and along y in the column where it ends.
+        let way = if along_x.forward { RIGHT } else { LEFT };
+        along_x.for_each_link(along_y.from + way, |link| visit(link, 1));
+        let way = if along_y.forward { DOWN } else { UP };
+        along_y.for_each_link(along_x.to + way, |link| visit(link, 1));
+        visit(along_y.to + along_x.to + EJECTION, 0);
     }
 }
 

@@ -51,7 +51,7 @@ impl Torus {
         // is free again when as many bytes have followed.
         let mut head_ns = now.as_ns();
         route.for_each_link(|link, hops| {
-            head_ns = self.links.enter(link as usize, head_ns + hops * hop_ns, busy_ns);
+            head_ns = self.links.enter(link as usize, head_ns, busy_ns) + hops * hop_ns;
         });
 
         // The tail follows the head without a gap.
