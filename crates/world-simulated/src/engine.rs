@@ -8,6 +8,7 @@
 use crate::queue::EventQueue;
 use crate::timeline::{SharedRecorder, Slice, Timeline};
 use crate::waker::{self, TaskKey};
+use slab::Slab;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -25,6 +26,7 @@ struct Inner {
     events: Cell<u64>,
     digest: Cell<u64>,
     timers: RefCell<EventQueue<Action>>,
+    rare: RefCell<Slab<Rare>>,
     /// Those who are called often, by the numbers they were given.
     callees: RefCell<Vec<Weak<dyn Expire>>>,
     tasks: RefCell<Vec<Slot>>,
@@ -32,15 +34,22 @@ struct Inner {
     timeline: Timeline,
 }
 
-/// What happens when a timer expires. What is rare is boxed: entries of the queue move often.
+/// What happens when a timer expires. What is rare is kept apart: entries of the queue move often.
+#[derive(Clone, Copy)]
 enum Action {
     /// Polls a task of an engine: what most timers are for.
     Poll(TaskKey),
     /// Calls somebody who is called often.
     Tell(Callee, u64),
+    /// Anything else, by its place.
+    Rare(u32),
+}
+
+/// What seldom happens when a timer expires.
+enum Rare {
     /// Wakes somebody in between, such as a set of futures that wants to know which of them it is.
-    Wake(Box<Waker>),
-    Call(Box<(Rc<dyn Expire>, u64)>),
+    Wake(Waker),
+    Call(Rc<dyn Expire>, u64),
 }
 
 const _: () = assert!(size_of::<Action>() == 16, "entries of the queue must stay small");
@@ -89,6 +98,7 @@ impl Engine {
             events: Cell::new(0),
             digest: Cell::new(0x9e37_79b9_7f4a_7c15),
             timers: RefCell::default(),
+            rare: RefCell::default(),
             callees: RefCell::default(),
             tasks: RefCell::default(),
             free: RefCell::default(),
@@ -128,7 +138,7 @@ impl Engine {
 
     /// Calls `target.expire(token)` at the instant `at`, or now when that is past.
     pub fn call_at(&self, at: Instant, target: Rc<dyn Expire>, token: u64) {
-        self.push(at, Action::Call(Box::new((target, token))));
+        self.push_rare(at, Rare::Call(target, token));
     }
 
     /// Whoever wants to be called often gets a number; nobody is called who is gone.
@@ -205,34 +215,52 @@ impl Engine {
             shared.0.set(true);
         });
         loop {
-            if let Some(ready) = waker::take_ready() {
-                self.poll(ready);
-                continue;
-            }
-            if result.0.get()
-                && let Some(output) = result.1.borrow_mut().take()
-            {
-                return Ok(output);
-            }
-            match self.expire_next() {
-                // At once: no other task is ready when time moves on.
-                Some(Action::Poll(task)) => self.poll(task),
-                Some(Action::Tell(callee, token)) => self.tell(callee, token),
-                Some(Action::Wake(waker)) => waker.wake(),
-                Some(Action::Call(call)) => call.0.expire(call.1),
-                None => return Err(Deadlock { at: self.now() }),
-            }
+            let ready = match waker::take_ready() {
+                Some(ready) => ready,
+                None => {
+                    if result.0.get()
+                        && let Some(output) = result.1.borrow_mut().take()
+                    {
+                        return Ok(output);
+                    }
+                    let Some(action) = self.expire_next() else {
+                        return Err(Deadlock { at: self.now() });
+                    };
+                    match action {
+                        // At once: no other task is ready when time moves on.
+                        Action::Poll(task) => task,
+                        Action::Tell(callee, token) => {
+                            self.tell(callee, token);
+                            continue;
+                        }
+                        Action::Rare(place) => {
+                            self.act(place);
+                            continue;
+                        }
+                    }
+                }
+            };
+            self.poll(ready);
         }
     }
 
     /// Moves on to the next event, and says what is to be done.
-    #[inline]
+    #[inline(always)]
     fn expire_next(&self) -> Option<Action> {
         let (key, action) = self.0.timers.borrow_mut().pop()?;
         self.0.now.set(key.at);
         self.0.events.set(self.0.events.get() + 1);
         self.audit(key.at.as_ns() ^ key.sequence.rotate_left(40));
         Some(action)
+    }
+
+    /// Does what is rare. (Outside the borrow: it may ask for more of it.)
+    fn act(&self, place: u32) {
+        let rare = self.0.rare.borrow_mut().remove(place as usize);
+        match rare {
+            Rare::Wake(waker) => waker.wake(),
+            Rare::Call(target, token) => target.expire(token),
+        }
     }
 
     fn tell(&self, callee: Callee, token: u64) {
@@ -261,12 +289,19 @@ impl Engine {
     }
 
     fn arm(&self, deadline: Instant, waker: &Waker) {
-        let polls = waker::task_of(waker).map(Action::Poll);
-        let action = polls.unwrap_or_else(|| Action::Wake(Box::new(waker.clone())));
-        self.push(deadline, action);
+        match waker::task_of(waker) {
+            Some(task) => self.push(deadline, Action::Poll(task)),
+            None => self.push_rare(deadline, Rare::Wake(waker.clone())),
+        }
     }
 
-    #[inline(always)]
+    fn push_rare(&self, at: Instant, rare: Rare) {
+        let place = self.0.rare.borrow_mut().insert(rare);
+        self.push(at, Action::Rare(place as u32));
+    }
+
+    /// (Not inlined: there is one queue, and it is used everywhere.)
+    #[inline(never)]
     fn push(&self, at: Instant, action: Action) {
         self.0.timers.borrow_mut().push(at, action);
     }
@@ -346,7 +381,8 @@ impl Engine {
             drop(tasks);
         }
         let timers = std::mem::take(&mut *self.0.timers.borrow_mut());
-        drop(timers);
+        let rare = std::mem::take(&mut *self.0.rare.borrow_mut());
+        drop((timers, rare));
         waker::release_room();
     }
 }

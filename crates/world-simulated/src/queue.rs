@@ -40,7 +40,7 @@ const BUCKETS: usize = 128;
 const REFILL_MAX: usize = 16;
 
 /// Longest front; the later half of a longer one goes back to the buckets.
-const FRONT_MAX: usize = 64;
+const FRONT_MAX: usize = 32;
 
 impl Key {
     const FIRST: Self = Self { at: Instant::START, sequence: 0 };
@@ -69,7 +69,7 @@ impl<T> Default for EventQueue<T> {
     }
 }
 
-impl<T> EventQueue<T> {
+impl<T: Copy> EventQueue<T> {
     /// Adds an entry, at the time of what was taken last if `at` is before that.
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Instant, entry: T) {
@@ -78,10 +78,18 @@ impl<T> EventQueue<T> {
         if key >= self.front_end {
             return self.put(key, entry);
         }
-        // What is there for the same instant was added before, and comes before.
-        let later = self.front.partition_point(|(other, _)| other.at > key.at);
-        self.front.insert(later, (key, entry));
-        if self.front.len() > FRONT_MAX {
+        // Step by step: the front is short, and to look for the place and then move all before it
+        // at once is decided twice. What is there for the same instant was added before, and comes
+        // before.
+        self.front.push((key, entry));
+        let front = &mut self.front[..];
+        let mut place = front.len() - 1;
+        while place > 0 && front[place - 1].0.at <= key.at {
+            front[place] = front[place - 1];
+            place -= 1;
+        }
+        front[place] = (key, entry);
+        if front.len() > FRONT_MAX {
             self.shorten_front();
         }
     }

@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
+use std::num::NonZeroU64;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 /// Which task: its place in the engine's table and the generation of that place.
@@ -21,13 +22,17 @@ thread_local! {
     /// whether it still lives; an engine that ends gives the room back.
     static READY: RefCell<ManuallyDrop<VecDeque<u64>>> =
         const { RefCell::new(ManuallyDrop::new(VecDeque::new())) };
+    /// The one to poll next, before those of the queue; most often it is the only one.
+    static NEXT: Cell<Option<NonZeroU64>> = const { Cell::new(None) };
+    /// How many there are in the queue.
+    static QUEUED: Cell<usize> = const { Cell::new(0) };
     static GENERATION: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A generation that no task of this thread had before (in the last 2^32).
+/// A generation that no task of this thread had before (in the last 2^32); never 0.
 pub(crate) fn next_generation() -> u32 {
     GENERATION.with(|last| {
-        last.set(last.get().wrapping_add(1));
+        last.set(last.get().wrapping_add(1).max(1));
         last.get()
     })
 }
@@ -38,8 +43,19 @@ pub(crate) fn make_ready(key: TaskKey) {
 }
 
 /// The next task to poll.
+#[inline]
 pub(crate) fn take_ready() -> Option<TaskKey> {
-    READY.with(|ready| ready.borrow_mut().pop_front()).map(unpack)
+    match NEXT.take() {
+        Some(next) => Some(unpack(next.get())),
+        None if QUEUED.get() == 0 => None,
+        None => take_queued(),
+    }
+}
+
+fn take_queued() -> Option<TaskKey> {
+    let first = READY.with(|ready| ready.borrow_mut().pop_front())?;
+    QUEUED.set(QUEUED.get() - 1);
+    Some(unpack(first))
 }
 
 /// Gives back the room of the queue, unless another engine of this thread uses it.
@@ -53,6 +69,10 @@ pub(crate) fn release_room() {
 }
 
 fn push(packed: u64) {
+    if NEXT.get().is_none() && QUEUED.get() == 0 {
+        return NEXT.set(NonZeroU64::new(packed));
+    }
+    QUEUED.set(QUEUED.get() + 1);
     READY.with(|ready| ready.borrow_mut().push_back(packed));
 }
 
