@@ -2,12 +2,22 @@
 
 use crate::machine::Link;
 use crate::timeline::MarkId;
-use world::Message;
+use world::{Message, Payload};
 
-/// What is on its way between two nodes, or has arrived and is not received yet, by its place.
+/// What is on its way between two nodes, waits to be sent, or has arrived and is not received yet,
+/// by its place.
 pub(crate) struct Flights<P> {
-    slots: Vec<Option<Flight<P>>>,
+    slots: Vec<Flight<P>>,
     free: Vec<u32>,
+}
+
+/// A message that is kept until its processor has sent it.
+pub(crate) struct Kept {
+    /// Its place among the flights.
+    pub(crate) place: u32,
+    pub(crate) header_bytes: usize,
+    /// What it weighs on the network.
+    pub(crate) bytes: u64,
 }
 
 /// What the engine returns when a flight arrives, and when its receiver has taken it in. It says
@@ -41,6 +51,7 @@ impl Token {
 }
 
 pub(crate) struct Flight<P> {
+    /// Where it goes to; of no meaning before it is sent over a connection that has ended.
     pub(crate) to: Link,
     pub(crate) bytes: u64,
     /// The latest that the recorder knows of it: its sending, then its receipt.
@@ -54,6 +65,17 @@ pub(crate) enum Parcel<P> {
     End {
         cause: &'static str,
     },
+    /// Nothing: the place is free.
+    None,
+}
+
+/// Bytes of a message besides its header and data: routing, reply address, check.
+pub(crate) const ENVELOPE_BYTES: u64 = 16;
+
+/// What a message weighs on the network.
+pub(crate) fn message_bytes<P: Payload>(message: &Message<P>) -> u64 {
+    let body = message.body.as_ref().map_or(0, Payload::length);
+    ENVELOPE_BYTES + message.header.len() as u64 + body
 }
 
 impl<P> Default for Flights<P> {
@@ -63,21 +85,28 @@ impl<P> Default for Flights<P> {
 }
 
 impl<P> Flights<P> {
-    pub(crate) fn insert(&mut self, flight: Flight<P>) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.slots[place as usize] = Some(flight);
-            return place;
-        }
-        self.slots.push(Some(flight));
-        self.slots.len() as u32 - 1
+    /// A place for something that is to go to `to`.
+    pub(crate) fn insert(&mut self, to: Link, bytes: u64, parcel: Parcel<P>) -> u32 {
+        let Some(place) = self.free.pop() else {
+            self.slots.push(Flight { to, bytes, mark: None, parcel });
+            return self.slots.len() as u32 - 1;
+        };
+        // Part by part, so that a message is not moved more often than it must.
+        let flight = &mut self.slots[place as usize];
+        flight.to = to;
+        flight.bytes = bytes;
+        flight.mark = None;
+        flight.parcel = parcel;
+        place
     }
 
-    pub(crate) fn get(&mut self, place: u32) -> Option<&mut Flight<P>> {
-        self.slots[place as usize].as_mut()
+    pub(crate) fn get(&mut self, place: u32) -> &mut Flight<P> {
+        &mut self.slots[place as usize]
     }
 
-    pub(crate) fn remove(&mut self, place: u32) -> Option<Flight<P>> {
+    /// Takes what is at a place; from now on it is free.
+    pub(crate) fn remove(&mut self, place: u32) -> Parcel<P> {
         self.free.push(place);
-        self.slots[place as usize].take()
+        std::mem::replace(&mut self.slots[place as usize].parcel, Parcel::None)
     }
 }

@@ -7,7 +7,7 @@
 use crate::device::{DeviceConfig, SimulatedDisk};
 use crate::engine::{Callee, Engine, Expire};
 use crate::faults::RecordsUnderWay;
-use crate::flights::{Flight, Flights, Parcel, Token};
+use crate::flights::{ENVELOPE_BYTES, Flights, Kept, Parcel, Token, message_bytes};
 use crate::models::layout::LayoutError;
 use crate::models::network::{Network, NetworkSpec, UnfitNetwork};
 use crate::models::processor::{Busy, Processor};
@@ -21,7 +21,7 @@ use std::rc::{Rc, Weak};
 use std::task::Waker;
 use units::{Duration, Instant, PeerId, Run};
 use world::payload::Kind;
-use world::{Header, Incoming, Memory, Message, NetworkError, Payload, Place, RecordChange};
+use world::{Incoming, Memory, Message, NetworkError, Place, RecordChange};
 
 /// Everything that can be chosen about a machine.
 #[derive(Clone, Debug)]
@@ -143,9 +143,6 @@ impl MessageCosts {
     }
 }
 
-/// Bytes of a message besides its header and data: routing, reply address, check.
-const ENVELOPE_BYTES: u64 = 16;
-
 /// A machine that moves data of kind `P`.
 pub struct Machine<P: Kind> {
     pub(crate) engine: Engine,
@@ -173,19 +170,29 @@ pub(crate) struct Node<P: Kind> {
     pub(crate) records_under_way: OnceCell<Box<RecordsUnderWay>>,
     pub(crate) random: Cell<u64>,
     pub(crate) regions: RefCell<Regions<P>>,
-    links: RefCell<Vec<Option<Link>>>,
+    links: RefCell<Vec<Link>>,
     /// What the program has yet to receive.
     inbox: RefCell<VecDeque<Arrival>>,
     receiver: RefCell<Option<Waker>>,
 }
 
-/// One end of a connection; its number is its place among the links of its node.
+/// One end of a connection; its number is its place among the links of its node. (A machine may
+/// have millions, so that one has ended is told by its node's number.)
 #[derive(Clone, Copy)]
 pub(crate) struct Link {
     /// The node at the other end.
     pub(crate) node: u32,
     /// What that node calls this connection.
     pub(crate) theirs: PeerId,
+}
+
+impl Link {
+    /// One that has ended. No node has this number.
+    const ENDED: Self = Self { node: u32::MAX, theirs: PeerId(u32::MAX) };
+
+    fn unless_ended(self) -> Option<Self> {
+        (self.node != Self::ENDED.node).then_some(self)
+    }
 }
 
 /// What has reached a node.
@@ -207,12 +214,6 @@ pub(crate) struct Work {
     pub(crate) until: Instant,
     /// What the recorder calls it.
     pub(crate) mark: Option<MarkId>,
-}
-
-/// What a message weighs on the network.
-pub(crate) fn message_bytes<P: Payload>(message: &Message<P>) -> u64 {
-    let body = message.body.as_ref().map_or(0, Payload::length);
-    ENVELOPE_BYTES + message.header.len() as u64 + body
 }
 
 impl<P: Kind> Machine<P> {
@@ -266,7 +267,7 @@ impl<P: Kind> Machine<P> {
         node.regions.borrow_mut().clear();
         for arrival in node.inbox.take() {
             if let Arrival::Message { place } = arrival {
-                self.flights.borrow_mut().remove(place);
+                drop(self.flights.borrow_mut().remove(place));
             }
         }
         for disk in &node.disks {
@@ -321,7 +322,9 @@ impl<P: Kind> Machine<P> {
     /// sent before.
     pub(crate) fn end(&self, node: &Node<P>, link: PeerId, cause: &'static str) {
         if let Some(to) = node.unlink(link) {
-            self.launch((node.index, None), to, ENVELOPE_BYTES, Parcel::End { cause });
+            let bytes = ENVELOPE_BYTES;
+            let place = self.flights.borrow_mut().insert(to, bytes, Parcel::End { cause });
+            self.launch(node.index, to, bytes, place);
         }
     }
 
@@ -331,28 +334,44 @@ impl<P: Kind> Machine<P> {
         let mut flights = self.flights.borrow_mut();
         node.inbox.borrow_mut().retain(|arrival| {
             let Arrival::Message { place } = *arrival else { return true };
-            let comes_over_it = flights.get(place).is_some_and(|it| it.to.theirs == link);
+            let comes_over_it = flights.get(place).to.theirs == link;
             if comes_over_it {
-                flights.remove(place);
+                drop(flights.remove(place));
             }
             !comes_over_it
         });
     }
 
-    /// Puts a message on the network now; it reaches `to` later, unless either side is gone then.
-    /// `sent` is the mark of the work that sent it.
-    pub(crate) fn launch_message(
-        &self,
-        (from, sent): (u32, Option<MarkId>),
-        to: Link,
-        message: Message<P>,
-    ) {
-        let bytes = message_bytes(&message);
-        self.launch((from, sent), to, bytes, Parcel::Message(message));
+    /// Keeps a message that `node` is about to send to `peer`; returns its place among the flights.
+    pub(crate) fn keep(&self, node: &Node<P>, peer: PeerId, message: Message<P>) -> Kept {
+        let to = node.links.borrow().get(peer.0 as usize).copied().unwrap_or(Link::ENDED);
+        let (header_bytes, bytes) = (message.header.len(), message_bytes(&message));
+        let place = self.flights.borrow_mut().insert(to, bytes, Parcel::Message(message));
+        Kept { place, header_bytes, bytes }
     }
 
-    fn launch(&self, (from, mark): (u32, Option<MarkId>), to: Link, bytes: u64, parcel: Parcel<P>) {
-        let place = self.flights.borrow_mut().insert(Flight { to, bytes, mark, parcel });
+    /// Forgets a message that is not sent.
+    #[cold]
+    pub(crate) fn forget(&self, place: u32) {
+        let forgotten = self.flights.borrow_mut().remove(place);
+        drop(forgotten);
+    }
+
+    /// Puts what is at `place` on the network now; it reaches `to` later, unless either side is
+    /// gone then. `mark` is that of the work that sent it.
+    pub(crate) fn launch_message(
+        &self,
+        (from, mark): (u32, Option<MarkId>),
+        to: Link,
+        message: &Kept,
+    ) {
+        if mark.is_some() {
+            self.flights.borrow_mut().get(message.place).mark = mark;
+        }
+        self.launch(from, to, message.bytes, message.place);
+    }
+
+    fn launch(&self, from: u32, to: Link, bytes: u64, place: u32) {
         let token = Token::new(place, to.node).0;
         if let Some(arrival) = self.network.launch((from, to.node), bytes, token) {
             self.engine.tell_at(arrival, self.callee, token);
@@ -362,28 +381,27 @@ impl<P: Kind> Machine<P> {
     /// Hands to a node's program what has arrived and been taken in by its processor.
     fn take_in(&self, place: u32) {
         let mut flights = self.flights.borrow_mut();
-        let Some(flight) = flights.get(place) else { return };
+        let flight = flights.get(place);
         let (Link { node, theirs: peer }, receipt) = (flight.to, flight.mark);
         let node = &self.nodes[node as usize];
         if node.link(peer).is_none() {
-            flights.remove(place);
+            drop(flights.remove(place));
             return;
         }
         let ended = match &mut flight.parcel {
             Parcel::Message(message) => node.place_body(peer, message).err(),
             Parcel::End { cause } => Some((*cause).to_owned()),
+            Parcel::None => unreachable!("what is on its way stays until it is taken in"),
         };
         let Some(cause) = ended else {
             drop(flights);
             return node.post(Arrival::Message { place });
         };
-        let parcel = flights.remove(place).map(|flight| flight.parcel);
+        let parcel = flights.remove(place);
         drop(flights);
         match parcel {
-            Some(Parcel::Message(_)) => {
-                self.end(node, peer, "it refused what was sent to its memory");
-            }
-            Some(Parcel::End { .. }) | None => drop(node.unlink(peer)),
+            Parcel::Message(_) => self.end(node, peer, "it refused what was sent to its memory"),
+            Parcel::End { .. } | Parcel::None => drop(node.unlink(peer)),
         }
         node.post(Arrival::Departure { peer, cause, receipt });
     }
@@ -394,12 +412,13 @@ impl<P: Kind> Machine<P> {
         let next = node.inbox.borrow_mut().pop_front();
         let (incoming, request) = match next {
             Some(Arrival::Message { place }) => {
-                let flight = self.flights.borrow_mut().remove(place);
-                let flight = flight.expect("a message is there until it is received");
-                let Parcel::Message(Message { header, body, .. }) = flight.parcel else {
+                let mut flights = self.flights.borrow_mut();
+                let flight = flights.get(place);
+                let (from, receipt) = (flight.to.theirs, flight.mark);
+                let Parcel::Message(Message { header, body, .. }) = flights.remove(place) else {
                     unreachable!("only messages are received")
                 };
-                (Incoming::Message { from: flight.to.theirs, header, body }, flight.mark)
+                (Incoming::Message { from, header, body }, receipt)
             }
             Some(Arrival::Departure { peer, cause, receipt }) => {
                 (Incoming::Departed { peer, cause }, receipt)
@@ -422,13 +441,12 @@ impl<P: Kind> Expire for Machine<P> {
         if token.has_arrived() || !node.alive.get() {
             return self.take_in(token.place());
         }
-        let work = node.occupy(&self.engine, self.costs.receive, || {
-            let bytes = self.flights.borrow_mut().get(token.place()).map_or(0, |it| it.bytes);
-            What::Receive { bytes }
+        let work = node.occupy(&self.engine, self.costs.receive, || What::Receive {
+            bytes: self.flights.borrow_mut().get(token.place()).bytes,
         });
-        if work.mark.is_some()
-            && let Some(flight) = self.flights.borrow_mut().get(token.place())
-        {
+        if work.mark.is_some() {
+            let mut flights = self.flights.borrow_mut();
+            let flight = flights.get(token.place());
             self.engine.timeline().arrow(Because::Message, flight.mark, work.mark);
             flight.mark = work.mark;
         }
@@ -473,13 +491,20 @@ impl<P: Kind> Node<P> {
         cost: Duration,
         what: impl FnOnce() -> What,
     ) -> Work {
-        let mut processor = self.processor.borrow_mut();
-        let from = processor.free_at().max(engine.now());
-        let until = processor.occupy(engine.now(), self.varied(cost));
+        let (from, until) = self.work(engine.now(), cost);
         let track = Track::Processor(self.index);
         let slice = || Slice { track, from, until, what: what(), phases: &[] };
         let mark = engine.timeline().slice(slice);
         Work { until, mark }
+    }
+
+    /// From when until when the processor does work that comes now. (One function for all kinds of
+    /// work: what a simulation does over and over should fit the processor's instruction cache.)
+    #[inline(never)]
+    fn work(&self, now: Instant, cost: Duration) -> (Instant, Instant) {
+        let mut processor = self.processor.borrow_mut();
+        let from = processor.free_at().max(now);
+        (from, processor.occupy(now, self.varied(cost)))
     }
 
     fn varied(&self, cost: Duration) -> Duration {
@@ -505,18 +530,19 @@ impl<P: Kind> Node<P> {
     pub(crate) fn connect(&self, other: &Self) -> (PeerId, PeerId) {
         let (mut own, mut theirs) = (self.links.borrow_mut(), other.links.borrow_mut());
         let (here, there) = (PeerId(own.len() as u32), PeerId(theirs.len() as u32));
-        own.push(Some(Link { node: other.index, theirs: there }));
-        theirs.push(Some(Link { node: self.index, theirs: here }));
+        own.push(Link { node: other.index, theirs: there });
+        theirs.push(Link { node: self.index, theirs: here });
         (here, there)
     }
 
     /// The other end of a connection, unless it has ended on this side.
     pub(crate) fn link(&self, peer: PeerId) -> Option<Link> {
-        self.links.borrow().get(peer.0 as usize).copied().flatten()
+        self.links.borrow().get(peer.0 as usize)?.unless_ended()
     }
 
     fn unlink(&self, peer: PeerId) -> Option<Link> {
-        self.links.borrow_mut().get_mut(peer.0 as usize)?.take()
+        let mut links = self.links.borrow_mut();
+        std::mem::replace(links.get_mut(peer.0 as usize)?, Link::ENDED).unless_ended()
     }
 
     /// Adds to what the node's program will receive.
@@ -557,9 +583,9 @@ pub(crate) fn departed(peer: PeerId) -> NetworkError {
 }
 
 /// Refuses a header over the limit on the side of its sender.
-pub(crate) fn check_header(header: &Header) -> Result<(), NetworkError> {
-    if header.len() > world::HEADER_BYTES_MAX {
-        let (bytes, bytes_max) = (header.len() as u64, world::HEADER_BYTES_MAX as u64);
+pub(crate) fn check_header(bytes: usize) -> Result<(), NetworkError> {
+    if bytes > world::HEADER_BYTES_MAX {
+        let (bytes, bytes_max) = (bytes as u64, world::HEADER_BYTES_MAX as u64);
         return Err(NetworkError::TooLarge { what: "header", bytes, bytes_max });
     }
     Ok(())

@@ -2,9 +2,8 @@
 
 use crate::device::SimulatedDisk;
 use crate::engine::{Sleep, TaskHandle};
-use crate::machine::{
-    Link, Machine, Node, Work, check_header, departed, message_bytes, next_random,
-};
+use crate::flights::Kept;
+use crate::machine::{Link, Machine, Node, Work, check_header, departed, next_random};
 use crate::timeline::{Cause, Link as Because, What};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -84,32 +83,30 @@ impl<P: Kind> SimulatedWorld<P> {
 }
 
 /// A message that a processor sends. (As a state machine of its own, since an `async fn` would keep
-/// the message twice, and move it.)
+/// the message twice, and move it; it is kept where it stays until it is received.)
 struct Sending<'a, P: Kind> {
     world: &'a SimulatedWorld<P>,
     to: PeerId,
-    /// Until it is on the network.
-    message: Option<Message<P>>,
+    armed: bool,
+    is_sent: bool,
+    message: Kept,
     /// Once it has begun.
     work: Option<Work>,
-    armed: bool,
 }
-
-// Nothing in it is pinned.
-impl<P: Kind> Unpin for Sending<'_, P> {}
 
 impl<P: Kind> Sending<'_, P> {
     fn begin(&self) -> Result<Work, NetworkError> {
-        let message = self.message.as_ref().expect("a message is there until it is sent");
-        check_header(&message.header)?;
+        check_header(self.message.header_bytes)?;
         let (Link { node, .. }, _) = self.world.link(self.to)?;
-        let what = || What::Send { to: node, bytes: message_bytes(message) };
+        let what = || What::Send { to: node, bytes: self.message.bytes };
         let machine = &self.world.machine;
         let work = self.world.occupy(machine.costs.send, what);
         let timeline = machine.engine.timeline();
-        let Cause { request, command } = timeline.cause();
-        timeline.arrow(Because::Answer, command, work.mark);
-        timeline.set_cause(Cause { request, command: None });
+        if timeline.is_recorded() {
+            let Cause { request, command } = timeline.cause();
+            timeline.arrow(Because::Answer, command, work.mark);
+            timeline.set_cause(Cause { request, command: None });
+        }
         Ok(work)
     }
 }
@@ -132,10 +129,18 @@ impl<P: Kind> Future for Sending<'_, P> {
             return Poll::Pending;
         }
         let sent = this.world.link(this.to).map(|(link, _)| {
-            let message = this.message.take().expect("a message is sent once");
-            machine.launch_message((this.world.node.index, work.mark), link, message);
+            this.is_sent = true;
+            machine.launch_message((this.world.node.index, work.mark), link, &this.message);
         });
         Poll::Ready(sent)
+    }
+}
+
+impl<P: Kind> Drop for Sending<'_, P> {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            self.world.machine.forget(self.message.place);
+        }
     }
 }
 
@@ -247,7 +252,8 @@ impl<P: Kind> Network for SimulatedWorld<P> {
         to: PeerId,
         message: Message<P>,
     ) -> impl Future<Output = Result<(), NetworkError>> {
-        Sending { world: self, to, message: Some(message), work: None, armed: false }
+        let message = self.machine.keep(&self.node, to, message);
+        Sending { world: self, to, armed: false, is_sent: false, message, work: None }
     }
 
     fn receive(&self) -> impl Future<Output = Incoming<P>> {
