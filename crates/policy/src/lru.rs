@@ -44,14 +44,24 @@ impl<K: Ord + Copy> Lru<K> {
 
     /// Makes `key` the newest if it is there; says whether it is.
     pub fn touch(&mut self, key: K) -> bool {
-        let Some(&place) = self.places.get(&key) else {
+        let Some(place) = self.place(key) else {
             return false;
         };
+        self.touch_at(place);
+        true
+    }
+
+    /// The place of `key`, which it keeps as long as it is there.
+    pub fn place(&self, key: K) -> Option<usize> {
+        self.places.get(&key).copied()
+    }
+
+    /// As [`Lru::touch`] of the key whose place this is; nothing has to be found.
+    pub fn touch_at(&mut self, place: usize) {
         if place != self.newest {
             self.take_out(place);
             self.add_newest(place);
         }
-        true
     }
 
     /// Makes `key` the newest, adding it if need be; says whether it was added.

@@ -16,6 +16,9 @@ pub struct RangeSet {
 /// Ranges in a row; with one more it becomes two.
 const ROW_MAX: usize = 64;
 
+/// So many of the last ranges are looked at one by one.
+const LATEST: usize = 8;
+
 /// Which range: its row, and its place there.
 type Place = (usize, usize);
 
@@ -130,10 +133,16 @@ impl RangeSet {
         first.iter().chain(others).copied().skip_while(move |range| range.end <= position)
     }
 
-    /// The last range that begins at `position` or before.
+    /// The last range that begins at `position` or before. Most often it is among the last of all,
+    /// because most writers go on from where they were.
     #[inline]
     fn last_before(&self, position: u64) -> Option<Place> {
         let begins = |range: &ByteRange| range.start <= position;
+        let last = self.rows.last()?;
+        let latest = last.len().saturating_sub(LATEST);
+        if let Some(at) = last[latest..].iter().rposition(begins) {
+            return Some((self.rows.len() - 1, latest + at));
+        }
         let row = match self.rows.len() {
             1 => 0,
             _ => self.rows.partition_point(|row| begins(&row[0])).checked_sub(1)?,

@@ -61,18 +61,20 @@ impl Residents {
         self.special.remove(&file);
     }
 
-    /// A block comes in.
-    pub fn insert(&mut self, key: BlockKey) {
+    /// A block comes in. Returns its place, by which it is touched as long as it is there.
+    pub fn insert(&mut self, key: BlockKey) -> usize {
         self.order.insert(key);
+        let place = self.order.place(key).expect("it has just come in");
         if let Some(held) = self.special.get_mut(&key.0) {
             held.blocks.insert(key.1);
             held.rule.used(key.1, false);
         }
+        place
     }
 
-    /// A block is used.
-    pub fn touch(&mut self, key: BlockKey) {
-        self.order.touch(key);
+    /// The block at this place is used.
+    pub fn touch(&mut self, key: BlockKey, place: usize) {
+        self.order.touch_at(place);
         self.used(key, false);
     }
 
@@ -187,6 +189,11 @@ mod tests {
         Buffering { replacement: Some(replacement), ..Buffering::default() }
     }
 
+    fn touch(residents: &mut Residents, key: BlockKey) {
+        let place = residents.order.place(key).expect("it is there");
+        residents.touch(key, place);
+    }
+
     /// The hits of going through `blocks` blocks of one file `loops` times with room for `room`.
     fn loop_hits(buffering: Buffering, blocks: u64, loops: u64, room: usize) -> u64 {
         let mut residents = Residents::default();
@@ -237,7 +244,7 @@ mod tests {
             residents.insert((F, block));
         }
         residents.read_to_its_end((F, 2));
-        residents.touch((F, 1));
+        touch(&mut residents, (F, 1));
         let victims: Vec<BlockKey> = residents.victims(G).collect();
         assert_eq!(victims[..2], [(F, 2), (G, 0)]);
         assert_eq!(victims.len(), 6);
@@ -319,10 +326,10 @@ mod tests {
             for (file, block, event) in events {
                 let key = (FileId(1 + file), block);
                 match event {
-                    0 | 1 if there.insert(key) => residents.insert(key),
+                    0 | 1 if there.insert(key) => drop(residents.insert(key)),
                     2 if there.remove(&key) => residents.remove(key),
                     3 if there.contains(&key) => residents.read_to_its_end(key),
-                    _ if there.contains(&key) => residents.touch(key),
+                    _ if there.contains(&key) => touch(&mut residents, key),
                     _ => {}
                 }
             }

@@ -108,25 +108,28 @@ impl<W: World> BlockCache<W> {
         block: u64,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        let user = self.enter(file, block, range.end).await?;
-        self.read_as(&user, range).await
+        let user = match self.enter_held(file, block, range.end) {
+            Some(user) => user,
+            None => Box::pin(self.enter(file, block, range.end)).await?,
+        };
+        match self.read_held(&user, range) {
+            Some(payload) => Ok(payload),
+            None => Box::pin(self.fetch(&user, range)).await,
+        }
     }
 
-    async fn read_as(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
-        let payload = match user.cut(range) {
-            Some(payload) => {
-                user.counted.hits.update(|hits| hits + 1);
-                payload
-            }
-            None => {
-                user.counted.misses.update(|misses| misses + 1);
-                Box::pin(self.fetch(user, range)).await?
-            }
-        };
+    /// The bytes `range` of a block, if they are there.
+    fn read_held(&self, user: &User<W>, range: ByteRange) -> Option<W::Payload> {
+        let payload = user.cut(range)?;
+        user.counted.hits.update(|hits| hits + 1);
+        self.was_read(user, range);
+        Some(payload)
+    }
+
+    fn was_read(&self, user: &User<W>, range: ByteRange) {
         if range.end == user.length() {
             self.order.borrow_mut().read_to_its_end(user.key());
         }
-        Ok(payload)
     }
 
     /// A whole block, and what fastens it: while that is held the block stays in the cache, and
@@ -139,7 +142,11 @@ impl<W: World> BlockCache<W> {
     ) -> Result<(W::Payload, Option<Pin<W>>), Fault> {
         let user = self.enter(file, block, 1).await?;
         user.freeze();
-        let payload = self.read_as(&user, ByteRange::at(0, user.length())).await?;
+        let whole = ByteRange::at(0, user.length());
+        let payload = match self.read_held(&user, whole) {
+            Some(payload) => payload,
+            None => Box::pin(self.fetch(&user, whole)).await?,
+        };
         let pinned = self.pinned.get() + user.length();
         let fits = pinned <= self.capacity / PINNED_SHARE;
         Ok((payload, fits.then(|| Pin::new(user, &self.pinned))))
@@ -148,11 +155,13 @@ impl<W: World> BlockCache<W> {
     /// The bytes `range` of a block, that have to be waited for. (What waits for a disk is a large
     /// future; made where it is needed, it does not make every request larger.)
     async fn fetch(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
+        user.counted.misses.update(|misses| misses + 1);
         loop {
             if !user.wait_while_busy().await {
                 self.load(user).await?;
             }
             if let Some(payload) = user.cut(range) {
+                self.was_read(user, range);
                 return Ok(payload);
             }
         }
@@ -298,8 +307,11 @@ impl<W: World> BlockCache<W> {
         runs: &[Run],
         payload: W::Payload,
     ) -> Result<(), Fault> {
-        let end = runs.iter().filter_map(|run| run.checked_end()).max();
-        let user = self.enter(file, block, end.unwrap_or(u64::MAX)).await?;
+        let end = runs.iter().filter_map(|run| run.checked_end()).max().unwrap_or(u64::MAX);
+        let user = match self.enter_held(file, block, end) {
+            Some(user) => user,
+            None => Box::pin(self.enter(file, block, end)).await?,
+        };
         user.put(&self.world, runs, &payload);
         if user.is_written_full() {
             let cache = Rc::clone(self);
@@ -341,8 +353,10 @@ impl<W: World> BlockCache<W> {
     /// The bytes `range` of a block, if they are there without anything to wait for.
     pub(crate) fn peek(&self, file: FileId, block: u64, range: ByteRange) -> Option<W::Payload> {
         let key = (file, block);
-        let payload = self.entries.borrow().get(&key)?.cut(range)?;
-        self.order.borrow_mut().touch(key);
+        let entries = self.entries.borrow();
+        let entry = entries.get(&key)?;
+        let payload = entry.cut(range)?;
+        self.order.borrow_mut().touch(key, entry.place());
         Some(payload)
     }
 
@@ -384,6 +398,21 @@ impl<W: World> BlockCache<W> {
         }
     }
 
+    /// As [`BlockCache::enter`] of a block that is held, and for which nothing is to be waited for:
+    /// most often it is so, and then there is no future to be made.
+    fn enter_held(&self, file: &OpenFile, block: u64, end: u64) -> Option<User<W>> {
+        let key = (file.file, block);
+        if self.locks.is_held(key) || self.discarded.borrow().contains(&file.file) {
+            return None;
+        }
+        let length = file.block_length(block);
+        let entries = self.entries.borrow();
+        let is_whole = |entry: &&Rc<Entry<W>>| end <= length && entry.length() == length;
+        let entry = entries.get(&key).filter(is_whole)?;
+        self.order.borrow_mut().touch(key, entry.place());
+        Some(Entry::user(entry))
+    }
+
     /// Writes back a block that could leave then, or waits until something may have changed.
     async fn make_room(&self, key: BlockKey, length: u64) {
         match self.dirty_victim(key.0) {
@@ -414,7 +443,7 @@ impl<W: World> BlockCache<W> {
     fn try_enter(&self, file: &Rc<OpenFile>, block: u64) -> Option<User<W>> {
         let key = (file.file, block);
         if let Some(entry) = self.entries.borrow().get(&key) {
-            self.order.borrow_mut().touch(key);
+            self.order.borrow_mut().touch(key, entry.place());
             return Some(Entry::user(entry));
         }
         let length = file.block_length(block);
@@ -422,10 +451,10 @@ impl<W: World> BlockCache<W> {
             let victim = self.clean_victim(file.file)?;
             self.evict(victim);
         }
-        let entry = Rc::new(Entry::new(file, block, length, Rc::clone(&self.common)));
+        let place = self.order.borrow_mut().insert(key);
+        let entry = Rc::new(Entry::new(file, (block, place), length, Rc::clone(&self.common)));
         let user = Entry::user(&entry);
         self.entries.borrow_mut().insert(key, entry);
-        self.order.borrow_mut().insert(key);
         self.held.set(self.held.get() + length);
         Some(user)
     }

@@ -16,6 +16,8 @@ use world::{Memory, Payload, World};
 /// A block in the cache, or on its way there.
 pub(crate) struct Entry<W: World> {
     key: BlockKey,
+    /// Its place among those that are in the cache.
+    place: usize,
     file: Rc<OpenFile>,
     length: u64,
     users: Cell<u32>,
@@ -119,11 +121,17 @@ impl<W: World> Drop for Busy<'_, W> {
 }
 
 impl<W: World> Entry<W> {
-    pub(crate) fn new(file: &Rc<OpenFile>, block: u64, length: u64, common: Rc<Common>) -> Self {
+    pub(crate) fn new(
+        file: &Rc<OpenFile>,
+        (block, place): (u64, usize),
+        length: u64,
+        common: Rc<Common>,
+    ) -> Self {
         let state =
             State { content: Content::Empty, clean: RangeSet::new(), dirty: RangeSet::new() };
         Self {
             key: (file.file, block),
+            place,
             file: Rc::clone(file),
             length,
             users: Cell::new(0),
@@ -152,6 +160,11 @@ impl<W: World> Entry<W> {
 
     pub(crate) fn length(&self) -> u64 {
         self.length
+    }
+
+    /// Its place among those that are in the cache, as long as it is there.
+    pub(crate) fn place(&self) -> usize {
+        self.place
     }
 
     fn whole(&self) -> ByteRange {
