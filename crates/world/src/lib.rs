@@ -16,6 +16,7 @@ mod memory;
 mod network;
 mod one_sided;
 pub mod payload;
+mod places;
 mod records;
 mod scope;
 mod tasks;

@@ -4,8 +4,8 @@
 //! before anyone is told; a cancelled task runs no further line.
 
 use crate::Tasks;
+use crate::places::Places;
 use futures_util::FutureExt;
-use slab::Slab;
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub struct Scope<W: Tasks, E: 'static> {
 
 struct State<T, E> {
     started: u64,
-    tasks: Slab<Started<T>>,
+    tasks: Places<Started<T>>,
     failure: Option<E>,
     closed: bool,
     waiting: Option<Waker>,
@@ -36,8 +36,8 @@ struct Started<T> {
 impl<W: Tasks, E: 'static> Scope<W, E> {
     /// An empty scope on the node of `world`.
     pub fn new(world: W) -> Self {
-        let state =
-            State { started: 0, tasks: Slab::new(), failure: None, closed: false, waiting: None };
+        let tasks = Places::default();
+        let state = State { started: 0, tasks, failure: None, closed: false, waiting: None };
         Self { world, state: Rc::new(RefCell::new(state)) }
     }
 
@@ -63,23 +63,23 @@ impl<W: Tasks, E: 'static> Scope<W, E> {
     }
 
     /// The place of the next task, and as how many-th it starts.
-    fn next_place(&self) -> Option<(usize, u64)> {
+    fn next_place(&self) -> Option<(u32, u64)> {
         let mut state = self.state.borrow_mut();
         if state.closed {
             return None;
         }
         state.started += 1;
-        Some((state.tasks.vacant_key(), state.started))
+        Some((state.tasks.next(), state.started))
     }
 
-    fn enter(&self, (place, number): (usize, u64), task: W::Task) {
+    fn enter(&self, (place, number): (u32, u64), task: W::Task) {
         let inserted = self.state.borrow_mut().tasks.insert(Started { number, task });
         debug_assert!(inserted == place, "a task must not run before its spawn returns");
     }
 
     /// Number of tasks that have not ended.
     pub fn running(&self) -> usize {
-        self.state.borrow().tasks.len()
+        self.state.borrow().tasks.count()
     }
 
     /// Cancels every task at once. The scope can be used again afterwards.
@@ -97,7 +97,7 @@ impl<W: Tasks, E: 'static> Scope<W, E> {
             if let Some(failure) = state.failure.take() {
                 return Poll::Ready(Err(failure));
             }
-            if state.tasks.is_empty() {
+            if state.tasks.count() == 0 {
                 return Poll::Ready(Ok(()));
             }
             state.waiting = Some(context.waker().clone());
@@ -116,14 +116,14 @@ impl<W: Tasks, E> Drop for Scope<W, E> {
 
 fn end_task<T, E>(
     state: &RefCell<State<T, E>>,
-    (place, number): (usize, u64),
+    (place, number): (u32, u64),
     outcome: Result<(), E>,
 ) {
     let (own, siblings) = match outcome {
         Ok(()) => {
             let tasks = &mut state.borrow_mut().tasks;
-            let is_own = tasks.get(place).is_some_and(|started| started.number == number);
-            (is_own.then(|| tasks.remove(place).task), None)
+            let own = tasks.remove_if(place, |started| started.number == number);
+            (own.map(|started| started.task), None)
         }
         Err(error) => {
             let mut state = state.borrow_mut();

@@ -1,6 +1,7 @@
 //! The files that clients have open at a server.
 
 use crate::server::open_file::OpenFile;
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,9 +10,10 @@ use std::rc::Rc;
 use units::FileId;
 use wire::{Fault, FileRecord, FileSize};
 
-/// The files one client has open, in their order. Most have one, and a server has many clients.
+/// The files one client has open, in their order. Most have one, and a server has many clients: as
+/// few as need no memory elsewhere.
 #[derive(Default)]
-pub(crate) struct OpenFiles(RefCell<Vec<FileId>>);
+pub(crate) struct OpenFiles(RefCell<SmallVec<[FileId; 2]>>);
 
 /// All files open at a server.
 #[derive(Default)]
@@ -27,9 +29,6 @@ pub(crate) struct Files {
 
 /// The most files one client may have open at a time.
 const OPEN_FILES_MAX: usize = 1 << 16;
-
-/// Up to so many open files a client's list is no longer than it need be.
-const OPEN_FILES_FEW: usize = 8;
 
 impl Files {
     /// Opens a file for a client; again is no difference. Returns whether the client did not have
@@ -65,9 +64,6 @@ impl Files {
         };
         let place = own.binary_search(&file);
         if let Err(place) = place {
-            if own.len() < OPEN_FILES_FEW {
-                own.reserve_exact(1);
-            }
             own.insert(place, file);
             known.users.update(|users| users + 1);
         }
