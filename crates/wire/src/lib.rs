@@ -23,4 +23,4 @@ pub use message::{
 };
 
 /// The version of the messages; both sides must speak the same.
-pub const PROTOCOL_VERSION: u16 = 5;
+pub const PROTOCOL_VERSION: u16 = 6;

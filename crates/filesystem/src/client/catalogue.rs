@@ -125,7 +125,7 @@ impl<W: World> Client<W> {
             return recorded;
         }
         let close = Request::Close { file: file.file };
-        self.call_servers(file.servers(), &close).await.and(recorded)
+        self.call_each_server(file.servers(), &close).await.and(recorded)
     }
 
     /// How each server of an open file has buffered it since it was opened, in the order of its
@@ -222,7 +222,7 @@ impl<W: World> Client<W> {
         match self.ask_to_rename(from, to, true).await? {
             Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => {
                 let drop = Request::DropUnused { file: old.file };
-                self.call_servers(old.servers(), &drop).await
+                self.call_each_server(old.servers(), &drop).await
             }
             _ => Ok(()),
         }

@@ -221,6 +221,17 @@ impl<W: World> Client<W> {
         futures_util::future::try_join_all(calls).await.map(|_| ())
     }
 
+    /// The same, but all are asked whatever others answer. The first fault is returned.
+    pub(crate) async fn call_each_server(
+        &self,
+        servers: impl Iterator<Item = ServerId>,
+        request: &Request,
+    ) -> Result<(), Fault> {
+        let calls = servers.map(|server| self.call(server, request.clone()));
+        let answers = join_all(calls).await;
+        answers.into_iter().collect::<Result<Vec<Reply>, Fault>>().map(|_| ())
+    }
+
     /// What each server is and does, by number.
     pub async fn status(&self) -> Vec<Result<wire::ServerStatus, Fault>> {
         let mut statuses = Vec::new();

@@ -176,10 +176,8 @@ impl<W: World> BlockCache<W> {
 
     /// Nobody has a file open any more: what is dirty of it goes to the disks, and nobody waits.
     pub(crate) fn release(self: &Rc<Self>, file: FileId) {
-        self.order.borrow_mut().forget(file);
+        self.forget_uses(file);
         self.failures.closed(file);
-        self.left.borrow_mut().remove(&file);
-        self.windows.borrow_mut().retain(|(other, _), _| *other != file);
         let mut of_disks = BTreeMap::<DiskId, Vec<BlockKey>>::new();
         for (key, entry) in self.entries.borrow().range((file, 0)..=(file, u64::MAX)) {
             if entry.is_dirty() {
@@ -197,6 +195,13 @@ impl<W: World> BlockCache<W> {
                 Ok(())
             });
         }
+    }
+
+    /// Forgets how a file was used.
+    fn forget_uses(&self, file: FileId) {
+        self.order.borrow_mut().forget(file);
+        self.left.borrow_mut().remove(&file);
+        self.windows.borrow_mut().retain(|(other, _), _| *other != file);
     }
 
     /// Begins to write back what has been dirty longest, to each disk in turn, if much is dirty.
@@ -421,7 +426,7 @@ impl<W: World> BlockCache<W> {
                 let free = || self.can_enter(key, length).then_some(());
                 let room = self.common.room.until(free);
                 // Whatever was the reason, all that can be done about it has been.
-                let _ = self.movements.wait(&self.world, self.held.get(), room).await;
+                let _ = self.movements.wait(&self.world, room).await;
             }
         }
     }

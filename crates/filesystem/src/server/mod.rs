@@ -150,12 +150,13 @@ pub async fn serve<W: World>(
         server.world.disconnect(peer);
     }
     drop(sessions);
-    for file in server.files.all_replaced() {
-        let dropped = server.drop_file(file).await;
-        dropped?;
-    }
     let Ok(()) = server.changes.finished().await;
-    server.cache.write_back_all().await
+    let mut stored = server.cache.write_back_all().await;
+    // After what must not be lost.
+    for file in server.files.all_replaced() {
+        stored = stored.and(server.drop_file(file).await.map(|_| ()));
+    }
+    stored
 }
 
 async fn listen<W: World>(server: &Rc<Server<W>>) {
@@ -283,7 +284,7 @@ impl<W: World> Server<W> {
         self.files.forget(file);
         let server = Rc::clone(self);
         self.changes.spawn(async move {
-            // Nobody is left to be told of a disk that fails.
+            // Nobody is left to be told of a disk that fails; what it keeps has no name.
             let _ = server.drop_file(file).await;
             Ok(())
         });

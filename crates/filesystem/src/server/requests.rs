@@ -74,10 +74,11 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
         kept: Kept,
     ) -> Result<(), Infallible> {
-        if let Err(fault) = caching::server::write(&self, request, body).await {
+        let written = caching::server::write(&self, request, body).await;
+        drop(kept);
+        if let Err(fault) = written {
             return Box::pin(self.refuse((from, id), fault)).await;
         }
-        drop(kept);
         let message = world::Message::new(frequent_header(&Frequent::Done(id)));
         // A client that has left needs no answer.
         let _ = self.world.send(from, message).await;

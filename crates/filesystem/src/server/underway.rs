@@ -134,7 +134,7 @@ impl Buffers {
         while !self.has_room(bytes) {
             let held = self.held.get();
             let freed = self.freed.until(|| (self.held.get() != held).then_some(()));
-            let standstill = self.movements.wait(world, held, freed).await;
+            let standstill = self.movements.wait(world, freed).await;
             // Where a disk has stopped it does not help to hold ever more.
             if standstill == Err(Standstill::OfOthers)
                 && self.written_off.get() <= self.limit(bytes)
@@ -287,8 +287,11 @@ mod tests {
     fn nothing_is_written_off_when_clients_are_the_reason() {
         let (buffers, clock) = (buffers(10, 1), Hand::default());
         let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
-        let mut moving =
-            Box::pin(buffers.movements.moving(PeerId(1), std::future::pending::<Result<(), ()>>()));
+        let mut moving = Box::pin(buffers.movements.moving(
+            PeerId(1),
+            1,
+            std::future::pending::<Result<(), ()>>(),
+        ));
         assert!((&mut moving).now_or_never().is_none());
         let mut next = Box::pin(buffers.take(&clock, 10));
         assert!((&mut next).now_or_never().is_none());

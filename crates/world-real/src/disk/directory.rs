@@ -255,7 +255,12 @@ impl Directory {
     pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
         self.open.remove(&object);
         self.recent.forget(object, 0..u64::MAX);
-        // The sums first: what is left by a crash in between is still an object.
+        // Its mark, its sums, its bytes: what is left by a crash in between is still an object.
+        let (own, follows) = (Mode::RUSR | Mode::WUSR, AtFlags::empty());
+        match rustix::fs::chmodat(&self.handle, name(object), own, follows) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
         if sums::remove(&self.handle, object)? {
             self.entries_changed = true;
         }

@@ -120,7 +120,11 @@ impl Sums {
         let damaged = || Err(Failure::Corrupt(object, ByteRange::new(0, data_bytes)));
         let file = match open(directory, &name(object), OFlags::empty()) {
             Err(Errno::NOENT) if data.is_marked()? => return damaged(),
-            Err(Errno::NOENT) => return Self::adopt(directory, object, data_bytes, boot),
+            Err(Errno::NOENT) => {
+                // From then on it counts as stored.
+                data.sync()?;
+                return Self::adopt(directory, object, data_bytes, boot);
+            }
             opened => opened?,
         };
         let mut sums = Self { file, boot, unsynced: true };
@@ -129,7 +133,10 @@ impl Sums {
             Header::Missing if data.is_marked()? => return damaged(),
             Header::Whole(SYNCED, _) => sums.unsynced = false,
             Header::Whole(_, of_boot) if of_boot == boot => {}
-            Header::Missing | Header::Whole(..) => sums.forget(data_bytes)?,
+            Header::Missing | Header::Whole(..) => {
+                data.sync()?;
+                sums.forget(data_bytes)?;
+            }
         }
         Ok(sums)
     }

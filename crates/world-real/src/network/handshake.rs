@@ -12,13 +12,14 @@
 use super::frame::u64_at;
 use super::process::{NONCE_BYTES, PeerProcess};
 use super::socket::Socket;
+use std::cell::Cell;
 use std::time::Duration;
 
 /// How long a handshake may take.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long it may take while others wait to begin theirs: strangers who say nothing must not keep
-/// clients out. A client whose handshake was given up for that calls again.
+/// How long a peer may take to say something while others wait to begin their handshakes: strangers
+/// who say nothing must not keep clients out. A client that was given up for that calls again.
 pub(crate) const HANDSHAKE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The largest message of a handshake, in bytes.
@@ -80,8 +81,14 @@ impl Greeter<'_> {
         Ok(pid.and_then(|pid| PeerProcess::probe(pid, hello.address, &hello.nonce)))
     }
 
-    /// Begins a connection over TCP with a peer that knows `key`.
-    pub(crate) async fn greet_remote(&self, socket: &Socket, key: &[u8; 32]) -> Result<(), String> {
+    /// Begins a connection over TCP with a peer that knows `key`; notes when it has said something
+    /// that shows it.
+    pub(crate) async fn greet_remote(
+        &self,
+        socket: &Socket,
+        key: &[u8; 32],
+        has_spoken: &Cell<bool>,
+    ) -> Result<(), String> {
         let mut noise = self.noise(key).map_err(|error| error.to_string())?;
         let mut buffer = [0; GREETING_BYTES_MAX];
         // -> psk, e    <- e, ee
@@ -92,6 +99,7 @@ impl Greeter<'_> {
             } else {
                 let greeting = receive(socket).await?;
                 noise.read_message(&greeting, &mut buffer).map_err(refused)?;
+                has_spoken.set(true);
             }
         }
         let mut channel = noise.into_transport_mode().map_err(refused)?;

@@ -3,13 +3,14 @@
 //! Invariants: a socket file is never open to other users, not even for a moment; it replaces
 //! another only if nobody answers there, and is removed with its listener; at most
 //! [`HANDSHAKES_MAX`] callers are in their handshake, and one more has been accepted; when more
-//! want in, the one that has been in its handshake longest has [`HANDSHAKE_PATIENCE`] for it.
+//! want in, callers have [`HANDSHAKE_PATIENCE`] to say something that only a peer can say.
 
 use super::handshake::{Credentials, HANDSHAKE_PATIENCE, Role};
 use super::node::Node;
 use crate::config::{Endpoint, OpenError};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -87,12 +88,13 @@ impl Listener {
             };
             match accepted {
                 Ok(caller) => {
-                    let (place, given_up) = handshakes.begin().await;
+                    let Turn { place, has_spoken, given_up } = handshakes.begin().await;
                     let handshaking = Rc::clone(&node);
                     node.run(async move {
                         // A caller who cannot greet is no peer: nobody here is told.
                         tokio::select! {
-                            _ = handshaking.greet(caller, Role::Listener) => {}
+                            biased;
+                            _ = handshaking.greet(caller, Role::Listener, &has_spoken) => {}
                             _ = given_up => {}
                         }
                         drop(place);
@@ -113,8 +115,18 @@ struct Handshakes {
 
 struct Handshake {
     began: Instant,
+    /// Whether the caller has said what only a peer can say.
+    has_spoken: Rc<Cell<bool>>,
     /// Closed when it has ended.
     give_up: oneshot::Sender<()>,
+}
+
+/// One handshake's turn.
+struct Turn {
+    place: Option<OwnedSemaphorePermit>,
+    has_spoken: Rc<Cell<bool>>,
+    /// Tells when it must be given up.
+    given_up: oneshot::Receiver<()>,
 }
 
 impl Default for Handshakes {
@@ -124,35 +136,44 @@ impl Default for Handshakes {
 }
 
 impl Handshakes {
-    /// Begins a handshake when there is a place for it. Returns the place, and what tells that it
-    /// must be given up.
-    async fn begin(&mut self) -> (Option<OwnedSemaphorePermit>, oneshot::Receiver<()>) {
+    /// Begins a handshake when there is a place for it.
+    async fn begin(&mut self) -> Turn {
         let place = match Arc::clone(&self.places).try_acquire_owned() {
             Ok(place) => Some(place),
             Err(_) => self.make_place().await,
         };
         self.under_way.retain(|handshake| !handshake.give_up.is_closed());
         let (give_up, given_up) = oneshot::channel();
-        self.under_way.push_back(Handshake { began: Instant::now(), give_up });
-        (place, given_up)
+        let has_spoken = Rc::<Cell<bool>>::default();
+        let (began, spoken) = (Instant::now(), Rc::clone(&has_spoken));
+        self.under_way.push_back(Handshake { began, has_spoken: spoken, give_up });
+        Turn { place, has_spoken, given_up }
     }
 
     /// Waits until a handshake ends, if need be because it has taken too long.
     async fn make_place(&mut self) -> Option<OwnedSemaphorePermit> {
         let ended = Arc::clone(&self.places).acquire_owned();
-        self.under_way.retain(|handshake| !handshake.give_up.is_closed());
         let mut ended = std::pin::pin!(ended);
-        if let Some(longest) = self.under_way.front() {
-            let deadline = longest.began + HANDSHAKE_PATIENCE;
+        while let Some(began) = self.longest_silent().map(|place| self.under_way[place].began) {
+            let deadline = began + HANDSHAKE_PATIENCE;
             if let Ok(place) = tokio::time::timeout_at(deadline, &mut ended).await {
                 return place.ok();
             }
-        }
-        if let Some(longest) = self.under_way.pop_front() {
-            // If it has just ended, its place is free too.
-            let _ = longest.give_up.send(());
+            // Another may be it by now.
+            let silent = self.longest_silent().filter(|it| self.under_way[*it].began == began);
+            if let Some(silent) = silent.and_then(|silent| self.under_way.remove(silent)) {
+                // If it has just ended, its place is free too.
+                let _ = silent.give_up.send(());
+                break;
+            }
         }
         ended.await.ok()
+    }
+
+    /// Which of those under way has been in its handshake for longest and has said nothing.
+    fn longest_silent(&mut self) -> Option<usize> {
+        self.under_way.retain(|handshake| !handshake.give_up.is_closed());
+        self.under_way.iter().position(|handshake| !handshake.has_spoken.get())
     }
 }
 

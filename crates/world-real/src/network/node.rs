@@ -113,28 +113,37 @@ impl Node {
 
     /// Connects to another node.
     pub(crate) async fn connect(self: &Rc<Self>, to: &Address) -> Result<PeerId, NetworkError> {
+        let given_up = RefCell::new(None);
         let connected = async {
             let endpoint = Endpoint::parse(to)?;
             loop {
+                let caller = call(&endpoint).await?;
                 let began = Instant::now();
-                let greeted = self.greet(call(&endpoint).await?, Role::Caller).await;
+                let greeted = self.greet(caller, Role::Caller, &Cell::default()).await;
                 // The peer gives up long ones when others wait; who refuses, does so at once.
                 let may_be_given_up = HANDSHAKE_PATIENCE..HANDSHAKE_TIMEOUT;
-                if greeted.is_ok() || !may_be_given_up.contains(&began.elapsed()) {
-                    return greeted;
+                match greeted {
+                    Err(cause) if may_be_given_up.contains(&began.elapsed()) => {
+                        *given_up.borrow_mut() = Some(cause);
+                    }
+                    greeted => return greeted,
                 }
             }
         };
         let outcome = tokio::time::timeout(2 * HANDSHAKE_TIMEOUT, connected).await;
-        let outcome = outcome.unwrap_or_else(|_| Err("nobody answered in time".into()));
+        let outcome = outcome.unwrap_or_else(|_| {
+            Err(given_up.take().unwrap_or_else(|| "nobody answered in time".into()))
+        });
         outcome.map_err(|cause| NetworkError::Unreachable { address: to.clone(), cause })
     }
 
-    /// Shakes hands with `caller` and makes it a peer.
+    /// Shakes hands with `caller` and makes it a peer; notes when it has said something that shows
+    /// that it may be one.
     pub(crate) async fn greet(
         self: &Rc<Self>,
         caller: Caller,
         role: Role,
+        has_spoken: &Cell<bool>,
     ) -> Result<PeerId, String> {
         let (socket, credentials) = caller.take_apart().map_err(|error| error.to_string())?;
         let socket = Socket::new(socket).map_err(|error| error.to_string())?;
@@ -143,7 +152,9 @@ impl Node {
         let greeting = async {
             match (credentials, &self.key) {
                 (Some(peer), _) => greeter.greet_local(&socket, peer).await,
-                (None, Some(key)) => greeter.greet_remote(&socket, key).await.map(|()| None),
+                (None, Some(key)) => {
+                    greeter.greet_remote(&socket, key, has_spoken).await.map(|()| None)
+                }
                 (None, None) => Err("TCP needs a key, and this node has none".into()),
             }
         };

@@ -154,9 +154,13 @@ impl<W: World> Chunks<'_, W> {
                 }
                 let (length, region_offset) = (part.length(), memory_offset);
                 let pull = PullRequest { file, block, offset, length, region, region_offset };
-                match Box::pin(self.client.call(server, Request::Pull(pull))).await? {
-                    Reply::Done => Ok(()),
-                    other => Err(unexpected(&other)),
+                loop {
+                    match Box::pin(self.client.call(server, Request::Pull(pull))).await? {
+                        Reply::Done => return Ok(()),
+                        // This client was too slow, and others needed the room meanwhile.
+                        Reply::NoRoom => {}
+                        other => return Err(unexpected(&other)),
+                    }
                 }
             }
         }

@@ -79,7 +79,10 @@ pub(crate) async fn pull<W: World>(
         PieceRun { offset: 0, stride, memory_offset, memory_stride: stride, length, count: 1 };
     let pieces = [piece];
     let get = server.world.get(from, region, &pieces, &memory);
-    let got = server.movements.moving(from, get).await;
+    let Some(got) = server.movements.moving_unless_slow(from, length, get).await else {
+        // The client does not bring it, and others wait for the room.
+        return Ok(Reply::NoRoom.into());
+    };
     got.map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
     let costs = &server.config.costs;
     server.world.compute(costs.cache_write + costs.copy(length)).await;

@@ -173,7 +173,7 @@ impl<W: World> Collective<'_, W> {
                 self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
                 let put = self.server.world.put(peer, region, &share.pieces, data);
-                self.count(self.server.movements.moving(peer, put).await, &share)
+                self.count(self.server.movements.moving(peer, share.bytes(), put).await, &share)
             }
         });
         try_join_all(puts).await.map(|_| ())
@@ -201,7 +201,7 @@ impl<W: World> Collective<'_, W> {
                 self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
                 let got = self.server.world.get(peer, region, &share.pieces, memory);
-                self.count(self.server.movements.moving(peer, got).await, &share)
+                self.count(self.server.movements.moving(peer, share.bytes(), got).await, &share)
             }
         });
         try_join_all(gets).await?;

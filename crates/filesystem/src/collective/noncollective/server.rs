@@ -174,7 +174,7 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.in_hull();
         let put = world.put(self.peer, self.request.region, &pieces, &data);
-        self.count(self.server.movements.moving(self.peer, put).await, &share)
+        self.count(self.server.movements.moving(self.peer, share.bytes(), put).await, &share)
     }
 
     /// Gets the client's pieces of a block as one transfer, and puts them in their places in the
@@ -190,7 +190,7 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.packed();
         let got = world.get(self.peer, self.request.region, &pieces, &memory);
-        self.count(self.server.movements.moving(self.peer, got).await, &share)?;
+        self.count(self.server.movements.moving(self.peer, bytes, got).await, &share)?;
         if bytes < self.range_of(share.block).length() {
             world.compute(costs.copy(bytes)).await;
         }

@@ -61,6 +61,7 @@ impl<W: World> BlockCache<W> {
             self.forget_block(&user).await;
         }
         self.failures.forget(file);
+        self.forget_uses(file);
     }
 
     /// Forgets what lies beyond the first `bytes` bytes of a file. What it has before them in the

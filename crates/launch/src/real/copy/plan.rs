@@ -232,7 +232,7 @@ impl CopyPlan {
             return Err(LaunchError::new(
                 ExitCode::Failed,
                 format!("cannot copy {}", path.display()),
-                "it is a symbolic link to a directory that it is in: there would be no end of it",
+                "it leads to a directory that it is in: there would be no end of it",
                 "remove the link, or copy the others without it",
             ));
         }
