@@ -9,6 +9,7 @@ use support::Place;
 use support::disks::{
     OBJECT, PIECE, bytes, cut, damaged, data_file, flip, read, sums_file, with_disk, write,
 };
+use units::FileId;
 use world::{Disk, DiskError};
 use world_real::DiskOptions;
 
@@ -193,10 +194,20 @@ fn an_object_without_checksums_gets_them() {
 #[test]
 fn checksums_that_are_gone_are_told() {
     // Proves: of an object that was stored with sums nothing is given out when their file has lost
-    // its contents or is gone, also not after another write, until the object is removed; those of
-    // one that was not stored may be lost with a crash.
-    let lose: [fn(&Path); 2] =
-        [|sums| cut(sums, 0), |sums| std::fs::remove_file(sums).expect("it is there")];
+    // its contents or is gone, alone or with all else, also not after another write, until the
+    // object is removed; those of one that was not stored may be lost with a crash.
+    let lose: [fn(&Place); 4] = [
+        |place| cut(&sums_file(place), 0),
+        |place| std::fs::remove_file(sums_file(place)).expect("it is there"),
+        |place| {
+            std::fs::remove_file(sums_file(place)).expect("it is there");
+            std::fs::remove_file(data_file(place)).expect("it is there");
+        },
+        |place| {
+            let objects = place.path().join("objects");
+            std::fs::remove_dir_all(objects).expect("it is there");
+        },
+    ];
     for (lose, was_stored) in lose.into_iter().flat_map(|lose| [(lose, true), (lose, false)]) {
         let place = Place::new();
         with_disk(&place, BUFFERED, |disk| async move {
@@ -206,7 +217,7 @@ fn checksums_that_are_gone_are_told() {
                 write(&disk, PIECE, b"later").await.expect("there is room");
             }
         });
-        lose(&sums_file(&place));
+        lose(&place);
         with_disk(&place, BUFFERED, |disk| async move {
             let outcomes = [read(&disk, 0, 1).await.err(), write(&disk, 0, b"x").await.err()];
             for outcome in outcomes {
@@ -277,12 +288,37 @@ fn what_a_crash_of_the_machine_tears_is_accepted_once() {
     }
 }
 
+#[test]
+fn sums_are_those_of_their_object() {
+    // Proves: two objects that were exchanged, with their sums, are damaged.
+    let place = written(&contents());
+    const OTHER: FileId = FileId(0x2b);
+    with_disk(&place, BUFFERED, |disk| async move {
+        disk.write(OTHER, 0, contents().into()).await.expect("there is room");
+        disk.sync(OTHER).await.expect("it is stored");
+    });
+    let files = [data_file(&place), sums_file(&place)];
+    for own in files {
+        let name = own.file_name().expect("it has one").to_string_lossy();
+        let other = own.with_file_name(name.replace("2a", "2b"));
+        let aside = own.with_file_name("aside");
+        std::fs::rename(&own, &aside).expect("a test may rename");
+        std::fs::rename(&other, &own).expect("a test may rename");
+        std::fs::rename(&aside, &other).expect("a test may rename");
+    }
+    with_disk(&place, BUFFERED, |disk| async move {
+        assert!(matches!(read(&disk, 0, 1).await, Err(DiskError::Corrupt { .. })));
+        assert!(matches!(disk.read(OTHER, 0, 1).await, Err(DiskError::Corrupt { .. })));
+    });
+}
+
 /// Makes a file of sums one that an earlier boot left.
 fn end_boot(sums: &Path) {
     let file = std::fs::File::options().read(true).write(true).open(sums).expect("it is there");
-    let mut header = [0; 28];
+    let mut header = [0; 40];
     file.read_exact_at(&mut header, 0).expect("it has a header");
     header[12] ^= 1;
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..28]), &header[32..]);
+    header[28..32].copy_from_slice(&crc.to_le_bytes());
     file.write_all_at(&header, 0).expect("a test may write");
-    file.write_all_at(&crc32c::crc32c(&header).to_le_bytes(), 28).expect("a test may write");
 }

@@ -5,7 +5,7 @@
 //! copied here. The system calls are those of the C library, so that a test can make them fail.
 
 use crate::memory::RealMemory;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -43,23 +43,6 @@ impl Data {
     /// Where the file ends.
     pub(super) fn length(&self) -> std::io::Result<u64> {
         Ok(self.file.metadata()?.len())
-    }
-
-    /// Whether the file is marked: with the bit of its mode that means nothing for files, which
-    /// every file system keeps.
-    pub(super) fn is_marked(&self) -> std::io::Result<bool> {
-        Ok(self.mode()?.contains(Mode::SVTX))
-    }
-
-    /// Marks the file, or takes the mark away.
-    pub(super) fn set_marked(&self, marked: bool) -> std::io::Result<()> {
-        let mut mode = self.mode()?;
-        mode.set(Mode::SVTX, marked);
-        Ok(rustix::fs::fchmod(&self.file, mode)?)
-    }
-
-    fn mode(&self) -> std::io::Result<Mode> {
-        Ok(Mode::from_raw_mode(self.file.metadata()?.mode()))
     }
 
     /// Bytes of the device that the file takes.
@@ -113,11 +96,6 @@ impl Data {
     /// Returns when every byte is on stable storage.
     pub(super) fn sync(&self) -> std::io::Result<()> {
         self.file.sync_data()
-    }
-
-    /// Returns when its mark is, too.
-    pub(super) fn sync_mark(&self) -> std::io::Result<()> {
-        self.file.sync_all()
     }
 }
 

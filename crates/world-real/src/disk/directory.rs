@@ -10,6 +10,7 @@ use super::pending::Pending;
 use super::places::Place;
 use super::recent::Recent;
 use super::reserve::Reservations;
+use super::stored::Stored;
 use super::sums::{self, Boot, PIECE_BYTES, Sums, present_boot};
 use crate::config::DiskOptions;
 use crate::memory::{RealMemory, RealPayload};
@@ -49,6 +50,8 @@ pub(super) struct Directory {
     /// until it knows more; and never in memory, where there is no order to keep.
     reserves: bool,
     boot: Boot,
+    /// Objects whose loss must be told.
+    stored: Stored,
     open: BTreeMap<FileId, Open>,
     /// Objects that the device does not have yet as they were written. Some hundred bytes for each
     /// object written and never synced since the start.
@@ -75,7 +78,7 @@ impl Directory {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |path: &Path| rustix::fs::open(path, flags, Mode::empty());
         let parent = open(path).map_err(|error| error.to_string())?;
-        rustix::fs::fsync(parent).map_err(|error| error.to_string())?;
+        rustix::fs::fsync(&parent).map_err(|error| error.to_string())?;
         let handle = open(&objects).map_err(|error| error.to_string())?;
         rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
             if error == Errno::WOULDBLOCK {
@@ -84,6 +87,8 @@ impl Directory {
                 error.to_string()
             }
         })?;
+        // Not before the lock: another server may be writing it.
+        let stored = Stored::open(&parent).map_err(|error| error.to_string())?;
         let stat = rustix::fs::fstat(&handle).map_err(|error| error.to_string())?;
         let in_memory =
             rustix::fs::fstatfs(&handle).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
@@ -94,6 +99,7 @@ impl Directory {
             options,
             reserves: options.preallocate && options.direct && !in_memory,
             boot: present_boot(),
+            stored,
             open: BTreeMap::new(),
             pending: BTreeMap::new(),
             recent: Recent::default(),
@@ -234,20 +240,21 @@ impl Directory {
     }
 
     pub(super) fn sync(&mut self, object: FileId) -> Result<(), Failure> {
-        let lacks_mark = match self.existing(object)? {
+        let has_sums = match self.existing(object)? {
             Some(found) => {
-                let lacks_mark = found.lacks_mark();
+                let has_sums = found.has_sums();
                 self.sync_object(object)?;
-                lacks_mark
+                has_sums
             }
             None => false,
         };
-        if self.entries_changed || lacks_mark {
+        let is_news = has_sums && !self.stored.has(object);
+        if self.entries_changed || is_news {
             rustix::fs::fsync(&self.handle)?;
             self.entries_changed = false;
         }
-        if lacks_mark && let Some(open) = self.open.get_mut(&object) {
-            open.object.mark();
+        if is_news {
+            self.stored.add(object);
         }
         Ok(())
     }
@@ -255,12 +262,8 @@ impl Directory {
     pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
         self.open.remove(&object);
         self.recent.forget(object, 0..u64::MAX);
-        // Its mark, its sums, its bytes: what is left by a crash in between is still an object.
-        let (own, follows) = (Mode::RUSR | Mode::WUSR, AtFlags::empty());
-        match rustix::fs::chmodat(&self.handle, name(object), own, follows) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(error.into()),
-        }
+        // What is left by a crash in between is still an object.
+        self.stored.remove(object)?;
         if sums::remove(&self.handle, object)? {
             self.entries_changed = true;
         }
@@ -310,10 +313,12 @@ impl Directory {
         if !self.options.checksums {
             return Ok(());
         }
-        match Sums::bytes_missing(&self.handle, object)? {
-            Some(bytes) => Err(Failure::Corrupt(object, ByteRange::new(0, bytes))),
-            None => Ok(()),
-        }
+        let bytes = match Sums::bytes_missing(&self.handle, object)? {
+            None if self.stored.has(object) => PIECE_BYTES,
+            None => return Ok(()),
+            Some(bytes) => bytes,
+        };
+        Err(Failure::Corrupt(object, ByteRange::new(0, bytes)))
     }
 
     /// The object, made if there is none, ready to be changed.
@@ -326,16 +331,19 @@ impl Directory {
             let data = self.open_data(&name(object), OFlags::CREATE)?;
             self.insert(object, data, sums)?;
         }
-        let Self { handle, options, boot, open, .. } = self;
+        let Self { handle, options, boot, stored, open, .. } = self;
         let found = open.get_mut(&object).expect("the object was found or made above");
         let object_open = &mut found.object;
         if options.checksums && !object_open.has_sums() {
-            let sums = Sums::open(handle, object, object_open.data(), *boot)?;
+            let sums = Sums::open(handle, object, object_open.data(), stored.has(object), *boot)?;
             object_open.set_sums(Some(sums));
         }
         if !options.checksums {
             // They are about to become wrong.
-            object_open.remove_mark()?;
+            if stored.has(object) {
+                stored.remove(object)?;
+                stored.sync()?;
+            }
             if sums::remove(handle, object)? {
                 rustix::fs::fsync(&*handle)?;
             }
@@ -354,7 +362,7 @@ impl Directory {
     /// The sums of an object that is there; `None` when there is no room to make them: what can be
     /// read must not depend on room.
     fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Sums>, Failure> {
-        match Sums::open(&self.handle, object, data, self.boot) {
+        match Sums::open(&self.handle, object, data, self.stored.has(object), self.boot) {
             Ok(sums) => Ok(Some(sums)),
             Err(Failure::System(Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Ok(None),
             Err(failure) => Err(failure),
@@ -380,7 +388,7 @@ impl Directory {
         }
         let reservations = Reservations::new(self.reserves, &data)?;
         let last_use = self.next_use();
-        let object = Object::new(id, data, sums, reservations, last_use)?;
+        let object = Object::new(id, data, sums, reservations, last_use);
         self.open.insert(id, Open { object, last_use });
         Ok(())
     }

@@ -8,6 +8,7 @@
 //!     sums    its file of checksums, four bytes for each 64 KiB
 //!     recent  the pieces that were verified last
 //!     reserve room taken ahead of the writes that will fill it
+//!   stored    which objects must be there, with their sums
 //!   extents   where the file system put an object; the handle keeps it as places
 //!   pending   which writes are not on stable storage yet, and which never got there
 //! ```
@@ -27,6 +28,7 @@ mod pending;
 mod places;
 mod recent;
 mod reserve;
+mod stored;
 mod sums;
 
 pub use directory::OBJECTS_DIRECTORY;

@@ -26,8 +26,6 @@ pub(super) struct Object {
     /// `None` when the disk keeps none, or those of this object could not be made: then all its
     /// pieces are in flux.
     sums: Option<Sums>,
-    /// Whether its file says that there must be sums.
-    is_marked: bool,
     reservations: Reservations,
     /// Changes whenever the object may have come to lie elsewhere.
     version: u64,
@@ -71,9 +69,9 @@ impl Object {
         sums: Option<Sums>,
         reservations: Reservations,
         version: u64,
-    ) -> Result<Self, Failure> {
-        let (is_marked, data) = (data.is_marked()?, Arc::new(data));
-        Ok(Self { id, data, sums, is_marked, reservations, version, is_unsettled: false })
+    ) -> Self {
+        let data = Arc::new(data);
+        Self { id, data, sums, reservations, version, is_unsettled: false }
     }
 
     /// Where it lies, unless that is known as `version`.
@@ -109,28 +107,6 @@ impl Object {
     /// Its bytes.
     pub(super) fn data(&self) -> &Data {
         &self.data
-    }
-
-    /// Whether it says nowhere that it has sums, although it has.
-    pub(super) fn lacks_mark(&self) -> bool {
-        self.has_sums() && !self.is_marked
-    }
-
-    /// Its sums are on stable storage, with their name: from now on they must be there.
-    pub(super) fn mark(&mut self) {
-        // A file that cannot be marked is as well protected as all are until their first sync.
-        let _ = self.data.set_marked(true);
-        self.is_marked = true;
-    }
-
-    /// Its sums are to be removed.
-    pub(super) fn remove_mark(&mut self) -> Result<(), Failure> {
-        if self.is_marked {
-            self.data.set_marked(false)?;
-            self.data.sync_mark()?;
-            self.is_marked = false;
-        }
-        Ok(())
     }
 
     /// Where its file ends.

@@ -1,8 +1,8 @@
 //! The checksums of one object, in a file beside the one of its bytes.
 //!
 //! ```text
-//! byte 0        8       12        28     32      64      68      72
-//!      | magic | state | boot id | crc  | zeros | sum 0 | sum 1 | ...     all little-endian
+//! byte 0        8       12        28    32       40      64      68      72
+//!      | magic | state | boot id | crc | object | zeros | sum 0 | sum 1 | ...     all little-endian
 //! ```
 //!
 //! A sum is the CRC32C of a piece of 64 KiB, zeros beyond the end of the object included, or one of
@@ -12,8 +12,8 @@
 //! - A sum changes only while the header on the device says `unsynced` and names the boot of the
 //!   machine since which the object was not synced, or is not there yet. When that boot is over,
 //!   nobody knows which pages got to the device, and all sums become in flux.
-//! - The file of the bytes is marked only while this file, with its header, is on the device: what
-//!   is missing then was lost, and nobody knows which bytes are right.
+//! - An object is [`Stored`](super::stored::Stored) only while this file, with its header, is on the
+//!   device: what is missing then was lost, and nobody knows which bytes are right.
 
 use super::data::Data;
 use super::failure::Failure;
@@ -93,6 +93,7 @@ enum Header {
 /// The file of an object's checksums.
 pub(super) struct Sums {
     file: File,
+    object: FileId,
     boot: Boot,
     /// What the header on the device says.
     unsynced: bool,
@@ -104,22 +105,23 @@ impl Sums {
         let flags = OFlags::CREATE | OFlags::TRUNC;
         let file = open(directory, &name(object), flags)?;
         // That this gets to the device need not be waited for: without it all are in flux.
-        file.write_all_at(&header(UNSYNCED, &boot), 0)?;
-        Ok(Self { file, boot, unsynced: true })
+        file.write_all_at(&header(object, UNSYNCED, &boot), 0)?;
+        Ok(Self { file, object, boot, unsynced: true })
     }
 
-    /// The sums of an object that is there. `data` is marked if they must be: they were on stable
-    /// storage.
+    /// The sums of an object that is there, with these bytes. They must be there too where they were
+    /// on stable storage.
     pub(super) fn open(
         directory: &OwnedFd,
         object: FileId,
         data: &Data,
+        are_stored: bool,
         boot: Boot,
     ) -> Result<Self, Failure> {
         let data_bytes = data.length()?;
         let damaged = || Err(Failure::Corrupt(object, ByteRange::new(0, data_bytes)));
         let file = match open(directory, &name(object), OFlags::empty()) {
-            Err(Errno::NOENT) if data.is_marked()? => return damaged(),
+            Err(Errno::NOENT) if are_stored => return damaged(),
             Err(Errno::NOENT) => {
                 // From then on it counts as stored.
                 data.sync()?;
@@ -127,10 +129,10 @@ impl Sums {
             }
             opened => opened?,
         };
-        let mut sums = Self { file, boot, unsynced: true };
+        let mut sums = Self { file, object, boot, unsynced: true };
         match sums.header()? {
             Header::Damaged => return damaged(),
-            Header::Missing if data.is_marked()? => return damaged(),
+            Header::Missing if are_stored => return damaged(),
             Header::Whole(SYNCED, _) => sums.unsynced = false,
             Header::Whole(_, of_boot) if of_boot == boot => {}
             Header::Missing | Header::Whole(..) => {
@@ -150,7 +152,7 @@ impl Sums {
     ) -> Result<Self, Failure> {
         let (name, new) = (name(object), format!("{}.new", name(object)));
         let file = open(directory, &new, OFlags::CREATE | OFlags::TRUNC)?;
-        let mut sums = Self { file, boot, unsynced: true };
+        let mut sums = Self { file, object, boot, unsynced: true };
         sums.forget(data_bytes)?;
         rustix::fs::renameat(directory, &new, directory, &name)?;
         Ok(sums)
@@ -167,7 +169,7 @@ impl Sums {
             opened => opened?,
         };
         let count = (file.metadata()?.len().saturating_sub(HEADER_BYTES as u64)) / SUM_BYTES;
-        let sums = Self { file, boot: Boot::default(), unsynced: true };
+        let sums = Self { file, object, boot: Boot::default(), unsynced: true };
         let is_stored = matches!(sums.header()?, Header::Whole(SYNCED, _));
         Ok((is_stored && count > 0).then_some(count * PIECE_BYTES))
     }
@@ -218,7 +220,7 @@ impl Sums {
         self.file.sync_data()?;
         // That this gets to the device need not be waited for: until it does, a crash of the
         // machine only costs sums.
-        self.file.write_all_at(&header(SYNCED, &self.boot), 0)?;
+        self.file.write_all_at(&header(self.object, SYNCED, &self.boot), 0)?;
         self.unsynced = false;
         Ok(())
     }
@@ -226,7 +228,7 @@ impl Sums {
     fn header(&self) -> std::io::Result<Header> {
         let mut bytes = [0; HEADER_BYTES];
         let count = self.file.read_at(&mut bytes, 0)?;
-        Ok(match parse(&bytes) {
+        Ok(match parse(self.object, &bytes) {
             Some((state, boot)) if count == HEADER_BYTES => Header::Whole(state, boot),
             _ if bytes == [0; HEADER_BYTES] => Header::Missing,
             _ => Header::Damaged,
@@ -236,7 +238,7 @@ impl Sums {
     /// Lets sums change.
     fn begin(&mut self) -> std::io::Result<()> {
         if !self.unsynced {
-            self.file.write_all_at(&header(UNSYNCED, &self.boot), 0)?;
+            self.file.write_all_at(&header(self.object, UNSYNCED, &self.boot), 0)?;
             self.file.sync_data()?;
             self.unsynced = true;
         }
@@ -249,7 +251,7 @@ impl Sums {
         self.fill_in_flux(0..count)?;
         self.file.set_len(place(count))?;
         self.file.sync_data()?;
-        self.file.write_all_at(&header(SYNCED, &self.boot), 0)?;
+        self.file.write_all_at(&header(self.object, SYNCED, &self.boot), 0)?;
         self.file.sync_data()?;
         self.unsynced = false;
         Ok(())
@@ -294,7 +296,16 @@ fn place(piece: u64) -> u64 {
     HEADER_BYTES as u64 + piece * SUM_BYTES
 }
 
-fn header(state: u32, boot: &Boot) -> [u8; HEADER_BYTES] {
+fn header(object: FileId, state: u32, boot: &Boot) -> [u8; HEADER_BYTES] {
+    let mut bytes = nameless_header(state, boot);
+    bytes[32..40].copy_from_slice(&object.0.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..28]), &bytes[32..40]);
+    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// A header as it once was: it says of no object that these are its sums.
+fn nameless_header(state: u32, boot: &Boot) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..12].copy_from_slice(&state.to_le_bytes());
@@ -304,10 +315,13 @@ fn header(state: u32, boot: &Boot) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// The state and the boot that a header names; `None` when it is damaged.
-fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<(u32, Boot)> {
+/// The state and the boot that a header names; `None` when it is damaged, or of another object.
+fn parse(object: FileId, bytes: &[u8; HEADER_BYTES]) -> Option<(u32, Boot)> {
     let boot: Boot = bytes[12..28].try_into().ok()?;
-    let state = [SYNCED, UNSYNCED].into_iter().find(|state| header(*state, &boot) == *bytes)?;
+    let is_it = |state: &u32| {
+        header(object, *state, &boot) == *bytes || nameless_header(*state, &boot) == *bytes
+    };
+    let state = [SYNCED, UNSYNCED].into_iter().find(is_it)?;
     Some((state, boot))
 }
 

@@ -1,0 +1,200 @@
+//! Which objects of a disk are on stable storage with their sums, in a file beside their directory.
+//!
+//! Without it an object that is lost with its sums would be a hole, and one that has lost only
+//! these would have none. The file is a log:
+//!
+//! ```text
+//! byte 0        8      12    16
+//!      | object | what | crc | the next one | ...     all little-endian
+//! ```
+//!
+//! Invariants: an object is added only after all of it is on stable storage; records that cannot be
+//! read, as the last one after a crash, are as good as never written: their objects are guarded as
+//! little as before their first sync.
+
+use rangemap::RangeSet;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use units::FileId;
+
+const NAME: &str = "stored";
+const NEW_NAME: &str = "stored.new";
+
+const RECORD_BYTES: usize = 16;
+const ADDED: u32 = 1;
+const REMOVED: u32 = 2;
+
+/// With so many records more than twice what is needed, the log is written anew.
+const SPARE_RECORDS: usize = 4096;
+
+/// The objects of a disk that are stored.
+pub(super) struct Stored {
+    /// `None` on a file system that cannot be written to.
+    log: Option<File>,
+    /// By their numbers: those of objects that are made one after the other are in few ranges.
+    objects: RangeSet<u64>,
+}
+
+impl Stored {
+    /// What the log in the directory of a disk says.
+    pub(super) fn open(directory: &OwnedFd) -> std::io::Result<Self> {
+        let mut log = match open(directory, NAME, OFlags::CREATE) {
+            Err(Errno::ROFS) => return Self::open_as_it_is(directory),
+            opened => opened?,
+        };
+        let mut bytes = Vec::new();
+        log.read_to_end(&mut bytes)?;
+        let whole = bytes.len() / RECORD_BYTES * RECORD_BYTES;
+        log.set_len(whole as u64)?;
+        let mut stored = Self { log: Some(log), objects: objects_of(&bytes) };
+        let needed = stored.numbers().count();
+        if whole / RECORD_BYTES > 2 * needed + SPARE_RECORDS {
+            stored.write_anew(directory)?;
+        }
+        Ok(stored)
+    }
+
+    fn open_as_it_is(directory: &OwnedFd) -> std::io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let mut bytes = Vec::new();
+        match rustix::fs::openat(directory, NAME, flags, Mode::empty()) {
+            Err(Errno::NOENT) => {}
+            opened => _ = File::from(opened?).read_to_end(&mut bytes)?,
+        }
+        Ok(Self { log: None, objects: objects_of(&bytes) })
+    }
+
+    /// Whether an object must be there, with its sums.
+    pub(super) fn has(&self, object: FileId) -> bool {
+        self.objects.contains(&object.0)
+    }
+
+    /// An object is on stable storage, with its sums and their names.
+    pub(super) fn add(&mut self, object: FileId) {
+        // An object that cannot be noted is guarded as little as before.
+        if object.0 < u64::MAX && !self.has(object) && self.note(object, ADDED).is_ok() {
+            self.objects.insert(object.0..object.0 + 1);
+        }
+    }
+
+    /// An object, or its sums, are about to go. A crash may undo that.
+    pub(super) fn remove(&mut self, object: FileId) -> std::io::Result<()> {
+        if self.has(object) {
+            self.note(object, REMOVED)?;
+            self.objects.remove(object.0..object.0 + 1);
+        }
+        Ok(())
+    }
+
+    /// Returns when what was noted is on stable storage.
+    pub(super) fn sync(&self) -> std::io::Result<()> {
+        self.log.as_ref().map_or(Ok(()), File::sync_data)
+    }
+
+    fn note(&mut self, object: FileId, what: u32) -> std::io::Result<()> {
+        let Some(log) = &mut self.log else { return Err(Errno::ROFS.into()) };
+        let before = log.metadata()?.len();
+        let noted = log.write_all(&record(object.0, what));
+        if noted.is_err() {
+            // A part of a record would stand in the way of all that follow.
+            let _ = log.set_len(before);
+        }
+        noted
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.objects.iter().flat_map(Clone::clone)
+    }
+
+    fn write_anew(&mut self, directory: &OwnedFd) -> std::io::Result<()> {
+        let bytes: Vec<u8> = self.numbers().flat_map(|object| record(object, ADDED)).collect();
+        let mut log = open(directory, NEW_NAME, OFlags::CREATE | OFlags::TRUNC)?;
+        log.write_all(&bytes)?;
+        log.sync_data()?;
+        rustix::fs::renameat(directory, NEW_NAME, directory, NAME)?;
+        self.log = Some(log);
+        Ok(())
+    }
+}
+
+fn open(directory: &OwnedFd, name: &str, flags: OFlags) -> Result<File, Errno> {
+    let flags = flags | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR).map(File::from)
+}
+
+fn objects_of(log: &[u8]) -> RangeSet<u64> {
+    let mut objects = RangeSet::new();
+    for (object, what) in log.chunks_exact(RECORD_BYTES).filter_map(parse) {
+        match what {
+            ADDED => objects.insert(object..object + 1),
+            _ => objects.remove(object..object + 1),
+        }
+    }
+    objects
+}
+
+fn record(object: u64, what: u32) -> [u8; RECORD_BYTES] {
+    let mut bytes = [0; RECORD_BYTES];
+    bytes[..8].copy_from_slice(&object.to_le_bytes());
+    bytes[8..12].copy_from_slice(&what.to_le_bytes());
+    let crc = crc32c::crc32c(&bytes[..12]);
+    bytes[12..].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// What a record says; `None` when it is damaged.
+fn parse(bytes: &[u8]) -> Option<(u64, u32)> {
+    let object = u64::from_le_bytes(bytes[..8].try_into().ok()?);
+    let what = [ADDED, REMOVED].into_iter().find(|what| record(object, *what) == *bytes)?;
+    (object < u64::MAX).then_some((object, what))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: what was noted is known again, whatever else became of the log, which stays short.
+    use super::*;
+
+    fn directory(path: &std::path::Path) -> OwnedFd {
+        rustix::fs::open(path, OFlags::DIRECTORY, Mode::empty()).expect("it is there")
+    }
+
+    #[test]
+    fn a_log_is_known_again() {
+        let place = tempfile::tempdir().expect("a test can have a directory");
+        let (directory, path) = (directory(place.path()), place.path().join(NAME));
+        let mut stored = Stored::open(&directory).expect("a new one");
+        [1, 2, 3, 9].into_iter().for_each(|object| stored.add(FileId(object)));
+        stored.remove(FileId(2)).expect("it is noted");
+        let known = |stored: &Stored| stored.numbers().collect::<Vec<_>>();
+        assert_eq!(known(&Stored::open(&directory).expect("it is there")), [1, 3, 9]);
+        let mut bytes = std::fs::read(&path).expect("it is there");
+        // One record is damaged, and the last one torn.
+        bytes[2 * RECORD_BYTES] ^= 1;
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).expect("a test may write");
+        let mut stored = Stored::open(&directory).expect("it is there");
+        assert_eq!(known(&stored), [1, 2, 9]);
+        stored.add(FileId(10));
+        assert_eq!(known(&Stored::open(&directory).expect("it is there")), [1, 2, 9, 10]);
+    }
+
+    #[test]
+    fn a_log_of_what_is_gone_is_written_anew() {
+        let place = tempfile::tempdir().expect("a test can have a directory");
+        let directory = directory(place.path());
+        let mut stored = Stored::open(&directory).expect("a new one");
+        stored.add(FileId(7));
+        for object in 0..SPARE_RECORDS as u64 {
+            stored.add(FileId(100 + object));
+            stored.remove(FileId(100 + object)).expect("it is noted");
+        }
+        drop(stored);
+        let mut stored = Stored::open(&directory).expect("it is there");
+        assert_eq!(stored.numbers().collect::<Vec<_>>(), [7]);
+        stored.add(FileId(8));
+        let length = place.path().join(NAME).metadata().expect("it is there").len();
+        assert_eq!(length, 2 * RECORD_BYTES as u64);
+    }
+}
