@@ -66,6 +66,13 @@ pub(crate) fn take(bytes: usize) -> Option<NonNull<u8>> {
     Some(unsafe { arena.base.add(start) })
 }
 
+/// Where it has the byte at `offset`.
+pub(crate) fn at(offset: usize) -> Option<NonNull<u8>> {
+    let arena = arena().filter(|arena| offset < arena.bytes)?;
+    // SAFETY: the byte lies in the mapping.
+    Some(unsafe { arena.base.add(offset) })
+}
+
 /// Whether an address lies in it.
 pub(crate) fn holds(address: NonNull<u8>) -> bool {
     offset_of(address.as_ptr()).is_some()

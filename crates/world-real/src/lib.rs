@@ -13,6 +13,7 @@ mod memory;
 mod network;
 mod pool;
 mod records;
+mod regain;
 mod tasks;
 mod timers;
 mod worker;

@@ -7,12 +7,15 @@
 //! page come from slabs as large as one; areas that will be used whole get huge pages. Invariants:
 //! an area belongs to one owner or to the pool; the pool holds no more than [`POOL_BYTES_MAX`]
 //! beside the arena, and less than a slab for each thread; what is over goes back to the system.
+//! What waits in the arena becomes areas of other sizes when those are wanted.
 #![allow(unsafe_code)]
 
 use crate::arena;
 use crate::huge::{self, HUGE_BYTES, PAGE_BYTES};
+use crate::regain::regain;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, handle_alloc_error};
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
@@ -40,10 +43,18 @@ unsafe impl Send for Free {}
 /// What waits to be used again, by class: class `c` holds areas of `2^(c + CLASS_BITS_MIN)` bytes.
 struct Pool {
     classes: [Vec<Free>; CLASSES],
+    /// Of those beside the arena.
     bytes: usize,
+    /// Of those in it.
+    arena_bytes: usize,
 }
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { classes: [const { Vec::new() }; CLASSES], bytes: 0 });
+static POOL: Mutex<Pool> =
+    Mutex::new(Pool { classes: [const { Vec::new() }; CLASSES], bytes: 0, arena_bytes: 0 });
+
+/// With so many bytes waiting in the arena, areas of other sizes are made of them before more of it
+/// is used: nothing of it goes back to the system. (Not with fewer: programs need several sizes.)
+const REGAINED_FROM_BYTES: usize = 16 << 20;
 
 /// How many bytes an area for `length` bytes reserves: a power of two, or whole pages when it is
 /// too large to be pooled. Untouched pages cost nothing.
@@ -58,7 +69,7 @@ pub(crate) fn reserved_bytes(length: usize) -> usize {
 /// An area of `reserved` bytes (from [`reserved_bytes`] of `length`) with unspecified contents, of
 /// which `length` will be used.
 pub(crate) fn take(reserved: usize, length: usize) -> NonNull<u8> {
-    let found = pooled(reserved).or_else(|| {
+    let found = pooled(reserved).or_else(|| regained(reserved, length)).or_else(|| {
         if reserved >= HUGE_BYTES {
             return map(reserved, length / HUGE_BYTES * HUGE_BYTES);
         }
@@ -76,10 +87,50 @@ fn pooled(reserved: usize) -> Option<NonNull<u8>> {
     let class = class(reserved)?;
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     let Free(base) = pool.classes[class].pop()?;
-    if !arena::holds(base) {
-        pool.bytes -= reserved;
-    }
+    *pool.waiting(base) -= reserved;
     Some(base)
+}
+
+/// An area made of others that wait in the arena.
+fn regained(reserved: usize, length: usize) -> Option<NonNull<u8>> {
+    class(reserved)?;
+    let base = {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.arena_bytes < reserved.max(REGAINED_FROM_BYTES) {
+            return None;
+        }
+        pool.regain(reserved)?
+    };
+    // SAFETY: it was just taken out of the pool, and lies in the arena.
+    unsafe { huge::back(base, length / HUGE_BYTES * HUGE_BYTES) };
+    Some(base)
+}
+
+impl Pool {
+    /// The count of bytes that an area belongs to.
+    fn waiting(&mut self, base: NonNull<u8>) -> &mut usize {
+        if arena::holds(base) { &mut self.arena_bytes } else { &mut self.bytes }
+    }
+
+    fn regain(&mut self, reserved: usize) -> Option<NonNull<u8>> {
+        let mut areas = BTreeMap::new();
+        for (class, waiting) in self.classes.iter().enumerate() {
+            let here = waiting.iter().filter_map(|free| arena::offset_of(free.0.as_ptr()));
+            areas.extend(here.map(|at| (at as usize, POOLED_BYTES_MIN << class)));
+        }
+        let start = regain(&mut areas, reserved, POOLED_BYTES_MAX)?;
+        let base = arena::at(start)?;
+        for waiting in &mut self.classes {
+            waiting.retain(|free| !arena::holds(free.0));
+        }
+        for (at, bytes) in areas {
+            if let (Some(class), Some(base)) = (class(bytes), arena::at(at)) {
+                self.classes[class].push(Free(base));
+            }
+        }
+        self.arena_bytes -= reserved;
+        Some(base)
+    }
 }
 
 /// New memory at a huge page; the first `used` bytes, a multiple of such pages, will be used.
@@ -115,7 +166,7 @@ fn slab(reserved: usize, is_worth_it: bool) -> Option<NonNull<u8>> {
     let base = map_shared(HUGE_BYTES, used)
         .or_else(|| if has_room() { map_private(HUGE_BYTES, used) } else { None })?;
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-    pool.bytes += if arena::holds(base) { 0 } else { rest };
+    *pool.waiting(base) += rest;
     for start in (reserved..HUGE_BYTES).step_by(reserved) {
         // SAFETY: the area lies in the slab.
         pool.classes[class].push(Free(unsafe { base.add(start) }));
@@ -142,7 +193,7 @@ pub(crate) unsafe fn give(base: NonNull<u8>, reserved: usize) {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let in_arena = arena::holds(base);
         if in_arena || pool.bytes + reserved <= POOL_BYTES_MAX {
-            pool.bytes += if in_arena { 0 } else { reserved };
+            *pool.waiting(base) += reserved;
             pool.classes[class].push(Free(base));
             return;
         }

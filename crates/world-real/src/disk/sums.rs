@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! byte 0        8       12        28    32       40      64      68      72
-//!      | magic | state | boot id | crc | object | zeros | sum 0 | sum 1 | ...     all little-endian
+//!      | magic | state | boot id | crc | object | zeros | sum 0 | sum 1 | ...  all little-endian
 //! ```
 //!
 //! A sum is the CRC32C of a piece of 64 KiB, zeros beyond the end of the object included, or one of
@@ -12,8 +12,8 @@
 //! - A sum changes only while the header on the device says `unsynced` and names the boot of the
 //!   machine since which the object was not synced, or is not there yet. When that boot is over,
 //!   nobody knows which pages got to the device, and all sums become in flux.
-//! - An object is [`Stored`](super::stored::Stored) only while this file, with its header, is on the
-//!   device: what is missing then was lost, and nobody knows which bytes are right.
+//! - An object is [`Stored`](super::stored::Stored) only while this file, with its header, is on
+//!   the device: what is missing then was lost, and nobody knows which bytes are right.
 
 use super::data::Data;
 use super::failure::Failure;
@@ -109,8 +109,8 @@ impl Sums {
         Ok(Self { file, object, boot, unsynced: true })
     }
 
-    /// The sums of an object that is there, with these bytes. They must be there too where they were
-    /// on stable storage.
+    /// The sums of an object that is there, with these bytes. They must be there too where they
+    /// were on stable storage.
     pub(super) fn open(
         directory: &OwnedFd,
         object: FileId,

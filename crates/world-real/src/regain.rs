@@ -1,0 +1,101 @@
+//! Areas of other sizes out of areas that nobody uses.
+//!
+//! Invariant: areas are powers of two of at least [`AREA_BYTES_MIN`]; one as large as a huge page
+//! or larger begins at one.
+
+use crate::huge::HUGE_BYTES;
+use std::collections::BTreeMap;
+
+/// The smallest area.
+const AREA_BYTES_MIN: usize = 1 << 14;
+
+/// Takes an area of `bytes` bytes out of `areas` (by their beginnings, how long they are) that lie
+/// side by side, or out of a longer one; returns where it begins. What is left of those that it
+/// covers stays, in areas of up to `most` bytes.
+pub(crate) fn regain(
+    areas: &mut BTreeMap<usize, usize>,
+    bytes: usize,
+    most: usize,
+) -> Option<usize> {
+    let start = place_for(areas, bytes)?;
+    let end = start + bytes;
+    let first = *areas.range(..=start).next_back()?.0;
+    let covered: Vec<usize> = areas.range(first..end).map(|(at, _)| *at).collect();
+    let mut last_end = end;
+    for at in covered {
+        let length = areas.remove(&at)?;
+        last_end = at + length;
+    }
+    put(areas, first, start, most);
+    put(areas, end, last_end, most);
+    Some(start)
+}
+
+/// Where so many bytes without a gap begin.
+fn place_for(areas: &BTreeMap<usize, usize>, bytes: usize) -> Option<usize> {
+    let alignment = if bytes >= HUGE_BYTES { HUGE_BYTES } else { AREA_BYTES_MIN };
+    let mut run: Option<(usize, usize)> = None;
+    for (at, length) in areas {
+        let start = run.filter(|(_, end)| end == at).map_or(*at, |(start, _)| start);
+        let end = at + length;
+        let place = start.next_multiple_of(alignment);
+        if place + bytes <= end {
+            return Some(place);
+        }
+        run = Some((start, end));
+    }
+    None
+}
+
+/// Adds the areas that `start .. end` consists of.
+fn put(areas: &mut BTreeMap<usize, usize>, mut start: usize, end: usize, most: usize) {
+    while start < end {
+        let fits = 1 << (end - start).ilog2();
+        let aligned = if start == 0 { most } else { 1 << start.trailing_zeros() };
+        let length = most.min(fits).min(aligned);
+        areas.insert(start, length);
+        start += length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: nothing is lost, nothing is in two areas, and what lies side by side is found.
+    use super::*;
+
+    const MOST: usize = 64 << 20;
+
+    #[test]
+    fn areas_are_cut_and_joined() {
+        let mut areas = BTreeMap::new();
+        put(&mut areas, 0, MOST, MOST);
+        assert_eq!(areas.len(), 1);
+        // Cut into small ones …
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut taken: Vec<(usize, usize)> = Vec::new();
+        for _ in 0..2_000 {
+            let bytes = AREA_BYTES_MIN << random.u32(0..10);
+            if random.bool() && !taken.is_empty() {
+                let (at, length) = taken.swap_remove(random.usize(..taken.len()));
+                assert!(areas.insert(at, length).is_none());
+            } else if let Some(at) = regain(&mut areas, bytes, MOST) {
+                assert!(bytes < HUGE_BYTES || at.is_multiple_of(HUGE_BYTES));
+                taken.push((at, bytes));
+            }
+            let all: BTreeMap<usize, usize> =
+                areas.iter().map(|(at, length)| (*at, *length)).chain(taken.clone()).collect();
+            assert_eq!(all.len(), areas.len() + taken.len());
+            let mut next = 0;
+            for (at, length) in all {
+                assert_eq!((at, length.is_power_of_two()), (next, true));
+                next = at + length;
+            }
+            assert_eq!(next, MOST);
+        }
+        // … and joined again, when all are there.
+        areas.extend(taken.drain(..));
+        assert!(areas.len() > 1);
+        assert_eq!(regain(&mut areas, MOST, MOST), Some(0));
+        assert_eq!(regain(&mut areas, AREA_BYTES_MIN, MOST), None);
+    }
+}
