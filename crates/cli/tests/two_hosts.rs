@@ -248,8 +248,8 @@ fn a_host_that_cannot_be_is_refused() {
     };
     // 192.0.2.0/24 is for documentation (RFC 5737): no machine has such an address.
     let there = "192.0.2.1";
-    alone(&format!("--tcp {there}")).refused(NO_SERVER, &["server 0", there]);
-    alone("--tcp 0.0.0.0").refused(NO_SERVER, &["server 0", "all addresses"]);
+    alone(&format!("--tcp {there}")).refused(USAGE, &["cannot listen", there]);
+    alone("--tcp 0.0.0.0").refused(USAGE, &["0.0.0.0", "all addresses"]);
     alone(&format!("--tcp {SERVERS} --client-host {there}")).refused(USAGE, &["client 0", there]);
     alone(&format!("--tcp {SERVERS} --client-host 0.0.0.0")).refused(USAGE, &["all addresses"]);
     alone(&format!("--client-host {SERVERS}")).refused(USAGE, &["--tcp"]);

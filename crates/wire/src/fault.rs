@@ -167,7 +167,10 @@ impl Fault {
             }
             Self::DiskFailed { .. } => "look at the data directory named, then restart its server",
             Self::ClientLeft { .. } => "look at why that client ended; the others are unharmed",
-            Self::ServerLeft { .. } => "`unisono status` shows who runs; its log says why it ended",
+            Self::ServerLeft { .. } => {
+                "`unisono status` shows who runs; its log says why it ended (a client that stands \
+                 still while others wait is let go)"
+            }
             Self::CatalogueFailed { .. } => "look at the first data directory's file system",
             Self::PastEnd { .. } => "open it again: another program has made it shorter meanwhile",
             Self::Cancelled => "another server's error, told before this one, is the reason",

@@ -189,8 +189,8 @@ impl Instance {
             )
         };
         let mode = fs::metadata(&path).map_err(|error| unreadable(error.to_string()))?.mode();
-        if mode & 0o077 != 0 {
-            return Err(unreadable(format!("others may use it: its mode is {:o}", mode & 0o777)));
+        if mode & 0o777 != 0o600 {
+            return Err(unreadable(format!("its mode is {:o}", mode & 0o777)));
         }
         let bytes = fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
         let length = bytes.len();
@@ -361,6 +361,9 @@ impl Instance {
         data: &DataDirectories,
         options: &ServerOptions,
     ) -> Result<InstanceFile, LaunchError> {
+        if let Some(host) = &options.tcp_host {
+            check_listen(host)?;
+        }
         self.make_ready()?;
         data.prepare()?;
         let servers = data.by_server.iter().enumerate().map(|(id, directories)| ServerEntry {
@@ -479,6 +482,25 @@ impl Instance {
             if tail.is_empty() { "it said nothing".to_owned() } else { tail.join("; ") },
             format!("look at {}", self.log_path(id).display()),
         ))
+    }
+}
+
+/// Refuses a host at which no server can listen here.
+fn check_listen(host: &str) -> Result<(), LaunchError> {
+    let refused = |cause: String| {
+        LaunchError::usage(
+            format!("servers cannot listen at {host:?}"),
+            cause,
+            "name an address of this machine that its clients call, such as 127.0.0.1",
+        )
+    };
+    let listener = std::net::TcpListener::bind(format!("{host}:0"));
+    let address = listener.and_then(|listener| listener.local_addr());
+    match address.map_err(|error| refused(error.to_string()))? {
+        all if all.ip().is_unspecified() => {
+            Err(refused("it stands for all addresses of this machine".to_owned()))
+        }
+        _ => Ok(()),
     }
 }
 

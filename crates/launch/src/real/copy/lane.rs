@@ -6,6 +6,7 @@ use super::plan::FileCopy;
 use super::verify::{Moved, piece_bytes, verify};
 use crate::error::LaunchError;
 use crate::real::files::{Placement, Usual, made_now, placement};
+use crate::real::names::{NAME_BYTES_MAX, join};
 use crate::real::{Cleanup, Instance, LocalOutput, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
 use policy::Direction;
@@ -292,10 +293,28 @@ impl Work<'_> {
     }
 }
 
-/// The name of a file that is to become `name`, beside it.
+/// The name of a file that is to become `name`: beside it, unless that would be too long.
 fn part_name(name: &str, random: u64) -> String {
     let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
     // A name of the greatest length would have no room for more.
     let last: String = last.chars().take(40).collect();
-    crate::real::names::join(directory, &format!(".{last}.part-{random:016x}"))
+    let part = format!(".{last}.part-{random:016x}");
+    let beside = join(directory, &part);
+    if beside.len() > NAME_BYTES_MAX { part } else { beside }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: what can be a name can be copied to.
+    use super::*;
+    use crate::real::names::flaw;
+
+    #[test]
+    fn names_of_the_greatest_length_have_parts() {
+        assert_eq!(part_name("d/name", 10), "d/.name.part-000000000000000a");
+        let directory = "abcdefghi/".repeat(102);
+        let name = format!("{directory}1234");
+        assert_eq!((name.len(), flaw(&name)), (NAME_BYTES_MAX, None));
+        assert_eq!(part_name(&name, 10), ".1234.part-000000000000000a");
+    }
 }

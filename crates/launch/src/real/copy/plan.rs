@@ -1,10 +1,14 @@
 //! What is to be copied where.
 
 use crate::error::{ExitCode, LaunchError};
+use crate::real::names::flaw;
 use crate::real::{Place, Session};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use wire::EntryKind;
+
+/// So much is shown of a name that cannot be one.
+const SHOWN_CHARS_MAX: usize = 80;
 
 /// Files to copy, and the directories that they need.
 #[derive(Clone, Debug)]
@@ -90,9 +94,22 @@ impl CopyPlan {
         Ok(plan)
     }
 
-    /// Refuses a file that would take its own place, and two files for one name: which of them
-    /// would be there is chance.
+    /// Refuses what cannot be a name, a file that would take its own place, and two files for one
+    /// name: which of them would be there is chance.
     fn check_targets(&self) -> Result<(), LaunchError> {
+        let files = self.files.iter().map(|file| &file.to);
+        for target in self.directories.iter().chain(files) {
+            if let Place::Instance(name) = target
+                && let Some(flaw) = flaw(name)
+            {
+                let shown: String = name.chars().take(SHOWN_CHARS_MAX).collect();
+                return Err(LaunchError::usage(
+                    format!("cannot copy to {shown:?}"),
+                    format!("{shown:?} cannot name a file: {flaw}"),
+                    "give it another name, or copy the others without it",
+                ));
+            }
+        }
         if let Some(file) = self.files.iter().find(|file| file.from == file.to) {
             return Err(LaunchError::usage(
                 format!("cannot copy {} to {}", file.from, file.to),
