@@ -1,12 +1,14 @@
 //! Proves: whatever dies, vanishes or talks nonsense in the middle of a real transfer, those who
 //! are left are told who it was, in bounded time, and the rest goes on.
 
+#[path = "../../world-real/tests/support/preloaded.rs"]
+mod preloaded;
 mod support;
 
 use rustix::process::Signal;
 use support::{
     COLLECTIVE, ENDLESS, INTERRUPTED, NO_SERVER, Place, Running, children_of, gone, group,
-    others_learn_of_client_2, processes_naming, signal, unisono, until, until_moving,
+    others_learn_of_client_2, processes_naming, run, signal, unisono, until, until_moving,
 };
 
 /// The words of a bench of a running instance that never ends by itself.
@@ -206,4 +208,32 @@ fn what_was_acknowledged_survives_killed_servers() {
             place.run(&["rm", &name]).done();
         }
     }
+}
+
+#[test]
+fn numbers_are_given_once_also_after_the_catalogue_could_not_be_written() {
+    // Proves: what is made after a catalogue failed to store something keeps its number, whatever
+    // is made after the next start.
+    let place = Place::new();
+    let Some(library) = preloaded::build(&place.path("")) else { return };
+    let start = || {
+        let mut start = place.command(&["start", "--servers", "1"]);
+        start.env("LD_PRELOAD", &library).env(preloaded::FAULTS, place.path(""));
+        run(start).done();
+    };
+    start();
+    let trigger = place.path("refuse-writes");
+    std::fs::write(&trigger, b"").expect("a test may write");
+    assert_ne!(place.run(&["mkdir", "refused"]).exit_code(), Some(0));
+    std::fs::remove_file(&trigger).expect("it is there");
+    place.run(&["mkdir", "before"]).done();
+    place.run(&["stop"]).done();
+    start();
+    for name in ["first", "second", "third"] {
+        place.run(&["mkdir", name]).done();
+    }
+    place.run(&["stop"]).done();
+    start();
+    assert_eq!(place.run(&["ls"]).done().text().lines().count(), 4);
+    place.run(&["stat", "before"]).done();
 }

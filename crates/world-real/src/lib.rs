@@ -19,7 +19,7 @@ mod timers;
 mod worker;
 
 pub use config::{DiskConfig, DiskOptions, NodeConfig, OpenError};
-pub use disk::{OBJECTS_DIRECTORY, RealDisk};
+pub use disk::{OBJECTS_DIRECTORY, RealDisk, STORED_LOG};
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use records::RECORDS_FILE;
 pub use tasks::{EventLoop, Task, run};

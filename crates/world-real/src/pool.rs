@@ -47,10 +47,16 @@ struct Pool {
     bytes: usize,
     /// Of those in it.
     arena_bytes: usize,
+    /// With fewer of those, no others can be made of them, as far as it is known.
+    hopeless_bytes: usize,
 }
 
-static POOL: Mutex<Pool> =
-    Mutex::new(Pool { classes: [const { Vec::new() }; CLASSES], bytes: 0, arena_bytes: 0 });
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    classes: [const { Vec::new() }; CLASSES],
+    bytes: 0,
+    arena_bytes: 0,
+    hopeless_bytes: 0,
+});
 
 /// With so many bytes waiting in the arena, areas of other sizes are made of them before more of it
 /// is used: nothing of it goes back to the system. (Not with fewer: programs need several sizes.)
@@ -91,15 +97,23 @@ fn pooled(reserved: usize) -> Option<NonNull<u8>> {
     Some(base)
 }
 
-/// An area made of others that wait in the arena.
+/// An area made of others that wait in the arena, if it is large, or the first of a slab.
 fn regained(reserved: usize, length: usize) -> Option<NonNull<u8>> {
-    class(reserved)?;
+    let class = class(reserved)?;
+    let whole = reserved.max(HUGE_BYTES);
     let base = {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.arena_bytes < reserved.max(REGAINED_FROM_BYTES) {
+        if pool.arena_bytes < whole.max(REGAINED_FROM_BYTES).max(pool.hopeless_bytes) {
             return None;
         }
-        pool.regain(reserved)?
+        let Some(base) = pool.regain(whole) else {
+            // To look again is worth it when much more waits.
+            pool.hopeless_bytes = pool.arena_bytes + REGAINED_FROM_BYTES;
+            return None;
+        };
+        pool.hopeless_bytes = 0;
+        pool.cut(base, reserved, class);
+        base
     };
     // SAFETY: it was just taken out of the pool, and lies in the arena.
     unsafe { huge::back(base, length / HUGE_BYTES * HUGE_BYTES) };
@@ -110,6 +124,15 @@ impl Pool {
     /// The count of bytes that an area belongs to.
     fn waiting(&mut self, base: NonNull<u8>) -> &mut usize {
         if arena::holds(base) { &mut self.arena_bytes } else { &mut self.bytes }
+    }
+
+    /// Has all areas of a slab but the first wait to be used; nothing of one that is no slab.
+    fn cut(&mut self, base: NonNull<u8>, reserved: usize, class: usize) {
+        for start in (reserved..HUGE_BYTES).step_by(reserved) {
+            // SAFETY: the area lies in the slab.
+            self.classes[class].push(Free(unsafe { base.add(start) }));
+            *self.waiting(base) += reserved;
+        }
     }
 
     fn regain(&mut self, reserved: usize) -> Option<NonNull<u8>> {
@@ -165,12 +188,7 @@ fn slab(reserved: usize, is_worth_it: bool) -> Option<NonNull<u8>> {
     };
     let base = map_shared(HUGE_BYTES, used)
         .or_else(|| if has_room() { map_private(HUGE_BYTES, used) } else { None })?;
-    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-    *pool.waiting(base) += rest;
-    for start in (reserved..HUGE_BYTES).step_by(reserved) {
-        // SAFETY: the area lies in the slab.
-        pool.classes[class].push(Free(unsafe { base.add(start) }));
-    }
+    POOL.lock().unwrap_or_else(PoisonError::into_inner).cut(base, reserved, class);
     Some(base)
 }
 

@@ -31,20 +31,19 @@ pub(crate) fn regain(
     Some(start)
 }
 
-/// Where so many bytes without a gap begin.
+/// Where so many bytes without a gap begin: where as little as possible is left over.
 fn place_for(areas: &BTreeMap<usize, usize>, bytes: usize) -> Option<usize> {
     let alignment = if bytes >= HUGE_BYTES { HUGE_BYTES } else { AREA_BYTES_MIN };
-    let mut run: Option<(usize, usize)> = None;
+    let mut runs: Vec<(usize, usize)> = Vec::new();
     for (at, length) in areas {
-        let start = run.filter(|(_, end)| end == at).map_or(*at, |(start, _)| start);
-        let end = at + length;
-        let place = start.next_multiple_of(alignment);
-        if place + bytes <= end {
-            return Some(place);
+        match runs.last_mut() {
+            Some((_, end)) if end == at => *end = at + length,
+            _ => runs.push((*at, at + length)),
         }
-        run = Some((start, end));
     }
-    None
+    let fits = |(start, end): &(usize, usize)| start.next_multiple_of(alignment) + bytes <= *end;
+    let shortest = runs.into_iter().filter(fits).min_by_key(|(start, end)| end - start);
+    shortest.map(|(start, _)| start.next_multiple_of(alignment))
 }
 
 /// Adds the areas that `start .. end` consists of.

@@ -30,7 +30,7 @@ pub(crate) struct Movements {
     next: Cell<u64>,
     /// Bytes of all of them.
     bytes: Cell<u64>,
-    /// How often some stood still since something was moved.
+    /// How often clients were let go since something was moved.
     standstills: Cell<u32>,
     /// Clients to be let go.
     stopped: RefCell<Vec<PeerId>>,
@@ -147,21 +147,27 @@ impl Movements {
     fn give_up(&self, moment: u64) -> Standstill {
         let mut under_way = self.under_way.borrow_mut();
         let mut standstill = Standstill::OfOthers;
-        let mut is_news = false;
+        let (mut is_news, mut lets_go) = (false, false);
         for movement in under_way.range_mut(..moment).map(|(_, movement)| movement) {
             standstill = Standstill::OfClients;
             if std::mem::replace(&mut movement.is_given_up, true) {
                 continue;
             }
             is_news = true;
+            if movement.can_be_repeated {
+                continue;
+            }
+            lets_go = true;
             let mut stopped = self.stopped.borrow_mut();
-            if !movement.can_be_repeated && !stopped.contains(&movement.client) {
+            if !stopped.contains(&movement.client) {
                 stopped.push(movement.client);
             }
         }
         drop(under_way);
-        if is_news {
+        if lets_go {
             self.standstills.update(|times| times + 1);
+        }
+        if is_news {
             self.has_stopped.notify();
         }
         standstill

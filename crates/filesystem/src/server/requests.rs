@@ -287,11 +287,15 @@ impl<W: World> Server<W> {
         self.give_up_collectives(file, &Fault::NoSuchFile { name });
         self.collectives_ended(file).await;
         self.cache.discard(file).await;
+        let mut dropped = Ok(Reply::Done.into());
         for disk in self.world.disks() {
             let removed = disk.remove(file).await;
-            removed.map_err(|error| disk_fault(self.config.id, &error))?;
+            dropped = dropped.and_then(|done| match removed {
+                Ok(()) => Ok(done),
+                Err(error) => Err(disk_fault(self.config.id, &error)),
+            });
         }
-        Ok(Reply::Done.into())
+        dropped
     }
 
     async fn status(&self) -> Result<Answer<W::Payload>, Fault> {

@@ -11,7 +11,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use world_real::{OBJECTS_DIRECTORY, RECORDS_FILE};
+use world_real::{OBJECTS_DIRECTORY, RECORDS_FILE, STORED_LOG};
 
 /// The data directories of an instance: one is one disk.
 #[derive(Clone, Debug)]
@@ -140,10 +140,12 @@ pub(super) fn has_catalogue(directory: &Path) -> bool {
     fs::metadata(records).is_ok_and(|found| found.len() > 0)
 }
 
-/// Whether a directory holds data of files.
+/// Whether a directory holds data of files, or did and says so.
 pub(super) fn has_objects(directory: &Path) -> bool {
     let objects = fs::read_dir(directory.join(OBJECTS_DIRECTORY));
+    let log = fs::metadata(directory.join(STORED_LOG));
     objects.is_ok_and(|mut objects| objects.next().is_some())
+        || log.is_ok_and(|found| found.len() > 0)
 }
 
 /// The error of data without a catalogue in the directory where it should be.

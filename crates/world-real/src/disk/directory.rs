@@ -263,7 +263,7 @@ impl Directory {
         self.open.remove(&object);
         self.recent.forget(object, 0..u64::MAX);
         // What is left by a crash in between is still an object.
-        self.stored.remove(object)?;
+        self.stored.forget(object);
         if sums::remove(&self.handle, object)? {
             self.entries_changed = true;
         }
@@ -340,10 +340,7 @@ impl Directory {
         }
         if !options.checksums {
             // They are about to become wrong.
-            if stored.has(object) {
-                stored.remove(object)?;
-                stored.sync()?;
-            }
+            stored.remove(object)?;
             if sums::remove(handle, object)? {
                 rustix::fs::fsync(&*handle)?;
             }

@@ -33,3 +33,4 @@ mod sums;
 
 pub use directory::OBJECTS_DIRECTORY;
 pub use handle::RealDisk;
+pub use stored::STORED_LOG;

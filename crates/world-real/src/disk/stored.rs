@@ -13,14 +13,15 @@
 //! little as before their first sync.
 
 use rangemap::RangeSet;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use units::FileId;
 
-const NAME: &str = "stored";
+/// Where a disk keeps it, in its directory.
+pub const STORED_LOG: &str = "stored";
 const NEW_NAME: &str = "stored.new";
 
 const RECORD_BYTES: usize = 16;
@@ -41,8 +42,11 @@ pub(super) struct Stored {
 impl Stored {
     /// What the log in the directory of a disk says.
     pub(super) fn open(directory: &OwnedFd) -> std::io::Result<Self> {
-        let mut log = match open(directory, NAME, OFlags::CREATE) {
-            Err(Errno::ROFS) => return Self::open_as_it_is(directory),
+        let mut log = match open(directory, STORED_LOG, OFlags::CREATE) {
+            // A disk that nothing can be added to can still be read, and what is there can go.
+            Err(Errno::ROFS | Errno::NOSPC | Errno::DQUOT) => {
+                return Self::open_as_it_is(directory);
+            }
             opened => opened?,
         };
         let mut bytes = Vec::new();
@@ -52,7 +56,11 @@ impl Stored {
         let mut stored = Self { log: Some(log), objects: objects_of(&bytes) };
         let needed = stored.numbers().count();
         if whole / RECORD_BYTES > 2 * needed + SPARE_RECORDS {
-            stored.write_anew(directory)?;
+            // Where that fails, the old one is as good.
+            let written = stored.write_anew(directory);
+            if written.is_err() {
+                let _ = rustix::fs::unlinkat(directory, NEW_NAME, AtFlags::empty());
+            }
         }
         Ok(stored)
     }
@@ -60,7 +68,7 @@ impl Stored {
     fn open_as_it_is(directory: &OwnedFd) -> std::io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let mut bytes = Vec::new();
-        match rustix::fs::openat(directory, NAME, flags, Mode::empty()) {
+        match rustix::fs::openat(directory, STORED_LOG, flags, Mode::empty()) {
             Err(Errno::NOENT) => {}
             opened => _ = File::from(opened?).read_to_end(&mut bytes)?,
         }
@@ -80,18 +88,27 @@ impl Stored {
         }
     }
 
-    /// An object, or its sums, are about to go. A crash may undo that.
+    /// The sums of an object are about to go. Returns when that is on stable storage.
     pub(super) fn remove(&mut self, object: FileId) -> std::io::Result<()> {
         if self.has(object) {
             self.note(object, REMOVED)?;
-            self.objects.remove(object.0..object.0 + 1);
+            self.log.as_ref().map_or(Ok(()), File::sync_data)?;
+            self.take_out(object);
         }
         Ok(())
     }
 
-    /// Returns when what was noted is on stable storage.
-    pub(super) fn sync(&self) -> std::io::Result<()> {
-        self.log.as_ref().map_or(Ok(()), File::sync_data)
+    /// An object is about to go, with its sums, and never comes back. A crash may undo that.
+    pub(super) fn forget(&mut self, object: FileId) {
+        if self.has(object) {
+            // A full disk must not keep objects from going; nobody will ask for this one again.
+            let _ = self.note(object, REMOVED);
+            self.take_out(object);
+        }
+    }
+
+    fn take_out(&mut self, object: FileId) {
+        self.objects.remove(object.0..object.0 + 1);
     }
 
     fn note(&mut self, object: FileId, what: u32) -> std::io::Result<()> {
@@ -114,8 +131,9 @@ impl Stored {
         let mut log = open(directory, NEW_NAME, OFlags::CREATE | OFlags::TRUNC)?;
         log.write_all(&bytes)?;
         log.sync_data()?;
-        rustix::fs::renameat(directory, NEW_NAME, directory, NAME)?;
+        rustix::fs::renameat(directory, NEW_NAME, directory, STORED_LOG)?;
         self.log = Some(log);
+        rustix::fs::fsync(directory)?;
         Ok(())
     }
 }
@@ -164,7 +182,7 @@ mod tests {
     #[test]
     fn a_log_is_known_again() {
         let place = tempfile::tempdir().expect("a test can have a directory");
-        let (directory, path) = (directory(place.path()), place.path().join(NAME));
+        let (directory, path) = (directory(place.path()), place.path().join(STORED_LOG));
         let mut stored = Stored::open(&directory).expect("a new one");
         [1, 2, 3, 9].into_iter().for_each(|object| stored.add(FileId(object)));
         stored.remove(FileId(2)).expect("it is noted");
@@ -181,6 +199,19 @@ mod tests {
     }
 
     #[test]
+    fn an_object_can_go_where_nothing_can_be_noted() {
+        let place = tempfile::tempdir().expect("a test can have a directory");
+        let mut stored = Stored::open(&directory(place.path())).expect("a new one");
+        stored.add(FileId(1));
+        stored.log = None;
+        stored.add(FileId(2));
+        assert_eq!((stored.has(FileId(1)), stored.has(FileId(2))), (true, false));
+        assert!(stored.remove(FileId(1)).is_err() && stored.has(FileId(1)));
+        stored.forget(FileId(1));
+        assert!(!stored.has(FileId(1)));
+    }
+
+    #[test]
     fn a_log_of_what_is_gone_is_written_anew() {
         let place = tempfile::tempdir().expect("a test can have a directory");
         let directory = directory(place.path());
@@ -194,7 +225,7 @@ mod tests {
         let mut stored = Stored::open(&directory).expect("it is there");
         assert_eq!(stored.numbers().collect::<Vec<_>>(), [7]);
         stored.add(FileId(8));
-        let length = place.path().join(NAME).metadata().expect("it is there").len();
+        let length = place.path().join(STORED_LOG).metadata().expect("it is there").len();
         assert_eq!(length, 2 * RECORD_BYTES as u64);
     }
 }

@@ -3,7 +3,8 @@
 //! Invariants: a socket file is never open to other users, not even for a moment; it replaces
 //! another only if nobody answers there, and is removed with its listener; at most
 //! [`HANDSHAKES_MAX`] callers are in their handshake, and one more has been accepted; when more
-//! want in, callers have [`HANDSHAKE_PATIENCE`] to say something that only a peer can say.
+//! want in, callers have [`HANDSHAKE_PATIENCE`] to say something that takes the key, if need be a
+//! recording.
 
 use super::handshake::{Credentials, HANDSHAKE_PATIENCE, Role};
 use super::node::Node;

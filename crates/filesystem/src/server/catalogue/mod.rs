@@ -22,8 +22,10 @@ pub(crate) struct Catalogue<W> {
     tree: RefCell<Tree>,
     claims: Claims,
     next: Cell<u64>,
-    /// Numbers from here on are not reserved yet.
+    /// Numbers from here on are not reserved yet …
     reserved: Cell<u64>,
+    /// … nor are those from here on, as far as the records are on stable storage.
+    stored_reserved: Cell<u64>,
 }
 
 /// The record of the root: a [`Root`]. Others are a [`Node`] each, under its number.
@@ -57,7 +59,7 @@ impl<W: World> Catalogue<W> {
                     let cause = format!("its records have format {format}, this build {FORMAT}");
                     return Err(Fault::CatalogueFailed { cause });
                 }
-                (reserved, root) = (number, defaults);
+                (reserved, root) = (reserved.max(number), defaults);
             } else {
                 let node = decode::<Node>(key, &value)?;
                 if let NodeKind::File { stripe, pool, .. } = &node.kind {
@@ -69,6 +71,8 @@ impl<W: World> Catalogue<W> {
                     checked.map_err(|error| damaged(&format!("record {key}: {error}")))?;
                 }
                 nodes.push((FileId(key), node));
+                // A number that is in use is taken, whatever the root says.
+                reserved = reserved.max(key.saturating_add(1));
             }
         }
         let tree = Tree::new(root, nodes).map_err(|cause| damaged(&cause))?;
@@ -78,6 +82,7 @@ impl<W: World> Catalogue<W> {
             claims: Claims::default(),
             next: Cell::new(reserved),
             reserved: Cell::new(reserved),
+            stored_reserved: Cell::new(reserved),
         })
     }
 
@@ -140,8 +145,13 @@ impl<W: World> Catalogue<W> {
             || NodeKind::Directory { defaults: self.tree.borrow().defaults(parent).clone() };
         let node = Node { parent, part, made, kind: file.unwrap_or_else(inherited) };
         let (id, reservation) = self.number();
+        let reserved = self.reserved.get();
         let put = RecordChange::put(id.0, wire::encode_record(&node));
         self.change(reservation.into_iter().chain([put]).collect()).await?;
+        if id.0 >= self.stored_reserved.get() {
+            // It went with a reservation.
+            self.stored_reserved.set(reserved);
+        }
         let made = entry(name.to_owned(), id, &node);
         self.tree.borrow_mut().insert(id, node);
         Ok(made)
@@ -151,10 +161,13 @@ impl<W: World> Catalogue<W> {
     fn number(&self) -> (FileId, Option<RecordChange>) {
         let number = self.next.get();
         self.next.set(number + 1);
-        if number < self.reserved.get() {
+        if number < self.stored_reserved.get() {
             return (FileId(number), None);
         }
-        self.reserved.set(number + RESERVED_AT_ONCE);
+        // Others may be about to, or have failed to.
+        if number >= self.reserved.get() {
+            self.reserved.set(number + RESERVED_AT_ONCE);
+        }
         let root = self.tree.borrow().defaults(ROOT).clone();
         (FileId(number), Some(self.root_record(root)))
     }
