@@ -91,6 +91,30 @@ impl FileSize {
     }
 }
 
+/// The longest name of a file or a directory, in bytes.
+pub const NAME_BYTES_MAX: usize = 1024;
+
+/// The longest part of a name, in bytes.
+const PART_BYTES_MAX: usize = 255;
+
+/// Why something cannot be a name, a path from the root; nothing is wrong with the root's, which is
+/// empty.
+pub fn name_flaw(name: &str) -> Option<&'static str> {
+    if name.len() > NAME_BYTES_MAX {
+        return Some("it has more than 1024 bytes");
+    }
+    if name.chars().any(char::is_control) {
+        return Some("it holds a control character");
+    }
+    let parts = || name.split('/').filter(|_| !name.is_empty());
+    parts().find_map(|part| match part {
+        "" => Some("a part of it is empty"),
+        "." | ".." => Some("a part of it is . or .."),
+        long if long.len() > PART_BYTES_MAX => Some("a part of it has more than 255 bytes"),
+        _ => None,
+    })
+}
+
 impl Entry {
     /// The file, if it is one.
     pub fn file(&self) -> Option<&FileRecord> {

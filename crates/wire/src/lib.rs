@@ -13,7 +13,9 @@ mod frequent;
 mod message;
 
 pub use codec::{DecodeError, decode, decode_record, encode, encode_record};
-pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
+pub use entry::{
+    Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made, NAME_BYTES_MAX, name_flaw,
+};
 pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use message::{

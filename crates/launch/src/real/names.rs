@@ -81,25 +81,6 @@ fn plain(name: &str) -> String {
     parts.join("/")
 }
 
-/// The longest name in an instance, in bytes.
-pub(crate) const NAME_BYTES_MAX: usize = 1024;
-
-/// The longest part of one.
-const PART_BYTES_MAX: usize = 255;
-
-/// Why something cannot be a name in an instance. Servers say so too, but one file at a time.
-pub(crate) fn flaw(name: &str) -> Option<&'static str> {
-    if name.len() > NAME_BYTES_MAX {
-        Some("it has more than 1024 bytes")
-    } else if name.chars().any(char::is_control) {
-        Some("it holds a control character")
-    } else if name.split('/').any(|part| part.len() > PART_BYTES_MAX) {
-        Some("a part of it has more than 255 bytes")
-    } else {
-        None
-    }
-}
-
 /// The name of `part` in a directory of an instance.
 pub(crate) fn join(directory: &str, part: &str) -> String {
     if directory.is_empty() { part.to_owned() } else { format!("{directory}/{part}") }

@@ -244,7 +244,7 @@ impl<W: World> Catalogue<W> {
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
             let is_longer = to.len() > from.len();
-            if is_longer && to.len() + tree.longest_within(id) > name::NAME_BYTES_MAX {
+            if is_longer && to.len() + tree.longest_within(id) > wire::NAME_BYTES_MAX {
                 let cause = "a name in it would have more than 1024 bytes".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }

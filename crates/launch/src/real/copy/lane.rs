@@ -6,7 +6,7 @@ use super::plan::FileCopy;
 use super::verify::{Moved, piece_bytes, verify};
 use crate::error::LaunchError;
 use crate::real::files::{Placement, Usual, made_now, placement};
-use crate::real::names::{NAME_BYTES_MAX, join};
+use crate::real::names::join;
 use crate::real::{Cleanup, Instance, LocalOutput, Place, Undo};
 use filesystem::{Fault, Group, NewFile, SharedMemory};
 use policy::Direction;
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use wire::{EntryKind, FileDefaults, FileRecord};
+use wire::{EntryKind, FileDefaults, FileRecord, NAME_BYTES_MAX};
 use world::{Payloads, Randomness};
 use world_real::RealWorld;
 
@@ -307,14 +307,14 @@ fn part_name(name: &str, random: u64) -> String {
 mod tests {
     //! Proves: what can be a name can be copied to.
     use super::*;
-    use crate::real::names::flaw;
+    use wire::name_flaw;
 
     #[test]
     fn names_of_the_greatest_length_have_parts() {
         assert_eq!(part_name("d/name", 10), "d/.name.part-000000000000000a");
         let directory = "abcdefghi/".repeat(102);
         let name = format!("{directory}1234");
-        assert_eq!((name.len(), flaw(&name)), (NAME_BYTES_MAX, None));
+        assert_eq!((name.len(), name_flaw(&name)), (NAME_BYTES_MAX, None));
         assert_eq!(part_name(&name, 10), ".1234.part-000000000000000a");
     }
 }

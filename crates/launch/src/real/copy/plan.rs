@@ -1,11 +1,10 @@
 //! What is to be copied where.
 
 use crate::error::{ExitCode, LaunchError};
-use crate::real::names::flaw;
 use crate::real::{Place, Session};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use wire::EntryKind;
+use wire::{EntryKind, Fault, name_flaw};
 
 /// So much is shown of a name that cannot be one.
 const SHOWN_CHARS_MAX: usize = 80;
@@ -100,14 +99,13 @@ impl CopyPlan {
         let files = self.files.iter().map(|file| &file.to);
         for target in self.directories.iter().chain(files) {
             if let Place::Instance(name) = target
-                && let Some(flaw) = flaw(name)
+                && let Some(flaw) = name_flaw(name)
             {
-                let shown: String = name.chars().take(SHOWN_CHARS_MAX).collect();
-                return Err(LaunchError::usage(
-                    format!("cannot copy to {shown:?}"),
-                    format!("{shown:?} cannot name a file: {flaw}"),
-                    "give it another name, or copy the others without it",
-                ));
+                // Servers say so too, but one file at a time.
+                let name: String = name.chars().take(SHOWN_CHARS_MAX).collect();
+                let what = format!("cannot copy to {name:?}");
+                let fault = Fault::BadName { name, cause: flaw.to_owned() };
+                return Err(LaunchError::of_fault(&what, &fault));
             }
         }
         if let Some(file) = self.files.iter().find(|file| file.from == file.to) {
