@@ -262,7 +262,7 @@ impl Directory {
     pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
         self.open.remove(&object);
         self.recent.forget(object, 0..u64::MAX);
-        // What is left by a crash in between is still an object.
+        // What is left by a crash in between may be damaged, and can be removed again.
         self.stored.forget(object);
         if sums::remove(&self.handle, object)? {
             self.entries_changed = true;
