@@ -28,7 +28,7 @@ use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{Disruption, FaultPlan, Mechanism, TaskHandle};
 
 /// How many seeds one run of the suite tries.
-const SEEDS: u64 = 3000;
+const SEEDS: u64 = 5000;
 
 /// Rounds that each team makes.
 const ROUNDS: u64 = 14;

@@ -236,7 +236,8 @@ impl<W: World> Entry<W> {
 
     /// Begins exclusive work, unless another has.
     pub(crate) fn begin_work(&self) -> Option<Busy<'_, W>> {
-        (!self.busy.replace(true)).then_some(Busy(self))
+        // Not `then_some`: what it would make and drop ends the work of the other.
+        (!self.busy.replace(true)).then(|| Busy(self))
     }
 
     /// The bytes `range`, if all of them are known.
@@ -420,5 +421,31 @@ impl<W: World> State<W> {
             Content::Frozen(payload) => Some(payload.clone()),
             Content::Empty | Content::Assembling(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: who cannot begin work on a block does not end that of another.
+    use super::*;
+    use policy::{Buffering, Pool, Stripe};
+    use units::FileId;
+    use wire::FileRecord;
+    use world::payload::Bytes;
+    use world_simulated::SimulatedWorld;
+
+    #[test]
+    fn work_goes_on_whoever_wants_to_begin_some() {
+        let (name, stripe) = (String::new(), Stripe::round_robin(64, 1, 1));
+        let (pool, buffering) = (Pool::all(1), Buffering::default());
+        let file = FileId(1);
+        let file = FileRecord { file, name, bytes: 64, cuts: 0, stripe, pool, buffering };
+        let file = Rc::new(OpenFile::new(file));
+        let entry = Entry::<SimulatedWorld<Bytes>>::new(&file, (0, 0), 64, Rc::default());
+        let busy = entry.begin_work();
+        assert!(busy.is_some() && entry.begin_work().is_none());
+        assert!(entry.is_unsettled() && entry.begin_work().is_none());
+        drop(busy);
+        assert!(!entry.is_unsettled() && entry.begin_work().is_some());
     }
 }
