@@ -519,7 +519,9 @@ fn a_lie_about_a_stripe_is_no_lie_about_a_size() {
                 let opened = raw.ask(Request::Open(lie.clone()), None).await;
                 assert!(matches!(opened, Reaction::Answers(Ok(_))), "{opened:?}");
                 let _ = raw.ask(Request::Page { file: lie.file, block }, None).await;
-                let _ = raw.ask(Request::Close { file: lie.file }, None).await;
+                let _ = raw
+                    .ask(Request::Close { file: lie.file, recorded: FileSize::default() }, None)
+                    .await;
                 for block_bytes in [1, 1 << 30] {
                     let stripe = Stripe::round_robin(block_bytes, 1, 1);
                     let measure = Request::Measure(FileRecord { stripe, ..lie.clone() });

@@ -17,9 +17,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, start_server};
 use units::{Duration, Instant, ServerId};
-use wire::{Fault, FileRecord, Made};
+use wire::{EntryKind, Fault, FileRecord, Made};
 use world::payload::Bytes;
-use world::{Clock, Payloads};
+use world::{Clock, Payloads, Records, Shelf};
 use world_simulated::{SimulatedWorld, TaskHandle};
 
 pub(crate) type TestClient = Client<SimulatedWorld<Bytes>>;
@@ -104,7 +104,6 @@ async fn a_file_of_two_clients(start: Start, other: SimulatedWorld<Bytes>, seed:
                 let bytes = numbers.below(1000);
                 client.set_size(file, bytes).await.unwrap();
                 model.resize(bytes as usize, 0);
-                is_recorded = true;
             }
             1 => {
                 let bytes = numbers.below(1000);
@@ -176,7 +175,11 @@ fn a_size_outlives_servers_and_the_client_that_said_it() {
         client.grow(&mut file, 1000).await.unwrap();
         write(&client, &file, 0, &image(1, 1000)).await;
         client.flush(&file, true).await.unwrap();
+        client.close(&file).await.unwrap();
+        let mut file = client.open("f").await.unwrap();
         client.set_size(&mut file, 900).await.unwrap();
+        let mut longer = client.create("longer", 10, start.shape.stripe()).await.unwrap();
+        client.set_size(&mut longer, 5000).await.unwrap();
     });
     cluster.machine.kill(cluster.shape.node_of(0));
     for node in 0..cluster.shape.servers {
@@ -189,6 +192,7 @@ fn a_size_outlives_servers_and_the_client_that_said_it() {
         let client = start.connect().await.unwrap();
         let mut file = client.open("f").await.unwrap();
         assert_eq!(read(&client, &file).await, image(1, 1000)[..900]);
+        assert_eq!(client.open("longer").await.unwrap().bytes, 5000);
         client.grow(&mut file, 1000).await.unwrap();
         assert_eq!(read(&client, &file).await[900..], [0; 100]);
     });
@@ -247,8 +251,17 @@ fn what_a_killed_client_wrote_behind_the_end_is_there() {
     });
 }
 
+/// What a file is cut to, or made longer to, after some turns.
+fn cut_to(turn: u64) -> Option<u64> {
+    match turn {
+        7 => Some(100),
+        19 => Some(19 * 70 + 89 + 1000),
+        _ => None,
+    }
+}
+
 #[test]
-fn reads_and_writes_do_without_the_catalogue() {
+fn reads_writes_cuts_and_syncs_do_without_the_catalogue() {
     let cluster = Cluster::<Bytes>::new(Shape { servers: 3, clients: 3, ..Shape::default() });
     let keeper = Rc::clone(&cluster.machine);
     cluster.run(0..2, |start| {
@@ -278,8 +291,13 @@ fn reads_and_writes_do_without_the_catalogue() {
                 if turn % 2 == u64::from(start.rank.0) {
                     client.grow(&mut file, offset + bytes).await.unwrap();
                     write_from(&pool, &file, offset, &image(turn, bytes)).await;
+                    if let Some(bytes) = cut_to(turn) {
+                        client.set_size(&mut file, bytes).await.unwrap();
+                    }
+                    client.flush(&file, true).await.unwrap();
                 }
                 overwrite(&mut model, offset, &image(turn, bytes));
+                model.resize(cut_to(turn).map_or(model.len(), |bytes| bytes as usize), 0);
                 start.world.sleep(Duration::from_ms(20)).await;
                 client.refresh(&mut file).await.unwrap();
                 assert_eq!(read_into(&pool, &file).await, model, "turn {turn}");
@@ -294,9 +312,41 @@ fn reads_and_writes_do_without_the_catalogue() {
     cluster.run_alone(2, |start| async move {
         let client = start.connect().await.unwrap();
         let file = client.open("f").await.unwrap();
-        assert_eq!(file.bytes, 19 * 70 + 89);
+        assert_eq!(file.bytes, 19 * 70 + 89 + 1000);
         client.close(&file).await.unwrap();
         assert_eq!(client.stat_file("f").await.unwrap().bytes, file.bytes);
+    });
+}
+
+#[test]
+fn sizes_that_the_catalogue_knows_are_kept_no_longer() {
+    let cluster = Cluster::<Bytes>::new(Shape { servers: 2, clients: 3, ..Shape::default() });
+    let kept = |node: u32| {
+        let world = cluster.machine.world(node);
+        async move { world.records(Shelf::Sizes).await.unwrap().len() }
+    };
+    cluster.run_alone(0, |start| {
+        let all = [kept(0), kept(1)];
+        async move {
+            let client = start.connect().await.unwrap();
+            for name in ["cut and closed", "cut and removed", "cut"] {
+                let mut file = client.create(name, 1000, start.shape.stripe()).await.unwrap();
+                client.set_size(&mut file, 10).await.unwrap();
+            }
+            let file = client.stat_file("cut and closed").await.unwrap();
+            client.close(&file).await.unwrap();
+            client.remove("cut and removed").await.unwrap();
+            let [one, other] = all;
+            assert_eq!((one.await, other.await), (3, 3), "with the next change");
+        }
+    });
+    restart(&cluster, Some(1));
+    cluster.run_alone(2, |_| {
+        let all = [kept(0), kept(1)];
+        async move {
+            let [one, other] = all;
+            assert_eq!((one.await, other.await), (1, 1), "its client has left without a word");
+        }
     });
 }
 
@@ -387,7 +437,8 @@ fn sizes_that_cannot_be_are_refused() {
             }
         }
         client.set_size(&mut file, BYTES_MAX).await.unwrap();
-        assert_eq!(client.stat_file("f").await.unwrap().bytes, BYTES_MAX);
+        let EntryKind::File(seen) = client.look_at("f").await.unwrap().kind else { panic!() };
+        assert_eq!(seen.bytes, BYTES_MAX);
         client.set_size(&mut file, 10).await.unwrap();
         assert_eq!(read(&client, &file).await, [0; 10]);
     });

@@ -101,6 +101,8 @@ pub enum Request {
     Close {
         /// Which file.
         file: FileId,
+        /// The size of which the catalogue has heard; the least one where that is not known.
+        recorded: FileSize,
     },
     /// How the server has buffered a file since it was opened.
     Buffers {
@@ -176,6 +178,11 @@ pub enum Request {
     /// As [`Request::Drop`], but when nobody has the file open any more: another has its name.
     DropUnused {
         /// The file.
+        file: FileId,
+    },
+    /// Keeps the size of an open file on stable storage: no data shows it.
+    KeepSize {
+        /// Which file.
         file: FileId,
     },
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use thiserror::Error;
-use world::Address;
+use world::{Address, Shelf};
 
 /// What makes a node: where it listens, and where it keeps things.
 #[derive(Clone, Default)]
@@ -12,8 +12,8 @@ pub struct NodeConfig {
     pub listen: Option<Address>,
     /// The disks; none on a client.
     pub disks: Vec<DiskConfig>,
-    /// Where records are kept, which must exist; `None` for a node without records.
-    pub records_directory: Option<PathBuf>,
+    /// The shelves of records that it has, and the directory of each, which must exist.
+    pub records: Vec<(Shelf, PathBuf)>,
     /// The secret that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
     /// How much of its memory the process of this node shares with others on its machine, so that
@@ -56,8 +56,7 @@ impl std::fmt::Debug for NodeConfig {
         out.debug_struct("NodeConfig")
             .field("listen", &self.listen)
             .field("disks", &self.disks)
-            .field("disks", &self.disks)
-            .field("records_directory", &self.records_directory)
+            .field("records", &self.records)
             .field("key", &self.key.map(|_| "secret"))
             .field("lent_bytes_max", &self.lent_bytes_max)
             .finish()

@@ -33,7 +33,7 @@ use timers::Timers;
 use units::{Duration, Instant, PeerId, PieceRun, RegionId};
 use world::{
     Address, Clock, Disks, Incoming, Message, Network, NetworkError, OneSided, Payloads, Processor,
-    Randomness, RecordChange, Records, RecordsError, Tasks, TransferError,
+    Randomness, RecordChange, Records, RecordsError, Shelf, Tasks, TransferError,
 };
 
 /// One node; clones are handles to the same node, which ends with the last of them.
@@ -46,7 +46,8 @@ struct Shared {
     timers: Rc<Timers>,
     random: RefCell<fastrand::Rng>,
     disks: Vec<RealDisk>,
-    records: Option<RecordStore>,
+    /// By shelf.
+    records: [Option<RecordStore>; Shelf::ALL.len()],
     node: Rc<Node>,
 }
 
@@ -73,7 +74,10 @@ impl RealWorld {
         fill_random(&mut seed);
         let disks = config.disks.iter().map(|disk| RealDisk::open(&disk.directory, disk.options));
         let disks = disks.collect::<Result<_, _>>()?;
-        let records = config.records_directory.as_deref().map(RecordStore::open).transpose()?;
+        let mut records = [const { None }; Shelf::ALL.len()];
+        for (shelf, directory) in &config.records {
+            records[*shelf as usize] = Some(RecordStore::open(directory)?);
+        }
         let timers =
             Timers::new().map_err(|error| OpenError::System { cause: error.to_string() })?;
         let shared = Shared {
@@ -86,10 +90,10 @@ impl RealWorld {
         Ok(Self { shared: Rc::new(shared) })
     }
 
-    fn records(&self, operation: &str) -> Result<&RecordStore, RecordsError> {
-        self.shared.records.as_ref().ok_or_else(|| RecordsError::Failed {
+    fn records(&self, shelf: Shelf, operation: &str) -> Result<&RecordStore, RecordsError> {
+        self.shared.records[shelf as usize].as_ref().ok_or_else(|| RecordsError::Failed {
             operation: operation.into(),
-            cause: "this node keeps no records".into(),
+            cause: format!("this node keeps no records of the shelf {shelf:?}"),
         })
     }
 }
@@ -156,12 +160,16 @@ impl Disks for RealWorld {
 }
 
 impl Records for RealWorld {
-    async fn records(&self) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
-        self.records("read all records")?.all().await
+    async fn records(&self, shelf: Shelf) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
+        self.records(shelf, "read all records")?.all().await
     }
 
-    async fn record_change(&self, changes: Vec<RecordChange>) -> Result<(), RecordsError> {
-        self.records("change records")?.change(changes).await
+    async fn record_change(
+        &self,
+        shelf: Shelf,
+        changes: Vec<RecordChange>,
+    ) -> Result<(), RecordsError> {
+        self.records(shelf, "change records")?.change(changes).await
     }
 }
 

@@ -6,7 +6,7 @@ mod support;
 use std::process::Command;
 use support::{Kind, Place};
 use units::FileId;
-use world::{Disk, DiskError, Disks, RecordChange, Records};
+use world::{Disk, DiskError, Disks, RecordChange, Records, Shelf};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// A small file system of its own; `None` where this process may not mount one.
@@ -140,10 +140,10 @@ fn records_survive_a_restart() {
         let world = place.node(Kind::OneSided, 0);
         for key in [3, 1, 2] {
             let changes = vec![RecordChange::put(key, vec![key as u8; 5])];
-            world.record_change(changes).await.expect("it is stored");
+            world.record_change(Shelf::Catalogue, changes).await.expect("it is stored");
         }
         let changes = vec![RecordChange::remove(2)];
-        world.record_change(changes).await.expect("it is removed");
+        world.record_change(Shelf::Catalogue, changes).await.expect("it is removed");
     });
     run(async {
         let mut world = None;
@@ -153,7 +153,8 @@ fn records_survive_a_restart() {
             world = RealWorld::open(NodeConfig { listen: None, ..config }).ok();
             std::thread::yield_now();
         }
-        let records = world.expect("opened above").records().await.expect("they are there");
+        let records =
+            world.expect("opened above").records(Shelf::Catalogue).await.expect("they are there");
         assert_eq!(records, [(1, vec![1; 5]), (3, vec![3; 5])]);
     });
 }

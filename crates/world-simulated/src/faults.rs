@@ -15,8 +15,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use units::{Duration, Instant};
-use world::RecordChange;
 use world::payload::Kind;
+use world::{RecordChange, Shelf};
 
 /// All that goes wrong on a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -83,25 +83,25 @@ pub(crate) struct RecordsUnderWay {
     pub(crate) takes: Duration,
     random: Cell<u64>,
     begun: Cell<u64>,
-    waiting: RefCell<VecDeque<(u64, Vec<RecordChange>)>>,
+    waiting: RefCell<VecDeque<(u64, Shelf, Vec<RecordChange>)>>,
 }
 
 impl RecordsUnderWay {
     /// Returns the number of the change.
-    pub(crate) fn begin(&self, changes: Vec<RecordChange>) -> u64 {
+    pub(crate) fn begin(&self, shelf: Shelf, changes: Vec<RecordChange>) -> u64 {
         let number = self.begun.get();
         self.begun.set(number + 1);
-        self.waiting.borrow_mut().push_back((number, changes));
+        self.waiting.borrow_mut().push_back((number, shelf, changes));
         number
     }
 
     /// The change of this number is made now, after those before it.
     pub(crate) fn end<P: Kind>(&self, node: &Node<P>, number: u64) {
         let mut waiting = self.waiting.borrow_mut();
-        while waiting.front().is_some_and(|(other, _)| *other <= number)
-            && let Some((_, changes)) = waiting.pop_front()
+        while waiting.front().is_some_and(|(other, ..)| *other <= number)
+            && let Some((_, shelf, changes)) = waiting.pop_front()
         {
-            node.change_records(changes);
+            node.change_records(shelf, changes);
         }
     }
 
@@ -109,8 +109,8 @@ impl RecordsUnderWay {
     pub(crate) fn lose_power<P: Kind>(&self, node: &Node<P>) {
         let waiting = self.waiting.take();
         let made = next_random(&self.random) as usize % (waiting.len() + 1);
-        for (_, changes) in waiting.into_iter().take(made) {
-            node.change_records(changes);
+        for (_, shelf, changes) in waiting.into_iter().take(made) {
+            node.change_records(shelf, changes);
         }
     }
 }

@@ -21,7 +21,7 @@ use std::rc::{Rc, Weak};
 use std::task::Waker;
 use units::{Duration, Instant, PeerId, Run};
 use world::payload::Kind;
-use world::{Incoming, Memory, Message, NetworkError, Place, RecordChange};
+use world::{Incoming, Memory, Message, NetworkError, Place, RecordChange, Shelf};
 
 /// Everything that can be chosen about a machine.
 #[derive(Clone, Debug)]
@@ -165,7 +165,7 @@ pub(crate) struct Node<P: Kind> {
     /// same numbers however long their work takes.
     work_random: Cell<u64>,
     pub(crate) disks: Vec<SimulatedDisk<P>>,
-    pub(crate) records: RefCell<BTreeMap<u64, Vec<u8>>>,
+    pub(crate) records: RefCell<[BTreeMap<u64, Vec<u8>>; Shelf::ALL.len()]>,
     /// Only where faults are planned.
     pub(crate) records_under_way: OnceCell<Box<RecordsUnderWay>>,
     pub(crate) random: Cell<u64>,
@@ -516,8 +516,8 @@ impl<P: Kind> Node<P> {
     }
 
     /// Makes changes of the node's records, all in this instant.
-    pub(crate) fn change_records(&self, changes: Vec<RecordChange>) {
-        let mut records = self.records.borrow_mut();
+    pub(crate) fn change_records(&self, shelf: Shelf, changes: Vec<RecordChange>) {
+        let records = &mut self.records.borrow_mut()[shelf as usize];
         for RecordChange { key, value } in changes {
             match value {
                 Some(value) => records.insert(key, value),

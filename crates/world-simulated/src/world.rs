@@ -13,7 +13,7 @@ use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run};
 use world::payload::Kind;
 use world::{
     Address, Clock, Disks, Incoming, Memory, Message, Network, NetworkError, OneSided, Payloads,
-    Processor, Randomness, RecordChange, Records, RecordsError, Tasks, TransferError,
+    Processor, Randomness, RecordChange, Records, RecordsError, Shelf, Tasks, TransferError,
 };
 
 /// The world of one simulated node; clones are handles to the same node.
@@ -213,16 +213,20 @@ impl<P: Kind> Disks for SimulatedWorld<P> {
 }
 
 impl<P: Kind> Records for SimulatedWorld<P> {
-    async fn records(&self) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
+    async fn records(&self, shelf: Shelf) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
         let records = self.node.records.borrow();
-        Ok(records.iter().map(|(&key, value)| (key, value.clone())).collect())
+        Ok(records[shelf as usize].iter().map(|(&key, value)| (key, value.clone())).collect())
     }
 
-    async fn record_change(&self, changes: Vec<RecordChange>) -> Result<(), RecordsError> {
+    async fn record_change(
+        &self,
+        shelf: Shelf,
+        changes: Vec<RecordChange>,
+    ) -> Result<(), RecordsError> {
         match self.node.records_under_way.get() {
-            None => self.node.change_records(changes),
+            None => self.node.change_records(shelf, changes),
             Some(under_way) => {
-                let number = under_way.begin(changes);
+                let number = under_way.begin(shelf, changes);
                 self.machine.engine.sleep(under_way.takes).await;
                 under_way.end(&self.node, number);
             }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
-use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, Records, Tasks};
+use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, Records, Shelf, Tasks};
 use world_simulated::{
     DeviceConfig, Disruption, Engine, FaultPlan, LayoutKind, Machine, MachineConfig, Mechanism,
     MessageCosts, NetworkSpec, NodeConfig, Pieces, PlannedFault, QueueKind, SimulatedWorld,
@@ -127,7 +127,10 @@ fn a_crash_leaves_changes_of_records_in_their_order() {
         machine.plan(&plan(seed, &[(10, CRASH), (11, RESTART)]), |_| {});
         let world = machine.world(0);
         let got = engine.run(async move {
-            world.record_change(vec![RecordChange::put(1, vec![1])]).await.unwrap();
+            world
+                .record_change(Shelf::Catalogue, vec![RecordChange::put(1, vec![1])])
+                .await
+                .unwrap();
             let tasks: Vec<_> = [2, 3]
                 .into_iter()
                 .map(|key| {
@@ -135,14 +138,20 @@ fn a_crash_leaves_changes_of_records_in_their_order() {
                     world.spawn(async move {
                         inside.sleep_until(Instant::START + Duration::from_us(9_950)).await;
                         let changes = both.map(|key| RecordChange::put(key, vec![0])).to_vec();
-                        inside.record_change(changes).await.unwrap();
+                        inside.record_change(Shelf::Catalogue, changes).await.unwrap();
                         panic!("the crash must come first");
                     })
                 })
                 .collect();
             world.sleep_until(Instant::START + Duration::from_ms(12)).await;
             drop(tasks);
-            world.records().await.unwrap().into_iter().map(|(key, _)| key).collect::<Vec<u64>>()
+            world
+                .records(Shelf::Catalogue)
+                .await
+                .unwrap()
+                .into_iter()
+                .map(|(key, _)| key)
+                .collect::<Vec<u64>>()
         });
         engine.shut_down();
         seen.insert(got.unwrap());

@@ -121,10 +121,8 @@ impl<W: World> Client<W> {
             true => Ok(()),
             false => self.record_size(file.file).await,
         };
-        if !self.0.sizes.closed(file.file) {
-            return recorded;
-        }
-        let close = Request::Close { file: file.file };
+        let Some(known) = self.0.sizes.closed(file.file) else { return recorded };
+        let close = Request::Close { file: file.file, recorded: known };
         self.call_each_server(file.servers(), &close).await.and(recorded)
     }
 
@@ -249,7 +247,7 @@ impl<W: World> Client<W> {
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
         let flush = Request::Flush(FlushRequest { file: file.file, sync });
         self.call_servers(file.servers(), &flush).await?;
-        if sync { self.record_owed_size(file.file).await } else { Ok(()) }
+        if sync { self.keep_owed_size(file).await } else { Ok(()) }
     }
 
     /// The digests of what a server holds of a block of an open file, in pieces of `piece_bytes`
@@ -286,7 +284,8 @@ impl<W: World> Client<W> {
             opening.succeeded();
         } else if opening.failed() {
             // Some of them may have it open. The first fault is the one to tell.
-            let close = Request::Close { file: record.file };
+            let recorded = FileSize::default();
+            let close = Request::Close { file: record.file, recorded };
             let closing = record.servers().map(|server| self.call(server, close.clone()));
             futures_util::future::join_all(closing).await;
         }

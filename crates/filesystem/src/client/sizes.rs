@@ -30,7 +30,7 @@ struct Known {
     size: FileSize,
     /// What the catalogue knows at least.
     recorded: FileSize,
-    /// Whether this client has set its size, which no data shows, and the catalogue may not know.
+    /// Whether this client has set its size, which no data shows, and nobody may have kept it.
     is_set: bool,
 }
 
@@ -45,16 +45,16 @@ impl Sizes {
         known.recorded = known.recorded.max(recorded);
     }
 
-    /// A file is closed. Returns whether it was as often as it was opened.
-    pub(super) fn closed(&self, file: FileId) -> bool {
+    /// A file is closed. When it was as often as it was opened, returns what the catalogue knows of
+    /// its size at least.
+    pub(super) fn closed(&self, file: FileId) -> Option<FileSize> {
         let mut all = self.0.borrow_mut();
-        let Some(known) = all.get_mut(&file) else { return true };
+        let Some(known) = all.get_mut(&file) else { return Some(FileSize::default()) };
         known.opened -= 1;
-        let is_last = known.opened == 0;
-        if is_last {
-            all.remove(&file);
+        if known.opened > 0 {
+            return None;
         }
-        is_last
+        all.remove(&file).map(|known| known.recorded)
     }
 
     /// The files of which the catalogue may not know the size.
@@ -76,18 +76,16 @@ impl Sizes {
         }
     }
 
-    /// This client sets the size of a file.
-    fn set(&self, file: FileId) {
+    /// This client sets the size of a file, or it is kept.
+    fn set(&self, file: FileId, is_set: bool) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
-            known.is_set = true;
+            known.is_set = is_set;
         }
     }
 
-    /// Whether what is on stable storage of a file does not say how long it is: it was cut, or its
-    /// size was set, and the catalogue may not have heard of it.
+    /// Whether what is on stable storage of a file may not say how long it is.
     fn is_owed(&self, file: FileId) -> bool {
-        let all = self.0.borrow();
-        all.get(&file).is_some_and(|known| known.is_set || known.size.cuts > known.recorded.cuts)
+        self.0.borrow().get(&file).is_some_and(|known| known.is_set)
     }
 
     /// The size of a file, where the catalogue may not know it.
@@ -125,7 +123,7 @@ impl<'a> Opening<'a> {
         let file = self.file;
         let sizes = self.sizes;
         std::mem::forget(self);
-        sizes.closed(file)
+        sizes.closed(file).is_some()
     }
 }
 
@@ -171,7 +169,8 @@ impl<W: World> Client<W> {
     }
 
     /// Makes an open file `bytes` bytes long. What lies beyond is freed; what is new is zero. When
-    /// this returns, the catalogue has its size on stable storage.
+    /// this returns, its servers have its size on stable storage; the catalogue hears of it when
+    /// this client closes the file.
     ///
     /// # Errors
     /// As for [`Client::grow`]. A file that was to become shorter may then have zeros where it had
@@ -179,10 +178,10 @@ impl<W: World> Client<W> {
     /// [`Fault::PastEnd`].
     pub async fn set_size(&self, file: &mut FileRecord, bytes: u64) -> Result<(), Fault> {
         self.refresh(file).await?;
-        self.0.sizes.set(file.file);
         if bytes >= file.bytes {
+            self.0.sizes.set(file.file, true);
             self.grow(file, bytes).await?;
-            return self.record_size(file.file).await;
+            return self.keep_owed_size(file).await;
         }
         // Another may cut it as often at the same time, to more, or make it longer. Then it is cut
         // once more, as if that had come before; not for ever, while others write.
@@ -194,7 +193,7 @@ impl<W: World> Client<W> {
             let cuts = file.cuts.checked_add(1).ok_or_else(too_often)?;
             self.tell_servers(file, FileSize { cuts, bytes }).await?;
         }
-        self.record_size(file.file).await
+        Ok(())
     }
 
     /// The sizes of files that anyone has open, which the catalogue may not know yet. Servers that
@@ -257,10 +256,16 @@ impl<W: World> Client<W> {
         try_join_all(files.into_iter().map(|file| self.record_size(file))).await.map(|_| ())
     }
 
-    /// Tells the catalogue the size of a file that must not be lost when all servers end: what was
-    /// written says how long a file is, unless it was made shorter, or longer with nothing written.
-    pub(crate) async fn record_owed_size(&self, file: FileId) -> Result<(), Fault> {
-        if self.0.sizes.is_owed(file) { self.record_size(file).await } else { Ok(()) }
+    /// Has a server of a file keep its size, where nothing says how long it is when all of them
+    /// have ended: what was written does, and each of them keeps that it was cut.
+    pub(crate) async fn keep_owed_size(&self, file: &FileRecord) -> Result<(), Fault> {
+        if self.0.sizes.is_owed(file.file)
+            && let Some(first) = file.servers().next()
+        {
+            self.ask_for_size(first, Request::KeepSize { file: file.file }).await?;
+            self.0.sizes.set(file.file, false);
+        }
+        Ok(())
     }
 
     /// Tells the catalogue the size of an open file, if it may not know it. All servers do: none

@@ -102,7 +102,7 @@ impl<W: World> Group<W> {
         // member finds wrong with its own part, so that none begins without the others.
         let mut checked = self.check(transfer, memory);
         if checked.is_ok() && transfer.sync && transfer.direction == Direction::Write {
-            checked = self.client().record_owed_size(transfer.file.file).await;
+            checked = self.client().keep_owed_size(&transfer.file).await;
         }
         self.agree(checked).await?;
         let moved = match transfer.strategy {

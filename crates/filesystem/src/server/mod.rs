@@ -9,6 +9,7 @@ pub(crate) mod block_locks;
 mod catalogue;
 pub(crate) mod failures;
 mod files;
+mod kept_sizes;
 pub(crate) mod movements;
 pub(crate) mod open_file;
 pub(crate) mod requests;
@@ -21,6 +22,7 @@ use crate::server::block_cache::BlockCache;
 use crate::server::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::Files;
+use crate::server::kept_sizes::KeptSizes;
 use crate::server::movements::Movements;
 use crate::server::open_file::OpenFile;
 use crate::server::session::{Session, Sessions};
@@ -72,6 +74,7 @@ pub(crate) struct Server<W: World> {
     pub(crate) cache: Rc<BlockCache<W>>,
     pub(crate) locks: Rc<BlockLocks>,
     pub(crate) files: Files,
+    pub(crate) kept_sizes: KeptSizes<W>,
     pub(crate) catalogue: Option<Catalogue<W>>,
     pub(crate) sessions: RefCell<Sessions<W>>,
     /// The connection of each client, by its name.
@@ -111,6 +114,7 @@ pub async fn serve<W: World>(
         ServerId(0) => Some(Catalogue::load(world.clone()).await?),
         _ => None,
     };
+    let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
     let locks = Rc::new(BlockLocks::default());
     let movements = Rc::new(Movements::new(config.buffer_bytes < u64::MAX));
     let cache = {
@@ -131,6 +135,7 @@ pub async fn serve<W: World>(
         config,
         locks,
         files: Files::default(),
+        kept_sizes,
         catalogue,
         sessions: RefCell::default(),
         peers: RefCell::default(),
@@ -156,6 +161,8 @@ pub async fn serve<W: World>(
     for file in server.files.all_replaced() {
         stored = stored.and(server.drop_file(file).await.map(|_| ()));
     }
+    // Of no use to anybody; if it fails, the next start finds it again.
+    let _ = server.kept_sizes.settle().await;
     stored
 }
 

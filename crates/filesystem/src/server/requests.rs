@@ -161,7 +161,11 @@ impl<W: World> Server<W> {
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record).await,
-            Request::Close { file } => self.close(from, file),
+            Request::Close { file, recorded } => {
+                self.kept_sizes.recorded(file, recorded);
+                self.close(from, file)
+            }
+            Request::KeepSize { file } => self.keep_size(file).await,
             Request::Buffers { file } => {
                 self.files.get(file)?;
                 Ok(Reply::Buffers(self.cache.statistics(file)).into())
@@ -217,6 +221,7 @@ impl<W: World> Server<W> {
 
     async fn open(&self, from: PeerId, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
+        let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());
         {
             let sessions = self.sessions.borrow();
@@ -283,6 +288,7 @@ impl<W: World> Server<W> {
     /// collectives on it end first.
     pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files.forget(file);
+        self.kept_sizes.forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
         self.give_up_collectives(file, &Fault::NoSuchFile { name });
         self.collectives_ended(file).await;

@@ -15,13 +15,19 @@ impl<W: World> Server<W> {
         self.check_record(&record)?;
         let file = match self.files.find(record.file)? {
             Some(open) => open,
-            None => Rc::new(OpenFile::new(record)),
+            None => Rc::new(OpenFile::new(self.with_kept_size(record).await?)),
         };
         self.measure(&file).await?;
         if !file.tail_is_clean.get() {
             self.change_size(&file, FileSize::default()).await?;
         }
         Ok(Reply::Size(file.size()).into())
+    }
+
+    /// A record with the size that is kept here of its file, if that is news.
+    pub(crate) async fn with_kept_size(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
+        record.learn(self.kept_sizes.of(record.file).await?);
+        Ok(record)
     }
 
     /// Has an open file reach as far as what is here of it: whoever made it longer may have been
@@ -82,20 +88,37 @@ impl<W: World> Server<W> {
         Ok(Reply::Size(file.size()).into())
     }
 
+    /// Keeps the size of an open file on stable storage: nothing else shows that it was made longer
+    /// where nobody wrote.
+    pub(crate) async fn keep_size(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+        self.resize(file, FileSize::default()).await?;
+        let file = self.files.get(file)?;
+        let changing = file.begin_change().await;
+        let kept = self.kept_sizes.keep(file.file, file.settled_size()).await;
+        drop(changing);
+        self.files.forget_unused(file.file);
+        kept.map(|()| Reply::Size(file.size()).into())
+    }
+
     async fn change_size(&self, file: &Rc<OpenFile>, size: FileSize) -> Result<(), Fault> {
         let changing = file.begin_change().await;
-        if size > file.size() && size.bytes < file.bytes() {
+        if size.cuts > file.size().cuts {
             // What arrives from now on is refused beyond the new end.
+            let is_shorter = size.bytes < file.bytes();
             changing.set_size(size);
             file.tail_is_clean.set(false);
-            self.give_up_collectives(file.file, &file.past_end());
-            self.collectives_ended(file.file).await;
+            if is_shorter {
+                self.give_up_collectives(file.file, &file.past_end());
+                self.collectives_ended(file.file).await;
+            }
         }
+        let size = size.max(file.size());
         if !file.tail_is_clean.get() {
             self.cut(file, file.bytes()).await?;
+            self.kept_sizes.keep(file.file, size).await?;
             file.tail_is_clean.set(true);
         }
-        changing.set_size(size.max(file.size()));
+        changing.set_size(size);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use units::{MIB, ServerId};
-use world::{Address, Network};
+use world::{Address, Network, Shelf};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// What a server says on standard output when it listens, before the address.
@@ -25,6 +25,9 @@ const BUFFERS_PER_CACHE: u64 = 4;
 
 /// Where the catalogue is, in the first data directory of server 0.
 pub(super) const CATALOGUE: &str = "catalogue";
+
+/// Where a server keeps the sizes of files that no data shows, in its first data directory.
+const SIZES: &str = "sizes";
 
 /// Everything that makes a server.
 pub(crate) struct ServerPlan {
@@ -99,11 +102,14 @@ pub(crate) fn serve_plan(
 ) -> Result<(), LaunchError> {
     let id = plan.id;
     raise_descriptors();
-    let records_directory = match (id, plan.data.first()) {
-        (0, Some(first)) => Some(first.join(CATALOGUE)),
-        _ => None,
-    };
-    if let Some(directory) = &records_directory {
+    let mut records = vec![(Shelf::Sizes, SIZES)];
+    if id == 0 {
+        records.push((Shelf::Catalogue, CATALOGUE));
+    }
+    let first = plan.data.first().cloned().unwrap_or_default();
+    let records = records.into_iter().map(|(shelf, name)| (shelf, first.join(name)));
+    let records: Vec<(Shelf, PathBuf)> = records.collect();
+    for (_, directory) in &records {
         std::fs::create_dir_all(directory).map_err(|error| cannot_begin(id, &error.to_string()))?;
     }
     let disks = plan.data.into_iter().map(|directory| {
@@ -115,7 +121,7 @@ pub(crate) fn serve_plan(
     let config = NodeConfig {
         listen: Some(plan.listen),
         disks,
-        records_directory,
+        records,
         key: Some(plan.key),
         // What is read and what was just written over lie there at the same time.
         lent_bytes_max: plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB),

@@ -8,7 +8,7 @@ pub(crate) mod preloaded;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::MIB;
-use world::Address;
+use world::{Address, Shelf};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, RealWorld};
 
 /// How nodes meet.
@@ -55,10 +55,15 @@ impl Place {
             Kind::Tcp => "tcp:127.0.0.1:0".to_owned(),
             _ => format!("unix:{}/socket", home.display()),
         };
+        let records = Shelf::ALL.map(|shelf| {
+            let directory = home.join(format!("{shelf:?}"));
+            std::fs::create_dir_all(&directory).expect("a test must have room");
+            (shelf, directory)
+        });
         NodeConfig {
             listen: Some(Address(listen)),
             disks: vec![DiskConfig { directory: home.clone(), options: DiskOptions::default() }],
-            records_directory: Some(home),
+            records: records.into(),
             key: (kind == Kind::Tcp).then_some(KEY),
             // The first node lends to the others.
             lent_bytes_max: if kind == Kind::OneSided && index == 0 { 64 * MIB } else { 0 },

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use tree::{Node, NodeKind, ROOT, Tree, entry};
 use units::{FileId, ServerId};
 use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made, Reply, Request};
-use world::{RecordChange, RecordsError, World};
+use world::{RecordChange, RecordsError, Shelf, World};
 
 /// The file information server: the names, sizes and places of all files.
 pub(crate) struct Catalogue<W> {
@@ -49,7 +49,7 @@ impl<W: World> Catalogue<W> {
     pub(crate) async fn load(world: W) -> Result<Self, Fault> {
         let damaged =
             |cause: &str| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
-        let records = world.records().await.map_err(|error| failed(&error))?;
+        let records = world.records(Shelf::Catalogue).await.map_err(|error| failed(&error))?;
         let (mut reserved, mut root) = (ROOT_KEY + 1, FileDefaults::default());
         let mut nodes = Vec::with_capacity(records.len());
         for (key, value) in records {
@@ -291,7 +291,8 @@ impl<W: World> Catalogue<W> {
     }
 
     async fn change(&self, changes: Vec<RecordChange>) -> Result<(), Fault> {
-        self.world.record_change(changes).await.map_err(|error| failed(&error))
+        let changed = self.world.record_change(Shelf::Catalogue, changes).await;
+        changed.map_err(|error| failed(&error))
     }
 }
 
