@@ -20,5 +20,6 @@ mod noncollective;
 mod pages;
 mod replaced;
 mod sizes;
+mod stopped_disk;
 mod strategies;
 mod support;

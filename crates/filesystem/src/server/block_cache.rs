@@ -3,15 +3,15 @@
 //! declare how they are used may have it otherwise (Tower of Pizzas, sections 2.1.4 and 2.2). When
 //! much is dirty, and when a file is closed, what is dirty is written back in the background.
 //!
-//! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; a block
-//! is read from or written to its disk by one task at a time; bytes that were never filled are
-//! never given out; dirty bytes leave the cache only through the disk, or with an error that the
-//! next flush of each client reports.
+//! Invariants: a block is read from or written to its disk by one task at a time; bytes that were
+//! never filled are never given out; dirty bytes leave the cache only through the disk, or with an
+//! error that the next flush of each client reports.
 
 mod dirty;
 mod entry;
 mod of_file;
 mod pin;
+mod room;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
 use crate::server::failures::Failures;
@@ -38,8 +38,8 @@ pub(crate) struct BlockCache<W: World> {
     capacity: u64,
     marks: WaterMarks,
     held: Cell<u64>,
-    /// Bytes of blocks that clients have fastened.
-    pinned: Rc<Cell<u64>>,
+    /// Bytes of blocks that clients have fastened, by disk.
+    pinned: Box<[Rc<Cell<u64>>]>,
     entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
     order: RefCell<Residents>,
     /// Where passes that several clients make together have come to, on each disk.
@@ -59,7 +59,8 @@ pub(crate) struct BlockCache<W: World> {
     background: Scope<W, Infallible>,
 }
 
-/// Clients can fasten one part in so many of a cache; what they want beyond is copied for them.
+/// Clients can fasten one part in so many of what a disk may occupy; what they want beyond is
+/// copied for them.
 const PINNED_SHARE: u64 = 2;
 
 impl<W: World> BlockCache<W> {
@@ -69,7 +70,7 @@ impl<W: World> BlockCache<W> {
         locks: Rc<BlockLocks>,
         movements: Rc<Movements>,
     ) -> Rc<Self> {
-        let capacity = config.cache_bytes;
+        let (capacity, disks) = (config.cache_bytes, world.disks().len());
         Rc::new(Self {
             background: Scope::new(world.clone()),
             world,
@@ -77,12 +78,12 @@ impl<W: World> BlockCache<W> {
             capacity,
             marks: WaterMarks::new(capacity, config.dirty_percent),
             held: Cell::new(0),
-            pinned: Rc::default(),
+            pinned: (0..disks).map(|_| Rc::default()).collect(),
             entries: RefCell::default(),
             order: RefCell::new(Residents::new(config.rules.clone())),
             windows: RefCell::default(),
             left: RefCell::default(),
-            common: Rc::default(),
+            common: Rc::new(Common::new(capacity, disks)),
             cleaned: RefCell::default(),
             locks,
             movements,
@@ -103,32 +104,41 @@ impl<W: World> BlockCache<W> {
 
     /// The bytes `range` (relative to the block) of a block, from the disk if need be.
     pub(crate) async fn read(
-        &self,
+        self: &Rc<Self>,
         file: &Rc<OpenFile>,
         block: u64,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        let user = match self.enter_held(file, block, range.end) {
-            Some(user) => user,
-            None => Box::pin(self.enter(file, block, range.end)).await?,
-        };
-        match self.read_held(&user, range) {
-            Some(payload) => Ok(payload),
-            None => Box::pin(self.fetch(&user, range)).await,
+        match self.with_held(file, block, range.end, |entry| entry.read(range)) {
+            Some(payload) => {
+                self.was_read(file, block, range);
+                Ok(payload)
+            }
+            // (What waits for a disk is a large future; made where it is needed, it does not make
+            // every request larger.)
+            None => Box::pin(self.read_later(file, block, range)).await,
         }
     }
 
-    /// The bytes `range` of a block, if they are there.
-    fn read_held(&self, user: &User<W>, range: ByteRange) -> Option<W::Payload> {
-        let payload = user.cut(range)?;
-        user.counted.hits.update(|hits| hits + 1);
-        self.was_read(user, range);
-        Some(payload)
+    /// The same where that may have to wait.
+    async fn read_later(
+        self: &Rc<Self>,
+        file: &Rc<OpenFile>,
+        block: u64,
+        range: ByteRange,
+    ) -> Result<W::Payload, Fault> {
+        let user = self.enter(file, block, range.end).await?;
+        let payload = match user.read(range) {
+            Some(payload) => payload,
+            None => self.fetch(&user, range).await?,
+        };
+        self.was_read(file, block, range);
+        Ok(payload)
     }
 
-    fn was_read(&self, user: &User<W>, range: ByteRange) {
-        if range.end == user.length() {
-            self.order.borrow_mut().read_to_its_end(user.key());
+    fn was_read(&self, file: &OpenFile, block: u64, range: ByteRange) {
+        if range.end == file.block_length(block) {
+            self.order.borrow_mut().read_to_its_end((file.file, block));
         }
     }
 
@@ -136,24 +146,25 @@ impl<W: World> BlockCache<W> {
     /// these bytes as they are. Nothing fastens it when so much is fastened that others would lack
     /// room.
     pub(crate) async fn page(
-        &self,
+        self: &Rc<Self>,
         file: &Rc<OpenFile>,
         block: u64,
     ) -> Result<(W::Payload, Option<Pin<W>>), Fault> {
         let user = self.enter(file, block, 1).await?;
         user.freeze();
         let whole = ByteRange::at(0, user.length());
-        let payload = match self.read_held(&user, whole) {
+        let payload = match user.read(whole) {
             Some(payload) => payload,
             None => Box::pin(self.fetch(&user, whole)).await?,
         };
-        let pinned = self.pinned.get() + user.length();
-        let fits = pinned <= self.capacity / PINNED_SHARE;
-        Ok((payload, fits.then(|| Pin::new(user, &self.pinned))))
+        self.was_read(file, block, whole);
+        let pinned = &self.pinned[user.disk().0 as usize];
+        let share = self.capacity.min(self.common.shares.bytes_max());
+        let fits = pinned.get() + user.length() <= share / PINNED_SHARE;
+        Ok((payload, fits.then(|| Pin::new(user, pinned))))
     }
 
-    /// The bytes `range` of a block, that have to be waited for. (What waits for a disk is a large
-    /// future; made where it is needed, it does not make every request larger.)
+    /// The bytes `range` of a block, that have to be waited for.
     async fn fetch(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
         user.counted.misses.update(|misses| misses + 1);
         loop {
@@ -161,7 +172,6 @@ impl<W: World> BlockCache<W> {
                 self.load(user).await?;
             }
             if let Some(payload) = user.cut(range) {
-                self.was_read(user, range);
                 return Ok(payload);
             }
         }
@@ -181,7 +191,7 @@ impl<W: World> BlockCache<W> {
         let mut of_disks = BTreeMap::<DiskId, Vec<BlockKey>>::new();
         for (key, entry) in self.entries.borrow().range((file, 0)..=(file, u64::MAX)) {
             if entry.is_dirty() {
-                of_disks.entry(entry.location().disk).or_default().push(*key);
+                of_disks.entry(entry.disk()).or_default().push(*key);
             }
         }
         for keys in of_disks.into_values() {
@@ -299,7 +309,11 @@ impl<W: World> BlockCache<W> {
 
     /// Room for a block, waited for. As long as it is held the block stays, unless a collective
     /// writes it or its file is removed; whoever brings data for it needs no other memory.
-    pub(crate) async fn reserve(&self, file: &Rc<OpenFile>, block: u64) -> Result<User<W>, Fault> {
+    pub(crate) async fn reserve(
+        self: &Rc<Self>,
+        file: &Rc<OpenFile>,
+        block: u64,
+    ) -> Result<User<W>, Fault> {
         self.enter(file, block, 1).await
     }
 
@@ -332,7 +346,7 @@ impl<W: World> BlockCache<W> {
 
     /// A block for a collective read, if it is held: dirty bytes must not be missed.
     pub(crate) async fn held_block(
-        &self,
+        self: &Rc<Self>,
         file: &Rc<OpenFile>,
         block: u64,
     ) -> Result<Option<W::Payload>, Fault> {
@@ -374,141 +388,6 @@ impl<W: World> BlockCache<W> {
             self.flush_entry(&user).await;
         }
         self.remove_user(&user);
-    }
-
-    /// The entry of a block that has `end` bytes or more, made if there is none, waiting for room.
-    /// While the returned user lives, the entry stays, unless the block gets another length.
-    async fn enter(&self, file: &Rc<OpenFile>, block: u64, end: u64) -> Result<User<W>, Fault> {
-        loop {
-            let key = (file.file, block);
-            if self.locks.is_held(key) {
-                // Seldom, and not to make every request larger.
-                Box::pin(self.locks.until_free(key)).await;
-            }
-            if self.discarded.borrow().contains(&file.file) {
-                return Err(Fault::NoSuchFile { name: file.name().clone() });
-            }
-            let length = file.block_length(block);
-            if end > length {
-                return Err(file.past_end());
-            }
-            match self.try_enter(file, block) {
-                Some(user) if user.length() == length => return Ok(user),
-                Some(stale) => {
-                    drop(stale);
-                    Box::pin(self.surrender(file.file, block)).await;
-                }
-                None => Box::pin(self.make_room(key, length)).await,
-            }
-        }
-    }
-
-    /// As [`BlockCache::enter`] of a block that is held, and for which nothing is to be waited for:
-    /// most often it is so, and then there is no future to be made.
-    fn enter_held(&self, file: &OpenFile, block: u64, end: u64) -> Option<User<W>> {
-        let key = (file.file, block);
-        if self.locks.is_held(key) || self.discarded.borrow().contains(&file.file) {
-            return None;
-        }
-        let length = file.block_length(block);
-        let entries = self.entries.borrow();
-        let is_whole = |entry: &&Rc<Entry<W>>| end <= length && entry.length() == length;
-        let entry = entries.get(&key).filter(is_whole)?;
-        self.order.borrow_mut().touch(key, entry.place());
-        Some(Entry::user(entry))
-    }
-
-    /// Writes back a block that could leave then, or waits until something may have changed.
-    async fn make_room(&self, key: BlockKey, length: u64) {
-        match self.dirty_victim(key.0) {
-            Some(user) => self.flush_entry(&user).await,
-            None => {
-                let free = || self.can_enter(key, length).then_some(());
-                let room = self.common.room.until(free);
-                // Whatever was the reason, all that can be done about it has been.
-                let _ = self.movements.wait(&self.world, room).await;
-            }
-        }
-    }
-
-    fn can_enter(&self, key: BlockKey, length: u64) -> bool {
-        let (entries, order) = (self.entries.borrow(), self.order.borrow());
-        let is_idle = |key: BlockKey| entries.get(&key).is_some_and(|entry| entry.is_idle());
-        entries.contains_key(&key)
-            || (self.has_room(length) && !order.is_at_limit(key.0))
-            || order.victims(key.0).any(is_idle)
-    }
-
-    /// Whether a block of `length` bytes fits beside those that are held; one always fits alone.
-    fn has_room(&self, length: u64) -> bool {
-        self.held.get() == 0 || self.held.get() + length <= self.capacity
-    }
-
-    /// As [`BlockCache::enter`], but gives up where that would wait.
-    fn try_enter(&self, file: &Rc<OpenFile>, block: u64) -> Option<User<W>> {
-        let key = (file.file, block);
-        if let Some(entry) = self.entries.borrow().get(&key) {
-            self.order.borrow_mut().touch(key, entry.place());
-            return Some(Entry::user(entry));
-        }
-        let length = file.block_length(block);
-        while !self.has_room(length) || self.order.borrow().is_at_limit(file.file) {
-            let victim = self.clean_victim(file.file)?;
-            self.evict(victim);
-        }
-        let place = self.order.borrow_mut().insert(key);
-        let entry = Rc::new(Entry::new(file, (block, place), length, Rc::clone(&self.common)));
-        let user = Entry::user(&entry);
-        self.entries.borrow_mut().insert(key, entry);
-        self.held.set(self.held.get() + length);
-        Some(user)
-    }
-
-    /// The block that is to leave first for one of `file`, among those that can leave as they are.
-    fn clean_victim(&self, file: FileId) -> Option<BlockKey> {
-        let entries = self.entries.borrow();
-        let order = self.order.borrow();
-        order.victims(file).find(|key| {
-            entries.get(key).is_some_and(|entry| entry.is_idle() && !entry.is_unsettled())
-        })
-    }
-
-    /// The block that is to leave first among those that nobody uses but the disk must have.
-    fn dirty_victim(&self, file: FileId) -> Option<User<W>> {
-        let entries = self.entries.borrow();
-        let order = self.order.borrow();
-        let idle = |key: BlockKey| entries.get(&key).filter(|entry| entry.is_idle());
-        order.victims(file).find_map(idle).map(Entry::user)
-    }
-
-    /// Removes a block to make room for another.
-    fn evict(&self, key: BlockKey) {
-        if let Some(entry) = self.entries.borrow().get(&key) {
-            // Of files that nobody has open nothing is remembered.
-            if let Some(sum) = self.left.borrow_mut().get_mut(&key.0) {
-                entry.counted.add_to(sum);
-                sum.prefetched_unused += u64::from(entry.counted.is_unused());
-                sum.evictions += 1;
-            }
-        }
-        self.remove(key);
-    }
-
-    /// Removes a block, unless another has taken its place.
-    fn remove_user(&self, user: &User<W>) {
-        let is_there = self.entries.borrow().get(&user.key()).is_some_and(|entry| user.is(entry));
-        if is_there {
-            self.remove(user.key());
-        }
-    }
-
-    fn remove(&self, key: BlockKey) {
-        if let Some(entry) = self.entries.borrow_mut().remove(&key) {
-            assert!(!entry.is_dirty(), "what the disk does not have stays");
-            self.held.set(self.held.get() - entry.length());
-            self.order.borrow_mut().remove(key);
-        }
-        self.common.room.notify();
     }
 
     /// Reads what is missing of a block from its disk.
@@ -558,11 +437,11 @@ impl<W: World> BlockCache<W> {
     }
 
     fn fault(&self, user: &User<W>, error: &DiskError) -> Fault {
-        file_fault(self.server, user.file(), user.location().disk, error)
+        file_fault(self.server, user.file(), user.disk(), error)
     }
 
     fn disk_of(&self, user: &User<W>) -> Result<&W::Disk, Fault> {
-        let disk = user.location().disk;
+        let disk = user.disk();
         let gone = || Fault::BadRequest { cause: format!("there is no {disk} here") };
         self.world.disks().get(disk.0 as usize).ok_or_else(gone)
     }

@@ -53,9 +53,9 @@ pub struct ServerConfig {
     /// Blocks that a collective, or the part of one client, holds for each disk: two, while one is
     /// at the disk the other is on the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
-    /// Bytes that all of these together hold, besides the cache; there is room for those of one
-    /// collective in any case. As many may wait for room in the cache with the requests that
-    /// brought them. `u64::MAX` for as many as are wanted: then no client is let go for keeping
+    /// Bytes that all of these together hold, besides the cache, each disk the same part; there is
+    /// room for those of one collective in any case. As many may wait for room in the cache with
+    /// the requests that brought them. `u64::MAX` for as many as are wanted: then no client is let go for keeping
     /// memory from others either.
     pub buffer_bytes: u64,
     /// What its own work costs its processor.
@@ -82,8 +82,8 @@ pub(crate) struct Server<W: World> {
     /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
-    /// Of collectives and parts under way.
-    pub(crate) buffers: Buffers,
+    /// Of collectives and parts under way, by disk.
+    pub(crate) buffers: Box<[Buffers]>,
     /// With requests to write.
     pub(crate) brought: Rc<Brought>,
     /// Of data between these, or the cache, and clients.
@@ -121,14 +121,14 @@ pub async fn serve<W: World>(
         let (locks, movements) = (Rc::clone(&locks), Rc::clone(&movements));
         BlockCache::new(world.clone(), &config, locks, movements)
     };
+    let buffers = || {
+        let bytes_max = config.buffer_bytes / (world.disks().len() as u64).max(1);
+        Buffers::new(bytes_max, u64::from(config.buffers_per_disk), Rc::clone(&movements))
+    };
     let server = Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
-        buffers: Buffers::new(
-            config.buffer_bytes,
-            u64::from(config.buffers_per_disk) * world.disks().len() as u64,
-            Rc::clone(&movements),
-        ),
+        buffers: world.disks().iter().map(|_| buffers()).collect(),
         brought: Rc::new(Brought::new(config.buffer_bytes)),
         movements,
         world,

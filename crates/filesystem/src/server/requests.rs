@@ -3,7 +3,7 @@
 use crate::client::frequent_header;
 use crate::collective::{caching, disk_directed, noncollective};
 use crate::server::catalogue::Catalogue;
-use crate::server::underway::Kept;
+use crate::server::underway::{Buffers, Kept};
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
 use policy::Buffering;
@@ -317,7 +317,7 @@ impl<W: World> Server<W> {
             bytes_moved: self.counters.bytes_moved.get(),
             cache_bytes: self.cache.bytes(),
             dirty_bytes: self.cache.dirty_bytes(),
-            collective_bytes: self.buffers.held_bytes(),
+            collective_bytes: self.buffers.iter().map(Buffers::held_bytes).sum(),
             disks,
             files: self.catalogue.as_ref().map_or_else(Vec::new, Catalogue::files),
         };

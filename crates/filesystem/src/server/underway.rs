@@ -4,7 +4,7 @@
 //! that ends.
 
 use crate::server::Server;
-use crate::server::movements::{Movements, Standstill};
+use crate::server::movements::Movements;
 use crate::signal::Signal;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -59,20 +59,15 @@ impl<W: World> Drop for Running<'_, W> {
     }
 }
 
-/// The bytes that transfers hold in buffers, of which a server has so many. Whoever wants more
-/// than there are free waits, in the order of coming. The limit bends: there is room for as many
-/// buffers as one transfer uses, however long they are; and what is held for long by those whose
-/// disk has stopped is written off, up to twice the limit, so that others go on. (Clients that have
-/// stopped are let go.)
+/// The bytes that transfers hold in the buffers of one disk, of which there are so many. Whoever
+/// wants more than there are free waits, in the order of coming. The limit bends: there is room for
+/// as many buffers as one transfer uses, however long they are. (A disk that has stopped keeps its
+/// own from those who wait for it, and nobody else. Clients that have stopped are let go.)
 pub(crate) struct Buffers {
     bytes_max: u64,
     /// Buffers of a transfer.
     count_min: u64,
     held: Cell<u64>,
-    /// So much of it is held by who does not go on, as it seems …
-    written_off: Cell<u64>,
-    /// … which are the buffers with smaller numbers than this.
-    written_off_until: Cell<u64>,
     waiting: RefCell<VecDeque<u64>>,
     next: Cell<u64>,
     freed: Signal,
@@ -82,7 +77,6 @@ pub(crate) struct Buffers {
 /// The bytes of a buffer, as long as it is held.
 pub(crate) struct Held<'a> {
     buffers: &'a Buffers,
-    number: u64,
     bytes: u64,
 }
 
@@ -98,8 +92,6 @@ impl Buffers {
             bytes_max,
             count_min,
             held: Cell::default(),
-            written_off: Cell::default(),
-            written_off_until: Cell::default(),
             waiting: RefCell::default(),
             next: Cell::default(),
             freed: Signal::default(),
@@ -112,47 +104,32 @@ impl Buffers {
         self.held.get()
     }
 
-    /// Waits until there is room for a buffer of `bytes` bytes. Whoever holds one must need no
-    /// other to be done with it.
+    /// Waits until there is room for a buffer of `bytes` bytes. Whoever holds one must need nothing
+    /// of another disk to be done with it, and no other buffer.
     pub(crate) async fn take(&self, world: &impl Clock, bytes: u64) -> Held<'_> {
         if !(self.waiting.borrow().is_empty() && self.has_room(bytes)) {
             self.wait(world, bytes).await;
         }
         self.held.set(self.held.get() + bytes);
-        Held { buffers: self, number: self.next_number(), bytes }
-    }
-
-    fn next_number(&self) -> u64 {
-        self.next.replace(self.next.get() + 1)
+        Held { buffers: self, bytes }
     }
 
     async fn wait(&self, world: &impl Clock, bytes: u64) {
-        let turn = Turn { buffers: self, number: self.next_number() };
+        let turn = Turn { buffers: self, number: self.next.replace(self.next.get() + 1) };
         self.waiting.borrow_mut().push_back(turn.number);
         let is_first = || self.waiting.borrow().front() == Some(&turn.number);
         self.freed.until(|| is_first().then_some(())).await;
         while !self.has_room(bytes) {
             let held = self.held.get();
             let freed = self.freed.until(|| (self.held.get() != held).then_some(()));
-            let standstill = self.movements.wait(world, freed).await;
-            // Where a disk has stopped it does not help to hold ever more.
-            if standstill == Err(Standstill::OfOthers)
-                && self.written_off.get() <= self.limit(bytes)
-            {
-                self.written_off.set(held);
-                self.written_off_until.set(self.next.get());
-            }
+            // Whatever was the reason, all that can be done about it has been.
+            let _ = self.movements.wait(world, freed).await;
         }
     }
 
     fn has_room(&self, bytes: u64) -> bool {
-        let held = self.held.get() - self.written_off.get();
-        held.saturating_add(bytes) <= self.limit(bytes)
-    }
-
-    /// The most that is held when buffers have `bytes` bytes.
-    fn limit(&self, bytes: u64) -> u64 {
-        self.bytes_max.max(bytes.saturating_mul(self.count_min))
+        let limit = self.bytes_max.max(bytes.saturating_mul(self.count_min));
+        self.held.get().saturating_add(bytes) <= limit
     }
 }
 
@@ -201,11 +178,8 @@ impl Drop for Turn<'_> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let Buffers { held, written_off, written_off_until, freed, .. } = self.buffers;
+        let Buffers { held, freed, .. } = self.buffers;
         held.set(held.get() - self.bytes);
-        if self.number < written_off_until.get() {
-            written_off.set(written_off.get() - self.bytes);
-        }
         freed.notify();
     }
 }
@@ -213,8 +187,8 @@ impl Drop for Held<'_> {
 #[cfg(test)]
 mod tests {
     //! Proves: no more is held than there is, in the order of coming; there is room for one
-    //! transfer; who gives up waiting does not keep others from their turn, nor does who never
-    //! frees what it holds.
+    //! transfer; who gives up waiting does not keep others from their turn, nor does a client that
+    //! never frees what it holds.
     use super::*;
     use crate::server::movements::tests::Hand;
     use futures_util::FutureExt;
@@ -266,25 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_still_is_written_off() {
-        let (buffers, clock) = (buffers(10, 1), Hand::default());
-        let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
-        let mut next = Box::pin(buffers.take(&clock, 10));
-        assert!((&mut next).now_or_never().is_none());
-        clock.0.set(true);
-        let next = next.now_or_never().unwrap();
-        assert_eq!(buffers.held_bytes(), 20);
-        assert!(buffers.take(&clock, 1).now_or_never().is_none(), "the rest is limited as ever");
-        drop(next);
-        let next = buffers.take(&clock, 10).now_or_never().unwrap();
-        drop(stopped);
-        assert!(buffers.take(&clock, 1).now_or_never().is_none());
-        drop(next);
-        assert_eq!((buffers.held_bytes(), buffers.written_off.get()), (0, 0));
-    }
-
-    #[test]
-    fn nothing_is_written_off_when_clients_are_the_reason() {
+    fn clients_that_keep_buffers_are_let_go() {
         let (buffers, clock) = (buffers(10, 1), Hand::default());
         let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
         let mut moving = Box::pin(buffers.movements.moving(
@@ -300,7 +256,7 @@ mod tests {
         assert_eq!(buffers.movements.next_stopped().now_or_never(), Some(PeerId(1)));
         drop((moving, stopped));
         let next = next.now_or_never().unwrap();
-        assert_eq!((buffers.held_bytes(), buffers.written_off.get()), (10, 0));
+        assert_eq!(buffers.held_bytes(), 10);
         drop(next);
     }
 }

@@ -114,7 +114,8 @@ pub(crate) async fn digests<W: World>(
             let at = file.stripe.locate(block);
             let gone = || Fault::BadRequest { cause: format!("there is no {} here", at.disk) };
             let disk = server.world.disks().get(at.disk.0 as usize).ok_or_else(gone)?;
-            let _held = server.buffers.take(&server.world, length).await;
+            let buffers = &server.buffers[at.disk.0 as usize];
+            let _held = buffers.take(&server.world, length).await;
             let read = disk.read(file.file, file.disk_offset(block), length).await;
             read.map_err(|error| file_fault(server.config.id, &file, at.disk, &error))?
         }

@@ -3,7 +3,7 @@
 use crate::collective::{may_overlap, transfer_fault};
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::Running;
+use crate::server::underway::{Buffers, Running};
 use crate::server::{Server, file_fault};
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
@@ -120,9 +120,10 @@ impl<W: World> Collective<'_, W> {
     /// take turns.
     async fn transfer_disk(&self, number: DiskId) -> Result<(), Fault> {
         let stripe = &self.file.stripe;
-        let disk = &self.server.world.disks()[number.0 as usize];
+        let here = number.0 as usize;
+        let (disk, buffers) = (&self.server.world.disks()[here], &self.server.buffers[here]);
         let blocks = stripe.blocks_in(self.request.access.file_extent());
-        let here = stripe.blocks_on(self.place, number, blocks.clone());
+        let own = stripe.blocks_on(self.place, number, blocks.clone());
         let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
         let object = self.file.file;
         disk.locate(object).await;
@@ -131,26 +132,30 @@ impl<W: World> Collective<'_, W> {
             move |block| disk.address(object, file.disk_offset(block))
         };
         let share = (self.place.0, stripe.servers);
-        let order = disk_order(self.request.order, here, total, share, address);
+        let order = disk_order(self.request.order, own, total, share, address);
         let order = RefCell::new(order);
         let buffer = || async {
             loop {
                 let next = order.borrow_mut().next();
                 let Some(block) = next else { return Ok(()) };
-                self.transfer_block(disk, block).await?;
+                self.transfer_block((disk, buffers), block).await?;
             }
         };
         let buffers = self.server.config.buffers_per_disk.max(1);
         try_join_all((0..buffers).map(|_| buffer())).await.map(|_| ())
     }
 
-    async fn transfer_block(&self, disk: &W::Disk, block: u64) -> Result<(), Fault> {
+    async fn transfer_block(
+        &self,
+        (disk, buffers): (&W::Disk, &Buffers),
+        block: u64,
+    ) -> Result<(), Fault> {
         let range = self.file.block_range(block);
         let shares = self.shares_of(range);
         if shares.is_empty() {
             return Ok(());
         }
-        let _held = self.server.buffers.take(&self.server.world, range.length()).await;
+        let _held = buffers.take(&self.server.world, range.length()).await;
         self.server.world.compute(self.server.config.costs.block).await;
         match self.request.direction {
             Direction::Read => self.read_block(disk, block, shares).await,

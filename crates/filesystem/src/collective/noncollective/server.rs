@@ -70,8 +70,13 @@ impl<W: World> Transfer<'_, W> {
 
     /// First transfers what the cache holds, then the other blocks of the disk as they lie.
     async fn transfer_disk(&self, disk: DiskId) -> Result<(), Fault> {
+        let mut blocks = self.blocks_of(disk);
+        if blocks.next().is_none() {
+            // Not even a buffer of this disk is to be waited for.
+            return Ok(());
+        }
         let done = self.transfer_held(disk).await?;
-        if self.blocks_of(disk).nth(1).is_some() {
+        if blocks.next().is_some() {
             self.server.world.disks()[disk.0 as usize].locate(self.file.file).await;
         }
         let order = RefCell::new(self.order_of(disk));
@@ -80,7 +85,7 @@ impl<W: World> Transfer<'_, W> {
             let mut left = order.by_ref().filter(|block| !done.contains(block));
             left.find_map(|block| self.share_of(block)).map(|share| (share, None))
         };
-        self.rotate(next).await
+        self.rotate(disk, next).await
     }
 
     /// Transfers the blocks of a disk that need nothing of it: to read, those whose bytes are in
@@ -102,7 +107,7 @@ impl<W: World> Transfer<'_, W> {
             }
             None
         };
-        self.rotate(next).await?;
+        self.rotate(disk, next).await?;
         Ok(done.into_inner())
     }
 
@@ -138,17 +143,19 @@ impl<W: World> Transfer<'_, W> {
         disk_order(request.order, blocks, total, (place.0, stripe.servers), address)
     }
 
-    /// Transfers what `next` says, with a few buffers that take turns.
+    /// Transfers what `next` says of a disk, with a few buffers that take turns.
     async fn rotate(
         &self,
+        disk: DiskId,
         next: impl Fn() -> Option<(Share, Option<W::Payload>)>,
     ) -> Result<(), Fault> {
         let extent = self.request.access.extent_of(self.request.client);
         let (server, bytes) = (self.server, extent.length().min(self.file.stripe.block_bytes));
+        let buffers = &server.buffers[disk.0 as usize];
         let buffer = || async {
             loop {
                 // The buffer first: what is found in the cache stays while it is held.
-                let _held = server.buffers.take(&server.world, bytes).await;
+                let _held = buffers.take(&server.world, bytes).await;
                 let Some((share, found)) = next() else { break };
                 match self.request.direction {
                     Direction::Read => self.read_block(share, found).await?,
@@ -157,8 +164,8 @@ impl<W: World> Transfer<'_, W> {
             }
             Ok(())
         };
-        let buffers = self.server.config.buffers_per_disk.max(1);
-        try_join_all((0..buffers).map(|_| buffer())).await.map(|_| ())
+        let count = self.server.config.buffers_per_disk.max(1);
+        try_join_all((0..count).map(|_| buffer())).await.map(|_| ())
     }
 
     /// Takes a block from the cache, which may have to read it, and puts the client's pieces of it

@@ -26,8 +26,18 @@ impl DirtyBlocks {
 
     /// The block of a disk that has been dirty longest.
     pub(super) fn oldest(&self, disk: DiskId) -> Option<BlockKey> {
+        self.find(disk, Some)
+    }
+
+    /// What `found` says of the first block of a disk, from the one that has been dirty longest, of
+    /// which it says something.
+    pub(super) fn find<R>(
+        &self,
+        disk: DiskId,
+        found: impl FnMut(BlockKey) -> Option<R>,
+    ) -> Option<R> {
         let blocks = self.blocks.borrow();
-        blocks.range((disk, 0)..=(disk, u64::MAX)).next().map(|(_, key)| *key)
+        blocks.range((disk, 0)..=(disk, u64::MAX)).map(|(_, key)| *key).find_map(found)
     }
 
     /// A block of `length` bytes has become dirty; returns the place that it has here.

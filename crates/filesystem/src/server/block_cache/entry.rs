@@ -1,10 +1,11 @@
 //! One block in the cache.
 
 use super::dirty::DirtyBlocks;
+use super::room::Shares;
 use crate::server::block_locks::BlockKey;
 use crate::server::open_file::OpenFile;
 use crate::signal::Signal;
-use policy::{Location, RangeSet};
+use policy::RangeSet;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -19,8 +20,11 @@ pub(crate) struct Entry<W: World> {
     /// Its place among those that are in the cache.
     place: usize,
     file: Rc<OpenFile>,
+    disk: DiskId,
     length: u64,
     users: Cell<u32>,
+    /// Whether it has left the cache; who still uses it takes no room there.
+    has_left: Cell<bool>,
     /// Whether a task reads it from or writes it to the disk.
     busy: Cell<bool>,
     rested: Signal,
@@ -34,11 +38,19 @@ pub(crate) struct Entry<W: World> {
 }
 
 /// What the blocks of a cache have in common.
-#[derive(Default)]
 pub(crate) struct Common {
     /// Rung when an entry may have become free to leave.
     pub(crate) room: Signal,
     pub(crate) dirty: DirtyBlocks,
+    pub(crate) shares: Shares,
+}
+
+impl Common {
+    /// What blocks have in common in a cache of `capacity` bytes for `disks` disks.
+    pub(super) fn new(capacity: u64, disks: usize) -> Self {
+        let shares = Shares::new(capacity, disks);
+        Self { room: Signal::default(), dirty: DirtyBlocks::default(), shares }
+    }
 }
 
 /// What happened to a block since it came in.
@@ -108,7 +120,12 @@ impl<W: World> Drop for User<W> {
     fn drop(&mut self) {
         self.0.users.set(self.0.users.get() - 1);
         if self.0.users.get() == 0 {
-            self.0.common.room.notify();
+            let Entry { common, disk, length, .. } = &*self.0;
+            if !self.0.is_dirty() && !self.0.has_left.get() {
+                common.shares.free(*disk, *length);
+            }
+            common.shares.freed(*disk).notify();
+            common.room.notify();
         }
     }
 }
@@ -133,8 +150,10 @@ impl<W: World> Entry<W> {
             key: (file.file, block),
             place,
             file: Rc::clone(file),
+            disk: file.stripe.locate(block).disk,
             length,
             users: Cell::new(0),
+            has_left: Cell::new(false),
             busy: Cell::new(false),
             rested: Signal::default(),
             leaving_end: Cell::new(0),
@@ -146,6 +165,9 @@ impl<W: World> Entry<W> {
     }
 
     pub(crate) fn user(entry: &Rc<Self>) -> User<W> {
+        if !entry.is_occupied() {
+            entry.common.shares.occupy(entry.disk, entry.length);
+        }
         entry.users.set(entry.users.get() + 1);
         User(Rc::clone(entry))
     }
@@ -162,6 +184,10 @@ impl<W: World> Entry<W> {
         self.length
     }
 
+    pub(crate) fn disk(&self) -> DiskId {
+        self.disk
+    }
+
     /// Its place among those that are in the cache, as long as it is there.
     pub(crate) fn place(&self) -> usize {
         self.place
@@ -171,13 +197,26 @@ impl<W: World> Entry<W> {
         ByteRange::at(0, self.length)
     }
 
-    pub(crate) fn location(&self) -> Location {
-        self.file.stripe.locate(self.key.1)
-    }
-
     /// Where the block begins in its object, in bytes.
     pub(crate) fn disk_offset(&self) -> u64 {
         self.file.disk_offset(self.key.1)
+    }
+
+    /// True when it cannot leave at once. (What is under way for it is so for somebody who uses it,
+    /// and so is all that makes it dirty or clean.)
+    pub(super) fn is_occupied(&self) -> bool {
+        self.users.get() > 0 || self.is_dirty()
+    }
+
+    /// It leaves the cache.
+    pub(super) fn leave(&self) {
+        assert!(!self.is_dirty(), "what the disk does not have stays");
+        if self.is_occupied() {
+            self.common.shares.free(self.disk, self.length);
+            self.common.shares.freed(self.disk).notify();
+        }
+        self.has_left.set(true);
+        self.common.room.notify();
     }
 
     /// True when nobody uses it and nothing is under way for it.
@@ -206,7 +245,7 @@ impl<W: World> Entry<W> {
         let (dirty, is_dirty) = (&self.common.dirty, !self.state.borrow().dirty.is_empty());
         match (self.dirty_place.get(), is_dirty) {
             (None, true) => {
-                let place = dirty.add(self.location().disk, self.key, self.length);
+                let place = dirty.add(self.disk, self.key, self.length);
                 self.dirty_place.set(Some(place));
             }
             (Some(place), false) => {
@@ -238,6 +277,13 @@ impl<W: World> Entry<W> {
     pub(crate) fn begin_work(&self) -> Option<Busy<'_, W>> {
         // Not `then_some`: what it would make and drop ends the work of the other.
         (!self.busy.replace(true)).then(|| Busy(self))
+    }
+
+    /// The bytes `range` for whoever asks for them, if all of them are known.
+    pub(super) fn read(&self, range: ByteRange) -> Option<W::Payload> {
+        let payload = self.cut(range)?;
+        self.counted.hits.update(|hits| hits + 1);
+        Some(payload)
     }
 
     /// The bytes `range`, if all of them are known.
@@ -441,7 +487,8 @@ mod tests {
         let file = FileId(1);
         let file = FileRecord { file, name, bytes: 64, cuts: 0, stripe, pool, buffering };
         let file = Rc::new(OpenFile::new(file));
-        let entry = Entry::<SimulatedWorld<Bytes>>::new(&file, (0, 0), 64, Rc::default());
+        let common = Rc::new(Common::new(64, 1));
+        let entry = Entry::<SimulatedWorld<Bytes>>::new(&file, (0, 0), 64, common);
         let busy = entry.begin_work();
         assert!(busy.is_some() && entry.begin_work().is_none());
         assert!(entry.is_unsettled() && entry.begin_work().is_none());

@@ -8,7 +8,7 @@ use world::World;
 /// A fastened block; free to leave when dropped.
 pub(crate) struct Pin<W: World> {
     user: User<W>,
-    /// Bytes of all pins of the cache.
+    /// Bytes of all pins of blocks of the same disk.
     pinned: Rc<Cell<u64>>,
 }
 

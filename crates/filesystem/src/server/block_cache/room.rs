@@ -1,0 +1,282 @@
+//! How blocks come into the cache, and which leave for them.
+//!
+//! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; of the
+//! blocks of one disk of several, those that cannot leave at once (they are used, on their way, or
+//! dirty) take no more than the disk's share, or are one block, so that a disk that has stopped
+//! does not hold up the others.
+
+use super::BlockCache;
+use super::entry::{Entry, User};
+use crate::server::block_locks::BlockKey;
+use crate::server::open_file::OpenFile;
+use crate::signal::Signal;
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::{DiskId, FileId};
+use wire::Fault;
+use world::World;
+
+/// How much of the cache is occupied by blocks that cannot leave at once, for each disk.
+#[derive(Default)]
+pub(crate) struct Shares {
+    /// What one disk may occupy.
+    bytes_max: u64,
+    of_disks: Box<[Share]>,
+}
+
+#[derive(Default)]
+struct Share {
+    occupied: Cell<u64>,
+    freed: Signal,
+}
+
+impl Shares {
+    /// The shares of `disks` disks in `capacity` bytes. One disk holds up nobody.
+    pub(super) fn new(capacity: u64, disks: usize) -> Self {
+        let bytes_max = if disks > 1 { capacity / disks as u64 } else { u64::MAX };
+        Self { bytes_max, of_disks: (0..disks).map(|_| Share::default()).collect() }
+    }
+
+    /// What one disk may occupy.
+    pub(super) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// Whether a disk may occupy `bytes` bytes more.
+    fn fits(&self, disk: DiskId, bytes: u64) -> bool {
+        let occupied = self.of_disks[disk.0 as usize].occupied.get();
+        occupied == 0 || occupied.saturating_add(bytes) <= self.bytes_max
+    }
+
+    pub(super) fn occupy(&self, disk: DiskId, bytes: u64) {
+        self.of_disks[disk.0 as usize].occupied.update(|occupied| occupied + bytes);
+    }
+
+    pub(super) fn free(&self, disk: DiskId, bytes: u64) {
+        self.of_disks[disk.0 as usize].occupied.update(|occupied| occupied - bytes);
+    }
+
+    /// Rung when a block of a disk is used by nobody any more.
+    pub(super) fn freed(&self, disk: DiskId) -> &Signal {
+        &self.of_disks[disk.0 as usize].freed
+    }
+}
+
+/// A block for which there is no room.
+struct Wanted {
+    key: BlockKey,
+    disk: DiskId,
+    length: u64,
+}
+
+impl<W: World> BlockCache<W> {
+    /// The entry of a block that has `end` bytes or more, made if there is none, waiting for room.
+    /// While the returned user lives, the entry stays, unless the block gets another length.
+    pub(super) async fn enter(
+        self: &Rc<Self>,
+        file: &Rc<OpenFile>,
+        block: u64,
+        end: u64,
+    ) -> Result<User<W>, Fault> {
+        let (key, disk) = ((file.file, block), file.stripe.locate(block).disk);
+        loop {
+            if self.locks.is_held(key) {
+                // Seldom, and not to make every request larger.
+                Box::pin(self.locks.until_free(key)).await;
+            }
+            if self.discarded.borrow().contains(&file.file) {
+                return Err(Fault::NoSuchFile { name: file.name().clone() });
+            }
+            let length = file.block_length(block);
+            if end > length {
+                return Err(file.past_end());
+            }
+            match self.try_enter(file, block) {
+                Some(user) if user.length() == length => return Ok(user),
+                Some(stale) => {
+                    drop(stale);
+                    Box::pin(self.surrender(file.file, block)).await;
+                }
+                None => Box::pin(self.make_room(&Wanted { key, disk, length })).await,
+            }
+        }
+    }
+
+    /// Does something with the entry of a block that has `end` bytes or more, if it is held and
+    /// nothing is to be waited for: most often it is so, and then there is no future to be made.
+    pub(super) fn with_held<R>(
+        &self,
+        file: &OpenFile,
+        block: u64,
+        end: u64,
+        act: impl FnOnce(&Rc<Entry<W>>) -> Option<R>,
+    ) -> Option<R> {
+        let key = (file.file, block);
+        if self.locks.is_held(key) || self.discarded.borrow().contains(&file.file) {
+            return None;
+        }
+        let length = file.block_length(block);
+        let entries = self.entries.borrow();
+        let is_whole = |entry: &&Rc<Entry<W>>| end <= length && entry.length() == length;
+        let entry = entries.get(&key).filter(is_whole)?;
+        let done = act(entry)?;
+        self.order.borrow_mut().touch(key, entry.place());
+        Some(done)
+    }
+
+    /// As [`BlockCache::enter`], where that has nothing to wait for.
+    pub(super) fn enter_held(&self, file: &OpenFile, block: u64, end: u64) -> Option<User<W>> {
+        self.with_held(file, block, end, |entry| {
+            self.may_be_used(entry).then(|| Entry::user(entry))
+        })
+    }
+
+    /// Whether an entry is occupied, or may be.
+    fn may_be_used(&self, entry: &Entry<W>) -> bool {
+        entry.is_occupied() || self.common.shares.fits(entry.disk(), entry.length())
+    }
+
+    /// Writes back a block that could leave then, or waits until something may have changed.
+    async fn make_room(self: &Rc<Self>, wanted: &Wanted) {
+        match self.dirty_victim(wanted, Entry::user) {
+            Some(user) if user.disk() == wanted.disk => self.flush_entry(&user).await,
+            Some(user) => {
+                // Its disk is not for this request to wait for.
+                let cache = Rc::clone(self);
+                self.background.spawn(async move {
+                    cache.flush_entry(&user).await;
+                    Ok::<(), Infallible>(())
+                });
+            }
+            None => {
+                let room = async {
+                    if self.is_beyond_share(wanted) {
+                        // Other disks are at work all the time, and this one may have stopped.
+                        let may_go_on = || {
+                            let is_free = !self.is_beyond_share(wanted);
+                            (is_free || self.has_dirty_victim(wanted)).then_some(())
+                        };
+                        self.common.shares.freed(wanted.disk).until(may_go_on).await;
+                    } else {
+                        self.common.room.until(|| self.can_enter(wanted).then_some(())).await;
+                    }
+                };
+                // Whatever was the reason, all that can be done about it has been.
+                let _ = self.movements.wait(&self.world, room).await;
+            }
+        }
+    }
+
+    /// Whether the disk of a block occupies too much already.
+    fn is_beyond_share(&self, wanted: &Wanted) -> bool {
+        match self.entries.borrow().get(&wanted.key) {
+            Some(entry) => !self.may_be_used(entry),
+            None => !self.common.shares.fits(wanted.disk, wanted.length),
+        }
+    }
+
+    fn can_enter(&self, wanted: &Wanted) -> bool {
+        if self.is_beyond_share(wanted) {
+            return self.has_dirty_victim(wanted);
+        }
+        let (entries, order, file) = (self.entries.borrow(), self.order.borrow(), wanted.key.0);
+        let is_idle = |key: BlockKey| entries.get(&key).is_some_and(|entry| entry.is_idle());
+        entries.contains_key(&wanted.key)
+            || (self.has_room(wanted.length) && !order.is_at_limit(file))
+            || order.victims(file).any(is_idle)
+    }
+
+    /// Whether a block of `length` bytes fits beside those that are held; one always fits alone.
+    fn has_room(&self, length: u64) -> bool {
+        self.held.get() == 0 || self.held.get() + length <= self.capacity
+    }
+
+    /// As [`BlockCache::enter`], but gives up where that would wait.
+    pub(super) fn try_enter(&self, file: &Rc<OpenFile>, block: u64) -> Option<User<W>> {
+        let key = (file.file, block);
+        if let Some(entry) = self.entries.borrow().get(&key) {
+            if !self.may_be_used(entry) {
+                return None;
+            }
+            self.order.borrow_mut().touch(key, entry.place());
+            return Some(Entry::user(entry));
+        }
+        let length = file.block_length(block);
+        if !self.common.shares.fits(file.stripe.locate(block).disk, length) {
+            return None;
+        }
+        while !self.has_room(length) || self.order.borrow().is_at_limit(file.file) {
+            let victim = self.clean_victim(file.file)?;
+            self.evict(victim);
+        }
+        let place = self.order.borrow_mut().insert(key);
+        let entry = Rc::new(Entry::new(file, (block, place), length, Rc::clone(&self.common)));
+        let user = Entry::user(&entry);
+        self.entries.borrow_mut().insert(key, entry);
+        self.held.set(self.held.get() + length);
+        Some(user)
+    }
+
+    /// The block that is to leave first for one of `file`, among those that can leave as they are.
+    fn clean_victim(&self, file: FileId) -> Option<BlockKey> {
+        let entries = self.entries.borrow();
+        let order = self.order.borrow();
+        order.victims(file).find(|key| {
+            entries.get(key).is_some_and(|entry| entry.is_idle() && !entry.is_unsettled())
+        })
+    }
+
+    /// The block that is to leave first among those that nobody uses but the disk must have, those
+    /// of the disk itself before others; if it is the disk that occupies too much, the one of its
+    /// own that has been dirty longest.
+    fn dirty_victim<R>(
+        &self,
+        wanted: &Wanted,
+        found: impl FnOnce(&Rc<Entry<W>>) -> R,
+    ) -> Option<R> {
+        let is_beyond_share = self.is_beyond_share(wanted);
+        let entries = self.entries.borrow();
+        let idle = |key: BlockKey| entries.get(&key).filter(|entry| entry.is_idle());
+        if is_beyond_share {
+            return self.common.dirty.find(wanted.disk, idle).map(found);
+        }
+        let order = self.order.borrow();
+        let mut victims = order.victims(wanted.key.0).filter_map(idle).peekable();
+        let first = victims.peek().copied();
+        victims.find(|entry| entry.disk() == wanted.disk).or(first).map(found)
+    }
+
+    fn has_dirty_victim(&self, wanted: &Wanted) -> bool {
+        self.dirty_victim(wanted, |_| ()).is_some()
+    }
+
+    /// Removes a block to make room for another.
+    fn evict(&self, key: BlockKey) {
+        if let Some(entry) = self.entries.borrow().get(&key) {
+            // Of files that nobody has open nothing is remembered.
+            if let Some(sum) = self.left.borrow_mut().get_mut(&key.0) {
+                entry.counted.add_to(sum);
+                sum.prefetched_unused += u64::from(entry.counted.is_unused());
+                sum.evictions += 1;
+            }
+        }
+        self.remove(key);
+    }
+
+    /// Removes a block, unless another has taken its place.
+    pub(super) fn remove_user(&self, user: &User<W>) {
+        let is_there = self.entries.borrow().get(&user.key()).is_some_and(|entry| user.is(entry));
+        if is_there {
+            self.remove(user.key());
+        }
+    }
+
+    fn remove(&self, key: BlockKey) {
+        if let Some(entry) = self.entries.borrow_mut().remove(&key) {
+            self.held.set(self.held.get() - entry.length());
+            self.order.borrow_mut().remove(key);
+            entry.leave();
+        }
+    }
+}
