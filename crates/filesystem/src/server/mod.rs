@@ -55,8 +55,8 @@ pub struct ServerConfig {
     pub buffers_per_disk: u32,
     /// Bytes that all of these together hold, besides the cache, each disk the same part; there is
     /// room for those of one collective in any case. As many may wait for room in the cache with
-    /// the requests that brought them. `u64::MAX` for as many as are wanted: then no client is let go for keeping
-    /// memory from others either.
+    /// the requests that brought them. `u64::MAX` for as many as are wanted: then no client is let
+    /// go for keeping memory from others either.
     pub buffer_bytes: u64,
     /// What its own work costs its processor.
     pub costs: Costs,
