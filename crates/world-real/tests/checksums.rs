@@ -289,6 +289,84 @@ fn what_a_crash_of_the_machine_tears_is_accepted_once() {
 }
 
 #[test]
+fn a_crash_of_the_machine_spares_the_sums_of_what_nobody_wrote() {
+    // Proves: after a boot that ended without a sync, damage is told where nothing had been written
+    // since the last one, but for what lies close behind; and what was torn is accepted.
+    let contents = bytes(1, 200 * PIECE as usize);
+    for written in [&[100][..], &[100, 50, 101], &[199], &[0]] {
+        let place = self::written(&contents);
+        let (data, sums) = (data_file(&place), sums_file(&place));
+        with_disk(&place, BUFFERED, |disk| async move {
+            for piece in written {
+                write(&disk, piece * PIECE, &bytes(2, 10)).await.expect("there is room");
+            }
+        });
+        let (first, last) = (written.iter().min().unwrap(), written.iter().max().unwrap());
+        let told: Vec<u64> = [0, 20, 170, 198]
+            .into_iter()
+            .filter(|piece| !(first.saturating_sub(40)..last + 40).contains(piece))
+            .collect();
+        assert!(told.len() >= 2, "some lie apart from {written:?}");
+        for piece in told.iter().chain(written) {
+            flip(&data, piece * PIECE + 5);
+        }
+        end_boot(&sums);
+        with_disk(&place, BUFFERED, |disk| async move {
+            for piece in told {
+                assert_eq!(damaged(read(&disk, piece * PIECE, 10).await), Some(piece));
+            }
+            for piece in written {
+                assert_eq!(damaged(read(&disk, piece * PIECE, 10).await), None, "it is torn");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_before_a_crash_of_the_machine_has_what_the_device_has() {
+    // Proves: what was cut off and is back, or not, with or without its sums, is no damage.
+    for (is_back, sums_are_back) in [(true, true), (true, false), (false, true), (false, false)] {
+        let contents = bytes(1, 40 * PIECE as usize);
+        let place = written(&contents);
+        let (data, sums) = (data_file(&place), sums_file(&place));
+        let before = std::fs::read(&sums).expect("it is there");
+        with_disk(&place, BUFFERED, |disk| async move {
+            disk.truncate(OBJECT, 20 * PIECE + 7).await.expect("it is cut");
+        });
+        let open = |path: &Path| std::fs::File::options().write(true).open(path).expect("is there");
+        if is_back {
+            open(&data).write_all_at(&contents, 0).expect("a test may write");
+        }
+        if sums_are_back {
+            open(&sums).write_all_at(&before[HEADER as usize..], HEADER).expect("a test may write");
+        }
+        end_boot(&sums);
+        with_disk(&place, BUFFERED, |disk| async move {
+            for piece in 0..40 {
+                let found = read(&disk, piece * PIECE, 10).await;
+                assert_eq!(damaged(found), None, "{is_back} {sums_are_back}: piece {piece}");
+            }
+        });
+    }
+}
+
+#[test]
+fn headers_of_earlier_versions_are_read() {
+    for named_bytes in [40, 32] {
+        let place = written(&contents());
+        let (data, sums) = (data_file(&place), sums_file(&place));
+        change_header(&sums, named_bytes, |header| header[named_bytes..].fill(0));
+        with_disk(&place, BUFFERED, |disk| async move {
+            assert_eq!(damaged(read(&disk, 0, 10).await), None);
+        });
+        flip(&data, 5);
+        with_disk(&place, BUFFERED, |disk| async move {
+            assert_eq!(damaged(read(&disk, 0, 10).await), Some(0));
+        });
+    }
+}
+
+#[test]
 fn sums_are_those_of_their_object() {
     // Proves: two objects that were exchanged, with their sums, are damaged.
     let place = written(&contents());
@@ -314,11 +392,16 @@ fn sums_are_those_of_their_object() {
 
 /// Makes a file of sums one that an earlier boot left.
 fn end_boot(sums: &Path) {
+    change_header(sums, 56, |header| header[12] ^= 1);
+}
+
+/// Changes the header of a file of sums, of which `sealed_bytes` bytes have a checksum.
+fn change_header(sums: &Path, sealed_bytes: usize, change: impl FnOnce(&mut [u8; 64])) {
     let file = std::fs::File::options().read(true).write(true).open(sums).expect("it is there");
-    let mut header = [0; 40];
+    let mut header = [0; HEADER as usize];
     file.read_exact_at(&mut header, 0).expect("it has a header");
-    header[12] ^= 1;
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..28]), &header[32..]);
+    change(&mut header);
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..28]), &header[32..sealed_bytes]);
     header[28..32].copy_from_slice(&crc.to_le_bytes());
     file.write_all_at(&header, 0).expect("a test may write");
 }

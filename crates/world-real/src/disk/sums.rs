@@ -1,17 +1,20 @@
 //! The checksums of one object, in a file beside the one of its bytes.
 //!
 //! ```text
-//! byte 0        8       12        28    32       40      64      68      72
-//!      | magic | state | boot id | crc | object | zeros | sum 0 | sum 1 | ...  all little-endian
+//! byte 0        8       12        28    32       40      48    56      64      68      72
+//!      | magic | state | boot id | crc | object | first | end | zeros | sum 0 | sum 1 | ...
 //! ```
+//!
+//! All numbers are little-endian; `first` and `end` are of the pieces that may change.
 //!
 //! A sum is the CRC32C of a piece of 64 KiB, zeros beyond the end of the object included, or one of
 //! two marks. Invariants, which make a crash at any moment harmless:
 //!
 //! - A sum says [`Sum::IN_FLUX`] from before its piece is written until after.
-//! - A sum changes only while the header on the device says `unsynced` and names the boot of the
-//!   machine since which the object was not synced, or is not there yet. When that boot is over,
-//!   nobody knows which pages got to the device, and all sums become in flux.
+//! - A sum changes only while the header on the device says `unsynced`, has the piece among those
+//!   that may change, and names the boot of the machine since which the object was not synced, or
+//!   is not there yet. When that boot is over, nobody knows which of their pages got to the device,
+//!   and the sums of these pieces become in flux; all others are as they were at the last sync.
 //! - An object is [`Stored`](super::stored::Stored) only while this file, with its header, is on
 //!   the device: what is missing then was lost, and nobody knows which bytes are right.
 
@@ -34,8 +37,6 @@ pub(super) type Boot = [u8; 16];
 const MAGIC: [u8; 8] = *b"unisums1";
 const HEADER_BYTES: usize = 64;
 const SUM_BYTES: u64 = 4;
-const SYNCED: u32 = 0;
-const UNSYNCED: u32 = 1;
 
 /// Sums that are written at a time when there are many.
 const SUMS_AT_ONCE: u64 = 16 << 10;
@@ -80,10 +81,14 @@ pub(super) fn pieces_of(bytes: ByteRange) -> Range<u64> {
     bytes.start / PIECE_BYTES..bytes.end.div_ceil(PIECE_BYTES)
 }
 
+/// Pieces that are added at a time to those that may change, at least: each time is waited for. At
+/// most it doubles them.
+const MARKED_AT_ONCE: u64 = 16;
+
 /// What the first bytes of a file of sums are.
 enum Header {
-    /// A state and a boot.
-    Whole(u32, Boot),
+    /// The pieces that may change in this boot, if any may.
+    Whole(Option<Range<u64>>, Boot),
     /// Not there, or zeros: the machine crashed before they got to the device.
     Missing,
     /// Anything else.
@@ -95,9 +100,12 @@ pub(super) struct Sums {
     file: File,
     object: FileId,
     boot: Boot,
-    /// What the header on the device says.
-    unsynced: bool,
+    /// The pieces that may have changed since the last sync, as the header on the device says.
+    unsynced: Option<Range<u64>>,
 }
+
+/// What a header says of an object that was never synced.
+const ALL_PIECES: Range<u64> = 0..u64::MAX;
 
 impl Sums {
     /// The sums of an object that does not exist yet: all holes.
@@ -105,8 +113,8 @@ impl Sums {
         let flags = OFlags::CREATE | OFlags::TRUNC;
         let file = open(directory, &name(object), flags)?;
         // That this gets to the device need not be waited for: without it all are in flux.
-        file.write_all_at(&header(object, UNSYNCED, &boot), 0)?;
-        Ok(Self { file, object, boot, unsynced: true })
+        file.write_all_at(&header(object, Some(&ALL_PIECES), &boot), 0)?;
+        Ok(Self { file, object, boot, unsynced: Some(ALL_PIECES) })
     }
 
     /// The sums of an object that is there, with these bytes. They must be there too where they
@@ -129,17 +137,19 @@ impl Sums {
             }
             opened => opened?,
         };
-        let mut sums = Self { file, object, boot, unsynced: true };
-        match sums.header()? {
+        let mut sums = Self { file, object, boot, unsynced: Some(ALL_PIECES) };
+        let unknown = match sums.header()? {
             Header::Damaged => return damaged(),
             Header::Missing if are_stored => return damaged(),
-            Header::Whole(SYNCED, _) => sums.unsynced = false,
-            Header::Whole(_, of_boot) if of_boot == boot => {}
-            Header::Missing | Header::Whole(..) => {
-                data.sync()?;
-                sums.forget(data_bytes)?;
+            Header::Missing => ALL_PIECES,
+            Header::Whole(Some(pieces), of_boot) if of_boot != boot => pieces,
+            Header::Whole(unsynced, _) => {
+                sums.unsynced = unsynced;
+                return Ok(sums);
             }
-        }
+        };
+        data.sync()?;
+        sums.forget(unknown, data_bytes)?;
         Ok(sums)
     }
 
@@ -152,8 +162,8 @@ impl Sums {
     ) -> Result<Self, Failure> {
         let (name, new) = (name(object), format!("{}.new", name(object)));
         let file = open(directory, &new, OFlags::CREATE | OFlags::TRUNC)?;
-        let mut sums = Self { file, object, boot, unsynced: true };
-        sums.forget(data_bytes)?;
+        let mut sums = Self { file, object, boot, unsynced: Some(ALL_PIECES) };
+        sums.forget(ALL_PIECES, data_bytes)?;
         rustix::fs::renameat(directory, &new, directory, &name)?;
         Ok(sums)
     }
@@ -168,10 +178,15 @@ impl Sums {
             Err(Errno::NOENT) => return Ok(None),
             opened => opened?,
         };
-        let count = (file.metadata()?.len().saturating_sub(HEADER_BYTES as u64)) / SUM_BYTES;
-        let sums = Self { file, object, boot: Boot::default(), unsynced: true };
-        let is_stored = matches!(sums.header()?, Header::Whole(SYNCED, _));
+        let sums = Self { file, object, boot: Boot::default(), unsynced: Some(ALL_PIECES) };
+        let count = sums.count()?;
+        let is_stored = matches!(sums.header()?, Header::Whole(None, _));
         Ok((is_stored && count > 0).then_some(count * PIECE_BYTES))
+    }
+
+    /// How many pieces have sums; those behind them are holes.
+    fn count(&self) -> std::io::Result<u64> {
+        Ok(self.file.metadata()?.len().saturating_sub(HEADER_BYTES as u64) / SUM_BYTES)
     }
 
     /// The sums of `pieces`.
@@ -194,25 +209,25 @@ impl Sums {
 
     /// Sets the sums from piece `first` on.
     pub(super) fn write(&mut self, first: u64, sums: &[Sum]) -> std::io::Result<()> {
-        self.begin()?;
+        self.begin(first..first + sums.len() as u64)?;
         self.put(first, sums)
     }
 
     /// Says of `pieces` that any bytes will do.
     pub(super) fn put_in_flux(&mut self, pieces: Range<u64>) -> std::io::Result<()> {
-        self.begin()?;
+        self.begin(pieces.clone())?;
         self.fill_in_flux(pieces)
     }
 
     /// Forgets the sums of all pieces but the first `count`, which become holes.
     pub(super) fn truncate(&mut self, count: u64) -> std::io::Result<()> {
-        self.begin()?;
+        self.begin(count..self.count()?.max(count))?;
         self.file.set_len(place(count))
     }
 
     /// Whether nothing has changed since the object was last on stable storage.
     pub(super) fn is_synced(&self) -> bool {
-        !self.unsynced
+        self.unsynced.is_none()
     }
 
     /// Returns when all sums are on stable storage. The bytes must be before.
@@ -220,8 +235,8 @@ impl Sums {
         self.file.sync_data()?;
         // That this gets to the device need not be waited for: until it does, a crash of the
         // machine only costs sums.
-        self.file.write_all_at(&header(self.object, SYNCED, &self.boot), 0)?;
-        self.unsynced = false;
+        self.file.write_all_at(&header(self.object, None, &self.boot), 0)?;
+        self.unsynced = None;
         Ok(())
     }
 
@@ -229,39 +244,63 @@ impl Sums {
         let mut bytes = [0; HEADER_BYTES];
         let count = self.file.read_at(&mut bytes, 0)?;
         Ok(match parse(self.object, &bytes) {
-            Some((state, boot)) if count == HEADER_BYTES => Header::Whole(state, boot),
+            Some((unsynced, boot)) if count == HEADER_BYTES => Header::Whole(unsynced, boot),
             _ if bytes == [0; HEADER_BYTES] => Header::Missing,
             _ => Header::Damaged,
         })
     }
 
-    /// Lets sums change.
-    fn begin(&mut self) -> std::io::Result<()> {
-        if !self.unsynced {
-            self.file.write_all_at(&header(self.object, UNSYNCED, &self.boot), 0)?;
-            self.file.sync_data()?;
-            self.unsynced = true;
-        }
+    /// Lets the sums of `pieces` change.
+    fn begin(&mut self, pieces: Range<u64>) -> std::io::Result<()> {
+        let wanted = match &self.unsynced {
+            Some(marked) if marked.start <= pieces.start && pieces.end <= marked.end => {
+                return Ok(());
+            }
+            Some(marked) => {
+                // Whoever goes on like this need not wait each time.
+                let more = (marked.end - marked.start).max(MARKED_AT_ONCE);
+                let is_before = pieces.start < marked.start;
+                let start =
+                    if is_before { pieces.start.saturating_sub(more) } else { marked.start };
+                let is_behind = pieces.end > marked.end;
+                let end = if is_behind { pieces.end.saturating_add(more) } else { marked.end };
+                start..end
+            }
+            None => pieces.start..pieces.end.saturating_add(MARKED_AT_ONCE),
+        };
+        self.file.write_all_at(&header(self.object, Some(&wanted), &self.boot), 0)?;
+        self.file.sync_data()?;
+        self.unsynced = Some(wanted);
         Ok(())
     }
 
-    /// Takes the bytes for right as they are, whatever the sums say: all become in flux.
-    fn forget(&mut self, data_bytes: u64) -> std::io::Result<()> {
+    /// Takes the bytes of `pieces` for right as they are, whatever the sums say.
+    fn forget(&mut self, pieces: Range<u64>, data_bytes: u64) -> std::io::Result<()> {
         let count = data_bytes.div_ceil(PIECE_BYTES);
-        self.fill_in_flux(0..count)?;
-        self.file.set_len(place(count))?;
+        self.fill_in_flux(pieces.start..pieces.end.min(count))?;
+        // What is not there is a hole, unless it was there at the last sync.
+        let end = self.count()?;
+        if pieces.end >= end {
+            self.file.set_len(place(pieces.start.max(count).min(end)))?;
+        } else {
+            self.fill(pieces.start.max(count)..pieces.end, Sum::HOLE)?;
+        }
         self.file.sync_data()?;
-        self.file.write_all_at(&header(self.object, SYNCED, &self.boot), 0)?;
+        self.file.write_all_at(&header(self.object, None, &self.boot), 0)?;
         self.file.sync_data()?;
-        self.unsynced = false;
+        self.unsynced = None;
         Ok(())
     }
 
     fn fill_in_flux(&self, pieces: Range<u64>) -> std::io::Result<()> {
+        self.fill(pieces, Sum::IN_FLUX)
+    }
+
+    fn fill(&self, pieces: Range<u64>, sum: Sum) -> std::io::Result<()> {
         let mut first = pieces.start;
         while first < pieces.end {
             let count = (pieces.end - first).min(SUMS_AT_ONCE);
-            self.put(first, &vec![Sum::IN_FLUX; count as usize])?;
+            self.put(first, &vec![sum; count as usize])?;
             first += count;
         }
         Ok(())
@@ -296,33 +335,57 @@ fn place(piece: u64) -> u64 {
     HEADER_BYTES as u64 + piece * SUM_BYTES
 }
 
-fn header(object: FileId, state: u32, boot: &Boot) -> [u8; HEADER_BYTES] {
-    let mut bytes = nameless_header(state, boot);
+fn header(object: FileId, unsynced: Option<&Range<u64>>, boot: &Boot) -> [u8; HEADER_BYTES] {
+    let mut bytes = nameless_header(unsynced.is_some(), boot);
     bytes[32..40].copy_from_slice(&object.0.to_le_bytes());
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..28]), &bytes[32..40]);
-    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    let pieces = unsynced.cloned().unwrap_or_default();
+    bytes[40..48].copy_from_slice(&pieces.start.to_le_bytes());
+    bytes[48..56].copy_from_slice(&pieces.end.to_le_bytes());
+    seal(&mut bytes, 56);
     bytes
 }
 
-/// A header as it once was: it says of no object that these are its sums.
-fn nameless_header(state: u32, boot: &Boot) -> [u8; HEADER_BYTES] {
+/// A header as it once was: it does not say which pieces may have changed.
+fn rangeless_header(object: FileId, is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
+    let mut bytes = nameless_header(is_unsynced, boot);
+    bytes[32..40].copy_from_slice(&object.0.to_le_bytes());
+    seal(&mut bytes, 40);
+    bytes
+}
+
+/// A header as it was before: it says of no object that these are its sums.
+fn nameless_header(is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
-    bytes[8..12].copy_from_slice(&state.to_le_bytes());
+    bytes[8..12].copy_from_slice(&u32::from(is_unsynced).to_le_bytes());
     bytes[12..28].copy_from_slice(boot);
-    let crc = crc32c::crc32c(&bytes[..28]);
-    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    seal(&mut bytes, 32);
     bytes
 }
 
-/// The state and the boot that a header names; `None` when it is damaged, or of another object.
-fn parse(object: FileId, bytes: &[u8; HEADER_BYTES]) -> Option<(u32, Boot)> {
+/// Gives a header the checksum of its first `end` bytes without the checksum.
+fn seal(bytes: &mut [u8; HEADER_BYTES], end: usize) {
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..28]), &bytes[32..end]);
+    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// The pieces that may have changed, if any may, and the boot that a header names; `None` when it
+/// is damaged, or of another object.
+fn parse(object: FileId, bytes: &[u8; HEADER_BYTES]) -> Option<(Option<Range<u64>>, Boot)> {
     let boot: Boot = bytes[12..28].try_into().ok()?;
-    let is_it = |state: &u32| {
-        header(object, *state, &boot) == *bytes || nameless_header(*state, &boot) == *bytes
+    let number = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
+    let pieces = number(40)?..number(48)?;
+    for unsynced in [None, Some(&pieces)] {
+        if header(object, unsynced, &boot) == *bytes {
+            return Some((unsynced.cloned(), boot));
+        }
+    }
+    let is_old = |is_unsynced: &bool| {
+        rangeless_header(object, *is_unsynced, &boot) == *bytes
+            || nameless_header(*is_unsynced, &boot) == *bytes
     };
-    let state = [SYNCED, UNSYNCED].into_iter().find(is_it)?;
-    Some((state, boot))
+    let is_unsynced = [false, true].into_iter().find(is_old)?;
+    Some((is_unsynced.then_some(ALL_PIECES), boot))
 }
 
 /// The identity of the present boot. Where the system does not tell, one that no other time has:
