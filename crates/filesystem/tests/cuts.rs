@@ -350,18 +350,32 @@ fn of_cuts_at_once_one_is_the_last() {
             let client = start.connect().await.unwrap();
             let file = client.create("f", 500, start.shape.stripe()).await.unwrap();
             write(&client, &file, 0, &image(1, 500)).await;
+            client.flush(&file, true).await.unwrap();
         });
-        cluster.run(0..2, |start| async move {
-            let client = start.connect().await.unwrap();
-            let mut file = client.open("f").await.unwrap();
-            at(&start, 50).await;
-            let mut numbers = Numbers::new(seed * 2 + u64::from(start.rank.0));
-            start.world.sleep(Duration::from_us(numbers.below(100))).await;
-            client.set_size(&mut file, 100 + u64::from(start.rank.0) * 100).await.unwrap();
+        let last_seen = Rc::new(Cell::new(0));
+        let last = Rc::clone(&last_seen);
+        cluster.run(0..2, |start| {
+            let last = Rc::clone(&last);
+            async move {
+                let client = start.connect().await.unwrap();
+                let mut file = client.open("f").await.unwrap();
+                at(&start, 50).await;
+                let mut numbers = Numbers::new(seed * 2 + u64::from(start.rank.0));
+                start.world.sleep(Duration::from_us(numbers.below(100))).await;
+                client.set_size(&mut file, 100 + u64::from(start.rank.0) * 100).await.unwrap();
+                client.refresh(&mut file).await.unwrap();
+                at(&start, 100).await;
+                client.refresh(&mut file).await.unwrap();
+                last.set(file.bytes);
+            }
         });
+        // Neither has closed it, and what they were told holds.
+        let _servers = restart(&cluster, None);
+        let last = last_seen.get();
         cluster.run_alone(2, |start| async move {
             let client = start.connect().await.unwrap();
             let file = client.open("f").await.unwrap();
+            assert_eq!(file.bytes, last);
             let found = read(&client, &file).await;
             // To 200 and then to 100, or to 100 and made longer.
             match found.len() {

@@ -335,9 +335,9 @@ fn sizes_that_the_catalogue_knows_are_kept_no_longer() {
             }
             let file = client.stat_file("cut and closed").await.unwrap();
             client.close(&file).await.unwrap();
-            client.remove("cut and removed").await.unwrap();
             let [one, other] = all;
-            assert_eq!((one.await, other.await), (3, 3), "with the next change");
+            assert_eq!((one.await, other.await), (3, 3), "they go with the next change");
+            client.remove("cut and removed").await.unwrap();
         }
     });
     restart(&cluster, Some(1));

@@ -112,6 +112,13 @@ fn a_disk_that_has_stopped_holds_up_nobody_else() {
 
 #[test]
 fn a_file_of_few_buffers_goes_on_at_its_other_disk() {
+    for stuck in [1, 2] {
+        goes_on_at_its_other_disk(stuck);
+    }
+}
+
+/// Of a file with two buffers, `stuck` are those of a disk that has stopped.
+fn goes_on_at_its_other_disk(stuck: u64) {
     let cluster = Cluster::<Bytes>::new(Shape {
         servers: 1,
         disks_per_server: 2,
@@ -136,8 +143,10 @@ fn a_file_of_few_buffers_goes_on_at_its_other_disk() {
             })
             .await
             .unwrap();
-        // One of its two buffers: it would leave first, and cannot.
-        write(&client, &file, 0, &image(1, 10)).await;
+        // Both its buffers, or one: they would leave first, and cannot.
+        for stuck in 0..stuck {
+            write(&client, &file, stuck * 2 * block_bytes, &image(1, 10)).await;
+        }
         at(&start, STOPS.0 + 500).await;
         for block in (0..BLOCKS).filter(|block| block % 2 == 1) {
             let begun = start.now();

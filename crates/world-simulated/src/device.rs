@@ -339,7 +339,12 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         })
     }
 
-    async fn locate(&self, _object: FileId) {}
+    /// Takes no time, but for what a disk that has stopped keeps waiting.
+    async fn locate(&self, _object: FileId) {
+        if let Some(trouble) = self.0.trouble.get() {
+            trouble.wait(&self.0).await;
+        }
+    }
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
         if let Some(trouble) = self.0.trouble.get() {

@@ -30,15 +30,17 @@ struct Known {
     size: FileSize,
     /// What the catalogue knows at least.
     recorded: FileSize,
-    /// Whether this client has set its size, which no data shows, and nobody may have kept it.
-    is_set: bool,
+    /// How often this client has set its size, which no data may show …
+    times_set: u64,
+    /// … and how often it had when that was last kept, or recorded.
+    times_kept: u64,
 }
 
 impl Sizes {
     /// A file is opened, of which the catalogue knows this size at least.
     fn opened(&self, file: FileId, recorded: FileSize) {
         let mut all = self.0.borrow_mut();
-        let new = || Known { opened: 0, size: recorded, recorded, is_set: false };
+        let new = || Known { opened: 0, size: recorded, recorded, times_set: 0, times_kept: 0 };
         let known = all.entry(file).or_insert_with(new);
         known.opened += 1;
         known.size = known.size.max(recorded);
@@ -72,20 +74,30 @@ impl Sizes {
     fn recorded(&self, file: FileId, size: FileSize) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
             known.recorded = known.recorded.max(size);
-            known.is_set &= !known.is_recorded();
         }
     }
 
-    /// This client sets the size of a file, or it is kept.
-    fn set(&self, file: FileId, is_set: bool) {
+    /// This client sets the size of a file.
+    fn set(&self, file: FileId) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
-            known.is_set = is_set;
+            known.times_set += 1;
         }
     }
 
-    /// Whether what is on stable storage of a file may not say how long it is.
-    fn is_owed(&self, file: FileId) -> bool {
-        self.0.borrow().get(&file).is_some_and(|known| known.is_set)
+    /// How often this client has set the size of a file, where what is on stable storage may not
+    /// say how long it is.
+    fn owed(&self, file: FileId) -> Option<u64> {
+        let all = self.0.borrow();
+        all.get(&file)
+            .filter(|known| known.times_set > known.times_kept)
+            .map(|known| known.times_set)
+    }
+
+    /// The size that a file had when this client had set it so often is kept.
+    fn kept(&self, file: FileId, times_set: u64) {
+        if let Some(known) = self.0.borrow_mut().get_mut(&file) {
+            known.times_kept = known.times_kept.max(times_set);
+        }
     }
 
     /// The size of a file, where the catalogue may not know it.
@@ -178,8 +190,8 @@ impl<W: World> Client<W> {
     /// [`Fault::PastEnd`].
     pub async fn set_size(&self, file: &mut FileRecord, bytes: u64) -> Result<(), Fault> {
         self.refresh(file).await?;
+        self.0.sizes.set(file.file);
         if bytes >= file.bytes {
-            self.0.sizes.set(file.file, true);
             self.grow(file, bytes).await?;
             return self.keep_owed_size(file).await;
         }
@@ -193,7 +205,8 @@ impl<W: World> Client<W> {
             let cuts = file.cuts.checked_add(1).ok_or_else(too_often)?;
             self.tell_servers(file, FileSize { cuts, bytes }).await?;
         }
-        Ok(())
+        // Others may have cut it as often, to less.
+        self.keep_owed_size(file).await
     }
 
     /// The sizes of files that anyone has open, which the catalogue may not know yet. Servers that
@@ -259,11 +272,11 @@ impl<W: World> Client<W> {
     /// Has a server of a file keep its size, where nothing says how long it is when all of them
     /// have ended: what was written does, and each of them keeps that it was cut.
     pub(crate) async fn keep_owed_size(&self, file: &FileRecord) -> Result<(), Fault> {
-        if self.0.sizes.is_owed(file.file)
+        if let Some(times_set) = self.0.sizes.owed(file.file)
             && let Some(first) = file.servers().next()
         {
             self.ask_for_size(first, Request::KeepSize { file: file.file }).await?;
-            self.0.sizes.set(file.file, false);
+            self.0.sizes.kept(file.file, times_set);
         }
         Ok(())
     }

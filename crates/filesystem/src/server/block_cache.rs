@@ -38,8 +38,6 @@ pub(crate) struct BlockCache<W: World> {
     capacity: u64,
     marks: WaterMarks,
     held: Cell<u64>,
-    /// Bytes of blocks that clients have fastened, by disk.
-    pinned: Box<[Rc<Cell<u64>>]>,
     entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
     order: RefCell<Residents>,
     /// Where passes that several clients make together have come to, on each disk.
@@ -76,9 +74,8 @@ impl<W: World> BlockCache<W> {
             world,
             server: config.id,
             capacity,
-            marks: WaterMarks::new(capacity, config.dirty_percent),
+            marks: WaterMarks::new(capacity / (disks as u64).max(1), config.dirty_percent),
             held: Cell::new(0),
-            pinned: (0..disks).map(|_| Rc::default()).collect(),
             entries: RefCell::default(),
             order: RefCell::new(Residents::new(config.rules.clone())),
             windows: RefCell::default(),
@@ -158,7 +155,7 @@ impl<W: World> BlockCache<W> {
             None => Box::pin(self.fetch(&user, whole)).await?,
         };
         self.was_read(file, block, whole);
-        let pinned = &self.pinned[user.disk().0 as usize];
+        let pinned = self.common.shares.pinned(user.disk());
         let share = self.capacity.min(self.common.shares.bytes_max());
         let fits = pinned.get() + user.length() <= share / PINNED_SHARE;
         Ok((payload, fits.then(|| Pin::new(user, pinned))))
@@ -214,25 +211,22 @@ impl<W: World> BlockCache<W> {
         self.windows.borrow_mut().retain(|(other, _), _| *other != file);
     }
 
-    /// Begins to write back what has been dirty longest, to each disk in turn, if much is dirty.
-    fn clean(self: &Rc<Self>) {
-        if self.marks.high.is_none_or(|high| self.dirty_bytes() <= high) {
+    /// Begins to write back what has been dirty longest of a disk, if much of it is dirty.
+    fn clean(self: &Rc<Self>, disk: DiskId) {
+        let is_enough = |high| self.common.dirty.bytes_of(disk) <= high;
+        if self.marks.high.is_none_or(is_enough) || !self.cleaned.borrow_mut().insert(disk) {
             return;
         }
-        for disk in (0..self.world.disks().len() as u32).map(DiskId) {
-            if self.common.dirty.oldest(disk).is_some() && self.cleaned.borrow_mut().insert(disk) {
-                let cache = Rc::clone(self);
-                self.background.spawn(async move {
-                    cache.clean_disk(disk).await;
-                    cache.cleaned.borrow_mut().remove(&disk);
-                    Ok(())
-                });
-            }
-        }
+        let cache = Rc::clone(self);
+        self.background.spawn(async move {
+            cache.clean_disk(disk).await;
+            cache.cleaned.borrow_mut().remove(&disk);
+            Ok(())
+        });
     }
 
     async fn clean_disk(&self, disk: DiskId) {
-        while self.dirty_bytes() > self.marks.low
+        while self.common.dirty.bytes_of(disk) > self.marks.low
             && let Some(key) = self.common.dirty.oldest(disk)
             && let Some(user) = self.dirty_user(key)
         {
@@ -339,7 +333,7 @@ impl<W: World> BlockCache<W> {
                 Ok(())
             });
         } else {
-            self.clean();
+            self.clean(user.disk());
         }
         Ok(())
     }

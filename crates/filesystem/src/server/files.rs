@@ -121,6 +121,11 @@ impl Files {
         files.values().filter(|known| known.is_replaced.get()).map(|known| known.file).collect()
     }
 
+    /// Whether the data of a file was dropped here.
+    pub(crate) fn is_dropped(&self, file: FileId) -> bool {
+        self.dropped.borrow().contains(&file)
+    }
+
     /// Closes a file for all clients; returns what was known of it.
     pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
         self.dropped.borrow_mut().insert(file);

@@ -68,11 +68,17 @@ impl<W: World> KeptSizes<W> {
         changes.push(RecordChange::put(file.0, wire::encode_record(&size)));
         let changed = self.world.record_change(Shelf::Sizes, changes).await;
         let mut kept = self.kept.borrow_mut();
-        match (&changed, before) {
-            (Ok(()), _) => kept.insert(file, Kept { size, is_stored: true }),
-            (Err(_), Some(before)) => kept.insert(file, before),
-            (Err(_), None) => kept.remove(&file),
-        };
+        // Another may have kept a later size meanwhile, or the file may be gone.
+        let is_own = |kept: &&mut Kept| !kept.is_stored && kept.size == size;
+        if let Some(own) = kept.get_mut(&file).filter(is_own) {
+            match (&changed, before) {
+                (Ok(()), _) => own.is_stored = true,
+                (Err(RecordsError::NoSpace { .. }), Some(before)) => *own = before,
+                (Err(RecordsError::NoSpace { .. }), None) => _ = kept.remove(&file),
+                // It may have been made.
+                (Err(RecordsError::Failed { .. }), _) => {}
+            }
+        }
         changed.map_err(|error| fault(self.server, &error))
     }
 
@@ -97,7 +103,7 @@ impl<W: World> KeptSizes<W> {
         }
     }
 
-    /// Removes the records that are of no use any more, at the end.
+    /// Removes the records that are of no use any more.
     pub(crate) async fn settle(&self) -> Result<(), Fault> {
         let removals = self.removals();
         if removals.is_empty() {

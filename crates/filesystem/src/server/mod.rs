@@ -121,14 +121,14 @@ pub async fn serve<W: World>(
         let (locks, movements) = (Rc::clone(&locks), Rc::clone(&movements));
         BlockCache::new(world.clone(), &config, locks, movements)
     };
-    let buffers = || {
+    let buffers = |disk| {
         let bytes_max = config.buffer_bytes / (world.disks().len() as u64).max(1);
-        Buffers::new(bytes_max, u64::from(config.buffers_per_disk), Rc::clone(&movements))
+        Buffers::new(disk, bytes_max, u64::from(config.buffers_per_disk), Rc::clone(&movements))
     };
     let server = Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
-        buffers: world.disks().iter().map(|_| buffers()).collect(),
+        buffers: (0..world.disks().len() as u32).map(DiskId).map(buffers).collect(),
         brought: Rc::new(Brought::new(config.buffer_bytes)),
         movements,
         world,

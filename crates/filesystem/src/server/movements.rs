@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::pin;
-use units::{Duration, PeerId};
+use units::{DiskId, Duration, PeerId};
 use world::Clock;
 
 /// For how long whoever waits for memory puts up with a movement, besides what a slow network needs
@@ -40,6 +40,8 @@ pub(crate) struct Movements {
 
 struct Movement {
     client: PeerId,
+    /// In whose memory.
+    disk: DiskId,
     bytes: u64,
     /// Whether it can be given up alone.
     can_be_repeated: bool,
@@ -80,28 +82,28 @@ impl Movements {
     /// which is let go if that stands still.
     pub(crate) async fn moving<R, E>(
         &self,
-        client: PeerId,
+        (client, disk): (PeerId, DiskId),
         bytes: u64,
         transfer: impl Future<Output = Result<R, E>>,
     ) -> Result<R, E> {
         if !self.is_watched {
             return transfer.await;
         }
-        let _entry = self.enter(client, bytes, false);
+        let _entry = self.enter((client, disk), bytes, false);
         self.note(transfer.await)
     }
 
     /// The same, but if it stands still, it alone is given up: `None`. The client can ask again.
     pub(crate) async fn moving_unless_slow<R, E>(
         &self,
-        client: PeerId,
+        (client, disk): (PeerId, DiskId),
         bytes: u64,
         transfer: impl Future<Output = Result<R, E>>,
     ) -> Option<Result<R, E>> {
         if !self.is_watched {
             return Some(transfer.await);
         }
-        let entry = self.enter(client, bytes, true);
+        let entry = self.enter((client, disk), bytes, true);
         let is_given_up = || entry.is_given_up().then_some(());
         match select(pin!(transfer), pin!(self.has_stopped.until(is_given_up))).await {
             Either::Left((moved, _)) => Some(self.note(moved)),
@@ -109,9 +111,14 @@ impl Movements {
         }
     }
 
-    fn enter(&self, client: PeerId, bytes: u64, can_be_repeated: bool) -> Entry<'_> {
+    fn enter(
+        &self,
+        (client, disk): (PeerId, DiskId),
+        bytes: u64,
+        can_be_repeated: bool,
+    ) -> Entry<'_> {
         let number = self.next.replace(self.next.get() + 1);
-        let movement = Movement { client, bytes, can_be_repeated, is_given_up: false };
+        let movement = Movement { client, disk, bytes, can_be_repeated, is_given_up: false };
         self.under_way.borrow_mut().insert(number, movement);
         self.bytes.update(|sum| sum + bytes);
         Entry { movements: self, number }
@@ -124,11 +131,12 @@ impl Movements {
         moved
     }
 
-    /// Waits for memory. Gives up when that has taken too long; what has been moving all the time
-    /// is given up then.
+    /// Waits for memory, of one disk or any. Gives up when that has taken too long; what has been
+    /// moving there all the time is given up then.
     pub(crate) async fn wait<T>(
         &self,
         clock: &impl Clock,
+        disk: Option<DiskId>,
         memory: impl Future<Output = T>,
     ) -> Result<T, Standstill> {
         if !self.is_watched {
@@ -139,16 +147,17 @@ impl Movements {
         let patience = Duration::from_ms(patience_ms + self.bytes.get() / SLOW_BYTES_PER_MS);
         match select(pin!(memory), pin!(clock.sleep(patience))).await {
             Either::Left((memory, _)) => Ok(memory),
-            Either::Right(_) => Err(self.give_up(began)),
+            Either::Right(_) => Err(self.give_up(disk, began)),
         }
     }
 
-    /// Gives up what is moving since before `moment`.
-    fn give_up(&self, moment: u64) -> Standstill {
+    /// Gives up what is moving since before `moment`, there.
+    fn give_up(&self, disk: Option<DiskId>, moment: u64) -> Standstill {
         let mut under_way = self.under_way.borrow_mut();
         let mut standstill = Standstill::OfOthers;
         let (mut is_news, mut lets_go) = (false, false);
-        for movement in under_way.range_mut(..moment).map(|(_, movement)| movement) {
+        let before = under_way.range_mut(..moment).map(|(_, movement)| movement);
+        for movement in before.filter(|it| disk.is_none_or(|disk| it.disk == disk)) {
             standstill = Standstill::OfClients;
             if std::mem::replace(&mut movement.is_given_up, true) {
                 continue;
@@ -204,6 +213,8 @@ pub(crate) mod tests {
     use std::task::Poll;
     use units::Instant;
 
+    const DISK: DiskId = DiskId(1);
+
     /// What comes of a movement.
     type Moved = Result<(), ()>;
 
@@ -228,15 +239,16 @@ pub(crate) mod tests {
     #[test]
     fn who_moves_all_the_time_is_let_go() {
         let (movements, clock) = (Movements::new(true), Hand::default());
-        let stop = |client| Box::pin(movements.moving(PeerId(client), 1, pending::<Moved>()));
+        let stop =
+            |client| Box::pin(movements.moving((PeerId(client), DISK), 1, pending::<Moved>()));
         let mut stopped = [stop(1), stop(2), stop(1)];
         assert!(stopped.iter_mut().all(|moving| moving.now_or_never().is_none()));
         movements
-            .moving(PeerId(3), 1, async { Moved::Ok(()) })
+            .moving((PeerId(3), DISK), 1, async { Moved::Ok(()) })
             .now_or_never()
             .expect("it goes on")
             .unwrap();
-        let mut waiting = Box::pin(movements.wait(&clock, pending::<()>()));
+        let mut waiting = Box::pin(movements.wait(&clock, Some(DISK), pending::<()>()));
         assert!((&mut waiting).now_or_never().is_none());
         let mut later = stop(4);
         assert!((&mut later).now_or_never().is_none());
@@ -246,33 +258,34 @@ pub(crate) mod tests {
         let let_go = [(); 3].map(|()| movements.next_stopped().now_or_never());
         assert_eq!(let_go, [Some(PeerId(2)), Some(PeerId(1)), None]);
         clock.0.set(true);
-        let waiting = movements.wait(&clock, pending::<()>()).now_or_never();
+        let waiting = movements.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
         assert_eq!(waiting, Some(Err(Standstill::OfClients)));
         assert_eq!(movements.standstills.get(), 2, "the later one is news, the others are not");
         assert_eq!(movements.next_stopped().now_or_never(), Some(PeerId(4)));
         drop(stopped);
         clock.0.set(true);
-        let waiting = movements.wait(&clock, pending::<()>()).now_or_never();
+        let waiting = movements.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
         assert_eq!(waiting, Some(Err(Standstill::OfClients)), "the later one is still there");
         drop(later);
         clock.0.set(true);
-        let waiting = movements.wait(&clock, pending::<()>()).now_or_never();
+        let waiting = movements.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
         assert_eq!(waiting, Some(Err(Standstill::OfOthers)));
-        assert_eq!(movements.wait(&clock, async { 7 }).now_or_never(), Some(Ok(7)));
+        assert_eq!(movements.wait(&clock, Some(DISK), async { 7 }).now_or_never(), Some(Ok(7)));
         assert_eq!(movements.bytes.get(), 0);
     }
 
     #[test]
     fn what_can_be_repeated_is_given_up_alone() {
         let (movements, clock) = (Movements::new(true), Hand::default());
-        let mut pull = Box::pin(movements.moving_unless_slow(PeerId(1), 1, pending::<Moved>()));
+        let mut pull =
+            Box::pin(movements.moving_unless_slow((PeerId(1), DISK), 1, pending::<Moved>()));
         assert!((&mut pull).now_or_never().is_none());
         clock.0.set(true);
-        let waiting = movements.wait(&clock, pending::<()>()).now_or_never();
+        let waiting = movements.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
         assert_eq!(waiting, Some(Err(Standstill::OfClients)));
         assert_eq!(pull.now_or_never(), Some(None));
         assert!(movements.next_stopped().now_or_never().is_none(), "its client stays");
-        let quick = movements.moving_unless_slow(PeerId(1), 1, async { Moved::Ok(()) });
+        let quick = movements.moving_unless_slow((PeerId(1), DISK), 1, async { Moved::Ok(()) });
         assert_eq!(quick.now_or_never(), Some(Some(Ok(()))));
     }
 
@@ -280,8 +293,8 @@ pub(crate) mod tests {
     fn nobody_is_let_go_where_nobody_is_watched() {
         let (movements, clock) = (Movements::new(false), Hand::default());
         clock.0.set(true);
-        let mut moving = Box::pin(movements.moving(PeerId(1), 1, pending::<Moved>()));
+        let mut moving = Box::pin(movements.moving((PeerId(1), DISK), 1, pending::<Moved>()));
         assert!((&mut moving).now_or_never().is_none());
-        assert!(movements.wait(&clock, pending::<()>()).now_or_never().is_none());
+        assert!(movements.wait(&clock, Some(DISK), pending::<()>()).now_or_never().is_none());
     }
 }

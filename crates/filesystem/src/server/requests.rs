@@ -12,8 +12,8 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, PeerId};
 use wire::{
-    Fault, FileRecord, Frequent, Message, ReadRequest, Reply, Request, RequestId, ServerStatus,
-    WriteRequest,
+    Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
+    ServerStatus, WriteRequest,
 };
 use world::{Disk, Loan, NetworkError, Place, World};
 
@@ -161,10 +161,7 @@ impl<W: World> Server<W> {
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record).await,
-            Request::Close { file, recorded } => {
-                self.kept_sizes.recorded(file, recorded);
-                self.close(from, file)
-            }
+            Request::Close { file, recorded } => self.close(from, file, recorded),
             Request::KeepSize { file } => self.keep_size(file).await,
             Request::Buffers { file } => {
                 self.files.get(file)?;
@@ -239,8 +236,14 @@ impl<W: World> Server<W> {
         self.resize(file, size).await
     }
 
-    fn close(self: &Rc<Self>, from: PeerId, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+    fn close(
+        self: &Rc<Self>,
+        from: PeerId,
+        file: FileId,
+        recorded: FileSize,
+    ) -> Result<Answer<W::Payload>, Fault> {
         self.files.get(file)?;
+        self.kept_sizes.recorded(file, recorded);
         let sessions = self.sessions.borrow();
         if sessions.get(from).is_some_and(|session| self.files.close(&session.open, file)) {
             self.closed(file);
@@ -301,6 +304,8 @@ impl<W: World> Server<W> {
                 Err(error) => Err(disk_fault(self.config.id, &error)),
             });
         }
+        // If that fails, a record of no use stays.
+        let _ = self.kept_sizes.settle().await;
         dropped
     }
 

@@ -62,7 +62,7 @@ impl<W: World> Server<W> {
     }
 
     /// The disks here that have blocks of a file.
-    fn disks_of(&self, file: &OpenFile) -> impl Iterator<Item = (DiskId, &W::Disk)> {
+    pub(crate) fn disks_of(&self, file: &OpenFile) -> impl Iterator<Item = (DiskId, &W::Disk)> {
         (0..file.stripe.disks_per_server).map(DiskId).zip(self.world.disks())
     }
 
@@ -94,10 +94,19 @@ impl<W: World> Server<W> {
         self.resize(file, FileSize::default()).await?;
         let file = self.files.get(file)?;
         let changing = file.begin_change().await;
-        let kept = self.kept_sizes.keep(file.file, file.settled_size()).await;
+        let size = file.settled_size();
+        let kept = self.keep(&file, size).await;
         drop(changing);
         self.files.forget_unused(file.file);
-        kept.map(|()| Reply::Size(file.size()).into())
+        kept.map(|()| Reply::Size(size).into())
+    }
+
+    async fn keep(&self, file: &OpenFile, size: FileSize) -> Result<(), Fault> {
+        let kept = self.kept_sizes.keep(file.file, size).await;
+        if self.files.is_dropped(file.file) {
+            self.kept_sizes.forget(file.file);
+        }
+        kept
     }
 
     async fn change_size(&self, file: &Rc<OpenFile>, size: FileSize) -> Result<(), Fault> {
@@ -115,7 +124,7 @@ impl<W: World> Server<W> {
         let size = size.max(file.size());
         if !file.tail_is_clean.get() {
             self.cut(file, file.bytes()).await?;
-            self.kept_sizes.keep(file.file, size).await?;
+            self.keep(file, size).await?;
             file.tail_is_clean.set(true);
         }
         changing.set_size(size);

@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::collections::btree_map::Entry;
 use std::rc::Rc;
-use units::{FileId, PeerId};
+use units::{DiskId, FileId, PeerId};
 use wire::Fault;
 use world::{Clock, World};
 
@@ -64,6 +64,7 @@ impl<W: World> Drop for Running<'_, W> {
 /// as many buffers as one transfer uses, however long they are. (A disk that has stopped keeps its
 /// own from those who wait for it, and nobody else. Clients that have stopped are let go.)
 pub(crate) struct Buffers {
+    disk: DiskId,
     bytes_max: u64,
     /// Buffers of a transfer.
     count_min: u64,
@@ -87,8 +88,14 @@ struct Turn<'a> {
 }
 
 impl Buffers {
-    pub(crate) fn new(bytes_max: u64, count_min: u64, movements: Rc<Movements>) -> Self {
+    pub(crate) fn new(
+        disk: DiskId,
+        bytes_max: u64,
+        count_min: u64,
+        movements: Rc<Movements>,
+    ) -> Self {
         Self {
+            disk,
             bytes_max,
             count_min,
             held: Cell::default(),
@@ -123,7 +130,7 @@ impl Buffers {
             let held = self.held.get();
             let freed = self.freed.until(|| (self.held.get() != held).then_some(()));
             // Whatever was the reason, all that can be done about it has been.
-            let _ = self.movements.wait(world, freed).await;
+            let _ = self.movements.wait(world, Some(self.disk), freed).await;
         }
     }
 
@@ -194,7 +201,7 @@ mod tests {
     use futures_util::FutureExt;
 
     fn buffers(bytes_max: u64, count_min: u64) -> Buffers {
-        Buffers::new(bytes_max, count_min, Rc::new(Movements::new(true)))
+        Buffers::new(DiskId(0), bytes_max, count_min, Rc::new(Movements::new(true)))
     }
 
     #[test]
@@ -244,7 +251,7 @@ mod tests {
         let (buffers, clock) = (buffers(10, 1), Hand::default());
         let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
         let mut moving = Box::pin(buffers.movements.moving(
-            PeerId(1),
+            (PeerId(1), DiskId(0)),
             1,
             std::future::pending::<Result<(), ()>>(),
         ));

@@ -233,6 +233,13 @@ impl<P: Kind> Device<P> {
 }
 
 impl<P: Kind> Trouble<P> {
+    /// Waits as long as a slow disk is busy.
+    pub(super) async fn wait(&self, device: &Device<P>) {
+        if self.busy_until.get() > device.engine.now() {
+            device.engine.sleep_until(self.busy_until.get()).await;
+        }
+    }
+
     /// Fails where the disk does.
     pub(super) fn check(&self, device: &Device<P>, operation: &str) -> Result<(), DiskError> {
         match self.fails.get() {

@@ -4,8 +4,9 @@ use crate::server::Server;
 use crate::server::file_fault;
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
+use futures_util::future::join_all;
 use std::rc::Rc;
-use units::{ByteRange, DiskId, FileId, PeerId, PieceRun, Run};
+use units::{ByteRange, FileId, PeerId, PieceRun, Run};
 use wire::{DigestsRequest, Fault, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest};
 use world::{Disk, Loan, Memory, Payload, World};
 
@@ -79,7 +80,8 @@ pub(crate) async fn pull<W: World>(
         PieceRun { offset: 0, stride, memory_offset, memory_stride: stride, length, count: 1 };
     let pieces = [piece];
     let get = server.world.get(from, region, &pieces, &memory);
-    let Some(got) = server.movements.moving_unless_slow(from, length, get).await else {
+    let at = (from, file.stripe.locate(block).disk);
+    let Some(got) = server.movements.moving_unless_slow(at, length, get).await else {
         // The client does not bring it, and others wait for the room.
         return Ok(Reply::NoRoom.into());
     };
@@ -166,13 +168,15 @@ fn check_range<W: World>(
 }
 
 impl<W: World> Server<W> {
-    /// Waits until a file is on stable storage, on every disk. A disk that fails may have lost what
-    /// anyone has written, and may not say so again: all are told.
+    /// Waits until a file is on stable storage, on every disk that it lies on. A disk that fails
+    /// may have lost what anyone has written, and may not say so again: all are told.
     pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        for (number, disk) in (0..).zip(self.world.disks()) {
-            if let Err(error) = disk.sync(file.file).await {
-                let fault = file_fault(self.config.id, file, DiskId(number), &error);
+        let disks = self.disks_of(file);
+        let synced = disks.map(async |(number, disk)| (number, disk.sync(file.file).await));
+        for (number, synced) in join_all(synced).await {
+            if let Err(error) = synced {
+                let fault = file_fault(self.config.id, file, number, &error);
                 self.cache.failures.record(file.file, fault.clone());
                 outcome = outcome.and(Err(fault));
             }

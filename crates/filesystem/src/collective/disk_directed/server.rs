@@ -126,6 +126,14 @@ impl<W: World> Collective<'_, W> {
         let own = stripe.blocks_on(self.place, number, blocks.clone());
         let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
         let object = self.file.file;
+        let is_wanted = |block: &u64| {
+            let range = self.file.block_range(*block);
+            self.request.access.clients_in(range).next().is_some()
+        };
+        if !own.clone().any(|block| is_wanted(&block)) {
+            // A disk that is not needed may have stopped.
+            return Ok(());
+        }
         disk.locate(object).await;
         let address = {
             let (disk, file) = (disk.clone(), Rc::clone(self.file));
@@ -170,7 +178,7 @@ impl<W: World> Collective<'_, W> {
         block: u64,
         shares: Vec<Share>,
     ) -> Result<(), Fault> {
-        let range = self.file.block_range(block);
+        let (range, on) = (self.file.block_range(block), self.file.stripe.locate(block).disk);
         let data = self.load(disk, block, range).await?;
         let puts = shares.into_iter().map(|share| {
             let data = &data;
@@ -178,7 +186,8 @@ impl<W: World> Collective<'_, W> {
                 self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
                 let put = self.server.world.put(peer, region, &share.pieces, data);
-                self.count(self.server.movements.moving(peer, share.bytes(), put).await, &share)
+                let moved = self.server.movements.moving((peer, on), share.bytes(), put).await;
+                self.count(moved, &share)
             }
         });
         try_join_all(puts).await.map(|_| ())
@@ -191,7 +200,7 @@ impl<W: World> Collective<'_, W> {
         block: u64,
         shares: Vec<Share>,
     ) -> Result<(), Fault> {
-        let range = self.file.block_range(block);
+        let (range, on) = (self.file.block_range(block), self.file.stripe.locate(block).disk);
         let _lock = self.server.locks.lock((self.file.file, block)).await;
         self.server.cache.surrender(self.file.file, block).await;
         let memory = if self.covers(&shares, range) {
@@ -206,7 +215,8 @@ impl<W: World> Collective<'_, W> {
                 self.server.world.compute(self.cost_of(&share)).await;
                 let (peer, region) = self.place_of(share.client);
                 let got = self.server.world.get(peer, region, &share.pieces, memory);
-                self.count(self.server.movements.moving(peer, share.bytes(), got).await, &share)
+                let moved = self.server.movements.moving((peer, on), share.bytes(), got).await;
+                self.count(moved, &share)
             }
         });
         try_join_all(gets).await?;

@@ -181,7 +181,8 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.in_hull();
         let put = world.put(self.peer, self.request.region, &pieces, &data);
-        self.count(self.server.movements.moving(self.peer, share.bytes(), put).await, &share)
+        let moved = self.server.movements.moving(self.at(&share), share.bytes(), put).await;
+        self.count(moved, &share)
     }
 
     /// Gets the client's pieces of a block as one transfer, and puts them in their places in the
@@ -197,12 +198,18 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.packed();
         let got = world.get(self.peer, self.request.region, &pieces, &memory);
-        self.count(self.server.movements.moving(self.peer, bytes, got).await, &share)?;
+        let moved = self.server.movements.moving(self.at(&share), bytes, got).await;
+        self.count(moved, &share)?;
         if bytes < self.range_of(share.block).length() {
             world.compute(costs.copy(bytes)).await;
         }
         let runs: Vec<Run> = share.pieces.iter().map(|piece| piece.file_side()).collect();
         self.server.cache.write(self.file, share.block, &runs, memory.freeze()).await
+    }
+
+    /// Between whom a share moves: the client, and the disk of the block.
+    fn at(&self, share: &Share) -> (PeerId, DiskId) {
+        (self.peer, self.file.stripe.locate(share.block).disk)
     }
 
     /// The client's pieces of a block, if it has any.

@@ -13,6 +13,7 @@ use units::DiskId;
 pub(crate) struct DirtyBlocks {
     /// Bytes of these blocks, the clean ones among them too: none of it can leave at once.
     bytes: Cell<u64>,
+    of_disks: RefCell<BTreeMap<DiskId, u64>>,
     /// How many blocks have become dirty.
     ages: Cell<u64>,
     blocks: RefCell<BTreeMap<(DiskId, u64), BlockKey>>,
@@ -22,6 +23,11 @@ impl DirtyBlocks {
     /// Bytes of dirty blocks.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.get()
+    }
+
+    /// Bytes of dirty blocks of a disk.
+    pub(super) fn bytes_of(&self, disk: DiskId) -> u64 {
+        self.of_disks.borrow().get(&disk).copied().unwrap_or(0)
     }
 
     /// The block of a disk that has been dirty longest.
@@ -45,6 +51,7 @@ impl DirtyBlocks {
         let place = (disk, self.ages.replace(self.ages.get() + 1));
         self.blocks.borrow_mut().insert(place, key);
         self.bytes.set(self.bytes.get() + length);
+        *self.of_disks.borrow_mut().entry(disk).or_default() += length;
         place
     }
 
@@ -53,10 +60,13 @@ impl DirtyBlocks {
         let removed = self.blocks.borrow_mut().remove(&place);
         assert!(removed.is_some(), "a dirty block is listed");
         self.bytes.set(self.bytes.get() - length);
+        if let Some(bytes) = self.of_disks.borrow_mut().get_mut(&place.0) {
+            *bytes -= length;
+        }
     }
 }
 
-/// Between which marks the bytes of dirty blocks are kept.
+/// Between which marks the bytes of dirty blocks of a disk are kept.
 #[derive(Clone, Copy)]
 pub(super) struct WaterMarks {
     /// With more than this, writing back begins; `None` for never.
@@ -69,7 +79,8 @@ pub(super) struct WaterMarks {
 const LOW_SHARE: u64 = 2;
 
 impl WaterMarks {
-    /// The marks of a cache of which so much may be dirty; all of it has no marks.
+    /// The marks of a disk's part of a cache, of which so much may be dirty; all of it has no
+    /// marks.
     pub(super) fn new(capacity: u64, dirty_percent: u32) -> Self {
         let share = u128::from(capacity) * u128::from(dirty_percent.min(100)) / 100;
         let high = share as u64;

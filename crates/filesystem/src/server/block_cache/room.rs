@@ -2,8 +2,8 @@
 //!
 //! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; of the
 //! blocks of one disk of several, those that cannot leave at once (they are used, on their way, or
-//! dirty) take no more than the disk's share, or are one block, so that a disk that has stopped
-//! does not hold up the others.
+//! dirty) take no more than the disk's share, or are one block besides fastened ones, so that a
+//! disk that has stopped does not hold up the others.
 
 use super::BlockCache;
 use super::entry::{Entry, User};
@@ -28,6 +28,8 @@ pub(crate) struct Shares {
 #[derive(Default)]
 struct Share {
     occupied: Cell<u64>,
+    /// Bytes of blocks that clients have fastened, as often as they have.
+    pinned: Rc<Cell<u64>>,
     freed: Signal,
 }
 
@@ -45,8 +47,14 @@ impl Shares {
 
     /// Whether a disk may occupy `bytes` bytes more.
     fn fits(&self, disk: DiskId, bytes: u64) -> bool {
-        let occupied = self.of_disks[disk.0 as usize].occupied.get();
-        occupied == 0 || occupied.saturating_add(bytes) <= self.bytes_max
+        let Share { occupied, pinned, .. } = &self.of_disks[disk.0 as usize];
+        let occupied = occupied.get();
+        occupied <= pinned.get() || occupied.saturating_add(bytes) <= self.bytes_max
+    }
+
+    /// Bytes of the blocks of a disk that clients have fastened.
+    pub(super) fn pinned(&self, disk: DiskId) -> &Rc<Cell<u64>> {
+        &self.of_disks[disk.0 as usize].pinned
     }
 
     pub(super) fn occupy(&self, disk: DiskId, bytes: u64) {
@@ -163,7 +171,8 @@ impl<W: World> BlockCache<W> {
                     }
                 };
                 // Whatever was the reason, all that can be done about it has been.
-                let _ = self.movements.wait(&self.world, room).await;
+                let disk = self.is_beyond_share(wanted).then_some(wanted.disk);
+                let _ = self.movements.wait(&self.world, disk, room).await;
             }
         }
     }
@@ -183,8 +192,16 @@ impl<W: World> BlockCache<W> {
         let (entries, order, file) = (self.entries.borrow(), self.order.borrow(), wanted.key.0);
         let is_idle = |key: BlockKey| entries.get(&key).is_some_and(|entry| entry.is_idle());
         entries.contains_key(&wanted.key)
-            || (self.has_room(wanted.length) && !order.is_at_limit(file))
+            || (self.has_room(wanted.length) && self.may_have_more(file, wanted.disk))
             || order.victims(file).any(is_idle)
+    }
+
+    /// Whether a file may have one more block, of this disk. Its limit bends where all its blocks
+    /// are of other disks, which may have stopped.
+    fn may_have_more(&self, file: FileId, disk: DiskId) -> bool {
+        let entries = self.entries.borrow();
+        let mut of_file = entries.range((file, 0)..=(file, u64::MAX));
+        !self.order.borrow().is_at_limit(file) || of_file.all(|(_, entry)| entry.disk() != disk)
     }
 
     /// Whether a block of `length` bytes fits beside those that are held; one always fits alone.
@@ -202,13 +219,16 @@ impl<W: World> BlockCache<W> {
             self.order.borrow_mut().touch(key, entry.place());
             return Some(Entry::user(entry));
         }
-        let length = file.block_length(block);
-        if !self.common.shares.fits(file.stripe.locate(block).disk, length) {
+        let (length, disk) = (file.block_length(block), file.stripe.locate(block).disk);
+        if !self.common.shares.fits(disk, length) {
             return None;
         }
         while !self.has_room(length) || self.order.borrow().is_at_limit(file.file) {
-            let victim = self.clean_victim(file.file)?;
-            self.evict(victim);
+            match self.clean_victim(file.file) {
+                Some(victim) => self.evict(victim),
+                None if self.has_room(length) && self.may_have_more(file.file, disk) => break,
+                None => return None,
+            }
         }
         let place = self.order.borrow_mut().insert(key);
         let entry = Rc::new(Entry::new(file, (block, place), length, Rc::clone(&self.common)));
