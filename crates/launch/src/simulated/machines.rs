@@ -46,9 +46,9 @@ pub(crate) const BATCHED: Pieces = Pieces::Batched { gather: GATHER_PIECE };
 /// `client_read`, `client_write`, `cache_read` on caching, `piece_per_dimension` on disk-directed.
 /// `collective` is a round figure of no influence, one per client and transfer.
 const STARFISH_COSTS: Costs = Costs {
-    client_read: Duration::from_ns(1_538),
-    client_write: Duration::from_ns(42_307),
-    cache_read: Duration::from_us(8),
+    client_read: Duration::from_ns(1_871),
+    client_write: Duration::from_ns(42_306),
+    cache_read: Duration::from_ns(7_272),
     cache_write: Duration::from_us(12),
     copy_ps_per_byte: 23_400,
     block: Duration::from_us(40),
