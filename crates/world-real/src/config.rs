@@ -102,6 +102,14 @@ pub enum OpenError {
         /// What the system said.
         cause: String,
     },
+    /// Records are not what was written there.
+    #[error("the records in {directory:?} are damaged: {cause}")]
+    DamagedRecords {
+        /// Which.
+        directory: PathBuf,
+        /// What is wrong with them.
+        cause: String,
+    },
     /// A directory could not be used.
     #[error("cannot use {directory:?} as a place for {purpose}: {cause}")]
     Directory {

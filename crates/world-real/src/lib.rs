@@ -24,6 +24,7 @@ pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use records::RECORDS_FILE;
 pub use tasks::{EventLoop, Task, run};
 
+use disk::objects_open_max;
 use network::Node;
 use records::RecordStore;
 use std::cell::RefCell;
@@ -72,7 +73,9 @@ impl RealWorld {
     fn open_with(config: &NodeConfig, one_sided: bool) -> Result<Self, OpenError> {
         let mut seed = [0; 8];
         fill_random(&mut seed);
-        let disks = config.disks.iter().map(|disk| RealDisk::open(&disk.directory, disk.options));
+        let open_max = objects_open_max(config.disks.len());
+        let open = |disk: &DiskConfig| RealDisk::open(&disk.directory, disk.options, open_max);
+        let disks = config.disks.iter().map(open);
         let disks = disks.collect::<Result<_, _>>()?;
         let mut records = [const { None }; Shelf::ALL.len()];
         for (shelf, directory) in &config.records {

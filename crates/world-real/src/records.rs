@@ -10,6 +10,7 @@ use crate::worker::{Gone, Owned, Worker};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -54,7 +55,17 @@ impl RecordStore {
             purpose: "records",
             cause,
         };
-        let opened = open_database(directory).map_err(|error| failed(error.to_string()))?;
+        let damaged =
+            |cause: String| OpenError::DamagedRecords { directory: directory.to_owned(), cause };
+        // The library panics at some damage.
+        let checked = catch_unwind(|| open_checked(directory));
+        let opened = match checked {
+            Err(_) => return Err(damaged("they cannot be read".to_owned())),
+            Ok(Ok(Some(opened))) => opened,
+            Ok(Ok(None)) => return Err(damaged("their checksums do not match".to_owned())),
+            Ok(Err(error)) if is_damage(&error) => return Err(damaged(error.to_string())),
+            Ok(Err(error)) => return Err(failed(error.to_string())),
+        };
         let store = Store { directory: directory.to_owned(), opened: Some(opened) };
         let worker = Worker::start("records", store, 0);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
@@ -158,6 +169,27 @@ fn reserve(file: &File) {
     let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length);
 }
 
+/// The database in `directory`, compared with its checksums; `None` when these do not match.
+fn open_checked(directory: &Path) -> Result<Option<(Database, File)>, redb::Error> {
+    let (mut database, file) = open_file(directory)?;
+    // Before anything is written, which could make new checksums.
+    if !database.check_integrity()? {
+        return Ok(None);
+    }
+    prepare(directory, &database, &file)?;
+    Ok(Some((database, file)))
+}
+
+/// Whether the library found something that it had not written.
+fn is_damage(error: &redb::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    match error {
+        redb::Error::Io(error) => matches!(error.kind(), InvalidData | UnexpectedEof),
+        redb::Error::DatabaseAlreadyOpen => false,
+        _ => true,
+    }
+}
+
 /// Whether the system had no room for a change.
 fn is_full(error: &redb::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
@@ -171,17 +203,26 @@ fn is_full(error: &redb::Error) -> bool {
 
 /// The database in `directory`, and its file.
 fn open_database(directory: &Path) -> Result<(Database, File), redb::Error> {
+    let (database, file) = open_file(directory)?;
+    prepare(directory, &database, &file)?;
+    Ok((database, file))
+}
+
+fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
     let path = directory.join(RECORDS_FILE);
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file?;
     let mut builder = redb::Builder::new();
     let database = builder.set_cache_size(CACHE_BYTES).create_file(file.try_clone()?)?;
-    create_table(&database)?;
-    reserve(&file);
-    // A new file is found again after a crash only when its directory is on stable storage too.
-    File::open(directory)?.sync_all()?;
     Ok((database, file))
+}
+
+fn prepare(directory: &Path, database: &Database, file: &File) -> Result<(), redb::Error> {
+    create_table(database)?;
+    reserve(file);
+    // A new file is found again after a crash only when its directory is on stable storage too.
+    Ok(File::open(directory)?.sync_all()?)
 }
 
 fn create_table(database: &Database) -> Result<(), redb::Error> {

@@ -1,13 +1,15 @@
 //! A thread that owns something slow and works through a queue of jobs on it, in their order; and
-//! helpers that do what needs only a part of it. When there was nothing to do for a while, it
-//! tidies up.
+//! helpers that do what needs only a part of it. Jobs to which those that wait make no difference
+//! are done first, in turns with the others. When there was nothing to do for a while, it tidies
+//! up.
 //!
 //! Invariants: at most [`QUEUE_LENGTH_MAX`] jobs wait (further callers wait for their turn, first
-//! come, first served), and of what jobs leave to helpers at most one thing for each of them; a job
-//! that is not shared begins only after all that was left to them has ended, so shared ones must
-//! not change what others look at; threads sleep while there is nothing to do, and end after the
-//! last handle; whoever comes while it tidies up waits for one step of that.
+//! come, first served) besides such ones, and of what jobs leave to helpers at most one thing for
+//! each of them; a job that is not shared begins only after all that was left to them has ended, so
+//! shared ones must not change what others look at; threads sleep while there is nothing to do, and
+//! end after the last handle; whoever comes while it tidies up waits for one step of that.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -31,6 +33,8 @@ pub(crate) trait Owned: Send + 'static {
 
 enum Job<C> {
     Alone(Work<C, ()>),
+    /// As this, but it may be done before others.
+    Urgent(Work<C, ()>),
     Shared(Work<C, Option<Rest>>),
 }
 
@@ -62,15 +66,17 @@ impl<C: Owned> Worker<C> {
         let (jobs, queue) = mpsc::channel::<Job<C>>();
         let helpers = Helpers::start(name, helpers)?;
         std::thread::Builder::new().name(name.into()).spawn(move || {
-            let mut untidy = None;
+            let (mut untidy, mut waiting) = (None, Waiting::default());
             loop {
-                let next = match untidy {
-                    Some(patience) => queue.recv_timeout(patience),
-                    None => queue.recv().map_err(RecvTimeoutError::from),
+                waiting.take_in(queue.try_iter());
+                let next = match (waiting.next(), untidy) {
+                    (Some(job), _) => Ok(job),
+                    (None, Some(patience)) => queue.recv_timeout(patience),
+                    (None, None) => queue.recv().map_err(RecvTimeoutError::from),
                 };
                 untidy = Some(C::IDLE);
                 match next {
-                    Ok(Job::Alone(job)) => {
+                    Ok(Job::Alone(job) | Job::Urgent(job)) => {
                         helpers.wait();
                         job(&mut context);
                     }
@@ -98,6 +104,20 @@ impl<C: Owned> Worker<C> {
         work: impl FnOnce(&mut C) -> R + Send + 'static,
     ) -> Result<R, Gone> {
         self.queue(|finish| Job::Alone(Box::new(|context| finish(work(context))))).await
+    }
+
+    /// The same for work to which those that wait make no difference: it need not wait for them.
+    pub(crate) async fn call_urgently<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut C) -> R + Send + 'static,
+    ) -> Result<R, Gone> {
+        let (reply, result) = oneshot::channel();
+        let job = move |context: &mut C| {
+            // The caller may have stopped waiting; then nobody wants the result.
+            let _ = reply.send(work(context));
+        };
+        self.jobs.send(Job::Urgent(Box::new(job))).map_err(|_| Gone)?;
+        result.await.map_err(|_| Gone)
     }
 
     /// The same for work that may leave a rest, which others that do so do not wait for.
@@ -131,6 +151,37 @@ impl<C: Owned> Worker<C> {
         });
         self.jobs.send(job(finish)).map_err(|_| Gone)?;
         result.await.map_err(|_| Gone)
+    }
+}
+
+/// Jobs that wait.
+struct Waiting<C> {
+    urgent: VecDeque<Job<C>>,
+    others: VecDeque<Job<C>>,
+    /// Whether the last one was urgent, and the turn is another's.
+    was_urgent: bool,
+}
+
+impl<C> Default for Waiting<C> {
+    fn default() -> Self {
+        Self { urgent: VecDeque::new(), others: VecDeque::new(), was_urgent: false }
+    }
+}
+
+impl<C> Waiting<C> {
+    fn take_in(&mut self, jobs: impl Iterator<Item = Job<C>>) {
+        for job in jobs {
+            match job {
+                Job::Urgent(_) => self.urgent.push_back(job),
+                Job::Alone(_) | Job::Shared(_) => self.others.push_back(job),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Job<C>> {
+        let is_others_turn = self.urgent.is_empty() || self.was_urgent && !self.others.is_empty();
+        self.was_urgent = !is_others_turn;
+        if is_others_turn { self.others.pop_front() } else { self.urgent.pop_front() }
     }
 }
 
@@ -199,9 +250,13 @@ fn help(queue: &Mutex<Receiver<Rest>>, shared: &UnderWay) {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: helpers work beside each other, and what is to come after them does.
+    //! Proves: helpers work beside each other, and what is to come after them does; what is urgent
+    //! comes before what waits, in turns.
 
     use super::*;
+    use futures_util::FutureExt;
+    use futures_util::future::join_all;
+    use std::pin::pin;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::mpsc::channel;
     use std::time::Duration;
@@ -269,6 +324,31 @@ mod tests {
         let (first, second, alone) = run(async { tokio::join!(first, second, alone) });
         assert_eq!((first.ok(), second.ok()), (Some((1, true)), Some((2, true))));
         assert_eq!(alone.ok(), Some((2, 2)));
+    }
+
+    #[test]
+    fn what_is_urgent_takes_turns_with_what_waits() {
+        let worker = Worker::start("test", 0_u32, 0).expect("a test can have threads");
+        let ((go, may_go), (begins, has_begun)) = (channel::<()>(), channel::<()>());
+        let mut first =
+            pin!(worker.call(move |_| {
+                begins.send(()).is_ok() && may_go.recv_timeout(PATIENCE).is_ok()
+            }));
+        let count = |counted: &mut u32| {
+            *counted += 1;
+            *counted
+        };
+        let mut others = pin!(join_all((0..3).map(|_| worker.call(count))));
+        let mut urgent = pin!(join_all((0..3).map(|_| worker.call_urgently(count))));
+        assert!(first.as_mut().now_or_never().is_none());
+        has_begun.recv_timeout(PATIENCE).expect("nothing is before it");
+        assert!(others.as_mut().now_or_never().is_none());
+        assert!(urgent.as_mut().now_or_never().is_none());
+        go.send(()).expect("it waits for that");
+        let (first, others, urgent) = run(async { (first.await, others.await, urgent.await) });
+        assert_eq!(first.ok(), Some(true));
+        let numbers = |all: Vec<Result<u32, Gone>>| all.into_iter().flatten().collect::<Vec<_>>();
+        assert_eq!((numbers(urgent), numbers(others)), (vec![1, 3, 5], vec![2, 4, 6]));
     }
 
     #[test]

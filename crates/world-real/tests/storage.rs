@@ -7,7 +7,7 @@ use std::process::Command;
 use support::{Kind, Place};
 use units::FileId;
 use world::{Disk, DiskError, Disks, RecordChange, Records, Shelf};
-use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RECORDS_FILE, RealWorld, run};
 
 /// A small file system of its own; `None` where this process may not mount one.
 struct Mounted(Place);
@@ -131,6 +131,62 @@ fn more_objects_than_descriptors_keep_their_bytes() {
             assert_eq!(payload.bytes(), object.to_le_bytes());
         }
     });
+}
+
+#[test]
+fn damaged_records_are_told() {
+    // Proves: whatever bit of the file changes, the records are what was written, or none are read.
+    let place = Place::new();
+    let expected: Vec<(u64, Vec<u8>)> = (0..400).map(|key| (key, vec![key as u8; 60])).collect();
+    let open = |place: &Place| {
+        let config = place.config(Kind::OneSided, 0);
+        RealWorld::open(NodeConfig { listen: None, disks: Vec::new(), ..config })
+    };
+    let changes = expected.iter().map(|(key, value)| RecordChange::put(*key, value.clone()));
+    let changes: Vec<RecordChange> = changes.collect();
+    run(async {
+        let world = open(&place).expect("it begins");
+        world.record_change(Shelf::Catalogue, changes).await.expect("there is room");
+    });
+    // Its thread closes the file a moment after it is dropped.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let file = place.path().join("node-0/Catalogue").join(RECORDS_FILE);
+    let whole = std::fs::read(&file).expect("it is there");
+    let (mut told, mut unseen) = (0, 0);
+    for turn in 0..120_usize {
+        let mut damaged = whole.clone();
+        // Most of the file is room for more: half of the turns look for records.
+        let at = match turn % 2 {
+            0 => turn * 7919 % whole.len(),
+            _ => whole.windows(8).position(|bytes| bytes == [turn as u8; 8]).expect("a record"),
+        };
+        damaged[at] ^= 1 << (turn % 8);
+        // Another file: the one before may not be closed yet.
+        let aside = file.with_extension("new");
+        std::fs::write(&aside, &damaged).expect("a test may write");
+        std::fs::rename(&aside, &file).expect("a test may rename");
+        run(async {
+            // The thread of the world before gives its file back a moment after it is dropped.
+            let mut opened = open(&place);
+            for _ in 0..100 {
+                if !matches!(&opened, Err(OpenError::Directory { .. })) {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                opened = open(&place);
+            }
+            match opened {
+                Err(OpenError::DamagedRecords { .. }) => told += 1,
+                Err(error) => panic!("bit {} of byte {at}: {error}", turn % 8),
+                Ok(world) => {
+                    let found = world.records(Shelf::Catalogue).await.expect("they are there");
+                    assert!(found == expected, "bit {} of byte {at}", turn % 8);
+                    unseen += 1;
+                }
+            }
+        });
+    }
+    assert!(told >= 60 && unseen > 0, "{told} of {} were told", told + unseen);
 }
 
 #[test]

@@ -82,6 +82,8 @@ pub(crate) struct Server<W: World> {
     /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
+    /// Bytes of each disk, and free ones, as it last told.
+    pub(crate) spaces: Box<[Cell<(u64, u64)>]>,
     /// Of collectives and parts under way, by disk.
     pub(crate) buffers: Box<[Buffers]>,
     /// With requests to write.
@@ -125,6 +127,7 @@ pub async fn serve<W: World>(
         let bytes_max = config.buffer_bytes / (world.disks().len() as u64).max(1);
         Buffers::new(disk, bytes_max, u64::from(config.buffers_per_disk), Rc::clone(&movements))
     };
+    let spaces = world.disks().iter().map(|_| Cell::default()).collect();
     let server = Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
@@ -140,6 +143,7 @@ pub async fn serve<W: World>(
         sessions: RefCell::default(),
         peers: RefCell::default(),
         counters: Counters::default(),
+        spaces,
         collectives: RefCell::default(),
         departures: Signal::default(),
         stopping: Cell::new(false),
@@ -344,6 +348,10 @@ pub(crate) fn file_fault(
             let length = (range.end - start).min(*length);
             let (file, cause) = (file.name().clone(), error.to_string());
             Fault::Corrupt { file, offset: start, length, server, cause }
+        }
+        (DiskError::Failed { .. }, _) => {
+            let cause = format!("{error} (it is of {:?})", *file.name());
+            Fault::DiskFailed { server, cause }
         }
         (other, _) => disk_fault(server, other),
     }

@@ -6,16 +6,21 @@ use crate::server::catalogue::Catalogue;
 use crate::server::underway::{Buffers, Kept};
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
+use futures_util::future::{Either, select, try_join_all};
 use policy::Buffering;
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::rc::Rc;
-use units::{FileId, PeerId};
+use units::{Duration, FileId, PeerId};
 use wire::{
     Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
     ServerStatus, WriteRequest,
 };
 use world::{Disk, Loan, NetworkError, Place, World};
+
+/// How long a disk may take to tell its space; after that, it is what it last was.
+const SPACE_PATIENCE: Duration = Duration::from_ms(1000);
 
 /// The most sizes that one answer tells.
 const SIZES_PER_ANSWER_MAX: usize = 1024;
@@ -310,12 +315,16 @@ impl<W: World> Server<W> {
     }
 
     async fn status(&self) -> Result<Answer<W::Payload>, Fault> {
-        let mut disks = Vec::new();
-        for disk in self.world.disks() {
-            let space = disk.space().await;
-            let space = space.map_err(|error| disk_fault(self.config.id, &error))?;
-            disks.push((space.capacity_bytes, space.free_bytes));
-        }
+        let spaces = self.world.disks().iter().zip(&self.spaces);
+        let disks = try_join_all(spaces.map(async |(disk, last)| {
+            let limit = self.world.sleep(SPACE_PATIENCE);
+            if let Either::Left((space, _)) = select(pin!(disk.space()), pin!(limit)).await {
+                let space = space.map_err(|error| disk_fault(self.config.id, &error))?;
+                last.set((space.capacity_bytes, space.free_bytes));
+            }
+            Ok(last.get())
+        }));
+        let disks = disks.await?;
         let status = ServerStatus {
             clients: self.sessions.borrow().count() as u32,
             requests: self.counters.requests.get(),

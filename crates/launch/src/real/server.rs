@@ -144,6 +144,12 @@ pub(crate) fn serve_plan(
                 error.to_string(),
                 "start without --direct, or name data directories on another file system",
             ),
+            OpenError::DamagedRecords { .. } => LaunchError::new(
+                ExitCode::DataCheck,
+                format!("server {id} cannot begin"),
+                error.to_string(),
+                "bring that directory back from a copy; the data of files is not touched",
+            ),
             other => cannot_begin(id, &other.to_string()),
         })?;
         let mut terminate = signal(SignalKind::terminate())

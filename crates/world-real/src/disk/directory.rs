@@ -1,6 +1,6 @@
 //! What the thread of a disk owns: a directory with the files of its objects.
 //!
-//! Invariants: at most [`OBJECTS_OPEN_MAX`] objects are open; an object is closed only when it has
+//! Invariants: at most `open_max` objects are open; an object is closed only when it has
 //! nothing that a sync could still fail for, or after that sync.
 
 use super::data::Data;
@@ -26,8 +26,23 @@ use world::{Memory, Payload, Space};
 /// Where a disk keeps its objects, in its directory.
 pub const OBJECTS_DIRECTORY: &str = "objects";
 
-/// The most objects that one disk keeps open; each has two files.
+/// The most objects that one disk keeps open …
 const OBJECTS_OPEN_MAX: usize = 128;
+
+/// … and the least.
+const OBJECTS_OPEN_MIN: usize = 4;
+
+/// The files of an open object: its bytes, in two ways, and its sums.
+const FILES_OF_OBJECT: u64 = 3;
+
+/// The objects that each of `disks` disks may keep open: of the descriptors that the process may
+/// have, three in four are for them.
+pub(crate) fn objects_open_max(disks: usize) -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let files = limit.unwrap_or(u64::MAX) / 4 * 3 / (disks as u64).max(1);
+    let objects = usize::try_from(files / FILES_OF_OBJECT).unwrap_or(usize::MAX);
+    objects.clamp(OBJECTS_OPEN_MIN, OBJECTS_OPEN_MAX)
+}
 
 /// The most bytes that one request reads; more is refused as invalid.
 const READ_BYTES_MAX: u64 = 1 << 30;
@@ -42,6 +57,8 @@ const OBJECT_BYTES_MAX: u64 = (1 << 63) - PIECE_BYTES;
 pub(super) struct Directory {
     /// The directory of the objects.
     path: PathBuf,
+    /// The most objects that it keeps open.
+    open_max: usize,
     handle: OwnedFd,
     /// Device and inode of `handle`.
     identity: (u64, u64),
@@ -69,7 +86,7 @@ struct Open {
 }
 
 impl Directory {
-    pub(super) fn open(path: &Path, options: DiskOptions) -> Result<Self, String> {
+    pub(super) fn open(path: &Path, options: DiskOptions, open_max: usize) -> Result<Self, String> {
         let objects = path.join(OBJECTS_DIRECTORY);
         match rustix::fs::mkdir(&objects, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -94,6 +111,7 @@ impl Directory {
             rustix::fs::fstatfs(&handle).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
         Ok(Self {
             path: objects,
+            open_max,
             handle,
             identity: (stat.st_dev, stat.st_ino),
             options,
@@ -380,7 +398,7 @@ impl Directory {
 
     /// Opens an object, and closes the one used longest ago when there are too many.
     fn insert(&mut self, id: FileId, data: Data, sums: Option<Sums>) -> Result<(), Failure> {
-        if self.open.len() >= OBJECTS_OPEN_MAX {
+        if self.open.len() >= self.open_max {
             self.close_one();
         }
         let reservations = Reservations::new(self.reserves, &data)?;

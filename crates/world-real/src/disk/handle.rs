@@ -7,8 +7,10 @@ use super::places::Places;
 use crate::config::{DiskOptions, OpenError};
 use crate::memory::RealPayload;
 use crate::worker::{Gone, Step, Worker};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::FileId;
 use world::{Disk, DiskError, Payload, Space};
 
@@ -26,18 +28,23 @@ struct Shared {
     name: String,
     worker: Worker<Directory>,
     places: Places,
+    changing: AllChanging,
 }
 
 impl RealDisk {
     /// Takes `path`, a directory that exists, as a disk.
-    pub(crate) fn open(path: &Path, options: DiskOptions) -> Result<Self, OpenError> {
+    pub(crate) fn open(
+        path: &Path,
+        options: DiskOptions,
+        objects_open_max: usize,
+    ) -> Result<Self, OpenError> {
         let failed = |cause: String| OpenError::Directory {
             directory: path.to_owned(),
             purpose: "objects",
             cause,
         };
         let name = path.display().to_string();
-        let directory = Directory::open(path, options).map_err(failed)?;
+        let directory = Directory::open(path, options, objects_open_max).map_err(failed)?;
         directory.check_direct().map_err(|error| OpenError::NotDirect {
             directory: path.to_owned(),
             cause: error.to_string(),
@@ -45,7 +52,8 @@ impl RealDisk {
         let readers = if options.direct { READERS } else { 0 };
         let worker = Worker::start("disk", directory, readers);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
-        Ok(Self { shared: Rc::new(Shared { name, worker, places: Places::default() }) })
+        let (places, changing) = (Places::default(), AllChanging::default());
+        Ok(Self { shared: Rc::new(Shared { name, worker, places, changing }) })
     }
 
     async fn call<R: Send + 'static>(
@@ -53,12 +61,33 @@ impl RealDisk {
         operation: String,
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
-        let checked = |directory: &mut Directory| {
-            directory.check_present()?;
+        let done = self.shared.worker.call(checked(work)).await;
+        self.told(operation, done)
+    }
+
+    /// The same for what need not wait for other requests.
+    async fn call_urgently<R: Send + 'static>(
+        &self,
+        operation: String,
+        work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<R, DiskError> {
+        let done = self.shared.worker.call_urgently(checked(work)).await;
+        self.told(operation, done)
+    }
+
+    /// The same for what changes an object.
+    async fn change<R: Send + 'static>(
+        &self,
+        object: FileId,
+        operation: String,
+        work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<R, DiskError> {
+        let changing = Changing::begin(&self.shared.changing, object);
+        let work = move |directory: &mut Directory| {
+            let _changing = changing;
             work(directory)
         };
-        let done = self.shared.worker.call(checked).await;
-        self.told(operation, done)
+        self.call(operation, work).await
     }
 
     /// What came of an operation, as callers are told.
@@ -76,6 +105,48 @@ impl RealDisk {
             }
         }
     }
+}
+
+/// Work on a directory that is still there.
+fn checked<R>(
+    work: impl FnOnce(&mut Directory) -> Result<R, Failure>,
+) -> impl FnOnce(&mut Directory) -> Result<R, Failure> {
+    |directory| {
+        directory.check_present()?;
+        work(directory)
+    }
+}
+
+/// The objects that wait to be changed, each as often as it does.
+type AllChanging = Arc<Mutex<BTreeMap<FileId, usize>>>;
+
+/// A change of an object that waits, whoever waits for it.
+struct Changing {
+    all: AllChanging,
+    object: FileId,
+}
+
+impl Changing {
+    fn begin(all: &AllChanging, object: FileId) -> Self {
+        *lock(all).entry(object).or_default() += 1;
+        Self { all: Arc::clone(all), object }
+    }
+}
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        let mut all = lock(&self.all);
+        let Some(count) = all.get_mut(&self.object) else { return };
+        *count -= 1;
+        if *count == 0 {
+            all.remove(&self.object);
+        }
+    }
+}
+
+/// The lock of a map is held for a step that does not panic.
+fn lock(all: &Mutex<BTreeMap<FileId, usize>>) -> MutexGuard<'_, BTreeMap<FileId, usize>> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Disk for RealDisk {
@@ -97,7 +168,12 @@ impl Disk for RealDisk {
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
         let operation = format!("tell where {object} ends");
-        self.call(operation, move |directory| directory.length(object)).await
+        let length = move |directory: &mut Directory| directory.length(object);
+        let is_changing = lock(&self.shared.changing).contains_key(&object);
+        match is_changing {
+            true => self.call(operation, length).await,
+            false => self.call_urgently(operation, length).await,
+        }
     }
 
     async fn read(
@@ -126,24 +202,29 @@ impl Disk for RealDisk {
         payload: RealPayload,
     ) -> Result<(), DiskError> {
         let operation = format!("write {} bytes at {offset} of {object}", payload.length());
-        self.call(operation, move |directory| directory.write(object, offset, &payload)).await
+        let work = move |directory: &mut Directory| directory.write(object, offset, &payload);
+        self.change(object, operation, work).await
     }
 
     async fn sync(&self, object: FileId) -> Result<(), DiskError> {
-        self.call(format!("sync {object}"), move |directory| directory.sync(object)).await
+        // What is to be stored has been written.
+        let work = move |directory: &mut Directory| directory.sync(object);
+        self.call_urgently(format!("sync {object}"), work).await
     }
 
     async fn truncate(&self, object: FileId, length: u64) -> Result<(), DiskError> {
         let operation = format!("truncate {object} to {length} bytes");
-        self.call(operation, move |directory| directory.truncate(object, length)).await
+        let work = move |directory: &mut Directory| directory.truncate(object, length);
+        self.change(object, operation, work).await
     }
 
     async fn remove(&self, object: FileId) -> Result<(), DiskError> {
         self.shared.places.forget(object);
-        self.call(format!("remove {object}"), move |directory| directory.remove(object)).await
+        let work = move |directory: &mut Directory| directory.remove(object);
+        self.change(object, format!("remove {object}"), work).await
     }
 
     async fn space(&self) -> Result<Space, DiskError> {
-        self.call("tell its space".into(), |directory| directory.space()).await
+        self.call_urgently("tell its space".into(), |directory| directory.space()).await
     }
 }

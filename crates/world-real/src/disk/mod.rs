@@ -13,9 +13,10 @@
 //!   pending   which writes are not on stable storage yet, and which never got there
 //! ```
 //!
-//! Invariants: requests are served in the order of their calls; one process at a time owns a
-//! directory (by a lock on it); a request is served only while the directory that was opened is
-//! still the one at its path; bytes that do not match their checksum are never given out
+//! Invariants: requests are served in the order of their calls, but for those to which the ones
+//! that wait make no difference; one process at a time owns a directory (by a lock on it); a
+//! request is served only while the directory that was opened is still the one at its path; bytes
+//! that do not match their checksum are never given out
 //! ([0019](../../../../docs/decisions/0019-checksums-beside-the-data.md)).
 
 mod data;
@@ -32,5 +33,6 @@ mod stored;
 mod sums;
 
 pub use directory::OBJECTS_DIRECTORY;
+pub(crate) use directory::objects_open_max;
 pub use handle::RealDisk;
 pub use stored::STORED_LOG;
