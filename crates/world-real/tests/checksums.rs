@@ -351,6 +351,23 @@ fn a_file_that_was_cut_before_a_crash_of_the_machine_has_what_the_device_has() {
 }
 
 #[test]
+fn an_object_that_ends_elsewhere_by_itself_is_told() {
+    // Proves: zeros behind an object are no bytes of it, whether its last piece has room for them;
+    // nor are those that it had there gone unseen.
+    let whole = PIECE + PIECE / 2;
+    for (now, at) in [(whole + 10, whole), (3 * PIECE, whole), (whole - 10, 0)] {
+        let mut contents = bytes(1, whole as usize);
+        contents[whole as usize - 10..].fill(0);
+        let place = written(&contents);
+        cut(&data_file(&place), now);
+        with_disk(&place, BUFFERED, |disk| async move {
+            let other = read(&disk, at, 1).await;
+            assert!(matches!(other, Err(DiskError::Corrupt { .. })), "{now} bytes");
+        });
+    }
+}
+
+#[test]
 fn headers_of_earlier_versions_are_read() {
     for named_bytes in [40, 32] {
         let place = written(&contents());

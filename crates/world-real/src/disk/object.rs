@@ -235,7 +235,7 @@ impl Object {
         }
         self.data.sync()?;
         match &mut self.sums {
-            Some(sums) => Ok(sums.sync()?),
+            Some(sums) => Ok(sums.sync(self.data.length()?)?),
             None => Ok(()),
         }
     }

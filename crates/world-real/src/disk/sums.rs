@@ -5,7 +5,8 @@
 //!      | magic | state | boot id | crc | object | first | end | zeros | sum 0 | sum 1 | ...
 //! ```
 //!
-//! All numbers are little-endian; `first` and `end` are of the pieces that may change.
+//! All numbers are little-endian; `first` and `end` are of the pieces that may change. Of an object
+//! that is synced `first` is its length in bytes, and `end` the complement of that.
 //!
 //! A sum is the CRC32C of a piece of 64 KiB, zeros beyond the end of the object included, or one of
 //! two marks. Invariants, which make a crash at any moment harmless:
@@ -85,14 +86,31 @@ pub(super) fn pieces_of(bytes: ByteRange) -> Range<u64> {
 /// most it doubles them.
 const MARKED_AT_ONCE: u64 = 16;
 
+/// Whether an object ends where no sum could tell: zeros were added, or taken away in its last
+/// piece. (Whole pieces that are gone do not match their sums, and all others can be read.)
+fn is_other_end(synced_bytes: u64, data_bytes: u64) -> bool {
+    let is_of_one_piece = pieces_of(ByteRange::new(0, synced_bytes)).end
+        == pieces_of(ByteRange::new(0, data_bytes)).end;
+    data_bytes > synced_bytes || data_bytes < synced_bytes && is_of_one_piece
+}
+
 /// What the first bytes of a file of sums are.
 enum Header {
-    /// The pieces that may change in this boot, if any may.
-    Whole(Option<Range<u64>>, Boot),
+    /// A state, and the boot in which it was so.
+    Whole(State, Boot),
     /// Not there, or zeros: the machine crashed before they got to the device.
     Missing,
     /// Anything else.
     Damaged,
+}
+
+/// What a header says.
+#[derive(Clone, PartialEq, Eq)]
+enum State {
+    /// All is on the device, and the object has so many bytes, if that was written down.
+    Synced(Option<u64>),
+    /// These pieces may have changed.
+    Unsynced(Range<u64>),
 }
 
 /// The file of an object's checksums.
@@ -113,7 +131,7 @@ impl Sums {
         let flags = OFlags::CREATE | OFlags::TRUNC;
         let file = open(directory, &name(object), flags)?;
         // That this gets to the device need not be waited for: without it all are in flux.
-        file.write_all_at(&header(object, Some(&ALL_PIECES), &boot), 0)?;
+        file.write_all_at(&header(object, &State::Unsynced(ALL_PIECES), &boot), 0)?;
         Ok(Self { file, object, boot, unsynced: Some(ALL_PIECES) })
     }
 
@@ -142,11 +160,19 @@ impl Sums {
             Header::Damaged => return damaged(),
             Header::Missing if are_stored => return damaged(),
             Header::Missing => ALL_PIECES,
-            Header::Whole(Some(pieces), of_boot) if of_boot != boot => pieces,
-            Header::Whole(unsynced, _) => {
-                sums.unsynced = unsynced;
+            Header::Whole(State::Synced(Some(bytes)), _) if is_other_end(bytes, data_bytes) => {
+                let (least, most) = (bytes.min(data_bytes), bytes.max(data_bytes));
+                return Err(Failure::Corrupt(object, ByteRange::new(least, most)));
+            }
+            Header::Whole(State::Synced(_), _) => {
+                sums.unsynced = None;
                 return Ok(sums);
             }
+            Header::Whole(State::Unsynced(pieces), of_boot) if of_boot == boot => {
+                sums.unsynced = Some(pieces);
+                return Ok(sums);
+            }
+            Header::Whole(State::Unsynced(pieces), _) => pieces,
         };
         data.sync()?;
         sums.forget(unknown, data_bytes)?;
@@ -180,7 +206,7 @@ impl Sums {
         };
         let sums = Self { file, object, boot: Boot::default(), unsynced: Some(ALL_PIECES) };
         let count = sums.count()?;
-        let is_stored = matches!(sums.header()?, Header::Whole(None, _));
+        let is_stored = matches!(sums.header()?, Header::Whole(State::Synced(_), _));
         Ok((is_stored && count > 0).then_some(count * PIECE_BYTES))
     }
 
@@ -230,12 +256,17 @@ impl Sums {
         self.unsynced.is_none()
     }
 
-    /// Returns when all sums are on stable storage. The bytes must be before.
-    pub(super) fn sync(&mut self) -> std::io::Result<()> {
+    /// Returns when all sums are on stable storage. The bytes, so many, must be before.
+    pub(super) fn sync(&mut self, data_bytes: u64) -> std::io::Result<()> {
         self.file.sync_data()?;
         // That this gets to the device need not be waited for: until it does, a crash of the
         // machine only costs sums.
-        self.file.write_all_at(&header(self.object, None, &self.boot), 0)?;
+        self.put_synced(data_bytes)
+    }
+
+    fn put_synced(&mut self, data_bytes: u64) -> std::io::Result<()> {
+        let state = State::Synced(Some(data_bytes));
+        self.file.write_all_at(&header(self.object, &state, &self.boot), 0)?;
         self.unsynced = None;
         Ok(())
     }
@@ -244,7 +275,7 @@ impl Sums {
         let mut bytes = [0; HEADER_BYTES];
         let count = self.file.read_at(&mut bytes, 0)?;
         Ok(match parse(self.object, &bytes) {
-            Some((unsynced, boot)) if count == HEADER_BYTES => Header::Whole(unsynced, boot),
+            Some((state, boot)) if count == HEADER_BYTES => Header::Whole(state, boot),
             _ if bytes == [0; HEADER_BYTES] => Header::Missing,
             _ => Header::Damaged,
         })
@@ -268,7 +299,8 @@ impl Sums {
             }
             None => pieces.start..pieces.end.saturating_add(MARKED_AT_ONCE),
         };
-        self.file.write_all_at(&header(self.object, Some(&wanted), &self.boot), 0)?;
+        let state = State::Unsynced(wanted.clone());
+        self.file.write_all_at(&header(self.object, &state, &self.boot), 0)?;
         self.file.sync_data()?;
         self.unsynced = Some(wanted);
         Ok(())
@@ -286,10 +318,8 @@ impl Sums {
             self.fill(pieces.start.max(count)..pieces.end, Sum::HOLE)?;
         }
         self.file.sync_data()?;
-        self.file.write_all_at(&header(self.object, None, &self.boot), 0)?;
-        self.file.sync_data()?;
-        self.unsynced = None;
-        Ok(())
+        self.put_synced(data_bytes)?;
+        self.file.sync_data()
     }
 
     fn fill_in_flux(&self, pieces: Range<u64>) -> std::io::Result<()> {
@@ -335,12 +365,16 @@ fn place(piece: u64) -> u64 {
     HEADER_BYTES as u64 + piece * SUM_BYTES
 }
 
-fn header(object: FileId, unsynced: Option<&Range<u64>>, boot: &Boot) -> [u8; HEADER_BYTES] {
-    let mut bytes = nameless_header(unsynced.is_some(), boot);
+fn header(object: FileId, state: &State, boot: &Boot) -> [u8; HEADER_BYTES] {
+    let mut bytes = nameless_header(matches!(state, State::Unsynced(_)), boot);
     bytes[32..40].copy_from_slice(&object.0.to_le_bytes());
-    let pieces = unsynced.cloned().unwrap_or_default();
-    bytes[40..48].copy_from_slice(&pieces.start.to_le_bytes());
-    bytes[48..56].copy_from_slice(&pieces.end.to_le_bytes());
+    let (first, end) = match state {
+        State::Synced(None) => (0, 0),
+        State::Synced(Some(length)) => (*length, !length),
+        State::Unsynced(pieces) => (pieces.start, pieces.end),
+    };
+    bytes[40..48].copy_from_slice(&first.to_le_bytes());
+    bytes[48..56].copy_from_slice(&end.to_le_bytes());
     seal(&mut bytes, 56);
     bytes
 }
@@ -369,15 +403,14 @@ fn seal(bytes: &mut [u8; HEADER_BYTES], end: usize) {
     bytes[28..32].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The pieces that may have changed, if any may, and the boot that a header names; `None` when it
-/// is damaged, or of another object.
-fn parse(object: FileId, bytes: &[u8; HEADER_BYTES]) -> Option<(Option<Range<u64>>, Boot)> {
+/// The state and the boot that a header names; `None` when it is damaged, or of another object.
+fn parse(object: FileId, bytes: &[u8; HEADER_BYTES]) -> Option<(State, Boot)> {
     let boot: Boot = bytes[12..28].try_into().ok()?;
     let number = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
-    let pieces = number(40)?..number(48)?;
-    for unsynced in [None, Some(&pieces)] {
-        if header(object, unsynced, &boot) == *bytes {
-            return Some((unsynced.cloned(), boot));
+    let (first, end) = (number(40)?, number(48)?);
+    for state in [State::Synced(Some(first)), State::Unsynced(first..end)] {
+        if header(object, &state, &boot) == *bytes {
+            return Some((state, boot));
         }
     }
     let is_old = |is_unsynced: &bool| {
@@ -385,7 +418,8 @@ fn parse(object: FileId, bytes: &[u8; HEADER_BYTES]) -> Option<(Option<Range<u64
             || nameless_header(*is_unsynced, &boot) == *bytes
     };
     let is_unsynced = [false, true].into_iter().find(is_old)?;
-    Some((is_unsynced.then_some(ALL_PIECES), boot))
+    let state = if is_unsynced { State::Unsynced(ALL_PIECES) } else { State::Synced(None) };
+    Some((state, boot))
 }
 
 /// The identity of the present boot. Where the system does not tell, one that no other time has:
