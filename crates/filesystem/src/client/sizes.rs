@@ -32,7 +32,7 @@ struct Known {
     recorded: FileSize,
     /// How often this client has set its size, which no data may show …
     times_set: u64,
-    /// … and how often it had when that was last kept, or recorded.
+    /// … and how often it had when that was last kept.
     times_kept: u64,
 }
 

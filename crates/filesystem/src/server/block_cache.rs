@@ -158,7 +158,11 @@ impl<W: World> BlockCache<W> {
         let pinned = self.common.shares.pinned(user.disk());
         let share = self.capacity.min(self.common.shares.bytes_max());
         let fits = pinned.get() + user.length() <= share / PINNED_SHARE;
-        Ok((payload, fits.then(|| Pin::new(user, pinned))))
+        let disk = user.disk();
+        let pin = fits.then(|| Pin::new(user, pinned));
+        // What is fastened keeps no long block out any more.
+        self.common.shares.freed(disk).notify();
+        Ok((payload, pin))
     }
 
     /// The bytes `range` of a block, that have to be waited for.
