@@ -27,6 +27,9 @@ pub struct NodeConfig {
 pub struct DiskConfig {
     /// The directory that stands for it, which must exist.
     pub directory: PathBuf,
+    /// A number that no other disk has: an object that was brought here from another disk, with its
+    /// checksums, is damage. Among disks with the same number nobody would notice.
+    pub identity: u64,
     /// How it is used.
     pub options: DiskOptions,
 }

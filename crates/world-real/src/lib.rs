@@ -74,7 +74,7 @@ impl RealWorld {
         let mut seed = [0; 8];
         fill_random(&mut seed);
         let open_max = objects_open_max(config.disks.len());
-        let open = |disk: &DiskConfig| RealDisk::open(&disk.directory, disk.options, open_max);
+        let open = |disk: &DiskConfig| RealDisk::open(disk, open_max);
         let disks = config.disks.iter().map(open);
         let disks = disks.collect::<Result<_, _>>()?;
         let mut records = [const { None }; Shelf::ALL.len()];

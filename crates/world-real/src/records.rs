@@ -3,11 +3,15 @@
 //! Invariants: the file is readable by its owner only; changes are made in the order of their
 //! calls, by one thread that owns the database, all that wait in one transaction, so that a hundred
 //! clients wait for one write to the disk and not for a hundred; after a failure, such as a full
-//! disk, the database is opened again, because the library refuses to go on with one that met one.
+//! disk, the database is opened again, because the library refuses to go on with one that met one;
+//! no transaction is ever taken back, as far as [`Last`] knows.
+
+mod last;
 
 use crate::config::OpenError;
 use crate::worker::{Gone, Owned, Worker};
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use last::Last;
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::catch_unwind;
@@ -20,6 +24,10 @@ use world::{RecordChange, RecordsError};
 pub const RECORDS_FILE: &str = "records.redb";
 
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("records");
+
+/// How many transactions have changed the records, under [`TRANSACTIONS`].
+const COUNTS: TableDefinition<'_, &str, u64> = TableDefinition::new("counts");
+const TRANSACTIONS: &str = "transactions";
 
 /// What the library may hold of the file, in bytes. All records are read once, at the beginning;
 /// after that only the pages that change are wanted. (It would take up to a gigabyte.)
@@ -59,14 +67,13 @@ impl RecordStore {
             |cause: String| OpenError::DamagedRecords { directory: directory.to_owned(), cause };
         // The library panics at some damage.
         let checked = catch_unwind(|| open_checked(directory));
-        let opened = match checked {
+        let store = match checked {
             Err(_) => return Err(damaged("they cannot be read".to_owned())),
-            Ok(Ok(Some(opened))) => opened,
-            Ok(Ok(None)) => return Err(damaged("their checksums do not match".to_owned())),
+            Ok(Ok(Ok(store))) => store,
+            Ok(Ok(Err(cause))) => return Err(damaged(cause)),
             Ok(Err(error)) if is_damage(&error) => return Err(damaged(error.to_string())),
             Ok(Err(error)) => return Err(failed(error.to_string())),
         };
-        let store = Store { directory: directory.to_owned(), opened: Some(opened) };
         let worker = Worker::start("records", store, 0);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
         Ok(Self { worker, waiting: Arc::default() })
@@ -114,6 +121,7 @@ struct Store {
     directory: PathBuf,
     /// `None` after a failure, until the next use.
     opened: Option<(Database, File)>,
+    last: Last,
 }
 
 impl Owned for Store {}
@@ -128,7 +136,7 @@ impl Store {
         let changes = batch.iter().flat_map(|one| &one.changes);
         let made = self.use_database(|database| {
             let transaction = database.begin_write()?;
-            {
+            let count = {
                 let mut records = transaction.open_table(RECORDS)?;
                 for RecordChange { key, value } in changes {
                     match value {
@@ -136,9 +144,15 @@ impl Store {
                         None => records.remove(key)?,
                     };
                 }
-            }
-            Ok(transaction.commit()?)
+                let mut counts = transaction.open_table(COUNTS)?;
+                let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value()) + 1;
+                counts.insert(TRANSACTIONS, count)?;
+                count
+            };
+            transaction.commit()?;
+            Ok(count)
         });
+        let made = made.map(|count| self.last.tell(count));
         let made = made.map_err(|error| told("change records", &error));
         for one in batch {
             // Whoever asked may have stopped waiting.
@@ -169,15 +183,23 @@ fn reserve(file: &File) {
     let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length);
 }
 
-/// The database in `directory`, compared with its checksums; `None` when these do not match.
-fn open_checked(directory: &Path) -> Result<Option<(Database, File)>, redb::Error> {
+/// The store in `directory`, compared with its checksums; or what is damaged.
+fn open_checked(directory: &Path) -> Result<Result<Store, String>, redb::Error> {
     let (mut database, file) = open_file(directory)?;
     // Before anything is written, which could make new checksums.
     if !database.check_integrity()? {
-        return Ok(None);
+        return Ok(Err("their checksums do not match".to_owned()));
+    }
+    let (last, made) = (Last::open(directory), transactions(&database)?);
+    let told = last.told();
+    if told > made {
+        // To the library they look like a transaction that a crash has cut short.
+        return Ok(Err(format!("the last {} changes cannot be read", told - made)));
     }
     prepare(directory, &database, &file)?;
-    Ok(Some((database, file)))
+    last.tell(made);
+    last.sync();
+    Ok(Ok(Store { directory: directory.to_owned(), opened: Some((database, file)), last }))
 }
 
 /// Whether the library found something that it had not written.
@@ -219,16 +241,27 @@ fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
 }
 
 fn prepare(directory: &Path, database: &Database, file: &File) -> Result<(), redb::Error> {
-    create_table(database)?;
+    create_tables(database)?;
     reserve(file);
     // A new file is found again after a crash only when its directory is on stable storage too.
     Ok(File::open(directory)?.sync_all()?)
 }
 
-fn create_table(database: &Database) -> Result<(), redb::Error> {
+fn create_tables(database: &Database) -> Result<(), redb::Error> {
     let change = database.begin_write()?;
     change.open_table(RECORDS)?;
+    change.open_table(COUNTS)?;
     Ok(change.commit()?)
+}
+
+/// How many transactions have changed the records.
+fn transactions(database: &Database) -> Result<u64, redb::Error> {
+    let counts = match database.begin_read()?.open_table(COUNTS) {
+        // New, or of an earlier version.
+        Err(TableError::TableDoesNotExist(_)) => return Ok(0),
+        counts => counts?,
+    };
+    Ok(counts.get(TRANSACTIONS)?.map_or(0, |count| count.value()))
 }
 
 fn read_all(database: &Database) -> Result<Vec<(u64, Vec<u8>)>, redb::Error> {

@@ -7,11 +7,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use support::Place;
 use support::disks::{
-    OBJECT, PIECE, bytes, cut, damaged, data_file, flip, read, sums_file, with_disk, write,
+    OBJECT, PIECE, bytes, cut, damaged, data_file, flip, node_of, read, sums_file, with_disk, write,
 };
 use units::FileId;
-use world::{Disk, DiskError};
-use world_real::DiskOptions;
+use world::{Disk, DiskError, Disks};
+use world_real::{DiskConfig, DiskOptions};
 
 const BUFFERED: DiskOptions = DiskOptions { direct: false, checksums: true, preallocate: true };
 
@@ -369,7 +369,7 @@ fn an_object_that_ends_elsewhere_by_itself_is_told() {
 
 #[test]
 fn headers_of_earlier_versions_are_read() {
-    for named_bytes in [40, 32] {
+    for named_bytes in [56, 40, 32] {
         let place = written(&contents());
         let (data, sums) = (data_file(&place), sums_file(&place));
         change_header(&sums, named_bytes, |header| header[named_bytes..].fill(0));
@@ -407,9 +407,28 @@ fn sums_are_those_of_their_object() {
     });
 }
 
+#[test]
+fn sums_are_those_of_their_disk() {
+    // Proves: an object that comes with its sums from another disk is damaged, whether its bytes
+    // come too, and whether it is read or written.
+    for is_whole in [true, false] {
+        let place = written(&contents());
+        if !is_whole {
+            std::fs::remove_file(data_file(&place)).expect("a test may remove");
+        }
+        let directory = place.path().to_owned();
+        world_real::run(async {
+            let world = node_of(DiskConfig { directory, identity: 8, options: BUFFERED });
+            let disk = &world.disks()[0];
+            assert!(matches!(read(disk, 0, 1).await, Err(DiskError::Corrupt { .. })));
+            assert!(matches!(write(disk, 0, b"x").await, Err(DiskError::Corrupt { .. })));
+        });
+    }
+}
+
 /// Makes a file of sums one that an earlier boot left.
 fn end_boot(sums: &Path) {
-    change_header(sums, 56, |header| header[12] ^= 1);
+    change_header(sums, 64, |header| header[12] ^= 1);
 }
 
 /// Changes the header of a file of sums, of which `sealed_bytes` bytes have a checksum.

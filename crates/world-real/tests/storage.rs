@@ -33,7 +33,7 @@ impl Drop for Mounted {
 
 fn node_on(directory: &std::path::Path) -> RealWorld {
     let (directory, options) = (directory.to_owned(), DiskOptions::default());
-    let disks = vec![DiskConfig { directory, options }];
+    let disks = vec![DiskConfig { directory, identity: 0, options }];
     RealWorld::open(NodeConfig { disks, ..NodeConfig::default() }).expect("it opens")
 }
 
@@ -93,7 +93,8 @@ fn a_file_system_without_direct_transfers_is_told() {
     let Some(mounted) = Mounted::new("ramfs", "mode=700") else { return };
     run(async {
         let options = DiskOptions { direct: true, ..DiskOptions::default() };
-        let disks = vec![DiskConfig { directory: mounted.0.path().to_owned(), options }];
+        let disks =
+            vec![DiskConfig { directory: mounted.0.path().to_owned(), identity: 0, options }];
         let config = NodeConfig { disks, ..NodeConfig::default() };
         let refused = RealWorld::open(config).err();
         assert!(matches!(refused, Some(OpenError::NotDirect { .. })), "{refused:?}");
@@ -135,58 +136,83 @@ fn more_objects_than_descriptors_keep_their_bytes() {
 
 #[test]
 fn damaged_records_are_told() {
-    // Proves: whatever bit of the file changes, the records are what was written, or none are read.
+    // Proves: whatever bit of the file changes, the records are what was written, or none are read,
+    // also those of a node that was killed: none takes its last change back.
     let place = Place::new();
     let expected: Vec<(u64, Vec<u8>)> = (0..400).map(|key| (key, vec![key as u8; 60])).collect();
-    let open = |place: &Place| {
-        let config = place.config(Kind::OneSided, 0);
-        RealWorld::open(NodeConfig { listen: None, disks: Vec::new(), ..config })
+    let changes = |value: fn(u64) -> Vec<u8>| {
+        (0..400).map(|key| RecordChange::put(key, value(key))).collect::<Vec<_>>()
     };
-    let changes = expected.iter().map(|(key, value)| RecordChange::put(*key, value.clone()));
-    let changes: Vec<RecordChange> = changes.collect();
-    run(async {
-        let world = open(&place).expect("it begins");
-        world.record_change(Shelf::Catalogue, changes).await.expect("there is room");
+    let file = place.path().join("node-0/Catalogue").join(RECORDS_FILE);
+    let killed = run(async {
+        let world = open_records(&place).expect("it begins");
+        for changes in [changes(|key| vec![!key as u8; 60]), changes(|key| vec![key as u8; 60])] {
+            world.record_change(Shelf::Catalogue, changes).await.expect("there is room");
+        }
+        std::fs::read(&file).expect("it is there")
     });
     // Its thread closes the file a moment after it is dropped.
     std::thread::sleep(std::time::Duration::from_millis(500));
-    let file = place.path().join("node-0/Catalogue").join(RECORDS_FILE);
-    let whole = std::fs::read(&file).expect("it is there");
-    let (mut told, mut unseen) = (0, 0);
-    for turn in 0..120_usize {
-        let mut damaged = whole.clone();
-        // Most of the file is room for more: half of the turns look for records.
-        let at = match turn % 2 {
+    let closed = std::fs::read(&file).expect("it is there");
+    for (state, whole) in [("closed", closed), ("killed", killed)] {
+        let (mut told, mut unseen) = (0, 0);
+        // Most of the file is room for more: so the header, in which byte 9 says where to begin,
+        // and records are looked for.
+        let places = |turn: usize| match turn % 3 {
             0 => turn * 7919 % whole.len(),
-            _ => whole.windows(8).position(|bytes| bytes == [turn as u8; 8]).expect("a record"),
+            1 => turn,
+            _ => whole.windows(8).rposition(|bytes| bytes == [turn as u8; 8]).expect("a record"),
         };
-        damaged[at] ^= 1 << (turn % 8);
-        // Another file: the one before may not be closed yet.
-        let aside = file.with_extension("new");
-        std::fs::write(&aside, &damaged).expect("a test may write");
-        std::fs::rename(&aside, &file).expect("a test may rename");
-        run(async {
-            // The thread of the world before gives its file back a moment after it is dropped.
-            let mut opened = open(&place);
-            for _ in 0..100 {
-                if !matches!(&opened, Err(OpenError::Directory { .. })) {
-                    break;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(20));
-                opened = open(&place);
-            }
-            match opened {
-                Err(OpenError::DamagedRecords { .. }) => told += 1,
-                Err(error) => panic!("bit {} of byte {at}: {error}", turn % 8),
-                Ok(world) => {
-                    let found = world.records(Shelf::Catalogue).await.expect("they are there");
-                    assert!(found == expected, "bit {} of byte {at}", turn % 8);
+        let places = (0..180).map(|turn| (places(turn), turn % 8));
+        for (at, bit) in places.chain((0..8).map(|bit| (9, bit))) {
+            match records_with_flipped(&place, &file, &whole, at, bit) {
+                None => told += 1,
+                Some(found) => {
+                    assert!(found == expected, "{state}: bit {bit} of byte {at}");
                     unseen += 1;
                 }
             }
-        });
+        }
+        assert!(told >= 60 && unseen > 0, "{state}: {told} of {} were told", told + unseen);
     }
-    assert!(told >= 60 && unseen > 0, "{told} of {} were told", told + unseen);
+}
+
+/// A node with records and nothing else.
+fn open_records(place: &Place) -> Result<RealWorld, OpenError> {
+    let config = place.config(Kind::OneSided, 0);
+    RealWorld::open(NodeConfig { listen: None, disks: Vec::new(), ..config })
+}
+
+/// The records in a file that was `whole` and has another bit now; `None` when damage was told.
+fn records_with_flipped(
+    place: &Place,
+    file: &std::path::Path,
+    whole: &[u8],
+    at: usize,
+    bit: usize,
+) -> Option<Vec<(u64, Vec<u8>)>> {
+    let mut damaged = whole.to_vec();
+    damaged[at] ^= 1 << bit;
+    // Another file: the one before may not be closed yet.
+    let aside = file.with_extension("new");
+    std::fs::write(&aside, &damaged).expect("a test may write");
+    std::fs::rename(&aside, file).expect("a test may rename");
+    run(async {
+        // The thread of the world before gives its file back a moment after it is dropped.
+        let mut opened = open_records(place);
+        for _ in 0..100 {
+            if !matches!(&opened, Err(OpenError::Directory { .. })) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            opened = open_records(place);
+        }
+        match opened {
+            Err(OpenError::DamagedRecords { .. }) => None,
+            Err(error) => panic!("bit {bit} of byte {at}: {error}"),
+            Ok(world) => Some(world.records(Shelf::Catalogue).await.expect("they are there")),
+        }
+    })
 }
 
 #[test]

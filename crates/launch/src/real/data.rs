@@ -161,25 +161,47 @@ pub(super) fn lost_catalogue(data: &str, first: &Path) -> LaunchError {
 
 /// The label of a directory, if it has one; it must be one of this place.
 fn read_label(directory: &Path, place: Place) -> Result<Option<Label>, LaunchError> {
+    let label = any_label(directory)?;
+    match label {
+        Some(label) if label.place != place => Err(LaunchError::usage(
+            format!("{} cannot be {place}", directory.display()),
+            format!("it holds {}", label.place),
+            "start with the same --servers and --data, in the same order, as the first time",
+        )),
+        label => Ok(label),
+    }
+}
+
+/// The label of a directory, whatever it says.
+fn any_label(directory: &Path) -> Result<Option<Label>, LaunchError> {
     let text = match fs::read(directory.join(LABEL_FILE)) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unusable(directory, &error)),
     };
-    let what = format!("{} cannot be {place}", directory.display());
-    match serde_json::from_slice::<Label>(&text) {
-        Ok(label) if label.place == place => Ok(Some(label)),
-        Ok(label) => Err(LaunchError::usage(
-            what,
-            format!("it holds {}", label.place),
-            "start with the same --servers and --data, in the same order, as the first time",
-        )),
-        Err(error) => Err(LaunchError::usage(
-            what,
+    let label = serde_json::from_slice(&text).map_err(|error| {
+        LaunchError::usage(
+            format!("{} cannot be used", directory.display()),
             format!("its label {LABEL_FILE} cannot be read: {error}"),
             "restore the label from a copy, or name another directory; without it nobody knows \
              which disk this is",
-        )),
+        )
+    })?;
+    Ok(Some(label))
+}
+
+/// The number of a disk that no other has, by its label; 0 without one.
+pub(crate) fn identity_of(directory: &Path) -> Result<u64, LaunchError> {
+    Ok(any_label(directory)?.map_or(0, |label| label.identity()))
+}
+
+impl Label {
+    /// A number for this place in this set.
+    fn identity(&self) -> u64 {
+        let Place { server, disk, .. } = self.place;
+        // Sets are random numbers; a label that was written by hand may have any name for one.
+        let set = u128::from_str_radix(&self.set, 16).unwrap_or_default();
+        set as u64 ^ (u64::from(server) << 32 | u64::from(disk))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A server process.
 
 use crate::error::{ExitCode, LaunchError};
+use crate::real::data::identity_of;
 use crate::real::on_stdin_closed;
 use crate::real::{Direct, Instance};
 use filesystem::{Costs, ServerConfig, serve};
@@ -115,9 +116,10 @@ pub(crate) fn serve_plan(
     let disks = plan.data.into_iter().map(|directory| {
         let options =
             DiskOptions { direct: plan.direct.is_for(&directory), ..DiskOptions::default() };
-        DiskConfig { directory, options }
+        let identity = identity_of(&directory)?;
+        Ok(DiskConfig { directory, identity, options })
     });
-    let disks = disks.collect();
+    let disks = disks.collect::<Result<_, LaunchError>>()?;
     let config = NodeConfig {
         listen: Some(plan.listen),
         disks,

@@ -11,8 +11,8 @@ use super::places::Place;
 use super::recent::Recent;
 use super::reserve::Reservations;
 use super::stored::Stored;
-use super::sums::{self, Boot, PIECE_BYTES, Sums, present_boot};
-use crate::config::DiskOptions;
+use super::sums::{self, PIECE_BYTES, Present, Sums};
+use crate::config::{DiskConfig, DiskOptions};
 use crate::memory::{RealMemory, RealPayload};
 use crate::worker::Owned;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
@@ -66,7 +66,7 @@ pub(super) struct Directory {
     /// Whether room is taken ahead. Not through the page cache, which delays the choice of a place
     /// until it knows more; and never in memory, where there is no order to keep.
     reserves: bool,
-    boot: Boot,
+    present: Present,
     /// Objects whose loss must be told.
     stored: Stored,
     open: BTreeMap<FileId, Open>,
@@ -86,7 +86,8 @@ struct Open {
 }
 
 impl Directory {
-    pub(super) fn open(path: &Path, options: DiskOptions, open_max: usize) -> Result<Self, String> {
+    pub(super) fn open(config: &DiskConfig, open_max: usize) -> Result<Self, String> {
+        let (path, options) = (&config.directory, config.options);
         let objects = path.join(OBJECTS_DIRECTORY);
         match rustix::fs::mkdir(&objects, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -116,7 +117,7 @@ impl Directory {
             identity: (stat.st_dev, stat.st_ino),
             options,
             reserves: options.preallocate && options.direct && !in_memory,
-            boot: present_boot(),
+            present: Present::on(config.identity),
             stored,
             open: BTreeMap::new(),
             pending: BTreeMap::new(),
@@ -331,7 +332,7 @@ impl Directory {
         if !self.options.checksums {
             return Ok(());
         }
-        let bytes = match Sums::bytes_missing(&self.handle, object)? {
+        let bytes = match Sums::bytes_missing(&self.handle, object, self.present)? {
             None if self.stored.has(object) => PIECE_BYTES,
             None => return Ok(()),
             Some(bytes) => bytes,
@@ -345,15 +346,16 @@ impl Directory {
             self.entries_changed = true;
             let checksums = self.options.checksums;
             let sums =
-                checksums.then(|| Sums::create(&self.handle, object, self.boot)).transpose()?;
+                checksums.then(|| Sums::create(&self.handle, object, self.present)).transpose()?;
             let data = self.open_data(&name(object), OFlags::CREATE)?;
             self.insert(object, data, sums)?;
         }
-        let Self { handle, options, boot, stored, open, .. } = self;
+        let Self { handle, options, present, stored, open, .. } = self;
         let found = open.get_mut(&object).expect("the object was found or made above");
         let object_open = &mut found.object;
         if options.checksums && !object_open.has_sums() {
-            let sums = Sums::open(handle, object, object_open.data(), stored.has(object), *boot)?;
+            let (data, are_stored) = (object_open.data(), stored.has(object));
+            let sums = Sums::open(handle, object, data, are_stored, *present)?;
             object_open.set_sums(Some(sums));
         }
         if !options.checksums {
@@ -377,7 +379,7 @@ impl Directory {
     /// The sums of an object that is there; `None` when there is no room to make them: what can be
     /// read must not depend on room.
     fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Sums>, Failure> {
-        match Sums::open(&self.handle, object, data, self.stored.has(object), self.boot) {
+        match Sums::open(&self.handle, object, data, self.stored.has(object), self.present) {
             Ok(sums) => Ok(Some(sums)),
             Err(Failure::System(Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Ok(None),
             Err(failure) => Err(failure),

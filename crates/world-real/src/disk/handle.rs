@@ -4,11 +4,10 @@ use super::directory::Directory;
 use super::failure::Failure;
 use super::object::Found;
 use super::places::Places;
-use crate::config::{DiskOptions, OpenError};
+use crate::config::{DiskConfig, OpenError};
 use crate::memory::RealPayload;
 use crate::worker::{Gone, Step, Worker};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::FileId;
@@ -32,21 +31,18 @@ struct Shared {
 }
 
 impl RealDisk {
-    /// Takes `path`, a directory that exists, as a disk.
-    pub(crate) fn open(
-        path: &Path,
-        options: DiskOptions,
-        objects_open_max: usize,
-    ) -> Result<Self, OpenError> {
+    /// Takes a directory that exists as a disk.
+    pub(crate) fn open(config: &DiskConfig, objects_open_max: usize) -> Result<Self, OpenError> {
+        let (path, options) = (&config.directory, config.options);
         let failed = |cause: String| OpenError::Directory {
-            directory: path.to_owned(),
+            directory: path.clone(),
             purpose: "objects",
             cause,
         };
         let name = path.display().to_string();
-        let directory = Directory::open(path, options, objects_open_max).map_err(failed)?;
+        let directory = Directory::open(config, objects_open_max).map_err(failed)?;
         directory.check_direct().map_err(|error| OpenError::NotDirect {
-            directory: path.to_owned(),
+            directory: path.clone(),
             cause: error.to_string(),
         })?;
         let readers = if options.direct { READERS } else { 0 };

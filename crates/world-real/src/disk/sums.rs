@@ -1,12 +1,13 @@
 //! The checksums of one object, in a file beside the one of its bytes.
 //!
 //! ```text
-//! byte 0        8       12        28    32       40      48    56      64      68      72
-//!      | magic | state | boot id | crc | object | first | end | zeros | sum 0 | sum 1 | ...
+//! byte 0        8       12        28    32       40      48    56     64      68      72
+//!      | magic | state | boot id | crc | object | first | end | disk | sum 0 | sum 1 | ...
 //! ```
 //!
 //! All numbers are little-endian; `first` and `end` are of the pieces that may change. Of an object
-//! that is synced `first` is its length in bytes, and `end` the complement of that.
+//! that is synced `first` is its length in bytes, and `end` the complement of that. The disk is the
+//! number that whoever made it says no other has.
 //!
 //! A sum is the CRC32C of a piece of 64 KiB, zeros beyond the end of the object included, or one of
 //! two marks. Invariants, which make a crash at any moment harmless:
@@ -33,7 +34,14 @@ use units::{ByteRange, FileId};
 pub(super) const PIECE_BYTES: u64 = 64 << 10;
 
 /// The identity of one boot of the machine.
-pub(super) type Boot = [u8; 16];
+type Boot = [u8; 16];
+
+/// Where and when sums are used: on this disk, in this boot of the machine.
+#[derive(Clone, Copy)]
+pub(super) struct Present {
+    disk: u64,
+    boot: Boot,
+}
 
 const MAGIC: [u8; 8] = *b"unisums1";
 const HEADER_BYTES: usize = 64;
@@ -117,7 +125,7 @@ enum State {
 pub(super) struct Sums {
     file: File,
     object: FileId,
-    boot: Boot,
+    present: Present,
     /// The pieces that may have changed since the last sync, as the header on the device says.
     unsynced: Option<Range<u64>>,
 }
@@ -127,12 +135,16 @@ const ALL_PIECES: Range<u64> = 0..u64::MAX;
 
 impl Sums {
     /// The sums of an object that does not exist yet: all holes.
-    pub(super) fn create(directory: &OwnedFd, object: FileId, boot: Boot) -> Result<Self, Failure> {
+    pub(super) fn create(
+        directory: &OwnedFd,
+        object: FileId,
+        present: Present,
+    ) -> Result<Self, Failure> {
         let flags = OFlags::CREATE | OFlags::TRUNC;
         let file = open(directory, &name(object), flags)?;
         // That this gets to the device need not be waited for: without it all are in flux.
-        file.write_all_at(&header(object, &State::Unsynced(ALL_PIECES), &boot), 0)?;
-        Ok(Self { file, object, boot, unsynced: Some(ALL_PIECES) })
+        file.write_all_at(&header(object, &State::Unsynced(ALL_PIECES), &present), 0)?;
+        Ok(Self { file, object, present, unsynced: Some(ALL_PIECES) })
     }
 
     /// The sums of an object that is there, with these bytes. They must be there too where they
@@ -142,7 +154,7 @@ impl Sums {
         object: FileId,
         data: &Data,
         are_stored: bool,
-        boot: Boot,
+        present: Present,
     ) -> Result<Self, Failure> {
         let data_bytes = data.length()?;
         let damaged = || Err(Failure::Corrupt(object, ByteRange::new(0, data_bytes)));
@@ -151,11 +163,11 @@ impl Sums {
             Err(Errno::NOENT) => {
                 // From then on it counts as stored.
                 data.sync()?;
-                return Self::adopt(directory, object, data_bytes, boot);
+                return Self::adopt(directory, object, data_bytes, present);
             }
             opened => opened?,
         };
-        let mut sums = Self { file, object, boot, unsynced: Some(ALL_PIECES) };
+        let mut sums = Self { file, object, present, unsynced: Some(ALL_PIECES) };
         let unknown = match sums.header()? {
             Header::Damaged => return damaged(),
             Header::Missing if are_stored => return damaged(),
@@ -168,7 +180,7 @@ impl Sums {
                 sums.unsynced = None;
                 return Ok(sums);
             }
-            Header::Whole(State::Unsynced(pieces), of_boot) if of_boot == boot => {
+            Header::Whole(State::Unsynced(pieces), of_boot) if of_boot == present.boot => {
                 sums.unsynced = Some(pieces);
                 return Ok(sums);
             }
@@ -184,11 +196,11 @@ impl Sums {
         directory: &OwnedFd,
         object: FileId,
         data_bytes: u64,
-        boot: Boot,
+        present: Present,
     ) -> Result<Self, Failure> {
         let (name, new) = (name(object), format!("{}.new", name(object)));
         let file = open(directory, &new, OFlags::CREATE | OFlags::TRUNC)?;
-        let mut sums = Self { file, object, boot, unsynced: Some(ALL_PIECES) };
+        let mut sums = Self { file, object, present, unsynced: Some(ALL_PIECES) };
         sums.forget(ALL_PIECES, data_bytes)?;
         rustix::fs::renameat(directory, &new, directory, &name)?;
         Ok(sums)
@@ -199,12 +211,13 @@ impl Sums {
     pub(super) fn bytes_missing(
         directory: &OwnedFd,
         object: FileId,
+        present: Present,
     ) -> Result<Option<u64>, Failure> {
         let file = match open(directory, &name(object), OFlags::empty()) {
             Err(Errno::NOENT) => return Ok(None),
             opened => opened?,
         };
-        let sums = Self { file, object, boot: Boot::default(), unsynced: Some(ALL_PIECES) };
+        let sums = Self { file, object, present, unsynced: Some(ALL_PIECES) };
         let count = sums.count()?;
         let is_stored = matches!(sums.header()?, Header::Whole(State::Synced(_), _));
         Ok((is_stored && count > 0).then_some(count * PIECE_BYTES))
@@ -266,7 +279,7 @@ impl Sums {
 
     fn put_synced(&mut self, data_bytes: u64) -> std::io::Result<()> {
         let state = State::Synced(Some(data_bytes));
-        self.file.write_all_at(&header(self.object, &state, &self.boot), 0)?;
+        self.file.write_all_at(&header(self.object, &state, &self.present), 0)?;
         self.unsynced = None;
         Ok(())
     }
@@ -274,7 +287,7 @@ impl Sums {
     fn header(&self) -> std::io::Result<Header> {
         let mut bytes = [0; HEADER_BYTES];
         let count = self.file.read_at(&mut bytes, 0)?;
-        Ok(match parse(self.object, &bytes) {
+        Ok(match parse(self.object, self.present.disk, &bytes) {
             Some((state, boot)) if count == HEADER_BYTES => Header::Whole(state, boot),
             _ if bytes == [0; HEADER_BYTES] => Header::Missing,
             _ => Header::Damaged,
@@ -300,7 +313,7 @@ impl Sums {
             None => pieces.start..pieces.end.saturating_add(MARKED_AT_ONCE),
         };
         let state = State::Unsynced(wanted.clone());
-        self.file.write_all_at(&header(self.object, &state, &self.boot), 0)?;
+        self.file.write_all_at(&header(self.object, &state, &self.present), 0)?;
         self.file.sync_data()?;
         self.unsynced = Some(wanted);
         Ok(())
@@ -365,9 +378,16 @@ fn place(piece: u64) -> u64 {
     HEADER_BYTES as u64 + piece * SUM_BYTES
 }
 
-fn header(object: FileId, state: &State, boot: &Boot) -> [u8; HEADER_BYTES] {
-    let mut bytes = nameless_header(matches!(state, State::Unsynced(_)), boot);
-    bytes[32..40].copy_from_slice(&object.0.to_le_bytes());
+fn header(object: FileId, state: &State, present: &Present) -> [u8; HEADER_BYTES] {
+    let mut bytes = diskless_header(object, state, &present.boot);
+    bytes[56..64].copy_from_slice(&present.disk.to_le_bytes());
+    seal(&mut bytes, 64);
+    bytes
+}
+
+/// A header as it once was: it does not say on which disk it is.
+fn diskless_header(object: FileId, state: &State, boot: &Boot) -> [u8; HEADER_BYTES] {
+    let mut bytes = rangeless_header(object, matches!(state, State::Unsynced(_)), boot);
     let (first, end) = match state {
         State::Synced(None) => (0, 0),
         State::Synced(Some(length)) => (*length, !length),
@@ -379,7 +399,7 @@ fn header(object: FileId, state: &State, boot: &Boot) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// A header as it once was: it does not say which pieces may have changed.
+/// A header as it was before: it does not say which pieces may have changed.
 fn rangeless_header(object: FileId, is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
     let mut bytes = nameless_header(is_unsynced, boot);
     bytes[32..40].copy_from_slice(&object.0.to_le_bytes());
@@ -387,7 +407,7 @@ fn rangeless_header(object: FileId, is_unsynced: bool, boot: &Boot) -> [u8; HEAD
     bytes
 }
 
-/// A header as it was before: it says of no object that these are its sums.
+/// A header as it was first: it says of no object that these are its sums.
 fn nameless_header(is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
@@ -403,13 +423,15 @@ fn seal(bytes: &mut [u8; HEADER_BYTES], end: usize) {
     bytes[28..32].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The state and the boot that a header names; `None` when it is damaged, or of another object.
-fn parse(object: FileId, bytes: &[u8; HEADER_BYTES]) -> Option<(State, Boot)> {
+/// The state and the boot that a header names; `None` when it is damaged, or of another object or
+/// disk.
+fn parse(object: FileId, disk: u64, bytes: &[u8; HEADER_BYTES]) -> Option<(State, Boot)> {
     let boot: Boot = bytes[12..28].try_into().ok()?;
     let number = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
     let (first, end) = (number(40)?, number(48)?);
     for state in [State::Synced(Some(first)), State::Unsynced(first..end)] {
-        if header(object, &state, &boot) == *bytes {
+        let is_of_disk = header(object, &state, &Present { disk, boot }) == *bytes;
+        if is_of_disk || diskless_header(object, &state, &boot) == *bytes {
             return Some((state, boot));
         }
     }
@@ -422,9 +444,16 @@ fn parse(object: FileId, bytes: &[u8; HEADER_BYTES]) -> Option<(State, Boot)> {
     Some((state, boot))
 }
 
+impl Present {
+    /// This disk, now.
+    pub(super) fn on(disk: u64) -> Self {
+        Self { disk, boot: present_boot() }
+    }
+}
+
 /// The identity of the present boot. Where the system does not tell, one that no other time has:
 /// then every start counts as a boot.
-pub(super) fn present_boot() -> Boot {
+fn present_boot() -> Boot {
     let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = told.chars().filter(char::is_ascii_hexdigit).collect();
     match u128::from_str_radix(&digits, 16) {

@@ -16,7 +16,12 @@ pub(crate) const PIECE: u64 = 64 << 10;
 /// A node whose only disk is `directory`. Waits for another node to let go of it: the thread of a
 /// disk ends a moment after its node.
 pub(crate) fn node_on(directory: &Path, options: DiskOptions) -> RealWorld {
-    let disks = vec![DiskConfig { directory: directory.to_owned(), options }];
+    node_of(DiskConfig { directory: directory.to_owned(), identity: 7, options })
+}
+
+/// The same for a disk that says which it is.
+pub(crate) fn node_of(disk: DiskConfig) -> RealWorld {
+    let disks = vec![disk];
     let config = NodeConfig { disks, ..NodeConfig::default() };
     loop {
         match RealWorld::open(config.clone()) {

@@ -62,7 +62,11 @@ impl Place {
         });
         NodeConfig {
             listen: Some(Address(listen)),
-            disks: vec![DiskConfig { directory: home.clone(), options: DiskOptions::default() }],
+            disks: vec![DiskConfig {
+                directory: home.clone(),
+                identity: 0,
+                options: DiskOptions::default(),
+            }],
             records: records.into(),
             key: (kind == Kind::Tcp).then_some(KEY),
             // The first node lends to the others.
