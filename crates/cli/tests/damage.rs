@@ -85,3 +85,26 @@ fn the_damage_is_told_of_a_tree() {
         place.run(&["cp", "-r", "unisono://tree", "out"]).refused(DATA_CHECK, &told);
     }
 }
+
+#[test]
+fn an_object_of_another_disk_is_damage() {
+    // Proves: when the object of a file on one server stands in for the one on another, with its
+    // checksums, none of its bytes is given out there; what the first server has is as it was.
+    let place = Place::with_servers(2);
+    let content = support::bytes(2 << 20);
+    let local = place.file("local", &content);
+    let put = ["put".as_ref(), local.as_os_str(), "results".as_ref(), "--json".as_ref()];
+    let made = place.run(&put).done().json();
+    let number = made["file"].as_u64().expect("a file has a number");
+    let server = |at: usize| made["pool"][at].as_u64().expect("it is on two servers") as u32;
+    place.run(&["stop"]).done();
+    let [from, to] = [0, 1].map(|at| object_file(&place, server(at), number));
+    for extension in ["", "sums"] {
+        let [from, to] = [&from, &to].map(|object| object.with_extension(extension));
+        std::fs::copy(from, to).expect("a test may copy");
+    }
+    place.start(&["--servers", "2"]);
+    let told = format!("are damaged on server {}", server(1));
+    place.run(&["get", "results", "copy"]).failed(DATA_CHECK, &["of \"results\"", &told]);
+    assert!(!place.path("copy").exists(), "no local file may be left");
+}

@@ -8,7 +8,7 @@ mod support;
 use launch::{Buffering, Instance, Library};
 use rustix::process::Signal;
 use std::path::Path;
-use support::{Place, Running, bytes, run, signal, until_moving};
+use support::{Place, Running, bytes, run, signal, until, until_moving};
 
 const MIB: u64 = 1 << 20;
 
@@ -199,4 +199,55 @@ fn directed_transfers_share_the_buffers_of_a_server() {
     assert!(used < CACHE + 3 * BLOCK + 8 * MIB, "{} MiB", used / MIB);
     let back = place.run(&["get", "f7", "-"]).done();
     assert!(back.output == content);
+}
+
+#[test]
+fn a_disk_that_has_stopped_holds_up_nobody_else() {
+    // Proves: while one of a server's two disks takes nothing and two copies wait for it, whatever
+    // needs only the other one is done, also by its files' making, replacing and removal; and when
+    // the disk goes on, so do the copies, of which every byte is there.
+    let place = Place::new();
+    let Some(library) = preloaded::build(&place.path("")) else { return };
+    let (sound, held) = (place.path("sound"), place.path("held"));
+    let mut start = place.command(&["start", "--servers", "1", "--cache", "16MiB"]);
+    start.arg("--data").arg(&sound).arg("--data").arg(&held);
+    run({
+        start.env("LD_PRELOAD", library).env(preloaded::FAULTS, &held);
+        start
+    })
+    .done();
+    let (small, large) = (bytes(700_000), bytes(48 * MIB as usize));
+    place.file("small", &small);
+    let large_file = place.file("large", &large);
+    place.run(&["cp", "small", "unisono://before"]).done();
+    place.run(&["cp", "small", "unisono://replaced"]).done();
+    let hold = held.join("hold");
+    std::fs::write(&hold, "").expect("a test may write");
+    let copies = ["first", "second"].map(|name| {
+        let from = large_file.to_str().expect("a test has a plain name");
+        Running::start(place.command(&["cp", from, &format!("unisono://{name}")]))
+    });
+    until("the disk waits", || held.join("waits").exists().then_some(()));
+    for turn in 0..3 {
+        let name = format!("unisono://small{turn}");
+        let directory = format!("unisono://directory{turn}");
+        place.run(&["cp", "small", &name]).done();
+        place.run(&["cp", "small", "unisono://replaced"]).done();
+        assert!(place.run(&["cat", &name]).done().output == small);
+        assert!(place.run(&["cat", "unisono://before"]).done().output == small);
+        place.run(&["stat", &name]).done();
+        place.run(&["mkdir", &directory]).done();
+        place.run(&["mv", &name, &directory]).done();
+        place.run(&["ls", &directory]).done();
+        place.run(&["rm", "-r", &directory]).done();
+        place.run(&["df"]).done();
+        place.run(&["status"]).done();
+    }
+    std::fs::remove_file(&hold).expect("it is there");
+    for copy in copies {
+        copy.end().done();
+    }
+    for name in ["first", "second"] {
+        assert!(place.run(&["cat", name]).done().output == large);
+    }
 }

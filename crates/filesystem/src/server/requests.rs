@@ -6,7 +6,7 @@ use crate::server::catalogue::Catalogue;
 use crate::server::underway::{Buffers, Kept};
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
-use futures_util::future::{Either, select, try_join_all};
+use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::Buffering;
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -302,8 +302,7 @@ impl<W: World> Server<W> {
         self.collectives_ended(file).await;
         self.cache.discard(file).await;
         let mut dropped = Ok(Reply::Done.into());
-        for disk in self.world.disks() {
-            let removed = disk.remove(file).await;
+        for removed in join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await {
             dropped = dropped.and_then(|done| match removed {
                 Ok(()) => Ok(done),
                 Err(error) => Err(disk_fault(self.config.id, &error)),

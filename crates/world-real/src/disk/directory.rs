@@ -10,18 +10,18 @@ use super::pending::Pending;
 use super::places::Place;
 use super::recent::Recent;
 use super::reserve::Reservations;
+use super::root::{Root, name};
 use super::stored::Stored;
 use super::sums::{self, PIECE_BYTES, Present, Sums};
 use crate::config::{DiskConfig, DiskOptions};
 use crate::memory::{RealMemory, RealPayload};
 use crate::worker::Owned;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use units::{ByteRange, FileId};
-use world::{Memory, Payload, Space};
+use world::{Memory, Payload};
 
 /// Where a disk keeps its objects, in its directory.
 pub const OBJECTS_DIRECTORY: &str = "objects";
@@ -55,13 +55,9 @@ const PROBE: &str = "probe";
 const OBJECT_BYTES_MAX: u64 = (1 << 63) - PIECE_BYTES;
 
 pub(super) struct Directory {
-    /// The directory of the objects.
-    path: PathBuf,
+    root: Arc<Root>,
     /// The most objects that it keeps open.
     open_max: usize,
-    handle: OwnedFd,
-    /// Device and inode of `handle`.
-    identity: (u64, u64),
     options: DiskOptions,
     /// Whether room is taken ahead. Not through the page cache, which delays the choice of a place
     /// until it knows more; and never in memory, where there is no order to keep.
@@ -94,27 +90,16 @@ impl Directory {
             Err(error) => return Err(error.to_string()),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let open = |path: &Path| rustix::fs::open(path, flags, Mode::empty());
-        let parent = open(path).map_err(|error| error.to_string())?;
+        let parent = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| e.to_string())?;
         rustix::fs::fsync(&parent).map_err(|error| error.to_string())?;
-        let handle = open(&objects).map_err(|error| error.to_string())?;
-        rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
-            if error == Errno::WOULDBLOCK {
-                "another server uses it".to_owned()
-            } else {
-                error.to_string()
-            }
-        })?;
+        let root = Arc::new(Root::open(objects)?);
         // Not before the lock: another server may be writing it.
         let stored = Stored::open(&parent).map_err(|error| error.to_string())?;
-        let stat = rustix::fs::fstat(&handle).map_err(|error| error.to_string())?;
         let in_memory =
-            rustix::fs::fstatfs(&handle).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
+            rustix::fs::fstatfs(&root.handle).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
         Ok(Self {
-            path: objects,
+            root,
             open_max,
-            handle,
-            identity: (stat.st_dev, stat.st_ino),
             options,
             reserves: options.preallocate && options.direct && !in_memory,
             present: Present::on(config.identity),
@@ -134,7 +119,7 @@ impl Directory {
         }
         let tried = self.probe_direct();
         // Also the file of an open that failed: the system makes it before it refuses.
-        let removed = rustix::fs::unlinkat(&self.handle, PROBE, AtFlags::empty());
+        let removed = rustix::fs::unlinkat(&self.root.handle, PROBE, AtFlags::empty());
         tried.and(removed.map_err(std::io::Error::from))
     }
 
@@ -146,16 +131,9 @@ impl Directory {
         probe.read(&mut piece.bytes_mut(), 0)
     }
 
-    /// Fails when the directory at the path is not the one that was opened. Without this, writes
-    /// to files of a deleted directory would succeed and be lost.
-    pub(super) fn check_present(&self) -> Result<(), Failure> {
-        match rustix::fs::stat(&self.path) {
-            Ok(stat) if (stat.st_dev, stat.st_ino) == self.identity => Ok(()),
-            Ok(_) | Err(Errno::NOENT | Errno::STALE | Errno::NOTDIR | Errno::NODEV) => {
-                Err(Failure::Vanished)
-            }
-            Err(error) => Err(Failure::System(error)),
-        }
+    /// The directory of the objects.
+    pub(super) fn root(&self) -> &Arc<Root> {
+        &self.root
     }
 
     pub(super) fn read(
@@ -229,18 +207,6 @@ impl Directory {
         self.existing(object).ok()??.locate(version)
     }
 
-    /// Where the object ends. It need not be open, and is not opened.
-    pub(super) fn length(&self, object: FileId) -> Result<u64, Failure> {
-        if let Some(open) = self.open.get(&object) {
-            return open.object.length();
-        }
-        match rustix::fs::statat(&self.handle, name(object), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(stat.st_size as u64),
-            Err(Errno::NOENT) => Ok(0),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     pub(super) fn truncate(&mut self, object: FileId, length: u64) -> Result<(), Failure> {
         if self.existing(object)?.is_none() {
             return Ok(());
@@ -269,7 +235,7 @@ impl Directory {
         };
         let is_news = has_sums && !self.stored.has(object);
         if self.entries_changed || is_news {
-            rustix::fs::fsync(&self.handle)?;
+            rustix::fs::fsync(&self.root.handle)?;
             self.entries_changed = false;
         }
         if is_news {
@@ -283,21 +249,16 @@ impl Directory {
         self.recent.forget(object, 0..u64::MAX);
         // What is left by a crash in between may be damaged, and can be removed again.
         self.stored.forget(object);
-        if sums::remove(&self.handle, object)? {
+        if sums::remove(&self.root.handle, object)? {
             self.entries_changed = true;
         }
-        match rustix::fs::unlinkat(&self.handle, name(object), AtFlags::empty()) {
+        match rustix::fs::unlinkat(&self.root.handle, name(object), AtFlags::empty()) {
             Ok(()) => self.entries_changed = true,
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
         self.pending.remove(&object);
         Ok(())
-    }
-
-    pub(super) fn space(&self) -> Result<Space, Failure> {
-        let StatVfs { f_blocks, f_bavail, f_frsize, .. } = rustix::fs::fstatvfs(&self.handle)?;
-        Ok(Space { capacity_bytes: f_blocks * f_frsize, free_bytes: f_bavail * f_frsize })
     }
 
     /// Syncs an open object, and remembers what came of it.
@@ -332,7 +293,7 @@ impl Directory {
         if !self.options.checksums {
             return Ok(());
         }
-        let bytes = match Sums::bytes_missing(&self.handle, object, self.present)? {
+        let bytes = match Sums::bytes_missing(&self.root.handle, object, self.present)? {
             None if self.stored.has(object) => PIECE_BYTES,
             None => return Ok(()),
             Some(bytes) => bytes,
@@ -345,24 +306,25 @@ impl Directory {
         if self.existing(object)?.is_none() {
             self.entries_changed = true;
             let checksums = self.options.checksums;
-            let sums =
-                checksums.then(|| Sums::create(&self.handle, object, self.present)).transpose()?;
+            let sums = checksums
+                .then(|| Sums::create(&self.root.handle, object, self.present))
+                .transpose()?;
             let data = self.open_data(&name(object), OFlags::CREATE)?;
             self.insert(object, data, sums)?;
         }
-        let Self { handle, options, present, stored, open, .. } = self;
+        let Self { root, options, present, stored, open, .. } = self;
         let found = open.get_mut(&object).expect("the object was found or made above");
         let object_open = &mut found.object;
         if options.checksums && !object_open.has_sums() {
             let (data, are_stored) = (object_open.data(), stored.has(object));
-            let sums = Sums::open(handle, object, data, are_stored, *present)?;
+            let sums = Sums::open(&root.handle, object, data, are_stored, *present)?;
             object_open.set_sums(Some(sums));
         }
         if !options.checksums {
             // They are about to become wrong.
             stored.remove(object)?;
-            if sums::remove(handle, object)? {
-                rustix::fs::fsync(&*handle)?;
+            if sums::remove(&root.handle, object)? {
+                rustix::fs::fsync(&root.handle)?;
             }
         }
         Ok(object_open)
@@ -372,14 +334,14 @@ impl Directory {
         let direct = self.options.direct;
         let flags = flags | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | Data::flags(direct);
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = rustix::fs::openat(&self.handle, name, flags, mode)?;
+        let file = rustix::fs::openat(&self.root.handle, name, flags, mode)?;
         Ok(Data::new(file.into(), direct))
     }
 
     /// The sums of an object that is there; `None` when there is no room to make them: what can be
     /// read must not depend on room.
     fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Sums>, Failure> {
-        match Sums::open(&self.handle, object, data, self.stored.has(object), self.present) {
+        match Sums::open(&self.root.handle, object, data, self.stored.has(object), self.present) {
             Ok(sums) => Ok(Some(sums)),
             Err(Failure::System(Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Ok(None),
             Err(failure) => Err(failure),
@@ -442,7 +404,7 @@ impl Drop for Directory {
         self.open.values_mut().for_each(|open| open.object.give_back());
         // Not only closed: a process that another thread has just forked holds it too until it
         // runs its program.
-        let _ = rustix::fs::flock(&self.handle, FlockOperation::Unlock);
+        let _ = rustix::fs::flock(&self.root.handle, FlockOperation::Unlock);
     }
 }
 
@@ -450,8 +412,4 @@ impl Drop for Directory {
 fn range_of(offset: u64, length: u64) -> Result<ByteRange, Failure> {
     let range = ByteRange::checked_at(offset, length);
     range.filter(|range| range.end <= OBJECT_BYTES_MAX).ok_or(Failure::System(Errno::INVAL))
-}
-
-fn name(object: FileId) -> String {
-    format!("{:016x}", object.0)
 }

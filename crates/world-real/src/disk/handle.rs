@@ -4,6 +4,7 @@ use super::directory::Directory;
 use super::failure::Failure;
 use super::object::Found;
 use super::places::Places;
+use super::root::Root;
 use crate::config::{DiskConfig, OpenError};
 use crate::memory::RealPayload;
 use crate::worker::{Gone, Step, Worker};
@@ -26,6 +27,8 @@ pub struct RealDisk {
 struct Shared {
     name: String,
     worker: Worker<Directory>,
+    /// Answers what only looks at the directory, also while a write waits for the device.
+    looks: Worker<Arc<Root>>,
     places: Places,
     changing: AllChanging,
 }
@@ -46,10 +49,12 @@ impl RealDisk {
             cause: error.to_string(),
         })?;
         let readers = if options.direct { READERS } else { 0 };
+        let looks = Worker::start("disk looks", Arc::clone(directory.root()), 0);
         let worker = Worker::start("disk", directory, readers);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
+        let looks = looks.map_err(|error| failed(error.to_string()))?;
         let (places, changing) = (Places::default(), AllChanging::default());
-        Ok(Self { shared: Rc::new(Shared { name, worker, places, changing }) })
+        Ok(Self { shared: Rc::new(Shared { name, worker, looks, places, changing }) })
     }
 
     async fn call<R: Send + 'static>(
@@ -71,6 +76,17 @@ impl RealDisk {
         self.told(operation, done)
     }
 
+    /// The same for what only looks at the directory.
+    async fn look<R: Send + 'static>(
+        &self,
+        operation: String,
+        look: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<R, DiskError> {
+        let work = |root: &mut Arc<Root>| root.check_present().and_then(|()| look(root));
+        let done = self.shared.looks.call(work).await;
+        self.told(operation, done)
+    }
+
     /// The same for what changes an object.
     async fn change<R: Send + 'static>(
         &self,
@@ -84,6 +100,11 @@ impl RealDisk {
             work(directory)
         };
         self.call(operation, work).await
+    }
+
+    /// Whether a change of the object waits.
+    fn is_changing(&self, object: FileId) -> bool {
+        lock(&self.shared.changing).contains_key(&object)
     }
 
     /// What came of an operation, as callers are told.
@@ -108,7 +129,7 @@ fn checked<R>(
     work: impl FnOnce(&mut Directory) -> Result<R, Failure>,
 ) -> impl FnOnce(&mut Directory) -> Result<R, Failure> {
     |directory| {
-        directory.check_present()?;
+        directory.root().check_present()?;
         work(directory)
     }
 }
@@ -164,11 +185,9 @@ impl Disk for RealDisk {
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
         let operation = format!("tell where {object} ends");
-        let length = move |directory: &mut Directory| directory.length(object);
-        let is_changing = lock(&self.shared.changing).contains_key(&object);
-        match is_changing {
-            true => self.call(operation, length).await,
-            false => self.call_urgently(operation, length).await,
+        match self.is_changing(object) {
+            true => self.call(operation, move |directory| directory.root().length(object)).await,
+            false => self.look(operation, move |root| root.length(object)).await,
         }
     }
 
@@ -180,7 +199,7 @@ impl Disk for RealDisk {
     ) -> Result<RealPayload, DiskError> {
         let operation = format!("read {length} bytes at {offset} of {object}");
         let work = move |directory: &mut Directory| {
-            let present = directory.check_present();
+            let present = directory.root().check_present();
             match present.and_then(|()| directory.read(object, offset, length)) {
                 Ok(Found::Bytes(bytes)) => Step::Done(Ok(bytes)),
                 Ok(Found::OnDevice(place)) => Step::Rest(Box::new(|| place.read())),
@@ -216,11 +235,18 @@ impl Disk for RealDisk {
 
     async fn remove(&self, object: FileId) -> Result<(), DiskError> {
         self.shared.places.forget(object);
-        let work = move |directory: &mut Directory| directory.remove(object);
-        self.change(object, format!("remove {object}"), work).await
+        let operation = format!("remove {object}");
+        if !self.is_changing(object)
+            && !self.look(operation.clone(), move |root| root.has(object)).await?
+        {
+            // Nothing is there, so nobody need wait until what is known of it is forgotten.
+            self.shared.worker.leave(move |directory| _ = directory.remove(object));
+            return Ok(());
+        }
+        self.change(object, operation, move |directory| directory.remove(object)).await
     }
 
     async fn space(&self) -> Result<Space, DiskError> {
-        self.call_urgently("tell its space".into(), |directory| directory.space()).await
+        self.look("tell its space".into(), Root::space).await
     }
 }

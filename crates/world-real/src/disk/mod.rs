@@ -1,7 +1,8 @@
-//! A directory that stands for a disk, and the thread that does its work.
+//! A directory that stands for a disk, and the threads that do its work.
 //!
 //! ```text
-//! handle      what a node holds: asks the thread, names the disk in what failed
+//! handle      what a node holds: asks the threads, names the disk in what failed
+//! root        the directory itself, at which a second thread looks while the first waits
 //! directory   the objects of a disk: which are open, which exist
 //!   object    one object: every byte verified before it is given out
 //!     data    its file of bytes, through the page cache or past it
@@ -29,6 +30,7 @@ mod pending;
 mod places;
 mod recent;
 mod reserve;
+mod root;
 mod stored;
 mod sums;
 

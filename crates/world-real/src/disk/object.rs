@@ -109,11 +109,6 @@ impl Object {
         &self.data
     }
 
-    /// Where its file ends.
-    pub(super) fn length(&self) -> Result<u64, Failure> {
-        Ok(self.data.length()?)
-    }
-
     /// The bytes of `range`, none of which a damaged piece holds.
     pub(super) fn read(&mut self, range: ByteRange, recent: &mut Recent) -> Result<Found, Failure> {
         let span = self.span(range);

@@ -369,7 +369,8 @@ fn open(directory: &OwnedFd, name: &str, flags: OFlags) -> Result<File, Errno> {
     rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR).map(File::from)
 }
 
-fn name(object: FileId) -> String {
+/// The file of an object's sums.
+pub(super) fn name(object: FileId) -> String {
     format!("{:016x}.sums", object.0)
 }
 

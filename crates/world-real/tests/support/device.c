@@ -1,8 +1,9 @@
 /* A library to preload, about the files below the directory UNISONO_FAULTS.
  *
- * - While there is a file `refuse-writes` in that directory, writes fail with EIO, with
- *   `refuse-large-writes` those of more than a sector; with `refuse-syncs`, syncs do. As Linux does, a sync that failed is forgotten: the next one
- *   without that file succeeds.
+ * - While there is a file `refuse-writes` in that directory, writes fail with EIO, with `refuse-large-writes` those
+ *   of more than a sector; with `refuse-syncs`, syncs do. As Linux does, a sync that failed is forgotten: the next
+ *   one without that file succeeds.
+ * - While there is a file `hold` in it, writes, cuts and syncs wait, and the first that does makes a file `waits`.
  * - With UNISONO_DEVICE_RATE=n the device takes n bytes a second from all threads of the process, one
  *   write after the other.
  * - With UNISONO_KILL_AT=n the n-th call that changes a file, counted from 1, kills the process: a
@@ -10,6 +11,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +37,16 @@ static int refused(int descriptor, const char *trigger) {
         return 0;
     snprintf(file, sizeof file, "%s/%s", getenv("UNISONO_FAULTS"), trigger);
     return access(file, F_OK) == 0;
+}
+
+static void wait_while_held(int descriptor) {
+    struct timespec moment = {0, 10000000};
+    char file[4096];
+    while (refused(descriptor, "hold")) {
+        snprintf(file, sizeof file, "%s/waits", getenv("UNISONO_FAULTS"));
+        close(creat(file, 0600));
+        nanosleep(&moment, NULL);
+    }
 }
 
 static int dies_now(int descriptor) {
@@ -72,12 +84,14 @@ ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset
         errno = EIO;
         return -1;
     }
+    wait_while_held(descriptor);
     take_time(descriptor, count);
     return real(descriptor, bytes, count, offset);
 }
 
 int ftruncate64(int descriptor, off64_t length) {
     int (*real)(int, off64_t) = dlsym(RTLD_NEXT, "ftruncate64");
+    wait_while_held(descriptor);
     if (dies_now(descriptor))
         kill(getpid(), SIGKILL);
     return real(descriptor, length);
@@ -85,6 +99,7 @@ int ftruncate64(int descriptor, off64_t length) {
 
 int fdatasync(int descriptor) {
     int (*real)(int) = dlsym(RTLD_NEXT, "fdatasync");
+    wait_while_held(descriptor);
     if (dies_now(descriptor))
         kill(getpid(), SIGKILL);
     if (refused(descriptor, "refuse-syncs")) {

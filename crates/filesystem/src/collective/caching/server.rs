@@ -172,7 +172,12 @@ impl<W: World> Server<W> {
     /// may have lost what anyone has written, and may not say so again: all are told.
     pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        let disks = self.disks_of(file);
+        // Where it has no block, nothing was written, and a cut has stored that by itself.
+        let has_blocks = |disk| {
+            let place = file.place_of(self.config.id);
+            place.is_some_and(|place| file.stripe.object_bytes(place, disk, file.bytes()) > 0)
+        };
+        let disks = self.disks_of(file).filter(|(number, _)| has_blocks(*number));
         let synced = disks.map(async |(number, disk)| (number, disk.sync(file.file).await));
         for (number, synced) in join_all(synced).await {
             if let Err(error) = synced {

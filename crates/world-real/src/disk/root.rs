@@ -1,0 +1,83 @@
+//! The directory that holds the files of a disk's objects, as more than one thread may use it.
+
+use super::failure::Failure;
+use super::sums;
+use crate::worker::Owned;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use units::FileId;
+use world::Space;
+
+/// A directory that this process alone uses, as long as any thread of it does.
+pub(super) struct Root {
+    path: PathBuf,
+    pub(super) handle: OwnedFd,
+    /// Device and inode of `handle`.
+    identity: (u64, u64),
+}
+
+impl Owned for Arc<Root> {}
+
+impl Root {
+    /// Opens the directory at `path`, and locks it.
+    pub(super) fn open(path: PathBuf) -> Result<Self, String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(&path, flags, Mode::empty()).map_err(|e| e.to_string())?;
+        rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            if error == Errno::WOULDBLOCK {
+                "another server uses it".to_owned()
+            } else {
+                error.to_string()
+            }
+        })?;
+        let stat = rustix::fs::fstat(&handle).map_err(|error| error.to_string())?;
+        Ok(Self { path, handle, identity: (stat.st_dev, stat.st_ino) })
+    }
+
+    /// Fails when the directory at the path is not the one that was opened. Without this, writes
+    /// to files of a deleted directory would succeed and be lost.
+    pub(super) fn check_present(&self) -> Result<(), Failure> {
+        match rustix::fs::stat(&self.path) {
+            Ok(stat) if (stat.st_dev, stat.st_ino) == self.identity => Ok(()),
+            Ok(_) | Err(Errno::NOENT | Errno::STALE | Errno::NOTDIR | Errno::NODEV) => {
+                Err(Failure::Vanished)
+            }
+            Err(error) => Err(Failure::System(error)),
+        }
+    }
+
+    /// Where an object ends that nobody changes.
+    pub(super) fn length(&self, object: FileId) -> Result<u64, Failure> {
+        match rustix::fs::statat(&self.handle, name(object), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(stat.st_size as u64),
+            Err(Errno::NOENT) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether an object is there that nobody changes, or its sums are.
+    pub(super) fn has(&self, object: FileId) -> Result<bool, Failure> {
+        for file in [name(object), sums::name(object)] {
+            match rustix::fs::statat(&self.handle, file, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(_) => return Ok(true),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// How much the file system holds.
+    pub(super) fn space(&self) -> Result<Space, Failure> {
+        let StatVfs { f_blocks, f_bavail, f_frsize, .. } = rustix::fs::fstatvfs(&self.handle)?;
+        Ok(Space { capacity_bytes: f_blocks * f_frsize, free_bytes: f_bavail * f_frsize })
+    }
+}
+
+/// The file of an object's bytes.
+pub(super) fn name(object: FileId) -> String {
+    format!("{:016x}", object.0)
+}
