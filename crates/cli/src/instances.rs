@@ -129,6 +129,11 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
         present::line(&format!("instance {}", instance.directory().display()))?;
         states.iter().try_for_each(|state| present::line(&state_line(state)))?;
     }
+    all_answer(&states)
+}
+
+/// Fails when one of the servers did not answer.
+fn all_answer(states: &[ServerState]) -> Result<(), LaunchError> {
     match states.iter().find(|state| state.status.is_err()) {
         None => Ok(()),
         Some(state) => Err(LaunchError::new(
@@ -182,7 +187,8 @@ pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     let states = Session::new(instance(arguments)).status()?;
     if arguments.json {
         let servers: Vec<_> = states.iter().map(state_json).collect();
-        return present::json(&json!({ "schema": "unisono.df/1", "servers": servers }));
+        present::json(&json!({ "schema": "unisono.df/1", "servers": servers }))?;
+        return all_answer(&states);
     }
     present::line(&format!(
         "{:<8} {:<6} {:>10} {:>10} {:>10}  {:>4}  directory",
@@ -206,7 +212,7 @@ pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
             ))?;
         }
     }
-    Ok(())
+    all_answer(&states)
 }
 
 pub(crate) fn serve(arguments: &Serve, rules: Rules) -> Result<(), LaunchError> {

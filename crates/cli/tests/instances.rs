@@ -352,6 +352,31 @@ fn disks_cannot_be_mixed_up() {
 }
 
 #[test]
+fn data_that_was_named_is_not_forgotten() {
+    // Proves: a start that names no data, of an instance whose files lie in directories that were
+    // named, is refused with their names; when they have no files, or others are named, it is not.
+    let place = Place::new();
+    let named = ["start", "--servers", "1", "--data", "named"];
+    let plain = ["start", "--servers", "1"];
+    place.run(&named).done();
+    place.run(&["stop"]).done();
+    place.run(&plain).done();
+    place.run(&["stop"]).done();
+    std::fs::remove_dir_all(place.instance().join("data")).unwrap();
+    place.run(&named).done();
+    let local = place.file("local", b"kept");
+    place.run(&["put", local.to_str().unwrap(), "kept"]).done();
+    place.run(&["stop"]).done();
+    let kept = place.path("named").display().to_string();
+    let refused = place.run(&plain).refused(USAGE, &["files are in", &kept]);
+    let told = format!("--servers 1 --data {kept}");
+    assert!(refused.error.contains(&told), "{}", refused.error);
+    assert!(!place.instance().join("data").exists(), "nothing is made");
+    place.run(&named).done();
+    assert_eq!(place.files(), ["kept"]);
+}
+
+#[test]
 fn data_of_two_instances_cannot_be_mixed() {
     // Proves: data directories that fit by their places but come from two instances, or of which
     // some are new, are refused in three parts that name them; those of each instance go on.
@@ -407,6 +432,8 @@ fn a_dead_server_is_named() {
     assert!(cause.contains("server 1 has left"), "{cause}");
     let text = place.run(&["status"]).failed(NO_SERVER, &["server 1"]);
     assert!(text.text().contains("server 1  does not answer"), "{}", text.text());
+    let space = place.run(&["df"]).failed(NO_SERVER, &["server 1"]);
+    assert!(space.text().contains("1        does not answer"), "{}", space.text());
     assert_eq!(place.files(), ["kept"]);
     assert!(place.run(&["stat", "kept"]).done().text().contains("2500000"));
     place.run(&["ls", "kept"]).done();

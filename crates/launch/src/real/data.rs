@@ -18,6 +18,8 @@ use world_real::{OBJECTS_DIRECTORY, RECORDS_FILE, STORED_LOG};
 pub struct DataDirectories {
     /// For each server, its directories, all servers the same number.
     pub by_server: Vec<Vec<PathBuf>>,
+    /// Whether somebody has named them.
+    are_named: bool,
 }
 
 /// What a data directory says about itself, so that it is never taken for another.
@@ -60,7 +62,8 @@ impl DataDirectories {
         }
         if directories.is_empty() {
             let own = |server| vec![default_parent.join(format!("server-{server}"))];
-            return Ok(Self { by_server: (0..servers).map(own).collect() });
+            let by_server = (0..servers).map(own).collect();
+            return Ok(Self { by_server, are_named: false });
         }
         if !directories.len().is_multiple_of(servers as usize) {
             return Err(LaunchError::usage(
@@ -79,7 +82,8 @@ impl DataDirectories {
             ));
         }
         let of = |server| directories.iter().skip(server).step_by(servers as usize).cloned();
-        Ok(Self { by_server: (0..servers as usize).map(|server| of(server).collect()).collect() })
+        let by_server = (0..servers as usize).map(|server| of(server).collect()).collect();
+        Ok(Self { by_server, are_named: true })
     }
 
     /// Number of disks of each server.
@@ -109,6 +113,51 @@ impl DataDirectories {
         }
         let set = new_set()?;
         self.places().try_for_each(|(directory, place)| give_label(directory, place, &set))
+    }
+
+    /// Refuses to begin anew in directories that nobody has named, when those of the last start, as
+    /// the file `memory` says, were others and have files.
+    ///
+    /// # Errors
+    /// Then; and when a label cannot be read.
+    pub(super) fn refuse_to_forget(&self, memory: &Path) -> Result<(), LaunchError> {
+        let text = fs::read(memory).unwrap_or_default();
+        let Ok(by_server) = serde_json::from_slice(&text) else { return Ok(()) };
+        let last = Self { by_server, are_named: true };
+        let Some(kept) = last.in_order().find(|directory| has_objects(directory)) else {
+            return Ok(());
+        };
+        for own in self.in_order() {
+            let is_known = last.in_order().any(|one| one == own) || any_label(own)?.is_some();
+            if self.are_named || is_known {
+                return Ok(());
+            }
+        }
+        let all = last.in_order().map(|directory| format!("--data {}", directory.display()));
+        let all: Vec<String> = all.collect();
+        Err(LaunchError::usage(
+            "cannot start without the data of this instance",
+            format!("its files are in {}, which is not named", kept.display()),
+            format!(
+                "start with: --servers {} {}   (or name another --instance)",
+                last.by_server.len(),
+                all.join(" ")
+            ),
+        ))
+    }
+
+    /// Remembers in the file `memory` which directories these are. Where that fails, the next start
+    /// takes whatever it is given.
+    pub(super) fn remember(&self, memory: &Path) {
+        let _ = fs::write(memory, serde_json::to_vec(&self.by_server).unwrap_or_default());
+    }
+
+    /// All directories, in the order in which they were to be shared.
+    fn in_order(&self) -> impl Iterator<Item = &Path> {
+        (0..self.disks_per_server() as usize).flat_map(|disk| {
+            let own = self.by_server.iter().filter_map(move |directories| directories.get(disk));
+            own.map(PathBuf::as_path)
+        })
     }
 
     /// Each directory and its place.

@@ -99,6 +99,15 @@ impl Session {
         self.with_client(&what, async |client| client.remove(name).await)
     }
 
+    /// The same, if there is such a file.
+    pub(crate) fn remove_if_any(&self, name: &str) -> Result<(), LaunchError> {
+        let what = format!("cannot remove {name:?}");
+        self.with_client(&what, async |client| match client.remove(name).await {
+            Err(Fault::NoSuchFile { .. }) => Ok(()),
+            removed => removed,
+        })
+    }
+
     /// Removes a file, or a directory with all that is in it. Returns how many there were.
     pub fn remove_tree(&self, name: &str) -> Result<usize, LaunchError> {
         let what = format!("cannot remove {name:?}");

@@ -10,6 +10,7 @@
 //!   origin              tells this directory from a copy, if servers run on other hosts
 //!   clients/            sockets of clients that work in groups, if servers listen on sockets
 //!   data/server-0/ …    blocks, unless other directories were named
+//!   directories.json    which directories these were at the last start on this machine
 //! ```
 //!
 //! Clients on another machine need a copy of the first two, and servers that listen by TCP.
@@ -35,6 +36,8 @@ use world::Address;
 use world_real::NodeConfig;
 
 pub(super) const SCHEMA: &str = "unisono.instance/1";
+
+const DIRECTORIES: &str = "directories.json";
 
 /// How long another command may take to start or stop the servers of an instance …
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
@@ -365,7 +368,10 @@ impl Instance {
             check_listen(host)?;
         }
         self.make_ready()?;
+        let memory = self.directory.join(DIRECTORIES);
+        data.refuse_to_forget(&memory)?;
         data.prepare()?;
+        data.remember(&memory);
         let servers = data.by_server.iter().enumerate().map(|(id, directories)| ServerEntry {
             id: id as u32,
             address: match &options.tcp_host {

@@ -266,7 +266,7 @@ pub fn clean_up_on_signals() -> Result<(), LaunchError> {
 fn remove_copy(instance: &Instance, name: &str) {
     let (done, ended) = channel();
     let (session, named) = (Session::new(instance.clone()), name.to_owned());
-    std::thread::spawn(move || done.send(session.remove(&named)));
+    std::thread::spawn(move || done.send(session.remove_if_any(&named)));
     let cause = match ended.recv_timeout(REMOVAL_PATIENCE) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error.cause,
