@@ -377,6 +377,31 @@ fn data_that_was_named_is_not_forgotten() {
 }
 
 #[test]
+fn files_outlive_a_lost_label() {
+    // Proves: where the label of the only disk is lost, all files are as they were, before and
+    // after more starts; so they are when the label comes back.
+    let place = Place::with_servers(1);
+    let content = bytes(300_000);
+    let local = place.file("local", &content);
+    let label = place.instance().join("data/server-0/unisono-disk.json");
+    let put = |name: &str| place.run(&["put", local.to_str().unwrap(), name]).done();
+    put("first");
+    place.run(&["stop"]).done();
+    let first_label = std::fs::read(&label).unwrap();
+    std::fs::remove_file(&label).unwrap();
+    for name in ["second", "third"] {
+        place.start(&["--servers", "1"]);
+        put(name);
+        place.run(&["stop"]).done();
+    }
+    std::fs::write(&label, first_label).unwrap();
+    place.start(&["--servers", "1"]);
+    for name in ["first", "second", "third"] {
+        assert!(place.run(&["get", name, "-"]).done().output == content, "{name}");
+    }
+}
+
+#[test]
 fn data_of_two_instances_cannot_be_mixed() {
     // Proves: data directories that fit by their places but come from two instances, or of which
     // some are new, are refused in three parts that name them; those of each instance go on.

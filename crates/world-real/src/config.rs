@@ -28,7 +28,8 @@ pub struct DiskConfig {
     /// The directory that stands for it, which must exist.
     pub directory: PathBuf,
     /// A number that no other disk has: an object that was brought here from another disk, with its
-    /// checksums, is damage. Among disks with the same number nobody would notice.
+    /// checksums, is damage. 0 where that is not known: then objects of any disk are taken, and
+    /// what is written may be taken by any.
     pub identity: u64,
     /// How it is used.
     pub options: DiskOptions,

@@ -10,7 +10,7 @@ mod last;
 
 use crate::config::OpenError;
 use crate::worker::{Gone, Owned, Worker};
-use last::Last;
+use last::{LAST_FILE, Last};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -69,8 +69,8 @@ impl RecordStore {
         let checked = catch_unwind(|| open_checked(directory));
         let store = match checked {
             Err(_) => return Err(damaged("they cannot be read".to_owned())),
-            Ok(Ok(Ok(store))) => store,
-            Ok(Ok(Err(cause))) => return Err(damaged(cause)),
+            Ok(Ok(store)) => store,
+            Ok(Err(redb::Error::Corrupted(cause))) => return Err(damaged(cause)),
             Ok(Err(error)) if is_damage(&error) => return Err(damaged(error.to_string())),
             Ok(Err(error)) => return Err(failed(error.to_string())),
         };
@@ -145,15 +145,18 @@ impl Store {
                     };
                 }
                 let mut counts = transaction.open_table(COUNTS)?;
-                let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value()) + 1;
+                let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value());
+                let count = count.saturating_add(1);
                 counts.insert(TRANSACTIONS, count)?;
                 count
             };
             transaction.commit()?;
             Ok(count)
         });
-        let made = made.map(|count| self.last.tell(count));
-        let made = made.map_err(|error| told("change records", &error));
+        if let Ok(count) = &made {
+            self.last.tell(*count);
+        }
+        let made = made.map(|_| ()).map_err(|error| told("change records", &error));
         for one in batch {
             // Whoever asked may have stopped waiting.
             let _ = one.reply.send(made.clone());
@@ -166,7 +169,11 @@ impl Store {
     ) -> Result<R, redb::Error> {
         let (database, file) = match self.opened.take() {
             Some(opened) => opened,
-            None => open_database(&self.directory)?,
+            None => {
+                let (database, file) = open_file(&self.directory)?;
+                prepare(&self.directory, &database, &file, &self.last)?;
+                (database, file)
+            }
         };
         let done = work(&database)?;
         reserve(&file);
@@ -183,23 +190,17 @@ fn reserve(file: &File) {
     let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length);
 }
 
-/// The store in `directory`, compared with its checksums; or what is damaged.
-fn open_checked(directory: &Path) -> Result<Result<Store, String>, redb::Error> {
+/// The store in `directory`, compared with its checksums.
+fn open_checked(directory: &Path) -> Result<Store, redb::Error> {
     let (mut database, file) = open_file(directory)?;
     // Before anything is written, which could make new checksums.
     if !database.check_integrity()? {
-        return Ok(Err("their checksums do not match".to_owned()));
+        return Err(redb::Error::Corrupted("their checksums do not match".to_owned()));
     }
-    let (last, made) = (Last::open(directory), transactions(&database)?);
-    let told = last.told();
-    if told > made {
-        // To the library they look like a transaction that a crash has cut short.
-        return Ok(Err(format!("the last {} changes cannot be read", told - made)));
-    }
-    prepare(directory, &database, &file)?;
-    last.tell(made);
+    let last = Last::open(directory)?;
+    prepare(directory, &database, &file, &last)?;
     last.sync();
-    Ok(Ok(Store { directory: directory.to_owned(), opened: Some((database, file)), last }))
+    Ok(Store { directory: directory.to_owned(), opened: Some((database, file)), last })
 }
 
 /// Whether the library found something that it had not written.
@@ -223,13 +224,6 @@ fn is_full(error: &redb::Error) -> bool {
     }
 }
 
-/// The database in `directory`, and its file.
-fn open_database(directory: &Path) -> Result<(Database, File), redb::Error> {
-    let (database, file) = open_file(directory)?;
-    prepare(directory, &database, &file)?;
-    Ok((database, file))
-}
-
 fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
     let path = directory.join(RECORDS_FILE);
     let mut options = OpenOptions::new();
@@ -240,7 +234,21 @@ fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
     Ok((database, file))
 }
 
-fn prepare(directory: &Path, database: &Database, file: &File) -> Result<(), redb::Error> {
+/// Has everything in its place. Fails when transactions are missing.
+fn prepare(
+    directory: &Path,
+    database: &Database,
+    file: &File,
+    last: &Last,
+) -> Result<(), redb::Error> {
+    let (made, told) = (transactions(database)?, last.told());
+    if told > made {
+        // To the library they look like a transaction that a crash has cut short.
+        let cause =
+            format!("the last {} changes that {LAST_FILE} counts are not there", told - made);
+        return Err(redb::Error::Corrupted(cause));
+    }
+    last.tell(made);
     create_tables(database)?;
     reserve(file);
     // A new file is found again after a crash only when its directory is on stable storage too.

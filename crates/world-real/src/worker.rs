@@ -4,11 +4,10 @@
 //! up.
 //!
 //! Invariants: at most [`QUEUE_LENGTH_MAX`] jobs wait (further callers wait for their turn, first
-//! come, first served) besides such ones and those that nobody waits for, and of what jobs leave to
-//! helpers at most one thing for each of them; a job that is not shared begins only after all that
-//! was left to them has ended, so shared ones must not change what others look at; threads sleep
-//! while there is nothing to do, and end after the last handle, when all is done; whoever comes
-//! while it tidies up waits for one step of that.
+//! come, first served) besides such ones, and of what jobs leave to helpers at most one thing for
+//! each of them; a job that is not shared begins only after all that was left to them has ended, so
+//! shared ones must not change what others look at; threads sleep while there is nothing to do, and
+//! end after the last handle; whoever comes while it tidies up waits for one step of that.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -119,12 +118,6 @@ impl<C: Owned> Worker<C> {
         };
         self.jobs.send(Job::Urgent(Box::new(job))).map_err(|_| Gone)?;
         result.await.map_err(|_| Gone)
-    }
-
-    /// Has `work` done in its turn, while nobody waits for it.
-    pub(crate) fn leave(&self, work: impl FnOnce(&mut C) + Send + 'static) {
-        // A worker that has stopped says so to whoever asks for something.
-        let _ = self.jobs.send(Job::Alone(Box::new(work)));
     }
 
     /// The same for work that may leave a rest, which others that do so do not wait for.

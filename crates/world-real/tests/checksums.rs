@@ -413,6 +413,8 @@ fn sums_are_those_of_their_disk() {
     // come too, and whether it is read or written.
     for is_whole in [true, false] {
         let place = written(&contents());
+        // Another disk has none of its objects in its log.
+        std::fs::remove_file(place.path().join("stored")).expect("a test may remove");
         if !is_whole {
             std::fs::remove_file(data_file(&place)).expect("a test may remove");
         }
@@ -424,6 +426,31 @@ fn sums_are_those_of_their_disk() {
             assert!(matches!(write(disk, 0, b"x").await, Err(DiskError::Corrupt { .. })));
         });
     }
+}
+
+#[test]
+fn a_disk_that_does_not_know_which_it_is_takes_all_objects() {
+    // Proves: with its identity lost, and with it back, what was written before and without it is
+    // read, and what is damaged is told.
+    let place = written(&contents());
+    let at = |identity: u64, expected: Option<u64>| {
+        let directory = place.path().to_owned();
+        world_real::run(async {
+            let world = node_of(DiskConfig { directory, identity, options: BUFFERED });
+            let disk = &world.disks()[0];
+            assert_eq!(damaged(read(disk, PIECE, 1).await), expected, "identity {identity}");
+            if expected.is_none() {
+                write(disk, 0, b"x").await.expect("it can be written");
+                disk.sync(OBJECT).await.expect("it is stored");
+            }
+        });
+    };
+    for identity in [0, 7, 0] {
+        at(identity, None);
+    }
+    flip(&data_file(&place), PIECE + 5);
+    at(0, Some(1));
+    at(7, Some(1));
 }
 
 /// Makes a file of sums one that an earlier boot left.

@@ -5,6 +5,7 @@
 
 mod support;
 
+use futures_util::future::join_all;
 use std::path::Path;
 use support::Place;
 use support::device::{Library, failing_directory};
@@ -22,7 +23,10 @@ fn in_a_process_that_fails(name: &str) {
 
 /// Makes an operation of the device fail or succeed.
 fn refuse(directory: &Path, what: &str, refused: bool) {
-    let trigger = directory.join(format!("refuse-{what}"));
+    let trigger = match what {
+        "hold-cuts" => directory.join(what),
+        _ => directory.join(format!("refuse-{what}")),
+    };
     let done = if refused { std::fs::write(trigger, "") } else { std::fs::remove_file(trigger) };
     done.expect("a test may write");
 }
@@ -100,6 +104,61 @@ fn a_failed_write_is_told_by_syncs() {
                 }
                 disk.sync(OBJECT).await.expect(healed);
             }
+        }
+    });
+}
+
+#[test]
+fn a_write_to_an_object_that_cannot_be_made_is_told_by_syncs() {
+    // Proves: as above, where the object was to be made by that write.
+    const NAME: &str = "a_write_to_an_object_that_cannot_be_made_is_told_by_syncs";
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
+    with_disk(&directory, |disk| {
+        let directory = directory.clone();
+        async move {
+            for healed in ["written", "truncated", "removed"] {
+                refuse(&directory, "writes", true);
+                assert!(has_failed(write(&disk, 7, b"new").await));
+                refuse(&directory, "writes", false);
+                for _ in 0..2 {
+                    assert!(has_failed(disk.sync(OBJECT).await), "{healed}");
+                }
+                match healed {
+                    "written" => write(&disk, 0, &[9; 14]).await.expect("it can be written"),
+                    "truncated" => disk.truncate(OBJECT, 7).await.expect("it can be cut"),
+                    _ => disk.remove(OBJECT).await.expect("it can be removed"),
+                }
+                disk.sync(OBJECT).await.expect(healed);
+                disk.remove(OBJECT).await.expect("it can be removed");
+            }
+        }
+    });
+}
+
+#[test]
+fn nobody_hears_how_long_an_object_is_in_the_midst_of_a_write() {
+    // Proves: past the page cache, where the last sector is written whole and then cut, whoever
+    // asks for the length just before hears what it was or what it becomes.
+    const NAME: &str = "nobody_hears_how_long_an_object_is_in_the_midst_of_a_write";
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
+    let options = DiskOptions { direct: true, ..DiskOptions::default() };
+    with_disk_as(&directory, options, |disk| {
+        let directory = directory.clone();
+        async move {
+            refuse(&directory, "hold-cuts", true);
+            let hold = directory.join("hold-cuts");
+            let goes_on = std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                std::fs::remove_file(hold).expect("a test may remove");
+            });
+            // Those before it keep it waiting until the write is in its midst.
+            let others = join_all((100..300).map(|number| disk.length(units::FileId(number))));
+            let bytes = bytes(1, 50);
+            let (_, length, written) =
+                futures_util::join!(others, disk.length(OBJECT), write(&disk, 0, &bytes));
+            written.expect("it can be written");
+            assert!(matches!(length, Ok(0 | 50)), "{length:?}");
+            goes_on.join().expect("it ends");
         }
     });
 }

@@ -177,6 +177,54 @@ fn damaged_records_are_told() {
     }
 }
 
+#[test]
+fn older_records_are_told() {
+    // Proves: records that came back from a copy without what counts their changes are refused, and
+    // stay so, and taken once that is gone.
+    let place = Place::new();
+    let directory = place.path().join("node-0/Catalogue");
+    let (file, copy) = (directory.join(RECORDS_FILE), place.path().join("copy"));
+    let change = |value: u8| {
+        run(async {
+            let world = open_later(&place).expect("it begins");
+            let changes = vec![RecordChange::put(1, vec![value])];
+            world.record_change(Shelf::Catalogue, changes).await.expect("there is room");
+        });
+    };
+    change(1);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::fs::copy(&file, &copy).expect("a test may copy");
+    change(2);
+    change(3);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::fs::copy(&copy, &file).expect("a test may copy");
+    for _ in 0..2 {
+        let refused = run(async { open_later(&place).err() });
+        let Some(OpenError::DamagedRecords { cause, .. }) = refused else { panic!("{refused:?}") };
+        assert!(cause.contains("last 2 changes that records.last counts"), "{cause}");
+    }
+    std::fs::remove_file(directory.join("records.last")).expect("it is there");
+    run(async {
+        let world = open_later(&place).expect("it begins");
+        let found = world.records(Shelf::Catalogue).await.expect("they are there");
+        assert_eq!(found, [(1, vec![1])]);
+    });
+}
+
+/// A node with records, once the thread of the one before has given its file back, which it does a
+/// moment after it is dropped.
+fn open_later(place: &Place) -> Result<RealWorld, OpenError> {
+    let mut opened = open_records(place);
+    for _ in 0..100 {
+        if !matches!(&opened, Err(OpenError::Directory { .. })) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        opened = open_records(place);
+    }
+    opened
+}
+
 /// A node with records and nothing else.
 fn open_records(place: &Place) -> Result<RealWorld, OpenError> {
     let config = place.config(Kind::OneSided, 0);
@@ -198,16 +246,7 @@ fn records_with_flipped(
     std::fs::write(&aside, &damaged).expect("a test may write");
     std::fs::rename(&aside, file).expect("a test may rename");
     run(async {
-        // The thread of the world before gives its file back a moment after it is dropped.
-        let mut opened = open_records(place);
-        for _ in 0..100 {
-            if !matches!(&opened, Err(OpenError::Directory { .. })) {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            opened = open_records(place);
-        }
-        match opened {
+        match open_later(place) {
             Err(OpenError::DamagedRecords { .. }) => None,
             Err(error) => panic!("bit {bit} of byte {at}: {error}"),
             Ok(world) => Some(world.records(Shelf::Catalogue).await.expect("they are there")),

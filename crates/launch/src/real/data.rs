@@ -29,6 +29,10 @@ struct Label {
     set: String,
     #[serde(flatten)]
     place: Place,
+    /// Whether it was given to a directory that had files: its label was lost, and with that which
+    /// disk its objects name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_late: bool,
 }
 
 /// Which disk a data directory is.
@@ -239,14 +243,16 @@ fn any_label(directory: &Path) -> Result<Option<Label>, LaunchError> {
     Ok(Some(label))
 }
 
-/// The number of a disk that no other has, by its label; 0 without one.
+/// The number of a disk that no other has, by its label; 0 where that does not tell.
 pub(crate) fn identity_of(directory: &Path) -> Result<u64, LaunchError> {
     Ok(any_label(directory)?.map_or(0, |label| label.identity()))
 }
 
 impl Label {
-    /// A number for this place in this set.
     fn identity(&self) -> u64 {
+        if self.is_late {
+            return 0;
+        }
         let Place { server, disk, .. } = self.place;
         // Sets are random numbers; a label that was written by hand may have any name for one.
         let set = u128::from_str_radix(&self.set, 16).unwrap_or_default();
@@ -342,7 +348,8 @@ impl OwnDirectories {
 }
 
 fn give_label(directory: &Path, place: Place, set: &str) -> Result<(), LaunchError> {
-    let written = write_label(directory, &Label { set: set.to_owned(), place });
+    let is_late = has_objects(directory);
+    let written = write_label(directory, &Label { set: set.to_owned(), place, is_late });
     written.map_err(|error| unusable(directory, &error))
 }
 

@@ -150,7 +150,8 @@ pub(crate) fn serve_plan(
                 ExitCode::DataCheck,
                 format!("server {id} cannot begin"),
                 error.to_string(),
-                "bring that directory back from a copy; the data of files is not touched",
+                "bring that directory back from a copy, or remove records.last there to go on with \
+                 what it has; the data of files is not touched",
             ),
             other => cannot_begin(id, &other.to_string()),
         })?;

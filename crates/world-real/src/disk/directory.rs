@@ -16,7 +16,7 @@ use super::sums::{self, PIECE_BYTES, Present, Sums};
 use crate::config::{DiskConfig, DiskOptions};
 use crate::memory::{RealMemory, RealPayload};
 use crate::worker::Owned;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -209,6 +209,9 @@ impl Directory {
 
     pub(super) fn truncate(&mut self, object: FileId, length: u64) -> Result<(), Failure> {
         if self.existing(object)?.is_none() {
+            if let Some(pending) = self.pending.get_mut(&object) {
+                pending.truncated(length);
+            }
             return Ok(());
         }
         let end = length.min(OBJECT_BYTES_MAX);
@@ -231,7 +234,11 @@ impl Directory {
                 self.sync_object(object)?;
                 has_sums
             }
-            None => false,
+            None => {
+                // What was to be in one that could not be made is missing.
+                self.settle(object)?;
+                false
+            }
         };
         let is_news = has_sums && !self.stored.has(object);
         if self.entries_changed || is_news {
@@ -264,15 +271,20 @@ impl Directory {
     /// Syncs an open object, and remembers what came of it.
     fn sync_object(&mut self, object: FileId) -> Result<(), Failure> {
         let Some(open) = self.open.get_mut(&object) else { return Ok(()) };
-        let pending = self.pending.entry(object).or_default();
-        let synced = match open.object.sync() {
-            Ok(()) => pending.synced(),
-            Err(failure) => Err(pending.sync_failed(failure)),
-        };
+        match open.object.sync() {
+            Ok(()) => self.settle(object),
+            Err(failure) => Err(self.pending.entry(object).or_default().sync_failed(failure)),
+        }
+    }
+
+    /// The device has all that was written of an object. Fails while something is missing.
+    fn settle(&mut self, object: FileId) -> Result<(), Failure> {
+        let Some(pending) = self.pending.get_mut(&object) else { return Ok(()) };
+        let settled = pending.synced();
         if pending.is_settled() {
             self.pending.remove(&object);
         }
-        synced
+        settled
     }
 
     /// The object, or `None` when nothing was ever written to it.
@@ -402,9 +414,6 @@ impl Owned for Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         self.open.values_mut().for_each(|open| open.object.give_back());
-        // Not only closed: a process that another thread has just forked holds it too until it
-        // runs its program.
-        let _ = rustix::fs::flock(&self.root.handle, FlockOperation::Unlock);
     }
 }
 

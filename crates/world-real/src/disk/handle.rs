@@ -8,8 +8,11 @@ use super::root::Root;
 use crate::config::{DiskConfig, OpenError};
 use crate::memory::RealPayload;
 use crate::worker::{Gone, Step, Worker};
+use futures_util::future::{Either, select};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::pin::pin;
+use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::FileId;
 use world::{Disk, DiskError, Payload, Space};
@@ -31,6 +34,8 @@ struct Shared {
     looks: Worker<Arc<Root>>,
     places: Places,
     changing: AllChanging,
+    /// Objects that somebody looks at, and whether a change of each was asked for meanwhile.
+    looks_at: RefCell<Vec<(FileId, Weak<Cell<bool>>)>>,
 }
 
 impl RealDisk {
@@ -54,7 +59,16 @@ impl RealDisk {
         let worker = worker.map_err(|error| failed(error.to_string()))?;
         let looks = looks.map_err(|error| failed(error.to_string()))?;
         let (places, changing) = (Places::default(), AllChanging::default());
-        Ok(Self { shared: Rc::new(Shared { name, worker, looks, places, changing }) })
+        Ok(Self {
+            shared: Rc::new(Shared {
+                name,
+                worker,
+                looks,
+                places,
+                changing,
+                looks_at: RefCell::default(),
+            }),
+        })
     }
 
     async fn call<R: Send + 'static>(
@@ -95,11 +109,39 @@ impl RealDisk {
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
         let changing = Changing::begin(&self.shared.changing, object);
+        self.disturb(object);
         let work = move |directory: &mut Directory| {
             let _changing = changing;
             work(directory)
         };
         self.call(operation, work).await
+    }
+
+    /// The same about an object; `None` when somebody changes it before or meanwhile.
+    async fn look_at<R: Send + 'static>(
+        &self,
+        object: FileId,
+        operation: String,
+        look: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<Option<R>, DiskError> {
+        if self.is_changing(object) {
+            return Ok(None);
+        }
+        let is_disturbed = Rc::<Cell<bool>>::default();
+        self.shared.looks_at.borrow_mut().push((object, Rc::downgrade(&is_disturbed)));
+        let found = self.look(operation, look).await?;
+        Ok((!is_disturbed.get()).then_some(found))
+    }
+
+    /// Tells those who look at an object that it changes.
+    fn disturb(&self, object: FileId) {
+        self.shared.looks_at.borrow_mut().retain(|(at, is_disturbed)| {
+            let is_disturbed = is_disturbed.upgrade();
+            if let Some(is_disturbed) = is_disturbed.as_ref().filter(|_| *at == object) {
+                is_disturbed.set(true);
+            }
+            is_disturbed.is_some()
+        });
     }
 
     /// Whether a change of the object waits.
@@ -185,9 +227,9 @@ impl Disk for RealDisk {
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
         let operation = format!("tell where {object} ends");
-        match self.is_changing(object) {
-            true => self.call(operation, move |directory| directory.root().length(object)).await,
-            false => self.look(operation, move |root| root.length(object)).await,
+        match self.look_at(object, operation.clone(), move |root| root.length(object)).await? {
+            Some(length) => Ok(length),
+            None => self.call(operation, move |directory| directory.root().length(object)).await,
         }
     }
 
@@ -236,14 +278,17 @@ impl Disk for RealDisk {
     async fn remove(&self, object: FileId) -> Result<(), DiskError> {
         self.shared.places.forget(object);
         let operation = format!("remove {object}");
-        if !self.is_changing(object)
-            && !self.look(operation.clone(), move |root| root.has(object)).await?
-        {
-            // Nothing is there, so nobody need wait until what is known of it is forgotten.
-            self.shared.worker.leave(move |directory| _ = directory.remove(object));
-            return Ok(());
+        let was_changing = self.is_changing(object);
+        let is_there = pin!(self.look(operation.clone(), move |root| root.has(object)));
+        let remove = move |directory: &mut Directory| directory.remove(object);
+        // Both at once: what is asked of the object later comes after its removal.
+        let removed = pin!(self.change(object, operation, remove));
+        match select(removed, is_there).await {
+            Either::Left((removed, _)) => removed,
+            // Nobody need wait until what is known of it is forgotten.
+            Either::Right((Ok(false), _)) if !was_changing => Ok(()),
+            Either::Right((_, removed)) => removed.await,
         }
-        self.change(object, operation, move |directory| directory.remove(object)).await
     }
 
     async fn space(&self) -> Result<Space, DiskError> {

@@ -77,6 +77,14 @@ impl Root {
     }
 }
 
+impl Drop for Root {
+    fn drop(&mut self) {
+        // Not only closed: a process that another thread has just forked holds it too until it
+        // runs its program.
+        let _ = rustix::fs::flock(&self.handle, FlockOperation::Unlock);
+    }
+}
+
 /// The file of an object's bytes.
 pub(super) fn name(object: FileId) -> String {
     format!("{:016x}", object.0)

@@ -207,7 +207,7 @@ impl Sums {
     }
 
     /// Of an object without bytes: how many it should have at most, when all that it had were on
-    /// stable storage; `None` where it had none, or nobody knows.
+    /// stable storage, or its sums are another's; `None` where it had none, or nobody knows.
     pub(super) fn bytes_missing(
         directory: &OwnedFd,
         object: FileId,
@@ -219,8 +219,11 @@ impl Sums {
         };
         let sums = Self { file, object, present, unsynced: Some(ALL_PIECES) };
         let count = sums.count()?;
-        let is_stored = matches!(sums.header()?, Header::Whole(State::Synced(_), _));
-        Ok((is_stored && count > 0).then_some(count * PIECE_BYTES))
+        Ok(match sums.header()? {
+            Header::Whole(State::Synced(_), _) => (count > 0).then_some(count * PIECE_BYTES),
+            Header::Whole(State::Unsynced(_), _) | Header::Missing => None,
+            Header::Damaged => Some(count.max(1) * PIECE_BYTES),
+        })
     }
 
     /// How many pieces have sums; those behind them are holes.
@@ -429,9 +432,11 @@ fn seal(bytes: &mut [u8; HEADER_BYTES], end: usize) {
 fn parse(object: FileId, disk: u64, bytes: &[u8; HEADER_BYTES]) -> Option<(State, Boot)> {
     let boot: Boot = bytes[12..28].try_into().ok()?;
     let number = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
-    let (first, end) = (number(40)?, number(48)?);
+    let (first, end, named) = (number(40)?, number(48)?, number(56)?);
     for state in [State::Synced(Some(first)), State::Unsynced(first..end)] {
-        let is_of_disk = header(object, &state, &Present { disk, boot }) == *bytes;
+        let is_of = |disk| header(object, &state, &Present { disk, boot }) == *bytes;
+        // Whoever does not know which disk it is, or was, takes objects of any.
+        let is_of_disk = if disk == 0 { is_of(named) } else { is_of(disk) || is_of(0) };
         if is_of_disk || diskless_header(object, &state, &boot) == *bytes {
             return Some((state, boot));
         }

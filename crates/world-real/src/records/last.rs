@@ -9,7 +9,8 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-const LAST_FILE: &str = "records.last";
+/// The file, beside the database.
+pub(super) const LAST_FILE: &str = "records.last";
 
 /// A number and the checksum of its bytes, little-endian.
 const BYTES: usize = 12;
@@ -19,10 +20,14 @@ pub(super) struct Last(Option<File>);
 
 impl Last {
     /// The number in `directory`.
-    pub(super) fn open(directory: &Path) -> Self {
+    pub(super) fn open(directory: &Path) -> std::io::Result<Self> {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        Self(options.open(directory.join(LAST_FILE)).ok())
+        match options.open(directory.join(LAST_FILE)) {
+            Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded) => Ok(Self(None)),
+            opened => opened.map(|file| Self(Some(file))),
+        }
     }
 
     /// Remembers that so many transactions were made. Where that fails, an older number stays.

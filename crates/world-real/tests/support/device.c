@@ -3,7 +3,7 @@
  * - While there is a file `refuse-writes` in that directory, writes fail with EIO, with `refuse-large-writes` those
  *   of more than a sector; with `refuse-syncs`, syncs do. As Linux does, a sync that failed is forgotten: the next
  *   one without that file succeeds.
- * - While there is a file `hold` in it, writes, cuts and syncs wait, and the first that does makes a file `waits`.
+ * - While there is a file `hold` in it, writes, cuts and syncs wait, and make a file `waits`; with `hold-cuts`, cuts.
  * - With UNISONO_DEVICE_RATE=n the device takes n bytes a second from all threads of the process, one
  *   write after the other.
  * - With UNISONO_KILL_AT=n the n-th call that changes a file, counted from 1, kills the process: a
@@ -39,10 +39,10 @@ static int refused(int descriptor, const char *trigger) {
     return access(file, F_OK) == 0;
 }
 
-static void wait_while_held(int descriptor) {
+static void wait_while_held(int descriptor, const char *trigger) {
     struct timespec moment = {0, 10000000};
     char file[4096];
-    while (refused(descriptor, "hold")) {
+    while (refused(descriptor, trigger)) {
         snprintf(file, sizeof file, "%s/waits", getenv("UNISONO_FAULTS"));
         close(creat(file, 0600));
         nanosleep(&moment, NULL);
@@ -84,14 +84,15 @@ ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset
         errno = EIO;
         return -1;
     }
-    wait_while_held(descriptor);
+    wait_while_held(descriptor, "hold");
     take_time(descriptor, count);
     return real(descriptor, bytes, count, offset);
 }
 
 int ftruncate64(int descriptor, off64_t length) {
     int (*real)(int, off64_t) = dlsym(RTLD_NEXT, "ftruncate64");
-    wait_while_held(descriptor);
+    wait_while_held(descriptor, "hold");
+    wait_while_held(descriptor, "hold-cuts");
     if (dies_now(descriptor))
         kill(getpid(), SIGKILL);
     return real(descriptor, length);
@@ -99,7 +100,7 @@ int ftruncate64(int descriptor, off64_t length) {
 
 int fdatasync(int descriptor) {
     int (*real)(int) = dlsym(RTLD_NEXT, "fdatasync");
-    wait_while_held(descriptor);
+    wait_while_held(descriptor, "hold");
     if (dies_now(descriptor))
         kill(getpid(), SIGKILL);
     if (refused(descriptor, "refuse-syncs")) {

@@ -172,10 +172,10 @@ impl<W: World> Server<W> {
     /// may have lost what anyone has written, and may not say so again: all are told.
     pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        // Where it has no block, nothing was written, and a cut has stored that by itself.
+        // Where it has no block, nothing is there that a cut has not stored.
         let has_blocks = |disk| {
-            let place = file.place_of(self.config.id);
-            place.is_some_and(|place| file.stripe.object_bytes(place, disk, file.bytes()) > 0)
+            let bytes = |place| file.stripe.object_bytes(place, disk, file.bytes());
+            !file.tail_is_clean.get() || file.place_of(self.config.id).map(bytes) > Some(0)
         };
         let disks = self.disks_of(file).filter(|(number, _)| has_blocks(*number));
         let synced = disks.map(async |(number, disk)| (number, disk.sync(file.file).await));
