@@ -180,6 +180,7 @@ pub(crate) fn remove(arguments: &Rm) -> Result<(), LaunchError> {
             false => session.remove(name)?,
         }
     }
+    session.free_leftovers();
     present_names("unisono.rm/2", "removed", &names, arguments.which.json)
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
         Venue::Here => start_here(&instance, arguments)?,
         Venue::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
     };
+    Session::new(instance.clone()).free_leftovers();
     if arguments.which.json {
         return present::json(&json!({
             "schema": "unisono.start/1",
@@ -184,7 +185,9 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<(), LaunchError> {
 }
 
 pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
-    let states = Session::new(instance(arguments)).status()?;
+    let session = Session::new(instance(arguments));
+    session.free_leftovers();
+    let states = session.status()?;
     if arguments.json {
         let servers: Vec<_> = states.iter().map(state_json).collect();
         present::json(&json!({ "schema": "unisono.df/1", "servers": servers }))?;

@@ -1,12 +1,15 @@
 //! Proves: a name whose file is replaced again and again always has a file, whoever opens it finds
-//! all of one, and keeps it for as long as it has it open; then its data goes.
+//! all of one, and keeps it for as long as it has it open; then its data goes. A removal is made or
+//! not, whoever ends in its midst.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::sizes::{at, read, some_shape, write};
+use crate::sizes::{at, read, restart, some_shape, write};
 use crate::support;
 
+use futures_util::future::{Either, select};
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
 use support::{Cluster, Numbers, Shape, for_each_seed};
 use units::Duration;
@@ -114,5 +117,63 @@ fn a_file_that_is_replaced_is_kept_for_who_has_it_open() {
         });
         let held = cluster.status(2).into_iter().map(|it| it.unwrap().cache_bytes);
         assert_eq!(held.sum::<u64>(), 0, "something is left of the file that was replaced");
+    });
+}
+
+#[test]
+fn a_file_whose_removal_is_cut_short_is_whole_or_gone() {
+    // Proves: when whoever removes a file, or puts another in its place, ends in the midst of that,
+    // and perhaps all servers too, the name stands for one of the files with all its bytes, or for
+    // none; and what is left of the other goes when somebody asks for that.
+    for_each_seed("replaced", "a_file_whose_removal_is_cut_short", 100, |seed| {
+        let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..some_shape(seed) });
+        let replaces = seed % 3 == 0;
+        cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let names: &[(&str, u64)] =
+                if replaces { &[("f", 1), ("new", 2)] } else { &[("f", 1)] };
+            for (name, number) in names {
+                let length = contents(*number).len() as u64;
+                let file = client.create(name, length, start.shape.stripe()).await.unwrap();
+                write(&client, &file, 0, &contents(*number)).await;
+                client.flush(&file, true).await.unwrap();
+                client.close(&file).await.unwrap();
+            }
+        });
+        let is_done = cluster.run_alone(1, |start| async move {
+            let client = start.connect().await.unwrap();
+            let removed = async {
+                match replaces {
+                    true => client.replace("new", "f").await.unwrap(),
+                    false => client.remove("f").await.unwrap(),
+                }
+            };
+            let limit = client.world().sleep(Duration::from_us(Numbers::new(seed).below(400)));
+            matches!(select(pin!(removed), pin!(limit)).await, Either::Left(_))
+        });
+        cluster.machine.kill(cluster.shape.node_of(1));
+        let _servers = if seed % 2 == 0 { restart(&cluster, None) } else { Vec::new() };
+        cluster.run_alone(2, |start| async move {
+            let client = start.connect().await.unwrap();
+            let found = match client.open("f").await {
+                Ok(file) => Some(read(&client, &file).await),
+                Err(Fault::NoSuchFile { .. }) => None,
+                Err(fault) => panic!("{fault}"),
+            };
+            let now = replaces.then(|| contents(2));
+            assert!(found == now || !is_done && found == Some(contents(1)), "{found:?}");
+            for name in ["f", "new"] {
+                match client.remove(name).await {
+                    Ok(()) | Err(Fault::NoSuchFile { .. }) => {}
+                    Err(fault) => panic!("{fault}"),
+                }
+            }
+            client.drop_nameless().await.unwrap();
+            for status in client.status().await {
+                for (capacity, free) in status.unwrap().disks {
+                    assert_eq!(free, capacity, "something is left");
+                }
+            }
+        });
     });
 }

@@ -25,4 +25,4 @@ pub use message::{
 };
 
 /// The version of the messages; both sides must speak the same.
-pub const PROTOCOL_VERSION: u16 = 7;
+pub const PROTOCOL_VERSION: u16 = 8;

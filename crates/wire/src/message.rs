@@ -185,6 +185,16 @@ pub enum Request {
         /// Which file.
         file: FileId,
     },
+    /// Catalogue: the files that have lost their names, and may have data at their servers.
+    Nameless {
+        /// Of those behind this one, in the order of their numbers.
+        after: Option<FileId>,
+    },
+    /// Catalogue: a file that has lost its name has no data at any of its servers any more.
+    Forget {
+        /// The file.
+        file: FileId,
+    },
 }
 
 /// Caching: asks for bytes of one block.
@@ -337,6 +347,8 @@ pub enum Reply {
     /// The data that came with a write was not kept, since too much waits for room already; the
     /// server gets it ([`Request::Pull`]) when there is some.
     NoRoom,
+    /// It will be done when nobody has the file open any more.
+    InUse,
 }
 
 /// How a server has buffered a file, counted in blocks.

@@ -131,6 +131,8 @@ fn some_messages() -> Vec<(&'static str, Message)> {
         ("measure", request(Request::Measure(record.clone()))),
         ("open", request(Request::Open(record))),
         ("resize", request(Request::Resize { file, size: FileSize { cuts: 1, bytes: 1 << 40 } })),
+        ("nameless", request(Request::Nameless { after: Some(file) })),
+        ("forget", request(Request::Forget { file })),
         ("open_sizes", request(Request::OpenSizes { after: Some(file) })),
         ("read", request(Request::Read(read))),
         ("collective", request(Request::Collective(Box::new(collective)))),

@@ -4,7 +4,8 @@
 //! calls, by one thread that owns the database, all that wait in one transaction, so that a hundred
 //! clients wait for one write to the disk and not for a hundred; after a failure, such as a full
 //! disk, the database is opened again, because the library refuses to go on with one that met one;
-//! no transaction is ever taken back, as far as [`Last`] knows.
+//! no transaction is ever taken back, as far as [`Last`] knows; one that failed, though it may have
+//! been made, is undone before or with the next.
 
 mod last;
 
@@ -22,6 +23,9 @@ use world::{RecordChange, RecordsError};
 
 /// The file of the records in their directory.
 pub const RECORDS_FILE: &str = "records.redb";
+
+/// A copy of it that is being written.
+const NEW_FILE: &str = "records.new";
 
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("records");
 
@@ -122,9 +126,35 @@ struct Store {
     /// `None` after a failure, until the next use.
     opened: Option<(Database, File)>,
     last: Last,
+    /// Whether the device may not have what the system takes for stored, after a failure of it.
+    is_doubtful: bool,
+    /// Transactions that failed and may have been made nevertheless, the last one last.
+    failed: Vec<FailedTransaction>,
 }
 
-impl Owned for Store {}
+/// A transaction that nobody may find.
+struct FailedTransaction {
+    /// How many there are with it.
+    count: u64,
+    /// What undoes it.
+    inverse: Vec<RecordChange>,
+}
+
+impl Owned for Store {
+    /// What failed is not to be there at the next start either.
+    fn tidy_up(&mut self) -> bool {
+        if !self.failed.is_empty() {
+            let _ = self.commit(&[]);
+        }
+        false
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.tidy_up();
+    }
+}
 
 impl Store {
     /// Makes all changes that wait in one transaction and tells whoever waits for them.
@@ -133,33 +163,61 @@ impl Store {
         if batch.is_empty() {
             return;
         }
-        let changes = batch.iter().flat_map(|one| &one.changes);
+        let changes: Vec<&RecordChange> = batch.iter().flat_map(|one| &one.changes).collect();
+        let made = self.commit(&changes);
+        if made.is_err() {
+            // The sooner the better: the process may be killed.
+            self.tidy_up();
+        }
+        let made = made.map_err(|error| told("change records", &error));
+        for one in batch {
+            // Whoever asked may have stopped waiting.
+            let _ = one.reply.send(made.clone());
+        }
+    }
+
+    /// Makes changes in one transaction, after undoing what has failed before and is there.
+    fn commit(&mut self, changes: &[&RecordChange]) -> Result<(), redb::Error> {
+        let mut failed = std::mem::take(&mut self.failed);
+        // What this transaction is, once it may be made.
+        let mut own = None;
         let made = self.use_database(|database| {
             let transaction = database.begin_write()?;
             let count = {
                 let mut records = transaction.open_table(RECORDS)?;
-                for RecordChange { key, value } in changes {
-                    match value {
+                let mut counts = transaction.open_table(COUNTS)?;
+                let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value());
+                // Others have not been made.
+                failed.retain(|one| one.count <= count);
+                let undone = failed.iter().rev().flat_map(|one| &one.inverse);
+                let mut inverse = Vec::new();
+                for RecordChange { key, value } in undone.chain(changes.iter().copied()) {
+                    let before = match value {
                         Some(value) => records.insert(key, value.as_slice())?,
                         None => records.remove(key)?,
                     };
+                    let value = before.map(|before| before.value().to_vec());
+                    inverse.push(RecordChange { key: *key, value });
                 }
-                let mut counts = transaction.open_table(COUNTS)?;
-                let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value());
+                inverse.reverse();
                 let count = count.saturating_add(1);
                 counts.insert(TRANSACTIONS, count)?;
+                own = Some(FailedTransaction { count, inverse });
                 count
             };
             transaction.commit()?;
             Ok(count)
         });
-        if let Ok(count) = &made {
-            self.last.tell(*count);
-        }
-        let made = made.map(|_| ()).map_err(|error| told("change records", &error));
-        for one in batch {
-            // Whoever asked may have stopped waiting.
-            let _ = one.reply.send(made.clone());
+        match made {
+            Ok(count) => {
+                self.last.tell(count);
+                Ok(())
+            }
+            Err(error) => {
+                self.failed = failed;
+                self.failed.extend(own);
+                Err(error)
+            }
         }
     }
 
@@ -169,17 +227,42 @@ impl Store {
     ) -> Result<R, redb::Error> {
         let (database, file) = match self.opened.take() {
             Some(opened) => opened,
-            None => {
-                let (database, file) = open_file(&self.directory)?;
-                prepare(&self.directory, &database, &file, &self.last)?;
-                (database, file)
-            }
+            None => self.open_again()?,
         };
-        let done = work(&database)?;
+        let done = work(&database).inspect_err(|error| self.is_doubtful |= !is_full(error))?;
         reserve(&file);
         self.opened = Some((database, file));
         Ok(done)
     }
+
+    fn open_again(&mut self) -> Result<(Database, File), redb::Error> {
+        if self.is_doubtful {
+            write_anew(&self.directory)?;
+            self.is_doubtful = false;
+        }
+        let (database, file) = open_file(&self.directory)?;
+        prepare(&self.directory, &database, &file, &self.last)?;
+        Ok((database, file))
+    }
+}
+
+/// Writes the database's file once more, to another place. After a sync that failed the system
+/// takes what it could not store for stored, and does not try again.
+fn write_anew(directory: &Path) -> std::io::Result<()> {
+    let (path, new) = (directory.join(RECORDS_FILE), directory.join(NEW_FILE));
+    let written = (|| {
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let mut copy = options.open(&new)?;
+        std::io::copy(&mut File::open(&path)?, &mut copy)?;
+        copy.sync_all()?;
+        std::fs::rename(&new, &path)
+    })();
+    if written.is_err() {
+        // It may not be there.
+        let _ = std::fs::remove_file(&new);
+    }
+    written
 }
 
 /// Has the system keep room for all of the database's file. So a removal, which first writes
@@ -200,7 +283,13 @@ fn open_checked(directory: &Path) -> Result<Store, redb::Error> {
     let last = Last::open(directory)?;
     prepare(directory, &database, &file, &last)?;
     last.sync();
-    Ok(Store { directory: directory.to_owned(), opened: Some((database, file)), last })
+    Ok(Store {
+        directory: directory.to_owned(),
+        opened: Some((database, file)),
+        last,
+        is_doubtful: false,
+        failed: Vec::new(),
+    })
 }
 
 /// Whether the library found something that it had not written.

@@ -10,8 +10,8 @@ use std::path::Path;
 use support::Place;
 use support::device::{Library, failing_directory};
 use support::disks::{OBJECT, PIECE, bytes, damaged, node_on, read, write};
-use world::{Disk, DiskError, Disks};
-use world_real::{DiskOptions, RealDisk};
+use world::{Disk, DiskError, Disks, RecordChange, Records, Shelf};
+use world_real::{DiskOptions, NodeConfig, OpenError, RealDisk, RealWorld};
 
 /// Runs test `name` of this file in a process of its own whose device can fail.
 fn in_a_process_that_fails(name: &str) {
@@ -186,6 +186,56 @@ fn a_write_that_failed_half_way_makes_no_object_longer() {
             assert!(read(&disk, 0, PIECE + 100).await.expect("it is whole") == new);
         }
     });
+}
+
+/// A node with records in `directory`. The thread of the node before gives its file back a moment
+/// after it is dropped.
+fn with_records(directory: &Path) -> RealWorld {
+    let records = vec![(Shelf::Catalogue, directory.to_owned())];
+    let config = NodeConfig { records, ..NodeConfig::default() };
+    loop {
+        match RealWorld::open(config.clone()) {
+            Err(OpenError::Directory { .. }) => std::thread::yield_now(),
+            opened => break opened.expect("it begins"),
+        }
+    }
+}
+
+#[test]
+fn changes_of_records_that_failed_are_not_made() {
+    // Proves: of changes that failed because the device did not store them nothing is found, with
+    // later changes or without, though the system has taken all of them.
+    const NAME: &str = "changes_of_records_that_failed_are_not_made";
+    let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
+    let put = |key, value| vec![RecordChange::put(key, vec![value])];
+    for with_later_changes in [true, false] {
+        let mut expected = vec![(1, vec![1]), (2, vec![2])];
+        world_real::run(async {
+            let world = with_records(&directory);
+            let change = async |changes| world.record_change(Shelf::Catalogue, changes).await;
+            change(put(1, 1)).await.expect("it is stored");
+            change(put(2, 2)).await.expect("it is stored");
+            refuse(&directory, "syncs", true);
+            let twice = [put(1, 7), put(3, 7)].concat();
+            for failing in [put(1, 8), twice, vec![RecordChange::remove(2)], put(4, 7)] {
+                assert!(change(failing).await.is_err());
+            }
+            refuse(&directory, "syncs", false);
+            if with_later_changes {
+                for key in [4, 5] {
+                    change(put(key, 9)).await.expect("it is stored");
+                    expected.push((key, vec![9]));
+                    assert_eq!(world.records(Shelf::Catalogue).await, Ok(expected.clone()));
+                }
+            }
+        });
+        world_real::run(async {
+            let world = with_records(&directory);
+            assert_eq!(world.records(Shelf::Catalogue).await, Ok(expected));
+            let removed = [1, 2, 4, 5].map(RecordChange::remove).into();
+            world.record_change(Shelf::Catalogue, removed).await.expect("it is stored");
+        });
+    }
 }
 
 #[test]

@@ -219,10 +219,51 @@ impl<W: World> Client<W> {
     pub async fn replace(&self, from: &str, to: &str) -> Result<(), Fault> {
         match self.ask_to_rename(from, to, true).await? {
             Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => {
-                let drop = Request::DropUnused { file: old.file };
-                self.call_each_server(old.servers(), &drop).await
+                self.drop_data(&old, Request::DropUnused { file: old.file }).await
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Has the servers of a file that has lost its name drop its data. Those that have left are
+    /// asked again by whoever calls [`Client::drop_nameless`] later.
+    async fn drop_data(&self, file: &FileRecord, drop: Request) -> Result<(), Fault> {
+        let dropped = file.servers().map(|server| self.call(server, drop.clone()));
+        let mut is_gone = true;
+        for dropped in futures_util::future::join_all(dropped).await {
+            match dropped {
+                Ok(Reply::Done) => {}
+                Ok(Reply::InUse) | Err(Fault::ServerLeft { .. }) => is_gone = false,
+                Ok(other) => return Err(unexpected(&other)),
+                Err(fault) => return Err(fault),
+            }
+        }
+        if is_gone {
+            self.call(CATALOGUE, Request::Forget { file: file.file }).await?;
+        }
+        Ok(())
+    }
+
+    /// Has servers drop the data of files that have lost their names, where somebody who had begun
+    /// with that has ended, or a server that was asked. Files that somebody has open keep it.
+    ///
+    /// # Errors
+    /// What servers meet; then others may still have such data.
+    pub async fn drop_nameless(&self) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let (entries, more) = match self.call(CATALOGUE, Request::Nameless { after }).await? {
+                Reply::Entries { entries, more } => (entries, more),
+                other => return Err(unexpected(&other)),
+            };
+            for entry in entries {
+                let file = file_of(entry)?;
+                after = Some(file.file);
+                self.drop_data(&file, Request::DropUnused { file: file.file }).await?;
+            }
+            if !more {
+                return Ok(());
+            }
         }
     }
 
@@ -231,14 +272,16 @@ impl<W: World> Client<W> {
         self.call(CATALOGUE, Request::Rename { from, to, replace }).await
     }
 
-    /// Removes a file or an empty directory. Of a file the data goes first, then the name, so that
-    /// a removal cut short can be repeated.
+    /// Removes a file or an empty directory. Of a file the name goes first, for good, then the
+    /// data, also from those who have it open; where a server has left, when it is back
+    /// ([`Client::drop_nameless`]).
     pub async fn remove(&self, name: &str) -> Result<(), Fault> {
-        if let EntryKind::File(record) = self.stat(name).await?.kind {
-            self.call_servers(record.servers(), &Request::Drop { file: record.file }).await?;
+        match self.call(CATALOGUE, Request::Remove { name: name.to_owned() }).await? {
+            Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => {
+                self.drop_data(&old, Request::Drop { file: old.file }).await
+            }
+            _ => Ok(()),
         }
-        self.call(CATALOGUE, Request::Remove { name: name.to_owned() }).await?;
-        Ok(())
     }
 
     /// Waits until nothing is under way for an open file and, with `sync`, until all that was

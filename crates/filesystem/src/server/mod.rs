@@ -106,10 +106,11 @@ pub(crate) struct Counters {
 }
 
 /// Serves until a client asks to stop or `told_to_stop` ends. Everything is written back when it
-/// returns.
+/// returns. `is_ready` is called when nothing stands in the way of its service any more.
 pub async fn serve<W: World>(
     world: W,
     config: ServerConfig,
+    is_ready: impl FnOnce(),
     told_to_stop: impl Future<Output = ()>,
 ) -> Result<(), Fault> {
     let catalogue = match config.id {
@@ -117,6 +118,7 @@ pub async fn serve<W: World>(
         _ => None,
     };
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
+    is_ready();
     let locks = Rc::new(BlockLocks::default());
     let movements = Rc::new(Movements::new(config.buffer_bytes < u64::MAX));
     let cache = {
@@ -167,6 +169,9 @@ pub async fn serve<W: World>(
     }
     // Of no use to anybody; if it fails, the next start finds it again.
     let _ = server.kept_sizes.settle().await;
+    if let Some(catalogue) = &server.catalogue {
+        let _ = catalogue.settle().await;
+    }
     stored
 }
 

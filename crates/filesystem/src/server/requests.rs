@@ -174,7 +174,7 @@ impl<W: World> Server<W> {
             }
             Request::Drop { file } => self.drop_file(file).await,
             Request::DropUnused { file } => match self.files.replaced(file) {
-                true => Ok(Reply::Done.into()),
+                true => Ok(Reply::InUse.into()),
                 false => self.drop_file(file).await,
             },
             Request::Resize { file, size } => self.resize(file, size).await,

@@ -235,7 +235,7 @@ pub(crate) fn start_server<P: Kind>(
         rules: shape.rules.clone(),
     };
     world.clone().spawn(async move {
-        serve(world, config, std::future::pending()).await.unwrap();
+        serve(world, config, || {}, std::future::pending()).await.unwrap();
     })
 }
 

@@ -3,12 +3,14 @@
 use crate::error::LaunchError;
 use crate::real::Session;
 use filesystem::{Client, Fault};
+use futures_util::future::{Either, select};
 use policy::{Buffering, PageMap, Pool, Stripe};
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::time::SystemTime;
-use units::{FileId, MIB, ServerId};
+use units::{Duration, FileId, MIB, ServerId};
 use wire::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
-use world::Randomness;
+use world::{Clock, Randomness};
 use world_real::RealWorld;
 
 impl Session {
@@ -108,6 +110,18 @@ impl Session {
         })
     }
 
+    /// Frees what is left of files that have lost their names, whose removal was cut short by the
+    /// end of a client or a server. Not for long, and what cannot be freed now stays for the next.
+    pub fn free_leftovers(&self) {
+        let _ = self.with_onlooker("cannot free what is left", async |client| {
+            let limit = pin!(client.world().sleep(LEFTOVERS_PATIENCE));
+            match select(pin!(client.drop_nameless()), limit).await {
+                Either::Left((dropped, _)) => dropped,
+                Either::Right(_) => Ok(()),
+            }
+        });
+    }
+
     /// Removes a file, or a directory with all that is in it. Returns how many there were.
     pub fn remove_tree(&self, name: &str) -> Result<usize, LaunchError> {
         let what = format!("cannot remove {name:?}");
@@ -132,6 +146,9 @@ impl Session {
 fn shown(name: &str) -> String {
     if name.is_empty() { "the root directory".to_owned() } else { format!("{name:?}") }
 }
+
+/// How long whoever has something else to do frees what others have left.
+const LEFTOVERS_PATIENCE: Duration = Duration::from_ms(1000);
 
 /// Files that are removed at the same time.
 const REMOVALS_AT_ONCE: usize = 64;

@@ -157,14 +157,14 @@ pub(crate) fn serve_plan(
         })?;
         let mut terminate = signal(SignalKind::terminate())
             .map_err(|error| cannot_begin(id, &error.to_string()))?;
-        ready(&world.address());
+        let address = world.address();
         let told_to_stop = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
                 () = also => {}
             }
         };
-        let served = serve(world, server, told_to_stop).await;
+        let served = serve(world, server, || ready(&address), told_to_stop).await;
         served.map_err(|fault| LaunchError::of_fault(&format!("server {id} failed"), &fault))
     })
 }

@@ -90,7 +90,7 @@ fn run_on<P: Verify>(
             let world = machine.world(id);
             let config = machines::server(scenario, id);
             world.clone().spawn(async move {
-                let ended = serve(world, config, std::future::pending()).await;
+                let ended = serve(world, config, || {}, std::future::pending()).await;
                 debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");
             })
         })

@@ -70,10 +70,13 @@ impl Root {
         Ok(false)
     }
 
-    /// How much the file system holds.
+    /// How much the file system holds, without what it keeps from users.
     pub(super) fn space(&self) -> Result<Space, Failure> {
-        let StatVfs { f_blocks, f_bavail, f_frsize, .. } = rustix::fs::fstatvfs(&self.handle)?;
-        Ok(Space { capacity_bytes: f_blocks * f_frsize, free_bytes: f_bavail * f_frsize })
+        let StatVfs { f_blocks, f_bfree, f_bavail, f_frsize, .. } =
+            rustix::fs::fstatvfs(&self.handle)?;
+        let kept = f_bfree.saturating_sub(f_bavail);
+        let capacity = f_blocks.saturating_sub(kept);
+        Ok(Space { capacity_bytes: capacity * f_frsize, free_bytes: f_bavail * f_frsize })
     }
 }
 

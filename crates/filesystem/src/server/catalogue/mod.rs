@@ -2,7 +2,8 @@
 //!
 //! Invariants: a name stands for at most one of them; a number is never given twice, not even after
 //! a removal or a restart; a change is on stable storage before it is answered; what is in memory
-//! is what the records say.
+//! is what the records say, but for files without a name whose records are of no use any more; a
+//! file that has lost its name has a record until its data is gone, and nobody finds it.
 
 mod claims;
 mod name;
@@ -11,6 +12,8 @@ mod tree;
 use claims::{Claim, Claims};
 use policy::{PAGE_MAP_MAX, Pool, Stripe};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use tree::{Node, NodeKind, ROOT, Tree, entry};
 use units::{FileId, ServerId};
 use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made, Reply, Request};
@@ -20,6 +23,10 @@ use world::{RecordChange, RecordsError, Shelf, World};
 pub(crate) struct Catalogue<W> {
     world: W,
     tree: RefCell<Tree>,
+    /// Files that have lost their names, and may have data.
+    nameless: RefCell<BTreeMap<FileId, Node>>,
+    /// Such files that have none any more. Their records go with the next change.
+    forgotten: RefCell<Vec<FileId>>,
     claims: Claims,
     next: Cell<u64>,
     /// Numbers from here on are not reserved yet …
@@ -27,6 +34,9 @@ pub(crate) struct Catalogue<W> {
     /// … nor are those from here on, as far as the records are on stable storage.
     stored_reserved: Cell<u64>,
 }
+
+/// The directory of what has no name.
+const NOWHERE: FileId = FileId(u64::MAX);
 
 /// The record of the root: a [`Root`]. Others are a [`Node`] each, under its number.
 const ROOT_KEY: u64 = ROOT.0;
@@ -52,6 +62,7 @@ impl<W: World> Catalogue<W> {
         let records = world.records(Shelf::Catalogue).await.map_err(|error| failed(&error))?;
         let (mut reserved, mut root) = (ROOT_KEY + 1, FileDefaults::default());
         let mut nodes = Vec::with_capacity(records.len());
+        let mut nameless = BTreeMap::new();
         for (key, value) in records {
             if key == ROOT_KEY {
                 let (format, number, defaults): Root = decode(key, &value)?;
@@ -70,7 +81,10 @@ impl<W: World> Catalogue<W> {
                     let checked = pool.validate(stripe.servers, instance);
                     checked.map_err(|error| damaged(&format!("record {key}: {error}")))?;
                 }
-                nodes.push((FileId(key), node));
+                match node.parent {
+                    NOWHERE => _ = nameless.insert(FileId(key), node),
+                    _ => nodes.push((FileId(key), node)),
+                }
                 // A number that is in use is taken, whatever the root says.
                 reserved = reserved.max(key.saturating_add(1));
             }
@@ -79,6 +93,8 @@ impl<W: World> Catalogue<W> {
         Ok(Self {
             world,
             tree: RefCell::new(tree),
+            nameless: RefCell::new(nameless),
+            forgotten: RefCell::default(),
             claims: Claims::default(),
             next: Cell::new(reserved),
             reserved: Cell::new(reserved),
@@ -107,7 +123,12 @@ impl<W: World> Catalogue<W> {
             Request::RecordSize { file, size } => {
                 self.record_size(file, size).await.map(Reply::Size)
             }
-            Request::Remove { name } => self.remove(&name).await.map(|()| Reply::Done),
+            Request::Remove { name } => self.remove(&name).await,
+            Request::Nameless { after } => Ok(self.nameless(after)),
+            Request::Forget { file } => {
+                self.forget(file);
+                Ok(Reply::Done)
+            }
             other => Err(Fault::BadRequest { cause: format!("not for the catalogue: {other:?}") }),
         }
     }
@@ -258,19 +279,20 @@ impl<W: World> Catalogue<W> {
         };
         let ((id, node, replaced), _claimed) = self.claims.claim(wanted).await?;
         let mut changes = vec![RecordChange::put(id.0, wire::encode_record(&node))];
-        changes.extend(replaced.iter().map(|(old, _)| RecordChange::remove(old.0)));
+        changes.extend(replaced.iter().map(|(old, record)| nameless_record(*old, record)));
         self.change(changes).await?;
-        let mut tree = self.tree.borrow_mut();
         let replaced = replaced.map(|(old, record)| {
-            tree.remove(old);
+            self.lose_name(old, &record);
             Reply::Entry(entry(to.to_owned(), old, &record))
         });
+        let mut tree = self.tree.borrow_mut();
         tree.take(id);
         tree.insert(id, node);
         Ok(replaced.unwrap_or(Reply::Done))
     }
 
-    async fn remove(&self, name: &str) -> Result<(), Fault> {
+    /// Takes the name of a file, which is told, or removes an empty directory.
+    async fn remove(&self, name: &str) -> Result<Reply, Fault> {
         let wanted = || {
             let tree = self.tree.borrow();
             let (id, node) = tree.find(name)?;
@@ -282,18 +304,59 @@ impl<W: World> Catalogue<W> {
                 NodeKind::Directory { .. } => Claim::Everything,
                 NodeKind::File { .. } => Claim::Names(vec![(node.parent, node.part.clone())]),
             };
-            Ok((id, claim))
+            Ok(((id, node.is_file().then(|| node.clone())), claim))
         };
-        let (id, _claimed) = self.claims.claim(wanted).await?;
-        self.change(vec![RecordChange::remove(id.0)]).await?;
-        self.tree.borrow_mut().remove(id);
-        Ok(())
+        let ((id, file), _claimed) = self.claims.claim(wanted).await?;
+        let Some(file) = file else {
+            self.change(vec![RecordChange::remove(id.0)]).await?;
+            self.tree.borrow_mut().remove(id);
+            return Ok(Reply::Done);
+        };
+        self.change(vec![nameless_record(id, &file)]).await?;
+        self.lose_name(id, &file);
+        Ok(Reply::Entry(entry(name.to_owned(), id, &file)))
     }
 
-    async fn change(&self, changes: Vec<RecordChange>) -> Result<(), Fault> {
+    fn lose_name(&self, id: FileId, file: &Node) {
+        self.tree.borrow_mut().remove(id);
+        self.nameless.borrow_mut().insert(id, file.clone());
+    }
+
+    /// Some of the files that have lost their names, by number.
+    fn nameless(&self, after: Option<FileId>) -> Reply {
+        let all = self.nameless.borrow();
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut rest = all.range((from, Bound::Unbounded));
+        let some = rest.by_ref().take(ENTRIES_PER_ANSWER_MAX);
+        let entries = some.map(|(id, node)| entry(String::new(), *id, node)).collect();
+        Reply::Entries { entries, more: rest.next().is_some() }
+    }
+
+    /// The data of a file that has lost its name is gone.
+    fn forget(&self, file: FileId) {
+        if self.nameless.borrow_mut().remove(&file).is_some() {
+            self.forgotten.borrow_mut().push(file);
+        }
+    }
+
+    /// Removes the records that are of no use any more. If that fails, the next start finds them.
+    pub(crate) async fn settle(&self) -> Result<(), Fault> {
+        let is_settled = self.forgotten.borrow().is_empty();
+        if is_settled { Ok(()) } else { self.change(Vec::new()).await }
+    }
+
+    async fn change(&self, mut changes: Vec<RecordChange>) -> Result<(), Fault> {
+        let forgotten = self.forgotten.take();
+        changes.extend(forgotten.into_iter().map(|file| RecordChange::remove(file.0)));
         let changed = self.world.record_change(Shelf::Catalogue, changes).await;
         changed.map_err(|error| failed(&error))
     }
+}
+
+/// The record of a file that loses its name.
+fn nameless_record(id: FileId, file: &Node) -> RecordChange {
+    let nameless = Node { parent: NOWHERE, part: String::new(), ..file.clone() };
+    RecordChange::put(id.0, wire::encode_record(&nameless))
 }
 
 /// The fault of a change that the root cannot have.
