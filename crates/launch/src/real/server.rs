@@ -160,7 +160,10 @@ pub(crate) fn serve_plan(
         let address = world.address();
         let told_to_stop = async move {
             tokio::select! {
-                _ = terminate.recv() => {}
+                _ = terminate.recv() => {
+                    // Nobody may be listening any more.
+                    let _ = writeln!(std::io::stderr(), "server {id} was asked to end by SIGTERM");
+                }
                 () = also => {}
             }
         };
