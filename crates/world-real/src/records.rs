@@ -7,14 +7,16 @@
 //! no transaction is ever taken back, as far as [`Last`] knows; one that failed, though it may have
 //! been made, is undone before or with the next.
 
+mod failed;
 mod last;
 
 use crate::config::OpenError;
 use crate::worker::{Gone, Owned, Worker};
+use failed::Failed;
 use last::{LAST_FILE, Last};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,6 +28,9 @@ pub const RECORDS_FILE: &str = "records.redb";
 
 /// A copy of it that is being written.
 const NEW_FILE: &str = "records.new";
+
+/// What is moved of it at a time, in bytes.
+const PIECE_BYTES: usize = 1 << 20;
 
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("records");
 
@@ -105,7 +110,11 @@ impl RecordStore {
         operation: String,
         work: impl FnOnce(&Database) -> Result<R, redb::Error> + Send + 'static,
     ) -> Result<R, RecordsError> {
-        match self.worker.call(|store| store.use_database(work)).await {
+        let work = |store: &mut Store| {
+            store.undo()?;
+            store.use_database(work)
+        };
+        match self.worker.call(work).await {
             Ok(done) => done.map_err(|error| told(&operation, &error)),
             Err(Gone) => Err(failed(&operation, "the store has stopped")),
         }
@@ -128,31 +137,15 @@ struct Store {
     last: Last,
     /// Whether the device may not have what the system takes for stored, after a failure of it.
     is_doubtful: bool,
-    /// Transactions that failed and may have been made nevertheless, the last one last.
-    failed: Vec<FailedTransaction>,
-}
-
-/// A transaction that nobody may find.
-struct FailedTransaction {
-    /// How many there are with it.
-    count: u64,
-    /// What undoes it.
-    inverse: Vec<RecordChange>,
+    /// The last transaction, if it failed and is not undone.
+    failed: Option<Failed>,
 }
 
 impl Owned for Store {
     /// What failed is not to be there at the next start either.
     fn tidy_up(&mut self) -> bool {
-        if !self.failed.is_empty() {
-            let _ = self.commit(&[]);
-        }
+        let _ = self.undo();
         false
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        self.tidy_up();
     }
 }
 
@@ -166,8 +159,8 @@ impl Store {
         let changes: Vec<&RecordChange> = batch.iter().flat_map(|one| &one.changes).collect();
         let made = self.commit(&changes);
         if made.is_err() {
-            // The sooner the better: the process may be killed.
-            self.tidy_up();
+            // The sooner the better: the process may end.
+            let _ = self.undo();
         }
         let made = made.map_err(|error| told("change records", &error));
         for one in batch {
@@ -176,22 +169,46 @@ impl Store {
         }
     }
 
-    /// Makes changes in one transaction, after undoing what has failed before and is there.
+    /// Makes changes in one transaction, after the one that failed before is undone: were they made
+    /// together, and the process killed just then, some of both would be undone at the next start.
     fn commit(&mut self, changes: &[&RecordChange]) -> Result<(), redb::Error> {
-        let mut failed = std::mem::take(&mut self.failed);
-        // What this transaction is, once it may be made.
+        self.undo()?;
         let mut own = None;
-        let made = self.use_database(|database| {
+        let made = self.transact(changes, &mut own);
+        if let Some(failed) = own.filter(|_| made.is_err()) {
+            failed.save(&self.directory);
+            self.failed = Some(failed);
+        }
+        made
+    }
+
+    /// Undoes the transaction that failed, if it was made.
+    fn undo(&mut self) -> Result<(), redb::Error> {
+        let Some(failed) = self.failed.take() else { return Ok(()) };
+        let undone = (|| {
+            if failed.count <= self.use_database(transactions)? {
+                self.transact(&failed.inverse.iter().collect::<Vec<_>>(), &mut None)?;
+            }
+            Ok(Failed::forget(&self.directory)?)
+        })();
+        if undone.is_err() {
+            self.failed = Some(failed);
+        }
+        undone
+    }
+
+    /// Makes changes in one transaction; tells what undoes it before it may have been made.
+    fn transact(
+        &mut self,
+        changes: &[&RecordChange],
+        own: &mut Option<Failed>,
+    ) -> Result<(), redb::Error> {
+        let count = self.use_database(|database| {
             let transaction = database.begin_write()?;
             let count = {
                 let mut records = transaction.open_table(RECORDS)?;
-                let mut counts = transaction.open_table(COUNTS)?;
-                let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value());
-                // Others have not been made.
-                failed.retain(|one| one.count <= count);
-                let undone = failed.iter().rev().flat_map(|one| &one.inverse);
                 let mut inverse = Vec::new();
-                for RecordChange { key, value } in undone.chain(changes.iter().copied()) {
+                for RecordChange { key, value } in changes {
                     let before = match value {
                         Some(value) => records.insert(key, value.as_slice())?,
                         None => records.remove(key)?,
@@ -200,36 +217,32 @@ impl Store {
                     inverse.push(RecordChange { key: *key, value });
                 }
                 inverse.reverse();
+                let mut counts = transaction.open_table(COUNTS)?;
+                let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value());
                 let count = count.saturating_add(1);
                 counts.insert(TRANSACTIONS, count)?;
-                own = Some(FailedTransaction { count, inverse });
+                *own = Some(Failed { count, inverse });
                 count
             };
             transaction.commit()?;
             Ok(count)
-        });
-        match made {
-            Ok(count) => {
-                self.last.tell(count);
-                Ok(())
-            }
-            Err(error) => {
-                self.failed = failed;
-                self.failed.extend(own);
-                Err(error)
-            }
-        }
+        })?;
+        self.last.tell(count);
+        Ok(())
     }
 
     fn use_database<R>(
         &mut self,
         work: impl FnOnce(&Database) -> Result<R, redb::Error>,
     ) -> Result<R, redb::Error> {
-        let (database, file) = match self.opened.take() {
-            Some(opened) => opened,
-            None => self.open_again()?,
+        let used = match self.opened.take() {
+            Some((database, file)) => work(&database).map(|done| (done, database, file)),
+            None => self
+                .open_again()
+                .and_then(|(database, file)| work(&database).map(|done| (done, database, file))),
         };
-        let done = work(&database).inspect_err(|error| self.is_doubtful |= !is_full(error))?;
+        let (done, database, file) =
+            used.inspect_err(|error| self.is_doubtful |= !is_full(error))?;
         reserve(&file);
         self.opened = Some((database, file));
         Ok(done)
@@ -238,16 +251,17 @@ impl Store {
     fn open_again(&mut self) -> Result<(Database, File), redb::Error> {
         if self.is_doubtful {
             write_anew(&self.directory)?;
-            self.is_doubtful = false;
         }
         let (database, file) = open_file(&self.directory)?;
         prepare(&self.directory, &database, &file, &self.last)?;
+        self.is_doubtful = false;
         Ok((database, file))
     }
 }
 
-/// Writes the database's file once more, to another place. After a sync that failed the system
-/// takes what it could not store for stored, and does not try again.
+/// Writes the database's file once more: after a sync that failed the system takes what it could
+/// not store for stored, and does not try again. To another place, or where it is when there is no
+/// room.
 fn write_anew(directory: &Path) -> std::io::Result<()> {
     let (path, new) = (directory.join(RECORDS_FILE), directory.join(NEW_FILE));
     let written = (|| {
@@ -256,13 +270,32 @@ fn write_anew(directory: &Path) -> std::io::Result<()> {
         let mut copy = options.open(&new)?;
         std::io::copy(&mut File::open(&path)?, &mut copy)?;
         copy.sync_all()?;
-        std::fs::rename(&new, &path)
+        std::fs::rename(&new, &path)?;
+        File::open(directory)?.sync_all()
     })();
-    if written.is_err() {
-        // It may not be there.
-        let _ = std::fs::remove_file(&new);
+    match written {
+        Err(error) if is_no_room(&error) => {
+            // It may not be there.
+            let _ = std::fs::remove_file(&new);
+            write_over(&path)
+        }
+        written => written,
     }
-    written
+}
+
+/// Writes what a file holds over itself.
+fn write_over(path: &Path) -> std::io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let (mut piece, mut offset) = (vec![0; PIECE_BYTES], 0);
+    loop {
+        match file.read_at(&mut piece, offset)? {
+            0 => return file.sync_all(),
+            count => {
+                file.write_all_at(&piece[..count], offset)?;
+                offset += count as u64;
+            }
+        }
+    }
 }
 
 /// Has the system keep room for all of the database's file. So a removal, which first writes
@@ -275,21 +308,29 @@ fn reserve(file: &File) {
 
 /// The store in `directory`, compared with its checksums.
 fn open_checked(directory: &Path) -> Result<Store, redb::Error> {
+    let last = Last::open(directory)?;
+    // One that was acknowledged has not failed.
+    let failed = Failed::load(directory).filter(|failed| failed.count > last.told());
+    if failed.is_some() {
+        write_anew(directory)?;
+    }
     let (mut database, file) = open_file(directory)?;
     // Before anything is written, which could make new checksums.
     if !database.check_integrity()? {
         return Err(redb::Error::Corrupted("their checksums do not match".to_owned()));
     }
-    let last = Last::open(directory)?;
     prepare(directory, &database, &file, &last)?;
-    last.sync();
-    Ok(Store {
-        directory: directory.to_owned(),
-        opened: Some((database, file)),
-        last,
-        is_doubtful: false,
-        failed: Vec::new(),
-    })
+    let opened = Some((database, file));
+    let mut store =
+        Store { directory: directory.to_owned(), opened, last, is_doubtful: false, failed };
+    store.undo()?;
+    Failed::forget(directory)?;
+    let made = store.use_database(transactions)?;
+    store.last.tell(made);
+    store.last.sync();
+    // What a copy that was cut short has left.
+    let _ = std::fs::remove_file(directory.join(NEW_FILE));
+    Ok(store)
 }
 
 /// Whether the library found something that it had not written.
@@ -304,13 +345,12 @@ fn is_damage(error: &redb::Error) -> bool {
 
 /// Whether the system had no room for a change.
 fn is_full(error: &redb::Error) -> bool {
+    matches!(error, redb::Error::Io(error) if is_no_room(error))
+}
+
+fn is_no_room(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    match error {
-        redb::Error::Io(error) => {
-            matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
-        }
-        _ => false,
-    }
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
@@ -337,7 +377,6 @@ fn prepare(
             format!("the last {} changes that {LAST_FILE} counts are not there", told - made);
         return Err(redb::Error::Corrupted(cause));
     }
-    last.tell(made);
     create_tables(database)?;
     reserve(file);
     // A new file is found again after a crash only when its directory is on stable storage too.

@@ -52,7 +52,8 @@ pub trait Disk: Clone + 'static {
     /// certain only after [`Disk::sync`].
     fn truncate(&self, object: FileId, length: u64) -> impl Future<Output = Result<(), DiskError>>;
 
-    /// Forgets the object and frees its space; succeeds when there is none.
+    /// Forgets the object and frees its space, for good: it does not come back when power is lost.
+    /// Succeeds when there is none.
     fn remove(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
 
     /// How much the disk holds.

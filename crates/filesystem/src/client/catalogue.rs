@@ -17,8 +17,7 @@ pub(super) const CATALOGUE: ServerId = ServerId(0);
 /// together, and what waits in all of them and at all servers is held at once.
 pub(super) const OPENING_MAX: usize = 16;
 
-/// How often a file is looked for again when another has taken its place; one that is being removed
-/// loses its data before its name.
+/// How often a file is looked for again when another has taken its place, or it is being removed.
 const REPLACED_MAX: u32 = 16;
 
 /// A file to make.
@@ -248,21 +247,25 @@ impl<W: World> Client<W> {
     /// with that has ended, or a server that was asked. Files that somebody has open keep it.
     ///
     /// # Errors
-    /// What servers meet; then others may still have such data.
+    /// The first that servers meet, after all have been tried.
     pub async fn drop_nameless(&self) -> Result<(), Fault> {
-        let mut after = None;
+        let (mut after, mut outcome) = (None, Ok(()));
         loop {
             let (entries, more) = match self.call(CATALOGUE, Request::Nameless { after }).await? {
                 Reply::Entries { entries, more } => (entries, more),
                 other => return Err(unexpected(&other)),
             };
-            for entry in entries {
-                let file = file_of(entry)?;
-                after = Some(file.file);
-                self.drop_data(&file, Request::DropUnused { file: file.file }).await?;
+            let files = entries.into_iter().map(file_of).collect::<Result<Vec<_>, Fault>>()?;
+            after = files.last().map(|file| file.file).or(after);
+            for some in files.chunks(OPENING_MAX) {
+                let drop = |file: &FileRecord| Request::DropUnused { file: file.file };
+                let dropped = some.iter().map(|file| self.drop_data(file, drop(file)));
+                for dropped in futures_util::future::join_all(dropped).await {
+                    outcome = outcome.and(dropped);
+                }
             }
-            if !more {
-                return Ok(());
+            if !more || files.is_empty() {
+                return outcome;
             }
         }
     }

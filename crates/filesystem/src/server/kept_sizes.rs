@@ -109,8 +109,12 @@ impl<W: World> KeptSizes<W> {
         if removals.is_empty() {
             return Ok(());
         }
+        let files: Vec<FileId> = removals.iter().map(|removal| FileId(removal.key)).collect();
         let changed = self.world.record_change(Shelf::Sizes, removals).await;
-        changed.map_err(|error| fault(self.server, &error))
+        changed.map_err(|error| {
+            self.forgotten.borrow_mut().extend(files);
+            fault(self.server, &error)
+        })
     }
 }
 

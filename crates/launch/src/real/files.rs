@@ -131,7 +131,9 @@ impl Session {
                 entries.iter().partition(|entry| entry.file().is_some());
             for some in files.chunks(REMOVALS_AT_ONCE) {
                 let removals = some.iter().map(|file| client.remove(&file.name));
-                futures_util::future::try_join_all(removals).await?;
+                // Whatever is begun goes on to its end.
+                let removed = futures_util::future::join_all(removals).await;
+                removed.into_iter().collect::<Result<(), Fault>>()?;
             }
             // What a directory holds comes behind it. The root stays.
             for directory in directories.iter().rev().filter(|entry| !entry.name.is_empty()) {
@@ -147,8 +149,9 @@ fn shown(name: &str) -> String {
     if name.is_empty() { "the root directory".to_owned() } else { format!("{name:?}") }
 }
 
-/// How long whoever has something else to do frees what others have left.
-const LEFTOVERS_PATIENCE: Duration = Duration::from_ms(1000);
+/// How long whoever has something else to do waits until what others have left is freed. Servers
+/// that have begun with it go on.
+const LEFTOVERS_PATIENCE: Duration = Duration::from_ms(200);
 
 /// Files that are removed at the same time.
 const REMOVALS_AT_ONCE: usize = 64;

@@ -30,6 +30,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use units::MIB;
 use world::Address;
@@ -44,6 +45,9 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 
 /// … and how often it is asked for.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a server on this machine may take to serve: a large catalogue is read and compared.
+const SERVER_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How long servers that have done nothing yet may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(10);
@@ -464,13 +468,27 @@ impl Instance {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.log(id)?).process_group(0);
         let mut child = command.spawn().map_err(|error| cannot_start(&command, &error))?;
         begun(child.id())?;
-        let mut said = String::new();
+        let (sender, heard) = channel();
         if let Some(output) = child.stdout.take() {
-            // The server says one line when it listens, or ends without.
-            let _ = BufReader::new(output).read_line(&mut said);
+            std::thread::spawn(move || {
+                // The server says one line when it serves, or ends without.
+                let mut said = String::new();
+                let _ = BufReader::new(output).read_line(&mut said);
+                let _ = sender.send(said);
+            });
         }
-        let said = (!said.is_empty()).then(|| said.trim_end().to_owned());
-        self.check_ready(id, said)
+        match heard.recv_timeout(SERVER_PATIENCE) {
+            Err(RecvTimeoutError::Timeout) => Err(LaunchError::new(
+                ExitCode::NoServer,
+                format!("server {id} did not start"),
+                format!("it does not serve after {} s", SERVER_PATIENCE.as_secs()),
+                format!("does its disk answer? Look at {}", self.log_path(id).display()),
+            )),
+            heard => {
+                let said = heard.unwrap_or_default();
+                self.check_ready(id, (!said.is_empty()).then(|| said.trim_end().to_owned()))
+            }
+        }
     }
 
     /// Where a server listens that said so, or why it did not.

@@ -241,12 +241,19 @@ impl Directory {
             }
         };
         let is_news = has_sums && !self.stored.has(object);
-        if self.entries_changed || is_news {
-            rustix::fs::fsync(&self.root.handle)?;
-            self.entries_changed = false;
-        }
+        self.entries_changed |= is_news;
+        self.sync_entries()?;
         if is_news {
             self.stored.add(object);
+        }
+        Ok(())
+    }
+
+    /// Which files there are is on stable storage when this returns.
+    pub(super) fn sync_entries(&mut self) -> Result<(), Failure> {
+        if self.entries_changed {
+            rustix::fs::fsync(&self.root.handle)?;
+            self.entries_changed = false;
         }
         Ok(())
     }

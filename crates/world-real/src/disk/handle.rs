@@ -284,11 +284,13 @@ impl Disk for RealDisk {
         // Both at once: what is asked of the object later comes after its removal.
         let removed = pin!(self.change(object, operation, remove));
         match select(removed, is_there).await {
-            Either::Left((removed, _)) => removed,
+            Either::Left((removed, _)) => removed?,
             // Nobody need wait until what is known of it is forgotten.
-            Either::Right((Ok(false), _)) if !was_changing => Ok(()),
-            Either::Right((_, removed)) => removed.await,
+            Either::Right((Ok(false), _)) if !was_changing => return Ok(()),
+            Either::Right((_, removed)) => removed.await?,
         }
+        // All that were removed meanwhile go with one write to the device.
+        self.call_urgently(format!("forget {object}"), Directory::sync_entries).await
     }
 
     async fn space(&self) -> Result<Space, DiskError> {

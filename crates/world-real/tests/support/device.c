@@ -109,3 +109,12 @@ int fdatasync(int descriptor) {
     }
     return real(descriptor);
 }
+
+int fsync(int descriptor) {
+    int (*real)(int) = dlsym(RTLD_NEXT, "fsync");
+    if (refused(descriptor, "refuse-syncs")) {
+        errno = EIO;
+        return -1;
+    }
+    return real(descriptor);
+}

@@ -347,9 +347,12 @@ impl<W: World> Catalogue<W> {
 
     async fn change(&self, mut changes: Vec<RecordChange>) -> Result<(), Fault> {
         let forgotten = self.forgotten.take();
-        changes.extend(forgotten.into_iter().map(|file| RecordChange::remove(file.0)));
+        changes.extend(forgotten.iter().map(|file| RecordChange::remove(file.0)));
         let changed = self.world.record_change(Shelf::Catalogue, changes).await;
-        changed.map_err(|error| failed(&error))
+        changed.map_err(|error| {
+            self.forgotten.borrow_mut().extend(forgotten);
+            failed(&error)
+        })
     }
 }
 

@@ -1,0 +1,111 @@
+//! A transaction that failed and may have been made nevertheless, and what undoes it, in a file
+//! beside the database: whoever opens that next must not find the transaction either.
+//!
+//! ```text
+//! byte 0     8         12
+//!      | crc | count   | key | present | length | bytes | the next change | ...
+//! ```
+//!
+//! All numbers are little-endian. A file that cannot be read is as good as none: the disk that
+//! has failed may have taken it too.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use world::RecordChange;
+
+const FAILED_FILE: &str = "records.failed";
+
+/// Such a transaction.
+pub(super) struct Failed {
+    /// How many transactions there are with it.
+    pub(super) count: u64,
+    /// What undoes it, in this order; more than once is no difference.
+    pub(super) inverse: Vec<RecordChange>,
+}
+
+impl Failed {
+    /// The one that is known in `directory`.
+    pub(super) fn load(directory: &Path) -> Option<Self> {
+        decode(&std::fs::read(directory.join(FAILED_FILE)).ok()?)
+    }
+
+    /// Has it known to whoever opens the database next.
+    pub(super) fn save(&self, directory: &Path) {
+        // The process remembers it too, as long as it lives.
+        let _ = std::fs::write(directory.join(FAILED_FILE), self.encode());
+    }
+
+    /// It is undone, or has never been made: forgets it for good.
+    pub(super) fn forget(directory: &Path) -> io::Result<()> {
+        match std::fs::remove_file(directory.join(FAILED_FILE)) {
+            Ok(()) => File::open(directory)?.sync_all(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 4];
+        bytes.extend(self.count.to_le_bytes());
+        for RecordChange { key, value } in &self.inverse {
+            let content = value.as_deref().unwrap_or_default();
+            bytes.extend(key.to_le_bytes());
+            bytes.push(u8::from(value.is_some()));
+            bytes.extend((content.len() as u64).to_le_bytes());
+            bytes.extend(content);
+        }
+        let crc = crc32c::crc32c(&bytes[4..]);
+        bytes[..4].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+}
+
+fn decode(bytes: &[u8]) -> Option<Failed> {
+    let (crc, mut rest) = bytes.split_first_chunk::<4>()?;
+    if u32::from_le_bytes(*crc) != crc32c::crc32c(rest) {
+        return None;
+    }
+    let number = |rest: &mut &[u8]| {
+        let (number, behind) = rest.split_first_chunk::<8>()?;
+        *rest = behind;
+        Some(u64::from_le_bytes(*number))
+    };
+    let count = number(&mut rest)?;
+    let mut inverse = Vec::new();
+    while !rest.is_empty() {
+        let key = number(&mut rest)?;
+        let (is_present, behind) = rest.split_first()?;
+        rest = behind;
+        let length = usize::try_from(number(&mut rest)?).ok()?;
+        let (content, behind) = rest.split_at_checked(length)?;
+        rest = behind;
+        let value = (*is_present == 1).then(|| content.to_vec());
+        inverse.push(RecordChange { key, value });
+    }
+    Some(Failed { count, inverse })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_loaded_and_nothing_else() {
+        let directory = tempfile::tempdir().expect("a test must have room");
+        let path = directory.path();
+        assert!(Failed::load(path).is_none());
+        let inverse = vec![RecordChange::put(7, b"seven".to_vec()), RecordChange::remove(u64::MAX)];
+        Failed { count: 3, inverse: inverse.clone() }.save(path);
+        let loaded = Failed::load(path).expect("it is there");
+        assert_eq!((loaded.count, loaded.inverse), (3, inverse));
+        let file = path.join(FAILED_FILE);
+        let whole = std::fs::read(&file).expect("it is there");
+        for length in 0..whole.len() {
+            std::fs::write(&file, &whole[..length]).expect("a test may write");
+            assert!(Failed::load(path).is_none(), "{length} bytes of it");
+        }
+        Failed::forget(path).expect("it can go");
+        assert!(!file.exists() && Failed::forget(path).is_ok());
+    }
+}
