@@ -29,6 +29,12 @@ pub const RECORDS_FILE: &str = "records.redb";
 /// A copy of it that is being written.
 const NEW_FILE: &str = "records.new";
 
+/// The first bytes of a database, which say that it is one; its header; and more than one without
+/// records has.
+const MAGIC_BYTES: usize = 9;
+const HEADER_BYTES: usize = 512;
+const UNBORN_BYTES_MAX: u64 = 16 << 20;
+
 /// What is moved of it at a time, in bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -311,7 +317,7 @@ fn open_checked(directory: &Path) -> Result<Store, redb::Error> {
     let last = Last::open(directory)?;
     // One that was acknowledged has not failed.
     let failed = Failed::load(directory).filter(|failed| failed.count > last.told());
-    if failed.is_some() {
+    if failed.is_some() && directory.join(RECORDS_FILE).exists() {
         write_anew(directory)?;
     }
     let (mut database, file) = open_file(directory)?;
@@ -358,9 +364,26 @@ fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file?;
+    if is_unborn(&file)? {
+        file.set_len(0)?;
+    }
     let mut builder = redb::Builder::new();
     let database = builder.set_cache_size(CACHE_BYTES).create_file(file.try_clone()?)?;
     Ok((database, file))
+}
+
+/// Whether a file is one that the library had begun to make, and nothing else: it writes the first
+/// bytes last.
+fn is_unborn(file: &File) -> std::io::Result<bool> {
+    let length = file.metadata()?.len();
+    if length == 0 || length > UNBORN_BYTES_MAX {
+        return Ok(false);
+    }
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, 0)?;
+    let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    let (magic, behind) = (bytes.len().min(MAGIC_BYTES), bytes.len().min(HEADER_BYTES));
+    Ok(is_zero(&bytes[..magic]) && is_zero(&bytes[behind..]))
 }
 
 /// Has everything in its place. Fails when transactions are missing.

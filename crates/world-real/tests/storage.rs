@@ -178,6 +178,39 @@ fn damaged_records_are_told() {
 }
 
 #[test]
+fn records_that_were_never_made_can_be_made() {
+    // Proves: a database of which only the beginning was made, as a full disk or a kill leaves it,
+    // is made anew; one that has lost its first bytes is refused.
+    let place = Place::new();
+    let file = place.path().join("node-0/Catalogue").join(RECORDS_FILE);
+    let records = || {
+        run(async {
+            let world = open_later(&place)?;
+            Ok(world.records(Shelf::Catalogue).await.expect("they are there"))
+        })
+    };
+    let empty: Result<Vec<(u64, Vec<u8>)>, OpenError> = Ok(Vec::new());
+    for begun in [vec![0; 100], vec![0; 1 << 20]] {
+        let mut begun = begun;
+        begun[20] = 1;
+        place.config(Kind::OneSided, 0);
+        std::fs::write(&file, begun).expect("a test may write");
+        assert_eq!(records(), empty);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    run(async {
+        let world = open_later(&place).expect("it begins");
+        let changes = vec![RecordChange::put(1, vec![1; 5000])];
+        world.record_change(Shelf::Catalogue, changes).await.expect("there is room");
+    });
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let mut whole = std::fs::read(&file).expect("it is there");
+    whole[..9].fill(0);
+    std::fs::write(&file, whole).expect("a test may write");
+    assert!(matches!(records(), Err(OpenError::DamagedRecords { .. })));
+}
+
+#[test]
 fn older_records_are_told() {
     // Proves: records that came back from a copy without what counts their changes are refused, and
     // stay so, and taken once that is gone.

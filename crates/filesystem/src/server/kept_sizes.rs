@@ -65,8 +65,12 @@ impl<W: World> KeptSizes<W> {
         }
         self.kept.borrow_mut().insert(file, Kept { size, is_stored: false });
         let mut changes = self.removals();
+        let removed: Vec<FileId> = changes.iter().map(|removal| FileId(removal.key)).collect();
         changes.push(RecordChange::put(file.0, wire::encode_record(&size)));
         let changed = self.world.record_change(Shelf::Sizes, changes).await;
+        if changed.is_err() {
+            self.forgotten.borrow_mut().extend(removed);
+        }
         let mut kept = self.kept.borrow_mut();
         // Another may have kept a later size meanwhile, or the file may be gone.
         let is_own = |kept: &&mut Kept| !kept.is_stored && kept.size == size;

@@ -47,7 +47,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a server on this machine may take to serve: a large catalogue is read and compared.
-const SERVER_PATIENCE: Duration = Duration::from_secs(120);
+const SERVER_PATIENCE: Duration = Duration::from_secs(600);
 
 /// How long servers that have done nothing yet may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(10);

@@ -93,6 +93,8 @@ impl Directory {
         let parent = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| e.to_string())?;
         rustix::fs::fsync(&parent).map_err(|error| error.to_string())?;
         let root = Arc::new(Root::open(objects)?);
+        // What another process has removed is not to come back.
+        rustix::fs::fsync(&root.handle).map_err(|error| error.to_string())?;
         // Not before the lock: another server may be writing it.
         let stored = Stored::open(&parent).map_err(|error| error.to_string())?;
         let in_memory =

@@ -10,7 +10,7 @@ use crate::memory::RealPayload;
 use crate::worker::{Gone, Step, Worker};
 use futures_util::future::{Either, select};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +36,8 @@ struct Shared {
     changing: AllChanging,
     /// Objects that somebody looks at, and whether a change of each was asked for meanwhile.
     looks_at: RefCell<Vec<(FileId, Weak<Cell<bool>>)>>,
+    /// Objects whose removal is not known to be on stable storage.
+    removing: RefCell<BTreeSet<FileId>>,
 }
 
 impl RealDisk {
@@ -67,6 +69,7 @@ impl RealDisk {
                 places,
                 changing,
                 looks_at: RefCell::default(),
+                removing: RefCell::default(),
             }),
         })
     }
@@ -278,6 +281,7 @@ impl Disk for RealDisk {
     async fn remove(&self, object: FileId) -> Result<(), DiskError> {
         self.shared.places.forget(object);
         let operation = format!("remove {object}");
+        let is_first = self.shared.removing.borrow_mut().insert(object);
         let was_changing = self.is_changing(object);
         let is_there = pin!(self.look(operation.clone(), move |root| root.has(object)));
         let remove = move |directory: &mut Directory| directory.remove(object);
@@ -286,11 +290,16 @@ impl Disk for RealDisk {
         match select(removed, is_there).await {
             Either::Left((removed, _)) => removed?,
             // Nobody need wait until what is known of it is forgotten.
-            Either::Right((Ok(false), _)) if !was_changing => return Ok(()),
+            Either::Right((Ok(false), _)) if is_first && !was_changing => {
+                self.shared.removing.borrow_mut().remove(&object);
+                return Ok(());
+            }
             Either::Right((_, removed)) => removed.await?,
         }
         // All that were removed meanwhile go with one write to the device.
-        self.call_urgently(format!("forget {object}"), Directory::sync_entries).await
+        self.call_urgently(format!("forget {object}"), Directory::sync_entries).await?;
+        self.shared.removing.borrow_mut().remove(&object);
+        Ok(())
     }
 
     async fn space(&self) -> Result<Space, DiskError> {

@@ -9,8 +9,9 @@
 //! All numbers are little-endian. A file that cannot be read is as good as none: the disk that
 //! has failed may have taken it too.
 
-use std::fs::File;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use world::RecordChange;
 
@@ -32,16 +33,19 @@ impl Failed {
 
     /// Has it known to whoever opens the database next.
     pub(super) fn save(&self, directory: &Path) {
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(directory.join(FAILED_FILE));
         // The process remembers it too, as long as it lives.
-        let _ = std::fs::write(directory.join(FAILED_FILE), self.encode());
+        let _ = file.and_then(|mut file| file.write_all(&self.encode()));
     }
 
     /// It is undone, or has never been made: forgets it for good.
     pub(super) fn forget(directory: &Path) -> io::Result<()> {
         match std::fs::remove_file(directory.join(FAILED_FILE)) {
-            Ok(()) => File::open(directory)?.sync_all(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            // Also when it was removed before: that may not be on stable storage.
+            _ => File::open(directory)?.sync_all(),
         }
     }
 
