@@ -145,8 +145,8 @@ fn an_interrupted_bench_leaves_nothing() {
 
 #[test]
 fn a_server_told_to_end_ends_well() {
-    // Proves: on SIGTERM in mid-transfer a server ends with code 0 and removes its socket; what
-    // was there before is there after a restart.
+    // Proves: on SIGTERM in mid-transfer a server ends with code 0, says why, and removes its
+    // socket; what was there before is there after a restart.
     let place = Place::with_servers(2);
     let content = support::bytes(5 << 20);
     let local = place.file("local", &content);
@@ -164,7 +164,7 @@ fn a_server_told_to_end_ends_well() {
     until_moving(&place, 16 << 20);
     signal(server.pid(), Signal::TERM);
     let ended = server.end().done();
-    assert_eq!(ended.error, "");
+    assert_eq!(ended.error, "server 1 was asked to end by SIGTERM\n");
     assert!(!place.instance().join("server-1.sock").exists());
     for client in &clients {
         assert!(client.answer().is_err());
