@@ -5,7 +5,7 @@
 //! clients wait for one write to the disk and not for a hundred; after a failure, such as a full
 //! disk, the database is opened again, because the library refuses to go on with one that met one;
 //! no transaction is ever taken back, as far as [`Last`] knows; one that failed, though it may have
-//! been made, is undone before or with the next.
+//! been made, is undone before the next.
 
 mod failed;
 mod last;

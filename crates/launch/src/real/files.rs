@@ -149,8 +149,8 @@ fn shown(name: &str) -> String {
     if name.is_empty() { "the root directory".to_owned() } else { format!("{name:?}") }
 }
 
-/// How long whoever has something else to do waits until what others have left is freed. Servers
-/// that have begun with it go on.
+/// How long whoever has something else to do waits until what others have left is freed. Disks that
+/// have begun with it go on.
 const LEFTOVERS_PATIENCE: Duration = Duration::from_ms(200);
 
 /// Files that are removed at the same time.

@@ -131,7 +131,12 @@ impl RealDisk {
             return Ok(None);
         }
         let is_disturbed = Rc::<Cell<bool>>::default();
-        self.shared.looks_at.borrow_mut().push((object, Rc::downgrade(&is_disturbed)));
+        {
+            let mut looks_at = self.shared.looks_at.borrow_mut();
+            // Those that have ended: an object that nobody changes is looked at again and again.
+            looks_at.retain(|(_, is_disturbed)| is_disturbed.strong_count() > 0);
+            looks_at.push((object, Rc::downgrade(&is_disturbed)));
+        }
         let found = self.look(operation, look).await?;
         Ok((!is_disturbed.get()).then_some(found))
     }
