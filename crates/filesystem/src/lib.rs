@@ -8,6 +8,7 @@ pub mod collective;
 mod costs;
 mod server;
 mod signal;
+mod table;
 
 pub use client::{Buffer, BufferPart, BufferPool, Client, Group, NewFile, Page, SharedMemory};
 pub use costs::Costs;

@@ -148,7 +148,7 @@ fn a_member_dies_in_an_agreement() {
 
 #[test]
 fn a_member_dies_in_a_collective() {
-    for_each_seed("groups", "a_member_dies_in_a_collective", 60, |seed| {
+    for_each_seed("groups", "a_member_dies_in_a_collective", 600, |seed| {
         let mut numbers = Numbers::new(seed);
         let victim = numbers.below(u64::from(MEMBERS)) as u32;
         let scene = Scene { victim, after: Duration::from_us(numbers.below(12_000)), waits: true };

@@ -5,6 +5,8 @@
 //! they were woken, before time moves on. Nothing here depends on the host, so two runs of one
 //! program give the same [`Engine::digest`].
 
+use crate::look_ahead::{self, Foresee, When};
+use crate::prefetch::{prefetch, prefetch_future};
 use crate::queue::EventQueue;
 use crate::timeline::{SharedRecorder, Slice, Timeline};
 use crate::waker::{self, TaskKey};
@@ -29,6 +31,8 @@ struct Inner {
     rare: RefCell<Slab<Rare>>,
     /// Those who are called often, by the numbers they were given.
     callees: RefCell<Vec<Weak<dyn Expire>>>,
+    /// The one of them that knows what events will touch.
+    foreseeing: RefCell<Option<(Callee, Weak<dyn Foresee>)>>,
     tasks: RefCell<Vec<Slot>>,
     free: RefCell<Vec<u32>>,
     timeline: Timeline,
@@ -55,7 +59,7 @@ enum Rare {
 const _: () = assert!(size_of::<Action>() == 16, "entries of the queue must stay small");
 
 /// Somebody whom an engine calls often.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Callee(u32);
 
 /// Something that the engine can call at a set time, without a task.
@@ -100,6 +104,7 @@ impl Engine {
             timers: RefCell::default(),
             rare: RefCell::default(),
             callees: RefCell::default(),
+            foreseeing: RefCell::default(),
             tasks: RefCell::default(),
             free: RefCell::default(),
             timeline,
@@ -146,6 +151,16 @@ impl Engine {
         let mut callees = self.0.callees.borrow_mut();
         callees.push(callee);
         Callee(callees.len() as u32 - 1)
+    }
+
+    /// The same for one who can foresee what events will touch, also those of tasks.
+    pub(crate) fn register_foreseeing<F: Expire + Foresee + 'static>(
+        &self,
+        own: Weak<F>,
+    ) -> Callee {
+        let callee = self.register(Weak::<F>::clone(&own));
+        *self.0.foreseeing.borrow_mut() = Some((callee, own));
+        callee
     }
 
     /// Calls `callee.expire(token)` at the instant `at`, or now when that is past.
@@ -251,7 +266,44 @@ impl Engine {
         self.0.now.set(key.at);
         self.0.events.set(self.0.events.get() + 1);
         self.audit(key.at.as_ns() ^ key.sequence.rotate_left(40));
+        if self.0.tasks.borrow().len() >= look_ahead::TASKS_MIN {
+            self.look_ahead();
+        }
         Some(action)
+    }
+
+    /// Has what later events touch brought to the caches ([`look_ahead`]).
+    #[inline(never)]
+    fn look_ahead(&self) {
+        let foreseeing = self.0.foreseeing.borrow();
+        let Some((own, foreseeing)) = &*foreseeing else { return };
+        let Some(foreseeing) = foreseeing.upgrade() else { return };
+        for when in [When::Later, When::Soon] {
+            let upcoming = self.0.timers.borrow().upcoming(when.events());
+            match upcoming {
+                Some(Action::Poll(TaskKey { index, .. })) => {
+                    if let Some(node) = self.foresee_task(index, when) {
+                        foreseeing.foresee_task_of(node, when);
+                    }
+                }
+                Some(Action::Tell(callee, token)) if callee == *own => {
+                    foreseeing.foresee(token, when);
+                }
+                Some(Action::Tell(..) | Action::Rare(_)) | None => {}
+            }
+        }
+    }
+
+    /// Has what a poll of a task touches brought to the caches; returns the node of the task.
+    pub(crate) fn foresee_task(&self, index: u32, when: When) -> Option<u32> {
+        let tasks = self.0.tasks.borrow();
+        let slot = tasks.get(index as usize)?;
+        match (when, &slot.waiting) {
+            (When::Later, _) => prefetch(slot, usize::MAX),
+            (When::Soon, Some(task)) => prefetch_future(&**task),
+            (When::Soon, None) => {}
+        }
+        Some(slot.node)
     }
 
     /// Does what is rare. (Outside the borrow: it may ask for more of it.)

@@ -150,7 +150,7 @@ impl<P: Kind> Machine<P> {
     fn suffer(&self, what: Disruption) {
         let disk = |node: u32, disk: u32| &self.nodes[node as usize].disks[disk as usize];
         match what {
-            Disruption::Crash { node } if self.nodes[node as usize].alive.get() => self.kill(node),
+            Disruption::Crash { node } if self.is_alive(node) => self.kill(node),
             Disruption::Crash { .. } => {}
             Disruption::Restart { node } => self.restart(node),
             Disruption::DiskIsSlow { node, disk: number, times } => {

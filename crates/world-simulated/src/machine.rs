@@ -149,7 +149,9 @@ pub struct Machine<P: Kind> {
     pub(crate) costs: MessageCosts,
     pub(crate) network: Transport,
     pub(crate) nodes: Vec<Rc<Node<P>>>,
-    flights: RefCell<Flights<P>>,
+    /// Which nodes live. Whoever sends looks at it, and nodes lie far apart.
+    alive: Vec<Cell<bool>>,
+    pub(crate) flights: RefCell<Flights<P>>,
     pub(crate) own: Weak<Self>,
     /// What the engine calls it.
     callee: Callee,
@@ -158,7 +160,6 @@ pub struct Machine<P: Kind> {
 /// One node's state, as its worlds and its peers share it.
 pub(crate) struct Node<P: Kind> {
     pub(crate) index: u32,
-    pub(crate) alive: Cell<bool>,
     processor: RefCell<Processor>,
     variation_percent: u32,
     /// State of the random sequence by which work varies; its own, so that programs draw the
@@ -170,10 +171,10 @@ pub(crate) struct Node<P: Kind> {
     pub(crate) records_under_way: OnceCell<Box<RecordsUnderWay>>,
     pub(crate) random: Cell<u64>,
     pub(crate) regions: RefCell<Regions<P>>,
-    links: RefCell<Vec<Link>>,
+    pub(crate) links: RefCell<Vec<Link>>,
     /// What the program has yet to receive.
     inbox: RefCell<VecDeque<Arrival>>,
-    receiver: RefCell<Option<Waker>>,
+    pub(crate) receiver: RefCell<Option<Waker>>,
 }
 
 /// One end of a connection; its number is its place among the links of its node. (A machine may
@@ -232,10 +233,11 @@ impl<P: Kind> Machine<P> {
         let network = Network::new(&config.network, nodes.len() as u32)?;
         Ok(Rc::new_cyclic(|own: &Weak<Self>| Self {
             network: Transport::new(engine.clone(), network, Weak::<Self>::clone(own)),
-            callee: engine.register(Weak::<Self>::clone(own)),
+            callee: engine.register_foreseeing(Weak::<Self>::clone(own)),
             own: Weak::clone(own),
             engine,
             costs: config.messages,
+            alive: vec![Cell::new(true); nodes.len()],
             nodes,
             flights: RefCell::default(),
         }))
@@ -263,7 +265,7 @@ impl<P: Kind> Machine<P> {
     /// leaves.
     pub fn kill(&self, node: u32) {
         let node = &self.nodes[node as usize];
-        node.alive.set(false);
+        self.alive[node.index as usize].set(false);
         node.regions.borrow_mut().clear();
         for arrival in node.inbox.take() {
             if let Arrival::Message { place } = arrival {
@@ -285,7 +287,7 @@ impl<P: Kind> Machine<P> {
 
     /// Has `node` come back after its end, with what its disks and records kept and no tasks.
     pub fn restart(&self, node: u32) {
-        self.nodes[node as usize].alive.set(true);
+        self.alive[node as usize].set(true);
     }
 
     /// Ends every connection between two nodes; both learn of it at once, and what was on its way
@@ -312,6 +314,10 @@ impl<P: Kind> Machine<P> {
             disk.stop_recording();
         }
         self.engine.timeline().stop();
+    }
+
+    pub(crate) fn is_alive(&self, node: u32) -> bool {
+        self.alive.get(node as usize).is_some_and(Cell::get)
     }
 
     pub(crate) fn node(&self, number: u32) -> Option<&Rc<Node<P>>> {
@@ -438,7 +444,7 @@ impl<P: Kind> Expire for Machine<P> {
     fn expire(&self, token: u64) {
         let token = Token(token);
         let node = &self.nodes[token.to() as usize];
-        if token.has_arrived() || !node.alive.get() {
+        if token.has_arrived() || !self.is_alive(token.to()) {
             return self.take_in(token.place());
         }
         let work = node.occupy(&self.engine, self.costs.receive, || What::Receive {
@@ -468,7 +474,6 @@ impl<P: Kind> Node<P> {
             SimulatedDisk::on_one_bus(engine, &config.disk, first_disk, node.disks, random)?;
         Ok(Self {
             index,
-            alive: Cell::new(true),
             processor: RefCell::new(if node.traced { processor.traced() } else { processor }),
             variation_percent: node.variation_percent.min(100),
             work_random: Cell::new(mix(config.seed ^ mix(!u64::from(index)))),

@@ -105,6 +105,13 @@ impl<T: Copy> EventQueue<T> {
         Some(next)
     }
 
+    /// What follows `distance` entries after the next one, where it is known without a search.
+    #[inline]
+    pub(crate) fn upcoming(&self, distance: usize) -> Option<T> {
+        let place = self.front.len().checked_sub(distance + 1)?;
+        Some(self.front[place].1)
+    }
+
     #[inline(never)]
     fn refill_front(&mut self) {
         if self.occupied == 0 {

@@ -49,8 +49,8 @@ impl<P: Kind> SimulatedWorld<P> {
     /// The other end of a connection that has not ended, as far as this side knows or could know.
     fn link(&self, peer: PeerId) -> Result<(Link, &Rc<Node<P>>), NetworkError> {
         let found = self.node.link(peer).and_then(|link| {
-            let node = self.machine.node(link.node).filter(|node| node.alive.get())?;
-            Some((link, node))
+            let node = self.machine.node(link.node)?;
+            self.machine.is_alive(link.node).then_some((link, node))
         });
         found.ok_or_else(|| departed(peer))
     }
@@ -244,7 +244,7 @@ impl<P: Kind> Network for SimulatedWorld<P> {
         let number = to.0.strip_prefix("node:").and_then(|number| number.parse().ok());
         let number = number.filter(|number| *number != self.node.index);
         let node = number.and_then(|number| self.machine.node(number));
-        let Some(node) = node.filter(|node| node.alive.get()) else {
+        let Some(node) = node.filter(|node| self.machine.is_alive(node.index)) else {
             let cause = "there is no such node".to_owned();
             return Err(NetworkError::Unreachable { address: to.clone(), cause });
         };

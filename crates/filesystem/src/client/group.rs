@@ -5,9 +5,14 @@
 //! ends a group for one member ends it for all of them, and for the same reason.
 
 use crate::client::{Client, server_left};
+use futures_util::future::{Either, join, pending, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use litemap::LiteMap;
 use policy::Dissemination;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::pin;
 use std::rc::Rc;
 use units::{ClientId, Duration, Instant, PeerId, RegionId};
 use wire::{ClientKey, Fault, GroupMessage, Message};
@@ -23,7 +28,9 @@ pub struct Group<W: World> {
     /// How long this member waits for another to come.
     patience: Duration,
     /// The members that this one is connected to.
-    peers: RefCell<BTreeMap<ClientId, PeerId>>,
+    peers: RefCell<LiteMap<ClientId, PeerId>>,
+    /// Whom this one tells in each round of an agreement.
+    told: Vec<PeerId>,
     /// Each member's name, by rank; known to member 0 only, who names them to the servers.
     keys: Vec<ClientKey>,
     agreements: Cell<u64>,
@@ -96,11 +103,14 @@ impl<W: World> Group<W> {
             addresses,
             patience,
             peers: RefCell::default(),
+            told: Vec::new(),
             keys: Vec::new(),
             agreements: Cell::new(0),
             collectives: Cell::new(0),
         };
-        joined.meet(joined.dissemination().partners()).await?;
+        let ways = joined.dissemination();
+        joined.meet(ways.partners()).await?;
+        joined.told = (0..ways.rounds()).map(|round| joined.peer(ways.next(round))).collect();
         let key = Some(joined.client.key().0);
         let keys = joined.exchange(For::First, key, None).await?;
         joined.keys = keys.into_iter().map(ClientKey).collect();
@@ -119,29 +129,58 @@ impl<W: World> Group<W> {
     /// also when the group is broken already: some may have nobody else who tells them.
     async fn meet(&self, members: Vec<ClientId>) -> Result<(), Fault> {
         let deadline = self.client.world().now() + self.patience;
-        let met = members.into_iter().map(|member| async move {
-            if let Err(fault) = self.meet_one(member, deadline).await {
-                self.break_off(&fault).await;
-            }
-        });
-        futures_util::future::join_all(met).await;
-        self.why_broken().map_or(Ok(()), Err)
+        let lower = members.iter().copied().filter(|member| *member < self.rank);
+        let connected: FuturesUnordered<_> =
+            lower.map(|member| self.unless_broken(self.call_on(member, deadline))).collect();
+        let all_connected = connected.collect::<()>();
+        join(all_connected, self.unless_broken(self.wait_for(members, deadline))).await;
+        let Some(fault) = self.why_broken() else { return Ok(()) };
+        self.break_off(&fault).await;
+        Err(fault)
     }
 
-    /// The member of the higher rank connects, and each tells the other that it has come.
-    async fn meet_one(&self, member: ClientId, deadline: Instant) -> Result<(), Fault> {
-        let (mailbox, world) = (self.client.mailbox(), self.client.world());
-        if member < self.rank {
-            let peer = self.connect_by(member, deadline).await?;
-            mailbox.add_member(self.number, member, peer);
-            self.greet(member, peer).await?;
+    /// Does something for the group, which is broken when that fails.
+    async fn unless_broken(&self, act: impl Future<Output = Result<(), Fault>>) {
+        if let Err(fault) = act.await {
+            self.break_off(&fault).await;
         }
-        let joined = mailbox.joined(self.number, member, || self.why_broken());
-        let peer = by_deadline(world, joined, member, deadline).await??;
-        if member > self.rank {
-            self.greet(member, peer).await?;
-        }
-        Ok(())
+    }
+
+    /// Connects to a member, and tells it that this one has come. (Of two members, the one of the
+    /// higher rank does so, and the other answers.)
+    async fn call_on(&self, member: ClientId, deadline: Instant) -> Result<(), Fault> {
+        let peer = self.connect_by(member, deadline).await?;
+        self.client.mailbox().add_member(self.number, member, peer);
+        self.greet(member, peer).await
+    }
+
+    /// Waits until all of `members` have said that they have come, and answers those who called.
+    async fn wait_for(&self, mut members: Vec<ClientId>, deadline: Instant) -> Result<(), Fault> {
+        let mailbox = self.client.mailbox();
+        let mut patience = pin!(self.client.world().sleep_until(deadline));
+        let mut answers = FuturesUnordered::new();
+        let outcome = loop {
+            let Some(&first) = members.first() else { break Ok(()) };
+            let come = mailbox.one_joined(self.number, &members, || self.why_broken());
+            let meanwhile = select(patience.as_mut(), Box::pin(all_of(&mut answers)));
+            let come = match select(Box::pin(come), meanwhile).await {
+                Either::Left((come, _)) => come,
+                Either::Right(_) => {
+                    let cause = "it did not join in time".to_owned();
+                    Err(Fault::ClientLeft { client: first, cause })
+                }
+            };
+            let (member, peer) = match come {
+                Ok(come) => come,
+                Err(fault) => break Err(fault),
+            };
+            members.retain(|waited_for| *waited_for != member);
+            if member > self.rank {
+                answers.push(self.unless_broken(self.greet(member, peer)));
+            }
+        };
+        answers.collect::<()>().await;
+        outcome
     }
 
     /// Tells a member that this one has come, and why it was in vain if that is known.
@@ -344,7 +383,7 @@ impl<W: World> Group<W> {
             };
             let values = values.into_iter().collect();
             let token = GroupMessage::Agree { number, round, values, fault: fault.clone() };
-            if let Err(error) = self.tell(self.peer(ways.next(round)), token).await {
+            if let Err(error) = self.tell(self.told[round as usize], token).await {
                 return Err(self.fault_of(&error).await);
             }
             let server_left = || self.client.0.calls.first_left();
@@ -382,6 +421,12 @@ impl<W: World> Group<W> {
     }
 }
 
+/// Goes on with what is to be done, also when there is nothing any more.
+async fn all_of(acts: &mut FuturesUnordered<impl Future<Output = ()>>) -> Infallible {
+    while acts.next().await.is_some() {}
+    pending().await
+}
+
 fn client_left(client: ClientId, error: &NetworkError) -> Fault {
     Fault::ClientLeft { client, cause: error.to_string() }
 }
@@ -400,22 +445,5 @@ impl<W: World> Client<W> {
                 None => Fault::TransferFailed { cause: error.to_string() },
             }
         })
-    }
-}
-
-async fn by_deadline<W: World, T>(
-    world: &W,
-    waited_for: impl Future<Output = T>,
-    member: ClientId,
-    deadline: Instant,
-) -> Result<T, Fault> {
-    let (waited_for, patience) =
-        (std::pin::pin!(waited_for), std::pin::pin!(world.sleep_until(deadline)));
-    match futures_util::future::select(waited_for, patience).await {
-        futures_util::future::Either::Left((value, _)) => Ok(value),
-        futures_util::future::Either::Right(_) => {
-            let cause = "it did not join in time".to_owned();
-            Err(Fault::ClientLeft { client: member, cause })
-        }
     }
 }

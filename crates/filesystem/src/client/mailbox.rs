@@ -7,6 +7,8 @@
 //! [`News`], once; members are connected to few others, and hear of a fault from one another only.
 
 use crate::signal::Signal;
+use crate::table::Table;
+use litemap::LiteMap;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use units::{ClientId, PeerId};
@@ -19,11 +21,13 @@ pub(crate) struct Mailbox {
     changed: Signal,
 }
 
+/// (Sorted vectors: there are few of each, and in a simulation of thousands of clients a tree is a
+/// few more misses of the caches for each message.)
 #[derive(Default)]
 struct State {
-    groups: BTreeMap<u64, Members>,
+    groups: LiteMap<u64, Members>,
     /// Which member of which group is at the other end of a connection.
-    peers: BTreeMap<PeerId, (u64, ClientId)>,
+    peers: Table<PeerId, (u64, ClientId)>,
     /// Groups that were broken when this client left them, or that it has not joined and whose
     /// members have left, with the reason: for those who come late. The latest are kept.
     ended: VecDeque<(u64, Fault)>,
@@ -37,10 +41,12 @@ struct Members {
     /// Whether this client has joined it.
     is_open: bool,
     /// Those who have said that they are members.
-    joined: BTreeMap<ClientId, PeerId>,
-    tokens: BTreeMap<TokenKey, Token>,
+    joined: LiteMap<ClientId, PeerId>,
+    tokens: LiteMap<TokenKey, Token>,
     /// Those who are no longer there, and what is known of why.
     gone: BTreeMap<ClientId, String>,
+    /// Who of them was the first: others may have gone for that reason.
+    first_gone: Option<ClientId>,
     /// Why there can be no agreement any more: the first reason that was heard.
     broken: Option<Fault>,
     /// How many [`News`] of that are on their way.
@@ -94,10 +100,9 @@ impl Mailbox {
     pub(crate) fn close(&self, group: u64) -> Vec<PeerId> {
         let state = &mut *self.state.borrow_mut();
         state.end(group);
-        let of_group = state.peers.iter().filter(|(_, member)| member.0 == group);
-        let peers: Vec<PeerId> = of_group.map(|(peer, _)| *peer).collect();
+        let peers = state.peers_of(group);
         for peer in &peers {
-            state.peers.remove(peer);
+            state.peers.remove(*peer);
         }
         peers
     }
@@ -111,7 +116,7 @@ impl Mailbox {
     #[must_use]
     pub(crate) fn accept(&self, from: PeerId, message: GroupMessage) -> Option<News> {
         let mut state = self.state.borrow_mut();
-        let news = match (message, state.peers.get(&from).copied()) {
+        let news = match (message, state.peers.get(from).copied()) {
             (GroupMessage::Join { group, client }, None) => state.join(group, client, from),
             (GroupMessage::Join { group, client }, Some(known)) => {
                 if known == (group, client)
@@ -158,7 +163,7 @@ impl Mailbox {
     /// A connection that is not to a server has ended.
     pub(crate) fn peer_left(&self, peer: PeerId, cause: &str) {
         let mut state = self.state.borrow_mut();
-        if let Some((group, client)) = state.peers.remove(&peer) {
+        if let Some((group, client)) = state.peers.remove(peer) {
             state.member_left(group, client, cause);
         }
         drop(state);
@@ -170,14 +175,19 @@ impl Mailbox {
         self.changed.notify();
     }
 
-    /// Waits until `client` has joined. Fails when `outside` says why that is in vain.
-    pub(crate) async fn joined(
+    /// Waits until one of `clients` has joined, of several the first. Fails when `outside` says why
+    /// that is in vain.
+    pub(crate) async fn one_joined(
         &self,
         group: u64,
-        client: ClientId,
+        clients: &[ClientId],
         outside: impl Fn() -> Option<Fault>,
-    ) -> Result<PeerId, Fault> {
-        let look = || self.state.borrow().groups.get(&group)?.joined.get(&client).copied();
+    ) -> Result<(ClientId, PeerId), Fault> {
+        let look = || {
+            let state = self.state.borrow();
+            let joined = &state.groups.get(&group)?.joined;
+            clients.iter().find_map(|client| Some((*client, *joined.get(client)?)))
+        };
         let ask = || look().map(Ok).or_else(|| outside().map(Err));
         self.changed.until(ask).await
     }
@@ -192,10 +202,10 @@ impl Mailbox {
     pub(crate) fn why_broken(&self, group: u64) -> Option<Fault> {
         let state = self.state.borrow();
         let members = state.groups.get(&group)?;
-        members.broken.clone().or_else(|| {
-            let (&client, cause) = members.gone.first_key_value()?;
-            Some(Fault::ClientLeft { client, cause: cause.clone() })
-        })
+        members
+            .broken
+            .clone()
+            .or_else(|| members.first_gone.and_then(|client| members.why_gone(client)))
     }
 
     /// Waits until it is known why no agreement can begin, which must be about to be told.
@@ -263,7 +273,7 @@ impl State {
                 members.tokens.insert((number, round, from), Token { values, fault });
             }
             GroupMessage::Leave => {
-                members.gone.insert(from, "it was done before the others".to_owned());
+                members.goes(from, "it was done before the others");
             }
             GroupMessage::Broken { fault } => return self.break_off(group, fault),
             GroupMessage::Join { .. } => {}
@@ -281,13 +291,18 @@ impl State {
         }
         members.broken = Some(fault.clone());
         members.news += 1;
+        Some(News { group, fault, peers: self.peers_of(group) })
+    }
+
+    /// The connections to members of a group.
+    fn peers_of(&self, group: u64) -> Vec<PeerId> {
         let of_group = self.peers.iter().filter(|(_, member)| member.0 == group);
-        Some(News { group, fault, peers: of_group.map(|(peer, _)| *peer).collect() })
+        of_group.map(|(peer, _)| peer).collect()
     }
 
     fn member_left(&mut self, group: u64, client: ClientId, cause: &str) {
         let Some(members) = self.groups.get_mut(&group) else { return };
-        members.gone.entry(client).or_insert_with(|| cause.to_owned());
+        members.goes(client, cause);
         members.joined.remove(&client);
         if !members.is_open && members.joined.is_empty() {
             self.end(group);
@@ -307,6 +322,17 @@ impl State {
 }
 
 impl Members {
+    /// A member is no longer there. The first cause that is known of counts.
+    fn goes(&mut self, client: ClientId, cause: &str) {
+        self.gone.entry(client).or_insert_with(|| cause.to_owned());
+        self.first_gone.get_or_insert(client);
+    }
+
+    fn why_gone(&self, client: ClientId) -> Option<Fault> {
+        let cause = self.gone.get(&client)?.clone();
+        Some(Fault::ClientLeft { client, cause })
+    }
+
     fn look_for(&mut self, token: TokenKey) -> Option<Result<Token, Fault>> {
         if let Some(token) = self.tokens.remove(&token) {
             return Some(Ok(token));
@@ -314,9 +340,7 @@ impl Members {
         if let Some(fault) = &self.broken {
             return Some(Err(fault.clone()));
         }
-        let client = token.2;
-        let cause = self.gone.get(&client)?.clone();
-        Some(Err(Fault::ClientLeft { client, cause }))
+        self.why_gone(token.2).map(Err)
     }
 }
 

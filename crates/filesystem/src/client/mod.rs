@@ -19,6 +19,7 @@ use crate::Costs;
 use crate::client::calls::{Answer, Calls};
 use crate::client::mailbox::Mailbox;
 use crate::client::sizes::Sizes;
+use crate::table::Table;
 use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::rc::{Rc, Weak};
@@ -50,8 +51,8 @@ struct State<W: World> {
     servers: Vec<Option<PeerId>>,
     /// Those connections alone, in the same order.
     connected: Vec<PeerId>,
-    /// The same by their connections, ascending: every message of a server is looked up.
-    numbers: Vec<(PeerId, ServerId)>,
+    /// The same by their connections: every message of a server is looked up.
+    numbers: Table<PeerId, ServerId>,
     calls: Calls<W::Payload>,
     mailbox: Mailbox,
     sizes: Sizes,
@@ -107,9 +108,7 @@ impl<W: World> Client<W> {
     fn of(world: W, key: ClientKey, servers: Vec<Option<PeerId>>, costs: Costs) -> Self {
         let connected = servers.iter().copied().flatten().collect();
         let numbered = servers.iter().zip((0..).map(ServerId));
-        let mut numbers: Vec<_> =
-            numbered.filter_map(|(peer, number)| Some(((*peer)?, number))).collect();
-        numbers.sort_unstable();
+        let numbers = numbered.filter_map(|(peer, number)| Some(((*peer)?, number))).collect();
         let state = Rc::new(State {
             numbers,
             listening: Scope::new(world.clone()),
@@ -339,8 +338,7 @@ impl<W: World> State<W> {
 
     /// Which server is at the other end of a connection, if one is.
     fn number_of(&self, peer: PeerId) -> Option<ServerId> {
-        let place = self.numbers.binary_search_by_key(&peer, |(peer, _)| *peer);
-        place.ok().map(|place| self.numbers[place].1)
+        self.numbers.get(peer).copied()
     }
 
     fn forget(&self, peer: PeerId, cause: &str) {

@@ -25,9 +25,10 @@ use crate::server::files::Files;
 use crate::server::kept_sizes::KeptSizes;
 use crate::server::movements::Movements;
 use crate::server::open_file::OpenFile;
-use crate::server::session::{Session, Sessions};
+use crate::server::session::Session;
 use crate::server::underway::{Brought, Buffers, Underway};
 use crate::signal::Signal;
+use crate::table::Table;
 use futures_util::future::{join, select};
 use policy::{Location, Rules};
 use std::cell::{Cell, RefCell};
@@ -76,7 +77,8 @@ pub(crate) struct Server<W: World> {
     pub(crate) files: Files,
     pub(crate) kept_sizes: KeptSizes<W>,
     pub(crate) catalogue: Option<Catalogue<W>>,
-    pub(crate) sessions: RefCell<Sessions<W>>,
+    /// The clients that are connected.
+    pub(crate) sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
     /// The connection of each client, by its name.
     peers: RefCell<BTreeMap<ClientKey, PeerId>>,
     /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
@@ -157,7 +159,7 @@ pub async fn serve<W: World>(
     select(listening, select(stopped, told_to_stop)).await;
     // Dropping the sessions ends what they still had under way.
     let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
-    for peer in sessions.peers() {
+    for (peer, _) in sessions.iter() {
         server.world.disconnect(peer);
     }
     drop(sessions);
@@ -218,11 +220,11 @@ impl<W: World> Server<W> {
     fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
         let mut sessions = self.sessions.borrow_mut();
         let mut peers = self.peers.borrow_mut();
-        if peers.contains_key(&key) || sessions.get(from).is_some() {
+        if peers.contains_key(&key) || sessions.contains(from) {
             return false;
         }
         peers.insert(key, from);
-        sessions.insert(from, Session::new(self.world.clone(), key, version));
+        sessions.insert(from, Box::new(Session::new(self.world.clone(), key, version)));
         true
     }
 
@@ -319,7 +321,7 @@ impl<W: World> Server<W> {
     }
 
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {
-        self.sessions.borrow().get(peer).is_some()
+        self.sessions.borrow().contains(peer)
     }
 }
 
