@@ -9,6 +9,8 @@ use units::{ClientId, PeerId, ServerId};
 /// A value for each of some numbers.
 pub(crate) struct Table<N, T> {
     entries: Vec<(N, T)>,
+    /// The first number, for whoever looks: that of no entries is of no meaning.
+    first: u32,
 }
 
 /// What a table is by.
@@ -36,7 +38,7 @@ impl Number for ClientId {
 
 impl<N, T> Default for Table<N, T> {
     fn default() -> Self {
-        Self { entries: Vec::new() }
+        Self { entries: Vec::new(), first: 0 }
     }
 }
 
@@ -52,8 +54,7 @@ impl<N: Number, T> FromIterator<(N, T)> for Table<N, T> {
 impl<N: Number, T> Table<N, T> {
     #[inline]
     pub(crate) fn get(&self, number: N) -> Option<&T> {
-        let first = self.entries.first()?.0;
-        let guess = number.number().wrapping_sub(first.number()) as usize;
+        let guess = number.number().wrapping_sub(self.first) as usize;
         let value = match self.entries.get(guess) {
             Some((there, value)) if *there == number => value,
             _ => &self.entries[self.place_of(number).ok()?].1,
@@ -67,15 +68,26 @@ impl<N: Number, T> Table<N, T> {
 
     /// Adds the value of a number, or replaces it.
     pub(crate) fn insert(&mut self, number: N, value: T) {
+        if self.entries.last().is_none_or(|(last, _)| *last < number) {
+            self.entries.push((number, value));
+            return self.note_first();
+        }
         match self.place_of(number) {
             Ok(place) => self.entries[place].1 = value,
             Err(place) => self.entries.insert(place, (number, value)),
         }
+        self.note_first();
     }
 
     pub(crate) fn remove(&mut self, number: N) -> Option<T> {
         let place = self.place_of(number).ok()?;
-        Some(self.entries.remove(place).1)
+        let removed = self.entries.remove(place).1;
+        self.note_first();
+        Some(removed)
+    }
+
+    fn note_first(&mut self) {
+        self.first = self.entries.first().map_or(0, |(first, _)| first.number());
     }
 
     /// How many there are.

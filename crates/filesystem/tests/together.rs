@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod as_needed;
 mod bad_input;
 mod buffering;
 mod catalogue;

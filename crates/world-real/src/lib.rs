@@ -207,6 +207,10 @@ impl OneSided for RealWorld {
         self.shared.node.expose(memory, peers).await
     }
 
+    async fn expose_to(&self, peer: PeerId, region: RegionId) -> Result<(), NetworkError> {
+        self.shared.node.expose_to(peer, region).await
+    }
+
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {
         self.shared.node.withdraw(region)
     }

@@ -278,19 +278,24 @@ impl Engine {
         let foreseeing = self.0.foreseeing.borrow();
         let Some((own, foreseeing)) = &*foreseeing else { return };
         let Some(foreseeing) = foreseeing.upgrade() else { return };
-        for when in [When::Later, When::Soon] {
-            let upcoming = self.0.timers.borrow().upcoming(when.events());
-            match upcoming {
-                Some(Action::Poll(TaskKey { index, .. })) => {
-                    if let Some(node) = self.foresee_task(index, when) {
-                        foreseeing.foresee_task_of(node, when);
-                    }
+        let is_front_new = self.0.timers.borrow_mut().is_front_new();
+        let timers = self.0.timers.borrow();
+        let foresee = |action: Action, when| match action {
+            Action::Poll(TaskKey { index, .. }) => {
+                if let Some(node) = self.foresee_task(index, when) {
+                    foreseeing.foresee_task_of(node, when);
                 }
-                Some(Action::Tell(callee, token)) if callee == *own => {
-                    foreseeing.foresee(token, when);
-                }
-                Some(Action::Tell(..) | Action::Rare(_)) | None => {}
             }
+            Action::Tell(callee, token) if callee == *own => foreseeing.foresee(token, when),
+            Action::Tell(..) | Action::Rare(_) => {}
+        };
+        if is_front_new {
+            timers.next_front().for_each(|action| foresee(action, When::Later));
+            let first = (0..look_ahead::SOON).filter_map(|distance| timers.upcoming(distance));
+            first.for_each(|action| foresee(action, When::Soon));
+        }
+        if let Some(action) = timers.upcoming(look_ahead::SOON) {
+            foresee(action, When::Soon);
         }
     }
 

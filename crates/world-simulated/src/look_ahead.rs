@@ -18,21 +18,14 @@ pub(crate) const TASKS_MIN: usize = 500;
 /// How far ahead. What lies behind a pointer can be foreseen when the pointer is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
-    /// Time for what is known at once.
+    /// After those that stand in the front of the queue: time for what is known at once.
     Later,
-    /// Time for what that leads to.
+    /// After [`SOON`] other events: time for what that leads to.
     Soon,
 }
 
-impl When {
-    /// Events in between.
-    pub(crate) fn events(self) -> usize {
-        match self {
-            Self::Later => 5,
-            Self::Soon => 2,
-        }
-    }
-}
+/// Events before one that comes soon.
+pub(crate) const SOON: usize = 2;
 
 /// Somebody who knows what events will touch.
 pub(crate) trait Foresee {

@@ -27,6 +27,7 @@ pub(crate) struct EventQueue<T> {
     now: Instant,
     next_sequence: u64,
     front: Vec<(Key, T)>,
+    is_front_new: bool,
     front_end: Key,
     base: Key,
     buckets: Vec<Vec<(Key, T)>>,
@@ -61,6 +62,7 @@ impl<T> Default for EventQueue<T> {
             now: Instant::START,
             next_sequence: 1,
             front: Vec::with_capacity(FRONT_MAX + 1),
+            is_front_new: false,
             front_end: Key::FIRST,
             base: Key::FIRST,
             buckets: std::iter::repeat_with(Vec::new).take(BUCKETS).collect(),
@@ -105,11 +107,25 @@ impl<T: Copy> EventQueue<T> {
         Some(next)
     }
 
-    /// What follows `distance` entries after the next one, where it is known without a search.
+    /// What follows `distance` entries after the next one, if it is in the front.
     #[inline]
     pub(crate) fn upcoming(&self, distance: usize) -> Option<T> {
         let place = self.front.len().checked_sub(distance + 1)?;
         Some(self.front[place].1)
+    }
+
+    /// Says once of a front that it is new.
+    #[inline]
+    pub(crate) fn is_front_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_front_new)
+    }
+
+    /// What will be the next front unless more is added before, if that is known without a search;
+    /// in no order.
+    pub(crate) fn next_front(&self) -> impl Iterator<Item = T> {
+        let lowest = self.buckets.get(self.occupied.trailing_zeros() as usize);
+        let next = lowest.map(Vec::as_slice).filter(|entries| entries.len() <= REFILL_MAX);
+        next.unwrap_or_default().iter().map(|(_, entry)| *entry)
     }
 
     #[inline(never)]
@@ -119,6 +135,7 @@ impl<T: Copy> EventQueue<T> {
         }
         let lowest = self.occupied.trailing_zeros() as usize;
         self.occupied &= self.occupied - 1;
+        self.is_front_new = true;
         let mut entries = std::mem::take(&mut self.buckets[lowest]);
         if entries.len() <= REFILL_MAX {
             self.front_end = end_of_bucket(lowest, self.base);

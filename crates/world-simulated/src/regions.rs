@@ -16,7 +16,7 @@ struct Region<P: Kind> {
     name: RegionId,
     memory: P::Memory,
     /// Who may read and write it, ascending.
-    peers: Box<[PeerId]>,
+    peers: Vec<PeerId>,
 }
 
 impl<P: Kind> Default for Regions<P> {
@@ -30,10 +30,20 @@ impl<P: Kind> Regions<P> {
     pub(crate) fn expose(&mut self, memory: P::Memory, peers: &[PeerId]) -> RegionId {
         let name = RegionId(self.next);
         self.next += 1;
-        let mut peers: Box<[PeerId]> = peers.into();
+        let mut peers = peers.to_vec();
         peers.sort_unstable();
         self.exposed.push(Region { name, memory, peers });
         name
+    }
+
+    /// Lets one more peer use a region, if there is one of this name.
+    pub(crate) fn expose_to(&mut self, peer: PeerId, name: RegionId) {
+        if let Ok(place) = self.exposed.binary_search_by_key(&name, |region| region.name) {
+            let peers = &mut self.exposed[place].peers;
+            if let Err(place) = peers.binary_search(&peer) {
+                peers.insert(place, peer);
+            }
+        }
     }
 
     /// Ends a region, if there is one of this name.

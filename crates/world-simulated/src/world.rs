@@ -280,6 +280,12 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         Ok(self.node.regions.borrow_mut().expose(memory.clone(), peers))
     }
 
+    async fn expose_to(&self, peer: PeerId, region: RegionId) -> Result<(), NetworkError> {
+        self.link(peer)?;
+        self.node.regions.borrow_mut().expose_to(peer, region);
+        Ok(())
+    }
+
     async fn withdraw(&self, region: RegionId) {
         self.node.regions.borrow_mut().withdraw(region);
     }

@@ -21,6 +21,14 @@ pub trait OneSided: Payloads {
         peers: &[PeerId],
     ) -> impl Future<Output = Result<RegionId, NetworkError>>;
 
+    /// Lets one more peer use the memory of a region of this node. When it returns, the peer knows.
+    /// It is no longer exposed to anybody when it was withdrawn meanwhile.
+    fn expose_to(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+    ) -> impl Future<Output = Result<(), NetworkError>>;
+
     /// Ends all access under that name. When it returns, nothing lands any more.
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()>;
 

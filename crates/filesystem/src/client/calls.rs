@@ -48,8 +48,8 @@ impl<P> Default for Calls<P> {
 impl<P> Calls<P> {
     /// Registers a call before its request is sent. Fails when the server is known to be gone.
     pub(crate) fn begin(&self, server: ServerId) -> Result<Call<'_, P>, Fault> {
-        if let Some(cause) = self.left.borrow().get(&server) {
-            return Err(Fault::ServerLeft { server, cause: cause.clone() });
+        if let Some(left) = self.why_left(server) {
+            return Err(left);
         }
         let id = RequestId(self.next.get());
         self.next.set(id.0 + 1);
@@ -87,6 +87,12 @@ impl<P> Calls<P> {
     /// Whether a server is known to be gone.
     pub(crate) fn has_left(&self, server: ServerId) -> bool {
         self.left.borrow().contains_key(&server)
+    }
+
+    /// Why a server is gone, if it is known to be.
+    pub(crate) fn why_left(&self, server: ServerId) -> Option<Fault> {
+        let cause = self.left.borrow().get(&server)?.clone();
+        Some(Fault::ServerLeft { server, cause })
     }
 
     /// The first server that is known to be gone.

@@ -317,6 +317,14 @@ impl<W: World> Client<W> {
         self.open_known(record, FileSize::default()).await
     }
 
+    /// Opens a file beside a client that has it open at all of its servers, and closes it after
+    /// this one: member 0 of a group, of which this is another. No server is asked; those that this
+    /// client has to do with serve it for the other's sake.
+    pub fn open_beside(&self, record: FileRecord) -> FileRecord {
+        self.0.sizes.opened_beside(record.file, record.size());
+        record
+    }
+
     /// Opens a file of which the catalogue knows the size `recorded` at least.
     async fn open_known(
         &self,

@@ -161,13 +161,15 @@ impl<W: World> Group<W> {
         let mut answers = FuturesUnordered::new();
         let outcome = loop {
             let Some(&first) = members.first() else { break Ok(()) };
-            let come = mailbox.one_joined(self.number, &members, || self.why_broken());
-            let meanwhile = select(patience.as_mut(), Box::pin(all_of(&mut answers)));
-            let come = match select(Box::pin(come), meanwhile).await {
-                Either::Left((come, _)) => come,
-                Either::Right(_) => {
-                    let cause = "it did not join in time".to_owned();
-                    Err(Fault::ClientLeft { client: first, cause })
+            let come = {
+                let come = mailbox.one_joined(self.number, &members, || self.why_broken());
+                let answering = pin!(all_of(&mut answers));
+                match select(pin!(come), select(patience.as_mut(), answering)).await {
+                    Either::Left((come, _)) => come,
+                    Either::Right(_) => {
+                        let cause = "it did not join in time".to_owned();
+                        Err(Fault::ClientLeft { client: first, cause })
+                    }
                 }
             };
             let (member, peer) = match come {
@@ -255,11 +257,11 @@ impl<W: World> Group<W> {
         number
     }
 
-    /// Lets all servers reach `memory`. Collective; costly, so done once for a memory that is used
-    /// often.
+    /// Lets all servers reach `memory`, also those that this client connects to later. Collective;
+    /// costly, so done once for a memory that is used often.
     pub async fn share(&self, memory: W::Memory) -> Result<SharedMemory<W>, Fault> {
-        let servers = self.client.server_peers();
-        let (region, regions) = self.expose(&memory, servers, For::First).await?;
+        let exposed = self.client.expose_to_servers(&memory).await;
+        let (region, regions) = self.name(exposed, For::First).await?;
         Ok(SharedMemory { memory, region, regions, among: OnceCell::new() })
     }
 
@@ -275,28 +277,26 @@ impl<W: World> Group<W> {
             |member: &ClientId| *member != self.rank && !self.peers.borrow().contains_key(member);
         self.meet((0..self.size()).map(ClientId).filter(unmet).collect()).await?;
         let members: Vec<PeerId> = self.peers.borrow().values().copied().collect();
-        let (_, regions) = self.expose(&shared.memory, &members, For::All).await?;
+        let exposed = match self.client.world().expose(&shared.memory, &members).await {
+            Ok(region) => Ok(region),
+            Err(error) => Err(self.fault_of(&error).await),
+        };
+        let (_, regions) = self.name(exposed, For::All).await?;
         shared.among.get_or_init(|| regions);
         Ok(())
     }
 
-    /// Exposes a memory and tells its name; returns that and the other members' names.
-    async fn expose(
+    /// Tells the name of a memory that was exposed; returns that and the other members' names.
+    async fn name(
         &self,
-        memory: &W::Memory,
-        peers: &[PeerId],
+        exposed: Result<RegionId, Fault>,
         whom: For,
     ) -> Result<(RegionId, Vec<RegionId>), Fault> {
-        let exposed = self.client.world().expose(memory, peers).await;
-        let region = match exposed {
-            Ok(region) => Ok(region),
-            Err(error) => Err(self.fault_of(&error).await),
-        };
-        let own = region.as_ref().map_or(u64::MAX, |region| region.0);
-        match self.exchange(whom, Some(own), region.err()).await {
+        let own = exposed.as_ref().map_or(u64::MAX, |region| region.0);
+        match self.exchange(whom, Some(own), exposed.err()).await {
             Ok(regions) => Ok((RegionId(own), regions.into_iter().map(RegionId).collect())),
             Err(fault) => {
-                self.client.world().withdraw(RegionId(own)).await;
+                self.client.withdraw_from_servers(RegionId(own)).await;
                 Err(fault)
             }
         }
@@ -305,10 +305,9 @@ impl<W: World> Group<W> {
     /// Ends what [`Group::share`] began, and returns the memory. Collective: a member answers the
     /// withdrawals of the others only while it is in a call, so none returns before all are done.
     pub async fn unshare(&self, shared: SharedMemory<W>) -> W::Memory {
-        let world = self.client.world();
-        world.withdraw(shared.region).await;
+        self.client.withdraw_from_servers(shared.region).await;
         if shared.among.get().is_some() {
-            world.withdraw(shared.region_of(self.rank)).await;
+            self.client.world().withdraw(shared.region_of(self.rank)).await;
         }
         // The group may be broken; then there is nobody to wait for.
         let _ = self.barrier().await;
@@ -429,21 +428,4 @@ async fn all_of(acts: &mut FuturesUnordered<impl Future<Output = ()>>) -> Infall
 
 fn client_left(client: ClientId, error: &NetworkError) -> Fault {
     Fault::ClientLeft { client, cause: error.to_string() }
-}
-
-impl<W: World> Client<W> {
-    /// Lets the servers reach `memory` (and nobody else), for transfers of this client alone.
-    pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<RegionId, Fault> {
-        let exposed = self.world().expose(memory, self.server_peers()).await;
-        exposed.map_err(|error| {
-            let server = match &error {
-                NetworkError::Departed { peer, .. } => self.server_at(*peer),
-                NetworkError::Unreachable { .. } | NetworkError::TooLarge { .. } => None,
-            };
-            match server {
-                Some(server) => server_left(server, &error),
-                None => Fault::TransferFailed { cause: error.to_string() },
-            }
-        })
-    }
 }

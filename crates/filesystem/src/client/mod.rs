@@ -7,6 +7,7 @@ mod mailbox;
 mod news;
 mod pages;
 mod pool;
+mod servers;
 mod sizes;
 
 pub use catalogue::NewFile;
@@ -18,19 +19,16 @@ pub use pool::{Buffer, BufferPart, BufferPool};
 use crate::Costs;
 use crate::client::calls::{Answer, Calls};
 use crate::client::mailbox::Mailbox;
+use crate::client::servers::{Servers, greet};
 use crate::client::sizes::Sizes;
-use crate::table::Table;
 use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::rc::{Rc, Weak};
 use units::{PeerId, ServerId};
-use wire::{
-    ClientKey, FREQUENT_BYTES_MAX, Fault, Frequent, Message, PROTOCOL_VERSION, Reply, Request,
-    RequestId,
-};
+use wire::{ClientKey, FREQUENT_BYTES_MAX, Fault, Frequent, Message, Reply, Request, RequestId};
 use world::{Address, Header, Incoming, NetworkError, Scope, World};
 
-/// A client, connected to every server of an instance. Clones are handles to the same client;
+/// A client of the servers of an instance. Clones are handles to the same client;
 /// the connections end with the last of them.
 pub struct Client<W: World>(Rc<State<W>>);
 
@@ -47,12 +45,7 @@ struct State<W: World> {
     world: W,
     key: ClientKey,
     costs: Costs,
-    /// The connection to each server, by number, if it was there.
-    servers: Vec<Option<PeerId>>,
-    /// Those connections alone, in the same order.
-    connected: Vec<PeerId>,
-    /// The same by their connections: every message of a server is looked up.
-    numbers: Table<PeerId, ServerId>,
+    servers: Servers,
     calls: Calls<W::Payload>,
     mailbox: Mailbox,
     sizes: Sizes,
@@ -61,8 +54,8 @@ struct State<W: World> {
 
 impl<W: World> Drop for State<W> {
     fn drop(&mut self) {
-        for server in &self.connected {
-            self.world.disconnect(*server);
+        for server in self.servers.peers() {
+            self.world.disconnect(server);
         }
     }
 }
@@ -87,7 +80,8 @@ impl<W: World> Client<W> {
             let left = |error| server_left(ServerId(number as u32), &error);
             peers.push(Some(peer.map_err(left)?));
         }
-        Ok(Self::of(world, key, peers, costs))
+        let servers = Servers::new(servers.into(), &peers);
+        Ok(Self::of(world, key, servers, costs))
     }
 
     /// The same, but to those servers that are there: the others have left, as far as this client
@@ -95,8 +89,9 @@ impl<W: World> Client<W> {
     pub async fn connect_to_some(world: W, servers: &[Address], costs: Costs) -> Self {
         let key = ClientKey(world.random());
         let greeted = join_all(servers.iter().map(|address| greet(&world, address, key))).await;
-        let peers = greeted.iter().map(|peer| peer.as_ref().ok().copied()).collect();
-        let client = Self::of(world, key, peers, costs);
+        let peers: Vec<_> = greeted.iter().map(|peer| peer.as_ref().ok().copied()).collect();
+        let servers = Servers::new(servers.into(), &peers);
+        let client = Self::of(world, key, servers, costs);
         for (server, greeted) in (0..).map(ServerId).zip(greeted) {
             if let Err(error) = greeted {
                 client.0.calls.server_left(server, &error.to_string());
@@ -105,18 +100,26 @@ impl<W: World> Client<W> {
         client
     }
 
-    fn of(world: W, key: ClientKey, servers: Vec<Option<PeerId>>, costs: Costs) -> Self {
-        let connected = servers.iter().copied().flatten().collect();
-        let numbered = servers.iter().zip((0..).map(ServerId));
-        let numbers = numbered.filter_map(|(peer, number)| Some(((*peer)?, number))).collect();
+    /// A client that connects to a server when it first needs it: where there are thousands of
+    /// clients and hundreds of servers, most never need one another. It may have a file open that
+    /// another client has ([`Client::open_beside`]), and is connected then to those servers that
+    /// have something for it.
+    pub fn connecting_when_needed(
+        world: W,
+        servers: impl Into<Rc<[Address]>>,
+        costs: Costs,
+    ) -> Self {
+        let key = ClientKey(world.random());
+        Self::of(world, key, Servers::new(servers.into(), &[]), costs)
+    }
+
+    fn of(world: W, key: ClientKey, servers: Servers, costs: Costs) -> Self {
         let state = Rc::new(State {
-            numbers,
             listening: Scope::new(world.clone()),
             world: world.clone(),
             key,
             costs,
             servers,
-            connected,
             calls: Calls::default(),
             mailbox: Mailbox::default(),
             sizes: Sizes::default(),
@@ -137,7 +140,7 @@ impl<W: World> Client<W> {
 
     /// Number of servers.
     pub fn servers(&self) -> u32 {
-        self.0.servers.len() as u32
+        self.0.servers.count()
     }
 
     pub(crate) fn costs(&self) -> &Costs {
@@ -148,24 +151,8 @@ impl<W: World> Client<W> {
         self.0.key
     }
 
-    /// The connections to the servers that there were, in their order.
-    pub(crate) fn server_peers(&self) -> &[PeerId] {
-        &self.0.connected
-    }
-
-    /// Which server is at the other end of a connection, if one is.
-    pub(crate) fn server_at(&self, peer: PeerId) -> Option<ServerId> {
-        self.0.number_of(peer)
-    }
-
     pub(crate) fn mailbox(&self) -> &Mailbox {
         &self.0.mailbox
-    }
-
-    /// The connection to a server that has not left.
-    fn peer_of(&self, server: ServerId) -> Result<PeerId, Fault> {
-        let unknown = || Fault::BadRequest { cause: format!("there is no connection to {server}") };
-        self.0.servers[server.0 as usize].ok_or_else(unknown)
     }
 
     /// Asks a server and waits for its answer.
@@ -180,7 +167,10 @@ impl<W: World> Client<W> {
         request: Request,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
         let call = self.0.calls.begin(server)?;
-        let peer = self.peer_of(server)?;
+        let peer = match self.0.servers.peer(server) {
+            Some(peer) => peer,
+            None => Box::pin(self.connect_to(server)).await?,
+        };
         let header = wire::encode(&Message::Request { id: call.id(), request });
         let sent = self.0.world.send(peer, world::Message::new(header)).await;
         sent.map_err(|error| not_sent(server, &error))?;
@@ -198,7 +188,11 @@ impl<W: World> Client<W> {
         let call = self.0.calls.begin(server)?;
         let header = frequent_header(&request(call.id()));
         let message = world::Message { header, body, place: None, loan: None };
-        let sent = self.0.world.send(self.peer_of(server)?, message).await;
+        let peer = match self.0.servers.peer(server) {
+            Some(peer) => peer,
+            None => Box::pin(self.connect_to(server)).await?,
+        };
+        let sent = self.0.world.send(peer, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         match call.await {
             Answer::Done => Ok(Outcome::Done),
@@ -250,18 +244,6 @@ impl<W: World> Client<W> {
     }
 }
 
-/// Connects to a server and says who this is.
-async fn greet<W: World>(
-    world: &W,
-    address: &Address,
-    key: ClientKey,
-) -> Result<PeerId, NetworkError> {
-    let peer = world.connect(address).await?;
-    let hello = wire::encode(&Message::Hello { version: PROTOCOL_VERSION, key });
-    world.send(peer, world::Message::new(hello)).await?;
-    Ok(peer)
-}
-
 /// The bytes of a message of which there are many.
 pub(crate) fn frequent_header(message: &Frequent) -> Header {
     let mut room = [0; FREQUENT_BYTES_MAX];
@@ -310,9 +292,9 @@ async fn listen<W: World>(world: W, client: Weak<State<W>>) {
 
 impl<W: World> State<W> {
     fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
-        let is_server = self.number_of(from).is_some();
+        let is_server = || self.servers.number_of(from).is_some();
         if let Some(Frequent::Done(id)) = Frequent::decode(header)
-            && is_server
+            && is_server()
         {
             let answer = match body {
                 None => Answer::Done,
@@ -321,10 +303,10 @@ impl<W: World> State<W> {
             return self.calls.answered(id, answer);
         }
         match wire::decode(header) {
-            Ok(Message::Reply { id, result }) if is_server => {
+            Ok(Message::Reply { id, result }) if is_server() => {
                 self.calls.answered(id, Answer::of(result, body));
             }
-            Ok(Message::CollectiveFailed { collective, fault }) if is_server => {
+            Ok(Message::CollectiveFailed { collective, fault }) if is_server() => {
                 self.mailbox.collective_failed(collective, fault);
             }
             Ok(Message::Group(message)) => self.pass_on(self.mailbox.accept(from, message)),
@@ -336,16 +318,15 @@ impl<W: World> State<W> {
         }
     }
 
-    /// Which server is at the other end of a connection, if one is.
-    fn number_of(&self, peer: PeerId) -> Option<ServerId> {
-        self.numbers.get(peer).copied()
-    }
-
     fn forget(&self, peer: PeerId, cause: &str) {
-        if let Some(server) = self.number_of(peer) {
-            self.calls.server_left(server, cause);
-            self.mailbox.wake();
+        if let Some(server) = self.servers.number_of(peer) {
+            self.server_left(server, cause);
         }
         self.mailbox.peer_left(peer, cause);
+    }
+
+    fn server_left(&self, server: ServerId, cause: &str) {
+        self.calls.server_left(server, cause);
+        self.mailbox.wake();
     }
 }

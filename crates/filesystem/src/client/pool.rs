@@ -81,7 +81,7 @@ impl<W: World> BufferPool<W> {
 
     /// Ends the pool: servers no longer reach it. What was still under way fails.
     pub async fn close(self) {
-        self.0.client.world().withdraw(self.0.region).await;
+        self.0.client.withdraw_from_servers(self.0.region).await;
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Sizes(RefCell<BTreeMap<FileId, Known>>);
 struct Known {
     /// How often it was opened and not closed.
     opened: u32,
+    /// Whether its servers know that this client has it open.
+    is_at_servers: bool,
     /// As the client last heard it.
     size: FileSize,
     /// What the catalogue knows at least.
@@ -38,17 +40,29 @@ struct Known {
 
 impl Sizes {
     /// A file is opened, of which the catalogue knows this size at least.
-    fn opened(&self, file: FileId, recorded: FileSize) {
+    fn opened(&self, file: FileId, recorded: FileSize, at_servers: bool) {
         let mut all = self.0.borrow_mut();
-        let new = || Known { opened: 0, size: recorded, recorded, times_set: 0, times_kept: 0 };
-        let known = all.entry(file).or_insert_with(new);
+        let known = all.entry(file).or_insert_with(|| Known {
+            opened: 0,
+            is_at_servers: false,
+            size: recorded,
+            recorded,
+            times_set: 0,
+            times_kept: 0,
+        });
         known.opened += 1;
+        known.is_at_servers |= at_servers;
         known.size = known.size.max(recorded);
         known.recorded = known.recorded.max(recorded);
     }
 
-    /// A file is closed. When it was as often as it was opened, returns what the catalogue knows of
-    /// its size at least.
+    /// A file is opened that another client has open, and no server knows of it.
+    pub(super) fn opened_beside(&self, file: FileId, recorded: FileSize) {
+        self.opened(file, recorded, false);
+    }
+
+    /// A file is closed. When it was as often as it was opened, and its servers know of that,
+    /// returns what the catalogue knows of its size at least.
     pub(super) fn closed(&self, file: FileId) -> Option<FileSize> {
         let mut all = self.0.borrow_mut();
         let Some(known) = all.get_mut(&file) else { return Some(FileSize::default()) };
@@ -56,7 +70,8 @@ impl Sizes {
         if known.opened > 0 {
             return None;
         }
-        all.remove(&file).map(|known| known.recorded)
+        let known = all.remove(&file)?;
+        known.is_at_servers.then_some(known.recorded)
     }
 
     /// The files of which the catalogue may not know the size.
@@ -121,7 +136,7 @@ pub(super) struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     pub(super) fn begin(sizes: &'a Sizes, file: FileId, recorded: FileSize) -> Self {
-        sizes.opened(file, recorded);
+        sizes.opened(file, recorded, true);
         Self { sizes, file }
     }
 

@@ -13,7 +13,7 @@ pub use noncollective::Part;
 use crate::client::{Client, Group, SharedMemory};
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use policy::{Access, Direction, DiskOrder};
+use policy::{Access, Direction, DiskOrder, ListEntry, conforming_segment};
 use std::fmt;
 use std::str::FromStr;
 use units::{ClientId, ServerId};
@@ -101,6 +101,9 @@ impl<W: World> Group<W> {
         // The barrier of every strategy: from here on all memory is ready. It carries what each
         // member finds wrong with its own part, so that none begins without the others.
         let mut checked = self.check(transfer, memory);
+        if checked.is_ok() {
+            checked = self.reach(transfer).await;
+        }
         if checked.is_ok() && transfer.sync && transfer.direction == Direction::Write {
             checked = self.client().keep_owed_size(&transfer.file).await;
         }
@@ -117,6 +120,33 @@ impl<W: World> Group<W> {
         };
         self.client().world().compute(self.client().costs().collective).await;
         moved
+    }
+
+    /// Connects this member to the servers that have to do with its part of a transfer, if it was
+    /// not connected to all of them at its beginning. A transfer does that itself; whoever takes
+    /// its time may want it done before.
+    ///
+    /// # Errors
+    /// [`Fault::ServerLeft`] when one cannot be reached.
+    pub async fn reach(&self, transfer: &Transfer) -> Result<(), Fault> {
+        self.client().reach(|| self.servers_for(transfer)).await
+    }
+
+    /// The servers that have something for this member, or from it.
+    fn servers_for(&self, transfer: &Transfer) -> Vec<ServerId> {
+        let Transfer { file, access, .. } = transfer;
+        let places = match transfer.strategy {
+            Strategy::TwoPhase => {
+                let end = access.file_extent().end;
+                let own = conforming_segment(self.rank(), self.size(), end, &file.stripe);
+                let (file_offset, memory_offset, length) = (own.start, 0, own.length());
+                let own = ListEntry { file_offset, memory_offset, length };
+                let all = Some(own).filter(|own| own.length > 0).into_iter().collect();
+                Access::List(vec![all]).servers_of(ClientId(0), &file.stripe)
+            }
+            _ => access.servers_of(self.rank(), &file.stripe),
+        };
+        places.into_iter().map(|place| file.pool.server(place)).collect()
     }
 
     /// Finds, before anything moves, what is wrong with a transfer or with this member's memory.

@@ -55,6 +55,11 @@ struct Start {
 /// The name of the one file of a trial.
 const FILE: &str = "matrix";
 
+/// Up to so many servers, clients connect to all of them at their beginning, as those of a real
+/// machine do; with more, each to those that it needs, and one opens the file for all. What is
+/// timed begins when they are connected, either way.
+const CONNECTED_AT_ONCE_MAX: u32 = 64;
+
 /// How long members wait for one another; they start together, so any time will do.
 const PATIENCE: Duration = Duration::from_ms(60_000);
 
@@ -172,7 +177,12 @@ async fn client<P: Verify>(
     progress: &Progress<P>,
 ) -> Result<(), Fault> {
     let Start { scenario, access, servers, members } = start;
-    let client = Client::connect(world.clone(), &servers, scenario.machine.costs).await?;
+    let costs = scenario.machine.costs;
+    let connects_when_needed = scenario.servers > CONNECTED_AT_ONCE_MAX;
+    let client = match connects_when_needed {
+        true => Client::connecting_when_needed(world.clone(), servers, costs),
+        false => Client::connect(world.clone(), &servers, costs).await?,
+    };
     let group = Group::join(client.clone(), 0, rank, members, PATIENCE).await?;
     let file = match rank {
         ClientId(0) => client.create_as(new_file(&scenario)).await.map(Some),
@@ -181,14 +191,9 @@ async fn client<P: Verify>(
     group.agree(file.as_ref().map(|_| ()).map_err(Clone::clone)).await?;
     let file = match file? {
         Some(created) => created,
+        None if connects_when_needed => client.open_beside(client.stat_file(FILE).await?),
         None => client.open(FILE).await?,
     };
-    let memory = P::client_memory(rank, access.memory_bytes(rank));
-    let shared = group.share(memory).await?;
-    if scenario.strategy == Strategy::TwoPhase {
-        // Memory is ready before the clock starts, whatever the strategy.
-        group.share_among_members(&shared).await?;
-    }
     let transfer = Transfer {
         direction: scenario.pattern.direction,
         file,
@@ -198,6 +203,13 @@ async fn client<P: Verify>(
         outstanding_per_disk: scenario.machine.outstanding_per_disk,
         sync: machines::waits_for_medium(&scenario),
     };
+    group.reach(&transfer).await?;
+    let memory = P::client_memory(rank, access.memory_bytes(rank));
+    let shared = group.share(memory).await?;
+    if scenario.strategy == Strategy::TwoPhase {
+        // Memory is ready before the clock starts, whatever the strategy.
+        group.share_among_members(&shared).await?;
+    }
     group.barrier().await?;
     progress.client_starts(world.now());
     group.transfer(&transfer, &shared).await?;

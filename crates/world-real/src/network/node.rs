@@ -288,6 +288,35 @@ impl Node {
         let own = Region { memory: memory.clone(), peers: peers.to_vec() };
         self.regions.borrow_mut().insert(region, own);
         let withdrawn_unless_done = WithdrawnOnDrop { node: self, region };
+        self.announce(region, memory, peers).await?;
+        std::mem::forget(withdrawn_unless_done);
+        Ok(region)
+    }
+
+    /// Lets one more peer use the memory of `region`, unless that was withdrawn.
+    pub(crate) async fn expose_to(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+    ) -> Result<(), NetworkError> {
+        let memory = match self.regions.borrow_mut().get_mut(&region) {
+            // It may have been told already, and will be told of the withdrawal once.
+            Some(own) if !own.peers.contains(&peer) => {
+                own.peers.push(peer);
+                own.memory.clone()
+            }
+            _ => return Ok(()),
+        };
+        self.announce(region, &memory, &[peer]).await
+    }
+
+    /// Tells peers where the memory of a region is; returns when they know.
+    async fn announce(
+        &self,
+        region: RegionId,
+        memory: &RealMemory,
+        peers: &[PeerId],
+    ) -> Result<(), NetworkError> {
         let exposure = Exposure { address: memory.pointer() as u64, length: memory.length() };
         let frame = Frame::new(Kind::Expose, region.0, 0);
         let mut answers = Vec::with_capacity(peers.len());
@@ -304,8 +333,7 @@ impl Node {
                 return Err(NetworkError::Departed { peer: connection.peer, cause });
             }
         }
-        std::mem::forget(withdrawn_unless_done);
-        Ok(region)
+        Ok(())
     }
 
     /// Ends `region`: begins at once, also when the returned future is dropped.

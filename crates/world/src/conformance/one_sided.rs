@@ -17,6 +17,7 @@ list_cases![
     transfers_of_every_size_arrive,
     several_gets_fill_one_memory,
     several_peers_share_one_region,
+    a_region_is_exposed_to_one_more_peer,
     both_sides_transfer_at_once,
     messages_and_transfers_share_a_connection,
     a_transfer_of_nothing_succeeds,
@@ -242,6 +243,33 @@ fn several_peers_share_one_region<F: Fixture>(fixture: &mut F) {
         let target = second.memory(10_000);
         get(second, (owner_of_second, region), &left_piece, &target).await;
         expect_bytes::<F>(&target.freeze(), &pattern(1, 10_000), "the part of the other peer");
+    });
+}
+
+fn a_region_is_exposed_to_one_more_peer<F: Fixture>(fixture: &mut F) {
+    fixture.run(3, |worlds| async move {
+        let [owner, first, second] = &worlds[..] else { panic!("three nodes were asked for") };
+        let (owner_of_first, first_of_owner) = meet(first, owner).await;
+        let (owner_of_second, second_of_owner) = meet(second, owner).await;
+        let memory = owner.memory(20);
+        let region = expose(owner, &memory, first_of_owner).await;
+        let bytes = F::payload(b"0123456789");
+        let refused = second.put(owner_of_second, region, &[piece(0, 0, 10)], &bytes).await;
+        assert!(refused.is_err(), "it is exposed to the first only");
+        for _ in 0..2 {
+            owner.expose_to(second_of_owner, region).await.expect("it is connected");
+        }
+        put(second, (owner_of_second, region), &[piece(0, 10, 10)], &bytes).await;
+        put(first, (owner_of_first, region), &[piece(0, 0, 10)], &bytes).await;
+        expect_bytes::<F>(&contents(&memory), b"01234567890123456789", "a shared region");
+        owner.withdraw(region).await;
+        for (world, peer) in [(first, owner_of_first), (second, owner_of_second)] {
+            let refused = world.put(peer, region, &[piece(0, 0, 10)], &bytes).await;
+            assert!(refused.is_err(), "it is withdrawn from both");
+        }
+        owner.expose_to(second_of_owner, region).await.expect("it has nothing to do");
+        let refused = second.put(owner_of_second, region, &[piece(0, 0, 10)], &bytes).await;
+        assert!(refused.is_err(), "what was withdrawn stays so");
     });
 }
 

@@ -5,11 +5,12 @@ use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use crate::server::underway::{Buffers, Running};
 use crate::server::{Server, file_fault};
+use crate::table::Table;
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
+use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, RegionId, ServerId};
 use wire::{CollectiveRequest, Fault, Message, PARTICIPANTS_MAX, Reply};
 use world::{Disk, DiskError, Memory, Payload, TransferError, World};
 
@@ -21,8 +22,8 @@ struct Collective<'a, W: World> {
     file: &'a Rc<OpenFile>,
     /// Which of the file's servers this is.
     place: ServerId,
-    /// Each participant's connection, by rank.
-    peers: Vec<PeerId>,
+    /// The connections of the participants that have one: those without have no bytes here.
+    peers: Table<ClientId, PeerId>,
     /// Bytes moved so far.
     moved: Cell<u64>,
 }
@@ -44,7 +45,7 @@ pub(crate) async fn serve<W: World>(
         request: &request,
         file: &file,
         place,
-        peers: find_participants(server, &request)?,
+        peers: find_participants(server, &request),
         moved: Cell::new(0),
     };
     let outcome = {
@@ -68,16 +69,16 @@ pub(crate) async fn serve<W: World>(
 
 async fn tell_participants<W: World>(
     server: &Server<W>,
-    peers: &[PeerId],
+    peers: &Table<ClientId, PeerId>,
     collective: u64,
     fault: &Fault,
 ) {
     let header: world::Header =
         wire::encode(&Message::CollectiveFailed { collective, fault: fault.clone() });
-    let here = peers.iter().filter(|peer| server.is_here(**peer));
+    let here = peers.iter().map(|(_, peer)| *peer).filter(|peer| server.is_here(*peer));
     // All at once: one that is slow must not keep the news from the others. One that leaves now
     // need not be told.
-    join_all(here.map(|peer| server.world.send(*peer, world::Message::new(header.clone())))).await;
+    join_all(here.map(|peer| server.world.send(peer, world::Message::new(header.clone())))).await;
 }
 
 fn check(request: &CollectiveRequest, file: &OpenFile) -> Result<(), Fault> {
@@ -96,13 +97,9 @@ fn check(request: &CollectiveRequest, file: &OpenFile) -> Result<(), Fault> {
 fn find_participants<W: World>(
     server: &Server<W>,
     request: &CollectiveRequest,
-) -> Result<Vec<PeerId>, Fault> {
-    let find = |(rank, participant): (usize, &wire::Participant)| {
-        let cause = "it is not connected to this server".to_owned();
-        let client = ClientId(rank as u32);
-        server.peer_of(participant.key).ok_or(Fault::ClientLeft { client, cause })
-    };
-    request.participants.iter().enumerate().map(find).collect()
+) -> Table<ClientId, PeerId> {
+    let ranked = (0..).map(ClientId).zip(&request.participants);
+    ranked.filter_map(|(rank, one)| Some((rank, server.peer_of(one.key)?))).collect()
 }
 
 impl<W: World> Collective<'_, W> {
@@ -184,7 +181,7 @@ impl<W: World> Collective<'_, W> {
             let data = &data;
             async move {
                 self.server.world.compute(self.cost_of(&share)).await;
-                let (peer, region) = self.place_of(share.client);
+                let (peer, region) = self.place_of(share.client)?;
                 let put = self.server.world.put(peer, region, &share.pieces, data);
                 let moved = self.server.movements.moving((peer, on), share.bytes(), put).await;
                 self.count(moved, &share)
@@ -213,7 +210,7 @@ impl<W: World> Collective<'_, W> {
             let memory = &memory;
             async move {
                 self.server.world.compute(self.cost_of(&share)).await;
-                let (peer, region) = self.place_of(share.client);
+                let (peer, region) = self.place_of(share.client)?;
                 let got = self.server.world.get(peer, region, &share.pieces, memory);
                 let moved = self.server.movements.moving((peer, on), share.bytes(), got).await;
                 self.count(moved, &share)
@@ -270,9 +267,13 @@ impl<W: World> Collective<'_, W> {
         self.server.config.costs.pieces(&self.request.access, &share.pieces)
     }
 
-    fn place_of(&self, client: ClientId) -> (PeerId, units::RegionId) {
-        let rank = client.0 as usize;
-        (self.peers[rank], self.request.participants[rank].region)
+    /// Where a participant is, and its memory.
+    fn place_of(&self, client: ClientId) -> Result<(PeerId, RegionId), Fault> {
+        let peer = self.peers.get(client).copied().ok_or_else(|| {
+            let cause = "it is not connected to this server".to_owned();
+            Fault::ClientLeft { client, cause }
+        })?;
+        Ok((peer, self.request.participants[client.0 as usize].region))
     }
 
     fn count(&self, moved: Result<(), TransferError>, share: &Share) -> Result<(), Fault> {
@@ -294,10 +295,9 @@ impl<W: World> Collective<'_, W> {
         if let Some(verdict) = self.running.verdict() {
             return Some(verdict);
         }
-        let gone = |peer: &&PeerId| !self.server.is_here(**peer);
-        let rank = self.peers.iter().position(|peer| gone(&peer))?;
+        let (client, _) = self.peers.iter().find(|(_, peer)| !self.server.is_here(**peer))?;
         let cause = "its connection to a server ended".to_owned();
-        Some(Fault::ClientLeft { client: ClientId(rank as u32), cause })
+        Some(Fault::ClientLeft { client, cause })
     }
 }
 

@@ -40,7 +40,7 @@ impl<W: World> Client<W> {
         let region = self.expose_to_servers(memory).await?;
         let number = self.world().random();
         let moved = ask(self, part, region, number).await;
-        self.world().withdraw(region).await;
+        self.withdraw_from_servers(region).await;
         self.world().compute(self.costs().collective).await;
         moved?;
         match part.direction {

@@ -79,7 +79,7 @@ impl<W: World> Phases<'_, W> {
         };
         let (file_offset, length) = (self.segment.start, self.segment.length());
         let moved = chunks.transfer(Chunk { file_offset, memory_offset: 0, length }).await;
-        self.world().withdraw(region).await;
+        client.withdraw_from_servers(region).await;
         moved
     }
 
