@@ -1,7 +1,7 @@
 //! `sim demerit`: says how good a disk model is, and draws it.
 
 use crate::arguments::Demerit as Arguments;
-use crate::look::cannot_write;
+use crate::look::Output;
 use crate::present;
 use launch::{Demerit, DemeritPlan, DiskName, LaunchError};
 use plot::{Curve, Curves};
@@ -12,10 +12,10 @@ const POINTS_MAX: usize = 500;
 pub(crate) fn run(arguments: &Arguments) -> Result<(), LaunchError> {
     let disk: DiskName = arguments.disk.parse()?;
     let Arguments { trace, cscan, unit, .. } = arguments;
+    let output = arguments.plot.as_deref().map(Output::create).transpose()?;
     let found = launch::demerit(&DemeritPlan { trace, disk: &disk, cscan: *cscan, unit: *unit })?;
-    if let Some(path) = &arguments.plot {
-        let picture = picture(&found).draw();
-        std::fs::write(path, picture).map_err(|error| cannot_write(path, &error))?;
+    if let Some(output) = output {
+        output.write(&picture(&found).draw())?;
     }
     if arguments.json {
         return present::json(&found);

@@ -5,8 +5,7 @@
 use crate::arguments::Sim;
 use crate::heads;
 use crate::present;
-use launch::{ExitCode, HeadPath, LaunchError, Row, Scenario, TraceSummary, Trial};
-use std::fs::File;
+use launch::{ExitCode, HeadPath, LaunchError, Row, Scenario, TraceSummary, Trial, WholeFile};
 use std::io::Write;
 use std::path::Path;
 
@@ -52,29 +51,28 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
         one_case("a plot shows one case, by one or more strategies", is_one)?;
         scenarios.iter().try_for_each(|it| launch::check_disk(it, wanted.disk))?;
     }
-    let timeline = wanted.timeline.map(|path| create(path).map(|file| (path, file))).transpose()?;
-    let plot = wanted.plot.map(|path| create(path).map(|file| (path, file))).transpose()?;
+    let timeline = wanted.timeline.map(Output::create).transpose()?;
+    let plot = wanted.plot.map(Output::create).transpose()?;
     let mut trials = Vec::new();
-    if let (Some((path, file)), Some(scenario)) = (timeline, scenarios.first()) {
-        trials = vec![trace(scenario, path, file)?];
+    if let (Some(output), Some(scenario)) = (timeline, scenarios.first()) {
+        trials = vec![trace(scenario, output)?];
     }
-    if let Some((path, mut file)) = plot {
+    if let Some(output) = plot {
         let followed = scenarios.iter().map(|it| launch::follow_head(it, wanted.disk));
         let (of_plot, heads): (Vec<Trial>, Vec<HeadPath>) =
             followed.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        let picture = heads::picture(scenarios, wanted.disk, &of_plot, &heads).draw();
-        file.write_all(picture.as_bytes()).map_err(|error| cannot_write(path, &error))?;
-        present::note(&format!("wrote {}", path.display()));
+        output.write(&heads::picture(scenarios, wanted.disk, &of_plot, &heads).draw())?;
         trials = of_plot;
     }
     let both = scenarios.iter().zip(trials);
     both.map(|(scenario, trial)| launch::combine_trials(scenario, &[trial])).collect()
 }
 
-fn trace(scenario: &Scenario, path: &Path, file: File) -> Result<Trial, LaunchError> {
-    let (trial, summary) = launch::trace_trial(scenario, file)?;
+fn trace(scenario: &Scenario, output: Output<'_>) -> Result<Trial, LaunchError> {
+    let writer = output.file.writer().map_err(|error| cannot_write(output.path, &error))?;
+    let (trial, summary) = launch::trace_trial(scenario, writer)?;
     let TraceSummary { events, events_left_out } = summary;
-    present::note(&format!("wrote {}: {events} events", path.display()));
+    output.finish(&format!(": {events} events"))?;
     if events_left_out > 0 {
         present::note(&format!(
             "note: {events_left_out} later events were left out; a smaller --size or a larger \
@@ -84,12 +82,33 @@ fn trace(scenario: &Scenario, path: &Path, file: File) -> Result<Trial, LaunchEr
     Ok(trial)
 }
 
-/// The file at `path`, empty and ready to be written.
-fn create(path: &Path) -> Result<File, LaunchError> {
-    File::create(path).map_err(|error| cannot_write(path, &error))
+/// A file that the user has named. What was there stays when nothing comes of it.
+pub(crate) struct Output<'a> {
+    path: &'a Path,
+    file: WholeFile,
 }
 
-pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
+impl<'a> Output<'a> {
+    pub(crate) fn create(path: &'a Path) -> Result<Self, LaunchError> {
+        let file = WholeFile::create(path).map_err(|error| cannot_write(path, &error))?;
+        Ok(Self { path, file })
+    }
+
+    pub(crate) fn write(self, text: &str) -> Result<(), LaunchError> {
+        let written = self.file.writer().and_then(|mut out| out.write_all(text.as_bytes()));
+        written.map_err(|error| cannot_write(self.path, &error))?;
+        self.finish("")
+    }
+
+    fn finish(self, what: &str) -> Result<(), LaunchError> {
+        let Self { path, file } = self;
+        file.finish().map_err(|error| cannot_write(path, &error))?;
+        present::note(&format!("wrote {}{what}", path.display()));
+        Ok(())
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
     LaunchError::new(
         ExitCode::Failed,
         format!("cannot write {}", path.display()),

@@ -122,7 +122,10 @@ fn what_and_cause(error: &clap::Error) -> (String, String) {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("the command line makes no sense");
     let first = first.strip_prefix("error: ").unwrap_or(first);
-    let detail = lines.find(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    // What follows a line about usage is about usage too.
+    let mut lines = lines.take_while(|line| !line.starts_with("Usage:"));
+    let detail = lines.find(|line| !line.starts_with("For more"));
+    let detail = detail.map(|line| line.strip_prefix("tip: ").unwrap_or(line));
     match (first.split_once("': "), detail) {
         (Some((what, cause)), _) => (format!("{what}'"), cause.to_owned()),
         (None, Some(detail)) => (first.trim_end_matches(':').to_owned(), detail.to_owned()),

@@ -47,6 +47,14 @@ fn what_cannot_be_shown_is_refused() {
     refused("--timeline", &[&one[..], &["--trials", "2"]].concat(), &["one trial"]);
     refused("--plot", &["--record", "8,8KiB"], &["one case", "6 cases"]);
     refused("--plot", &["--plot-disk", "2"], &["disk 2", "2 disks"]);
+    // What was there stays, also when it shows only later that there is nothing to see.
+    fs::write(&file, "precious").expect("it can be written");
+    let mut headless = sim(&[&one[..], &["--disk", "nvme"]].concat());
+    headless.arg("--plot").arg(&file);
+    run(headless).refused(USAGE, &["the head of disk 0"]);
+    assert_eq!(fs::read(&file).expect("it is there"), b"precious");
+    let writes = sim(&["--write"]);
+    run(writes).refused(USAGE, &["cannot be used with '--write'"]);
     let mut nowhere = sim(&one);
     nowhere.arg("--timeline").arg(place.path("no/such/folder/trace.json"));
     run(nowhere).refused(FAILED, &["cannot write", "trace.json"]);

@@ -5,10 +5,9 @@ use crate::compare::Comparison;
 use crate::html;
 use crate::parquet_file::parquet;
 use crate::rows::csv;
-use launch::{ExitCode, LaunchError};
+use launch::{ExitCode, LaunchError, WholeFile};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// The report's name in the folder.
 const REPORT: &str = "report.html";
@@ -28,7 +27,7 @@ impl Folder {
     pub fn prepare(path: &Path) -> Result<Self, LaunchError> {
         let folder = Self { path: path.to_owned() };
         std::fs::create_dir_all(path).map_err(|error| folder.refuse(&error))?;
-        folder.temporary()?;
+        WholeFile::create(&path.join(REPORT)).map_err(|error| folder.refuse(&error))?;
         Ok(folder)
     }
 
@@ -51,23 +50,14 @@ impl Folder {
     }
 
     fn put(&self, name: &str, contents: &[u8]) -> Result<PathBuf, LaunchError> {
-        let mut file = self.temporary()?;
-        file.write_all(contents).map_err(|error| self.refuse(&error))?;
         let path = self.path.join(name);
-        file.persist(&path).map_err(|error| self.refuse(&error.error))?;
+        let put = || {
+            let file = WholeFile::create(&path)?;
+            file.writer()?.write_all(contents)?;
+            file.finish()
+        };
+        put().map_err(|error| self.refuse(&error))?;
         Ok(path)
-    }
-
-    /// A file in the folder that readers may read and that is removed unless it is given a name.
-    fn temporary(&self) -> Result<NamedTempFile, LaunchError> {
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // The user's mask takes away what it always does.
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        builder.tempfile_in(&self.path).map_err(|error| self.refuse(&error))
     }
 
     fn refuse(&self, error: &std::io::Error) -> LaunchError {
@@ -110,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_file_is_no_folder() {
-        let file = NamedTempFile::new().unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
         let error = Folder::prepare(file.path()).unwrap_err();
         assert_eq!(error.code, ExitCode::Failed);
         assert!(error.error.contains(&file.path().display().to_string()), "{error}");

@@ -19,6 +19,7 @@ mod simulated;
 mod size;
 mod timeline;
 mod tops;
+mod whole_file;
 
 pub use bench::{BenchPlan, CaseSpec, Limits, bench, bench_client};
 pub use demerit::{DEMERIT_SCHEMA, Demerit, DemeritPlan, Percentile, demerit};
@@ -53,6 +54,7 @@ pub use timeline::{
 };
 pub use tops::{Figure, TopsGoal, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};
 pub use units::ServerId;
+pub use whole_file::WholeFile;
 pub use wire::{Entry, EntryKind, FileDefaults, FileRecord};
 pub use world_simulated::{MessageCosts, Pieces, QueueKind, StartAngle};
 

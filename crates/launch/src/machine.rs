@@ -8,7 +8,7 @@ use filesystem::collective::Strategy;
 use units::Duration;
 use world_simulated::{
     FatTreeShape, LinkSpec, MessageCosts, NetworkKind, NetworkSpec, QueueKind, StartAngle,
-    TorusForm,
+    TorusForm, TorusSize, UnfitNetwork,
 };
 
 /// All that makes up a machine and the file system on it, besides how many nodes there are.
@@ -54,6 +54,10 @@ pub struct Network {
     pub bytes_per_second: u64,
     /// Time of the head of a message from one router or switch to the next.
     pub hop: Duration,
+    /// Routers of a torus along x; 0 for as many as are needed.
+    pub torus_width: u32,
+    /// Routers of a torus along y; 0 for as many as are needed.
+    pub torus_height: u32,
     /// Flits in each buffer of a router, where every flit is simulated.
     pub buffer_flits: u32,
     /// Nodes on a leaf of a fat tree.
@@ -63,13 +67,11 @@ pub struct Network {
 }
 
 impl Network {
-    pub(crate) fn spec(&self) -> NetworkSpec {
+    pub(crate) fn spec(&self, nodes: u32) -> NetworkSpec {
+        let torus = |form| NetworkKind::Torus { size: self.torus_size(nodes), form };
         let kind = match self.name {
-            NetworkName::Torus => NetworkKind::MODELLED_TORUS,
-            NetworkName::ExactTorus => {
-                let form = TorusForm::Exact { buffer_flits: self.buffer_flits };
-                NetworkKind::Torus { size: None, form }
-            }
+            NetworkName::Torus => torus(TorusForm::Modelled),
+            NetworkName::ExactTorus => torus(TorusForm::Exact { buffer_flits: self.buffer_flits }),
             NetworkName::Crossbar => NetworkKind::Crossbar,
             NetworkName::FatTree => {
                 let Self { leaf_nodes, spines, .. } = *self;
@@ -78,6 +80,21 @@ impl Network {
         };
         let link = LinkSpec { bytes_per_second: self.bytes_per_second, hop: self.hop };
         NetworkSpec { kind, link }
+    }
+
+    /// The size of a torus, where anything is said of it; what is not said follows from the nodes.
+    fn torus_size(&self, nodes: u32) -> Option<TorusSize> {
+        match (self.torus_width, self.torus_height) {
+            (0, 0) => None,
+            (width, 0) => Some(TorusSize { width, height: nodes.div_ceil(width) }),
+            (0, height) => Some(TorusSize { width: nodes.div_ceil(height), height }),
+            (width, height) => Some(TorusSize { width, height }),
+        }
+    }
+
+    /// Whether it can be built for so many nodes.
+    pub(crate) fn check(&self, nodes: u32) -> Result<(), UnfitNetwork> {
+        self.spec(nodes).check(nodes)
     }
 }
 

@@ -4,12 +4,12 @@ use crate::error::LaunchError;
 use crate::machine::Machine;
 use filesystem::collective::Strategy;
 use policy::{
-    Access, Buffering, Declared, Direction, DiskOrder, Pattern, Prefetch, Replacement, Rules,
-    WINDOW_BLOCKS,
+    Access, Buffering, Declared, DiskOrder, Pattern, Prefetch, Replacement, Rules, WINDOW_BLOCKS,
 };
 use std::fmt;
 use std::str::FromStr;
 use units::MIB;
+use wire::PARTICIPANTS_MAX;
 
 /// One case to simulate, as often as there are trials.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +55,10 @@ pub struct Scenario {
     /// Whether to find out how much of the servers' processors the transfer leaves to others.
     pub availability: bool,
 }
+
+/// The most pairs of a client and a server: what a collective transfer tells each server of each
+/// participant is held for all of them at once, a gigabyte with so many.
+const PAIRS_MAX: u64 = 1 << 24;
 
 impl Default for Scenario {
     /// The main case of the papers: 16 clients, 16 servers with a disk each, a file of 10 MB in
@@ -236,17 +240,17 @@ impl Scenario {
                         own brings others, see crates/cli/examples/own_rule.rs";
             refused(cause, help)?;
         }
-        let prefetches = self.machine.directed_prefetch_commands > 0
-            && self.strategy == Strategy::DiskDirected
-            && self.pattern.direction == Direction::Read;
-        let buffer_bytes = self.machine.disk.mechanism()?.buffer_bytes();
-        match buffer_bytes {
-            Some(bytes) if prefetches && self.block_bytes > bytes => refused(
+        let nodes = self.clients + self.servers;
+        if let Err(error) = self.machine.network.check(nodes) {
+            refused(error.to_string(), "choose a network that can be built, and holds all nodes")?;
+        }
+        match self.machine.disk.mechanism()?.buffer_bytes() {
+            Some(bytes) if self.block_bytes > bytes => refused(
                 format!(
-                    "a disk is to fetch a block of {} bytes into its buffer, which has {bytes}",
+                    "a block has {} bytes, and the track buffer of a disk {bytes}",
                     self.block_bytes,
                 ),
-                "choose a smaller block, or directed-prefetch-commands = 0",
+                "choose a smaller block, or a disk without such a buffer",
             ),
             _ => Ok(()),
         }
@@ -269,6 +273,15 @@ impl Scenario {
         if u64::from(self.clients) + u64::from(self.servers) > NODES_MAX {
             let cause = format!("{} clients and {} servers", self.clients, self.servers);
             refused(cause, "together there may be 1048576 nodes")?;
+        }
+        if self.clients as usize > PARTICIPANTS_MAX {
+            let cause = format!("{} clients take part", self.clients);
+            refused(cause, "a collective transfer has at most 65536 participants")?;
+        }
+        if u64::from(self.clients) * u64::from(self.servers) > PAIRS_MAX {
+            let cause =
+                format!("each of {} servers hears of {} clients", self.servers, self.clients);
+            refused(cause, "there may be 16777216 pairs of a client and a server")?;
         }
         if self.stripe().disks() > NODES_MAX {
             let cause = format!("{} servers of {} disks", self.servers, self.disks_per_server);

@@ -114,7 +114,7 @@ pub(crate) struct Cases {
     #[arg(long, value_name = "WORDS")]
     pub(crate) distribution: Option<String>,
     /// With --distribution: write instead of read.
-    #[arg(long, requires = "distribution")]
+    #[arg(long, requires = "distribution", conflicts_with = "pattern")]
     pub(crate) write: bool,
     /// Record sizes, separated by commas (default: 8KiB).
     #[arg(long, value_name = "SIZE", value_parser = size, value_delimiter = ',')]

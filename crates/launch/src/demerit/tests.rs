@@ -225,6 +225,10 @@ fn broken_text_is_refused() {
         assert!(refused.is_err_and(|cause| cause.contains("no requests")));
     }
     assert!(parse(&[b'1', 0xff, 0xfe], 512, None).is_err_and(|cause| cause.contains("byte 1")));
+    let timeless = parse(b"5,R,0,3,0\n9,R,8,3,0\n", 512, None);
+    assert!(timeless.is_err_and(|cause| cause.contains("any time")));
+    let of_unit = parse(b"5,R,0,3,4\n", 512, Some(5));
+    assert!(of_unit.is_err_and(|cause| cause.contains("only an SRT trace has units")));
 
     let requests = synthetic(&DiskName::HpC2200a, 20, 0);
     for bytes in [csv(&requests), srt(&requests, 256)] {
@@ -255,8 +259,7 @@ fn reports() {
     let found = compare(&csv(&requests), &DiskName::Hp97560).expect("it is a trace");
     assert_eq!((found.measured_us.len(), found.modelled_us.len()), (100, 100));
     assert!(found.modelled_us.is_sorted());
-    for one in ["1,R,2,3,400\n", "1,R,2,3,0\n"] {
-        let found = compare(one.as_bytes(), &DiskName::Nvme).expect("it is a trace");
-        assert!(found.percentiles.iter().all(|it| it.modelled_ms.is_finite()));
-    }
+    let found = compare(b"1,R,2,3,400\n", &DiskName::Nvme).expect("it is a trace");
+    assert!(found.percentiles.iter().all(|it| it.modelled_ms.is_finite()));
+    assert!(found.demerit_percent.is_finite());
 }

@@ -1,6 +1,8 @@
 //! A trace of a disk: what was asked of it, when, and how long each request took.
 
 use super::{csv, srt};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// A trace in the order of arrival.
@@ -47,11 +49,15 @@ impl Trace {
 
 /// Reads a trace of a disk whose sectors have so many bytes; says in words what is wrong with it.
 pub(super) fn open(path: &Path, sector_bytes: u64, unit: Option<u32>) -> Result<Trace, String> {
-    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if metadata.len() > TRACE_BYTES_MAX {
-        return Err(format!("it has {} bytes, more than {TRACE_BYTES_MAX}", metadata.len()));
+    // By what is read: a device says that it has no bytes, and may never end.
+    let read = |file: File| {
+        let mut bytes = Vec::new();
+        file.take(TRACE_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
+    };
+    let bytes = File::open(path).and_then(read).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > TRACE_BYTES_MAX {
+        return Err(format!("it has more than {TRACE_BYTES_MAX} bytes"));
     }
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     parse(&bytes, sector_bytes, unit)
 }
 
@@ -66,11 +72,18 @@ pub(super) fn parse(bytes: &[u8], sector_bytes: u64, unit: Option<u32>) -> Resul
                     error.valid_up_to()
                 )
             })?;
-            csv::parse(text)?
+            let trace = csv::parse(text)?;
+            if let Some(unit) = unit {
+                return Err(format!("unit {unit} is wanted, and only an SRT trace has units"));
+            }
+            trace
         }
     };
     if trace.requests.is_empty() {
         return Err(format!("it has no requests ({} other records)", trace.records_skipped));
+    }
+    if trace.requests.iter().all(|request| request.service_us == 0) {
+        return Err("none of its requests took any time, so nothing can be compared".to_owned());
     }
     trace.requests.sort_by_key(|request| request.arrival_us);
     Ok(trace)

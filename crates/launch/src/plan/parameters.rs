@@ -17,6 +17,9 @@ const COST_NS_MAX: u64 = 10_000_000;
 /// Processor time of one step of work.
 const COST: Kind = Kind::Number { least: 0, most: COST_NS_MAX, unit: " of nanoseconds" };
 
+/// Routers along one dimension of a torus.
+const TORUS: Kind = Kind::Number { least: 0, most: 1 << 20, unit: "" };
+
 /// A parameter that has no option of its own.
 const fn parameter(
     name: &'static str,
@@ -29,7 +32,7 @@ const fn parameter(
     Key { name, option, table, owner, kind, meaning, source, field }
 }
 
-pub(super) static PARAMETERS: [Key; 29] = [
+pub(super) static PARAMETERS: [Key; 31] = [
     parameter(
         "start-angle",
         Kind::Word(STARTS),
@@ -52,7 +55,7 @@ pub(super) static PARAMETERS: [Key; 29] = [
         "directed-prefetch-commands",
         Kind::Number { least: 0, most: 16, unit: "" },
         "Commands by which a server that directs a read has the disk fetch a block into its buffer \
-         before it asks for the data; the block must fit the buffer.",
+         before it asks for the data.",
         "TOCS 1997, footnote 3: three bus transactions for a read, where caching has two.",
         field!(base.machine.directed_prefetch_commands),
     ),
@@ -117,6 +120,22 @@ pub(super) static PARAMETERS: [Key; 29] = [
          torus moves what a link carries in this time as one flit.",
         "TOCS 1997, Table I: 20 ns.",
         field!(base.machine.network.hop),
+    ),
+    parameter(
+        "torus-width",
+        TORUS,
+        "Routers of a torus along x, in which node numbers follow one another: servers come first, \
+         then clients. 0 for as many as are needed: with torus-height, or with both 0 for the \
+         smallest torus, nearly square, that holds all nodes.",
+        "TR94-226 and TOCS 1997: 6, which 32 to 36 nodes need.",
+        field!(base.machine.network.torus_width),
+    ),
+    parameter(
+        "torus-height",
+        TORUS,
+        "Routers of a torus along y; 0 for as many as are needed.",
+        "TR94-226 and TOCS 1997: 6, which 32 to 36 nodes need.",
+        field!(base.machine.network.torus_height),
     ),
     parameter(
         "exact-torus-buffer-flits",

@@ -212,17 +212,26 @@ fn slips_are_refused_where_they_are() {
 
 #[test]
 fn machines_that_cannot_be_are_refused() {
-    let large = "machine = \"tocs97\"\npattern = \"rb\"\nblock = \"256KiB\"\n";
-    let said = refused(large);
+    // A block larger than the track buffer of a disk.
+    let said = refused("block = \"256KiB\"");
     assert!(said.cause.contains("262144") && said.cause.contains("131072"), "{said}");
-    assert!(said.help.contains("directed-prefetch-commands = 0"), "{said}");
-    for possible in [
-        "strategy = \"caching\"\n",
-        "disk = \"nvme\"\n",
-        "[parameters]\ndirected-prefetch-commands = 0\n",
-    ] {
-        assert!(plan_of(&format!("{large}{possible}"), Vec::new()).is_ok(), "{possible}");
+    assert!(said.help.contains("smaller block"), "{said}");
+    assert!(plan_of("block = \"128KiB\"", Vec::new()).is_ok());
+    assert!(plan_of("block = \"256KiB\"\ndisk = \"nvme\"", Vec::new()).is_ok());
+    // A torus too small for the nodes.
+    let torus =
+        |width, height| format!("[parameters]\ntorus-width = {width}\ntorus-height = {height}\n");
+    let said = refused(&torus(5, 6));
+    assert!(said.cause.contains("5 by 6 cannot hold 32 nodes"), "{said}");
+    for (width, height) in [(6, 6), (4, 8), (32, 0), (0, 3), (0, 0)] {
+        assert!(plan_of(&torus(width, height), Vec::new()).is_ok(), "{width} by {height}");
     }
+    let said = refused("network = \"exact-torus\"\n[parameters]\nnetwork-hop-ns = 0");
+    assert!(said.cause.contains("whole number of bytes"), "{said}");
+    // More than a transfer or a memory can hold.
+    assert!(refused("clients = 65537").help.contains("65536 participants"));
+    assert!(refused("clients = 8192\nservers = 4096").help.contains("16777216 pairs"));
+    assert!(plan_of("clients = 65536", Vec::new()).is_ok());
     assert!(refused("servers = 1048576\ndisks-per-server = 2").cause.contains("1048576"));
 }
 

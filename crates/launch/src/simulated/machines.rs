@@ -69,6 +69,8 @@ const STARFISH_NETWORK: Network = Network {
     name: NetworkName::Torus,
     bytes_per_second: 200_000_000,
     hop: Duration::from_ns(20),
+    torus_width: 0,
+    torus_height: 0,
     buffer_flits: 8,
     leaf_nodes: 8,
     spines: 4,
@@ -157,7 +159,7 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
     MachineConfig {
         nodes: servers.chain(clients).collect(),
         messages: machine.messages,
-        network: machine.network.spec(),
+        network: machine.network.spec(scenario.clients + scenario.servers),
         disk: DeviceConfig {
             mechanism: mechanism.clone(),
             layout,

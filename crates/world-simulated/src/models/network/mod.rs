@@ -101,6 +101,16 @@ impl Default for LinkSpec {
     }
 }
 
+impl NetworkSpec {
+    /// Whether such a network can be built for `nodes` nodes.
+    ///
+    /// # Errors
+    /// When it cannot, and why.
+    pub fn check(&self, nodes: u32) -> Result<(), UnfitNetwork> {
+        Network::new(self, nodes).map(|_| ())
+    }
+}
+
 impl NetworkKind {
     /// A modelled torus of whatever size is needed: 36 nodes are 6 by 6, as in the papers.
     pub const MODELLED_TORUS: Self = Self::Torus { size: None, form: TorusForm::Modelled };
