@@ -251,7 +251,7 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Its disks instead of those of the machine: hp97560, hp-c2200a, nvme, analytic, ideal, or a
-    /// description in a file FILE.toml (docs/disks/hp97560.toml explains the keys).
+    /// description in a file FILE.toml (docs/disks has explained examples).
     #[arg(long, value_name = "DISK")]
     pub(crate) disk: Option<String>,
     /// What connects its nodes: torus, exact-torus, crossbar or fat-tree (default: torus).

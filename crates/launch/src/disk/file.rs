@@ -1,18 +1,40 @@
-//! A mechanical disk described in a file; `docs/disks/hp97560.toml` explains every key.
+//! A disk described in a file; `docs/disks/hp97560.toml` explains every key of a mechanical one.
 
+use super::plain::{AnalyticFile, SsdFile};
 use crate::error::LaunchError;
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::path::Path;
+use std::sync::Arc;
 use units::Duration;
+use world_simulated::Mechanism;
 use world_simulated::models::bus::BusSpec;
 use world_simulated::models::mechanical::{Drive, DriveSpec, Region, SeekCurve, Zone};
 
 /// The largest description that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// What a file describes.
+#[derive(Deserialize)]
+struct KindOfFile {
+    #[serde(default)]
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    #[default]
+    Mechanical,
+    Ssd,
+    Analytic,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DiskFile {
+    #[serde(rename = "kind")]
+    _kind: Option<IgnoredAny>,
     name: String,
     sector_bytes: u64,
     revolutions_per_minute: u64,
@@ -70,7 +92,7 @@ struct RegionTable {
 /// A time as a file gives it: microseconds, with decimals where wanted.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "f64")]
-struct Microseconds(Duration);
+pub(super) struct Microseconds(pub(super) Duration);
 
 impl TryFrom<f64> for Microseconds {
     type Error = String;
@@ -84,12 +106,13 @@ impl TryFrom<f64> for Microseconds {
 }
 
 /// Reads the description of a disk.
-pub(super) fn drive_of_file(path: &Path) -> Result<Drive, LaunchError> {
+pub(super) fn mechanism_of_file(path: &Path) -> Result<Mechanism, LaunchError> {
     let refuse = |cause: String| {
         LaunchError::usage(
             format!("cannot simulate the disk of {}", path.display()),
             cause,
-            "docs/disks/hp97560.toml explains every key of such a file; copy it and change it",
+            "hp97560.toml, nvme.toml and analytic.toml in docs/disks explain every key of such a \
+             file; copy one and change it",
         )
     };
     let bytes = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
@@ -97,12 +120,24 @@ pub(super) fn drive_of_file(path: &Path) -> Result<Drive, LaunchError> {
         return Err(refuse(format!("it has {bytes} bytes, more than {FILE_BYTES_MAX}")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-    drive_of_text(&text).map_err(refuse)
+    mechanism_of_text(&text).map_err(refuse)
 }
 
 /// The disk that a description is of, or why there is none.
+fn mechanism_of_text(text: &str) -> Result<Mechanism, String> {
+    Ok(match parse::<KindOfFile>(text)?.kind {
+        Kind::Mechanical => Mechanism::Mechanical(Arc::new(drive_of_text(text)?)),
+        Kind::Ssd => Mechanism::Ssd(parse::<SsdFile>(text)?.spec()?),
+        Kind::Analytic => Mechanism::Analytic(parse::<AnalyticFile>(text)?.spec()?),
+    })
+}
+
 fn drive_of_text(text: &str) -> Result<Drive, String> {
-    let file: DiskFile = toml::from_str(text).map_err(|error| {
+    Drive::new(parse::<DiskFile>(text)?.spec()).map_err(|error| error.to_string())
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| {
         let message = error.message().trim();
         match error.span() {
             Some(span) => {
@@ -111,8 +146,7 @@ fn drive_of_text(text: &str) -> Result<Drive, String> {
             }
             None => message.to_owned(),
         }
-    })?;
-    Drive::new(file.spec()).map_err(|error| error.to_string())
+    })
 }
 
 impl DiskFile {
@@ -166,6 +200,8 @@ impl DiskFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use world_simulated::models::analytic::AnalyticSpec;
+    use world_simulated::models::ssd::SsdSpec;
 
     const EXAMPLE: &str = include_str!("../../../../docs/disks/hp97560.toml");
     const ZONED: &str = include_str!("../../../../docs/disks/zoned-7200.toml");
@@ -177,6 +213,35 @@ mod tests {
         assert_eq!(drive_of_text(EXAMPLE).as_ref(), Ok(&*Drive::hp97560()));
         let zoned = drive_of_text(ZONED).expect("it is a disk");
         assert!(zoned.capacity_sectors() * 512 > 100_000_000_000);
+    }
+
+    /// Proves that the examples of other kinds are the disks that have names, and that what cannot
+    /// be is refused with its key.
+    #[test]
+    fn other_kinds() {
+        let nvme = include_str!("../../../../docs/disks/nvme.toml");
+        let analytic = include_str!("../../../../docs/disks/analytic.toml");
+        assert_eq!(mechanism_of_text(nvme), Ok(Mechanism::Ssd(SsdSpec::NVME)));
+        assert_eq!(mechanism_of_text(analytic), Ok(Mechanism::Analytic(AnalyticSpec::HP97560)));
+        for (text, from, to, word) in [
+            (nvme, "\"ssd\"", "\"sdd\"", "sdd"),
+            (nvme, "channels = 8", "channels = 0", "channels is 0"),
+            (nvme, "channels = 8", "chanels = 8", "chanels"),
+            (nvme, "page_bytes = 16_384", "page_bytes = 16_000", "sectors of 512"),
+            (nvme, "1_099_511_627_776", "1_099_511_627_000", "pages of 16384"),
+            (nvme, "write_buffer_bytes = 4_194_304", "write_buffer_bytes = 4", "not from 16384"),
+            (nvme, "queue_depth = 64", "queue_depth = 0", "queue_depth is 0"),
+            (nvme, "link_bytes_per_second = 3_500_000_000", "link_bytes_per_second = 0", "link_"),
+            (analytic, "seek_least_us = 3_640", "seek_least_us = 36_400", "seek_most_us"),
+            (analytic, "capacity_bytes = 1_355_304_960", "capacity_bytes = 0", "capacity_bytes"),
+            (analytic, "overhead_us = 2_200", "overhead_us = -1", "line"),
+            (analytic, "bytes_per_second = 2_212_495", "", "bytes_per_second"),
+        ] {
+            let wrong = text.replace(from, to);
+            assert_ne!(wrong, text, "{from}");
+            let refused = mechanism_of_text(&wrong).expect_err(to);
+            assert!(refused.contains(word), "{refused:?} should say {word:?}");
+        }
     }
 
     /// Proves that each slip in a description is refused with its place or its key.
@@ -209,7 +274,7 @@ mod tests {
     /// Proves that a missing file is an error in three parts that names it.
     #[test]
     fn a_missing_file_is_named() {
-        let error = drive_of_file(Path::new("/nowhere/disk.toml")).expect_err("there is none");
+        let error = mechanism_of_file(Path::new("/nowhere/disk.toml")).expect_err("there is none");
         assert!(error.error.contains("/nowhere/disk.toml") && !error.cause.is_empty());
         assert!(error.help.contains("hp97560.toml"));
     }

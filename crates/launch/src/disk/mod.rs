@@ -2,5 +2,6 @@
 
 mod file;
 mod name;
+mod plain;
 
 pub use name::DiskName;

@@ -1,12 +1,11 @@
 //! The name of a simulated disk.
 
-use super::file::drive_of_file;
+use super::file::mechanism_of_file;
 use crate::error::LaunchError;
 use crate::nearest::nearest;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use units::Duration;
 use world_simulated::Mechanism;
 use world_simulated::models::analytic::AnalyticSpec;
@@ -25,7 +24,7 @@ pub enum DiskName {
     Analytic,
     /// A latency of nothing and the rate of the HP 97560.
     Ideal,
-    /// A mechanical disk that this file describes.
+    /// A disk that this file describes.
     File(PathBuf),
 }
 
@@ -59,7 +58,7 @@ impl DiskName {
                 latency: Duration::ZERO,
                 bytes_per_second: IDEAL_BYTES_PER_SECOND,
             },
-            Self::File(path) => Mechanism::Mechanical(Arc::new(drive_of_file(path)?)),
+            Self::File(path) => mechanism_of_file(path)?,
         })
     }
 }

@@ -68,9 +68,10 @@ static TOP: [Key; 21] = [
             "disk",
             "--disk",
             Kind::Word(DiskName::WORDS),
-            "The disks of the machine: the name of a model, or a description of a mechanical disk \
-             in a file FILE.toml, from the folder in which the command runs \
-             (docs/disks/hp97560.toml explains such a file).",
+            "The disks of the machine: the name of a model, or a description of a mechanical, \
+             solid-state or analytic disk in a file FILE.toml, from the folder in which the \
+             command runs (hp97560.toml, nvme.toml and analytic.toml in docs/disks explain such \
+             files).",
             field!(base.machine.disk),
         )
     },
