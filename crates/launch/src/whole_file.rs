@@ -1,7 +1,7 @@
 //! Files that are there in full or not at all.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -14,25 +14,38 @@ enum Kind {
         path: PathBuf,
         file: NamedTempFile,
     },
-    /// What is no file, such as a terminal or a pipe, cannot be replaced.
+    /// What cannot be replaced, and is written as it is.
     Stream(File),
 }
 
 impl WholeFile {
-    /// An empty one, to be at `path`; a link there keeps its place, and its target is replaced.
+    /// An empty one, to be at `path`; a link there keeps its place, and its target is replaced. A
+    /// terminal or a pipe is written directly, and so is a file in a folder where none can be made.
     ///
     /// # Errors
     /// When nothing can be written there.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let is_stream = std::fs::metadata(path).is_ok_and(|there| !there.is_file());
-        if is_stream {
-            return Ok(Self(Kind::Stream(File::create(path)?)));
+        let stream = |path: &Path| File::create(path).map(|file| Self(Kind::Stream(file)));
+        let is_link = std::fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
+        let there = match path.canonicalize() {
+            Ok(path) => Some((std::fs::metadata(&path)?, path)),
+            // A link to what is not there yet.
+            Err(_) if is_link => return stream(path),
+            Err(_) => None,
+        };
+        // What is open already, such as the standard output, has other writers.
+        let is_open = ["/dev", "/proc"].iter().any(|system| path.starts_with(system));
+        if is_open || there.as_ref().is_some_and(|(there, _)| !there.is_file()) {
+            return stream(path);
         }
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if path.exists() {
-            // Whoever may not change a file may not replace it either.
-            File::options().write(true).open(&path)?;
-        }
+        let (rights, path) = match there {
+            Some((there, path)) => {
+                // Whoever may not change a file may not replace it either.
+                File::options().write(true).open(&path)?;
+                (Some(there.permissions()), path)
+            }
+            None => (None, path.to_owned()),
+        };
         let folder = path.parent().filter(|folder| *folder != Path::new(""));
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
@@ -41,7 +54,15 @@ impl WholeFile {
             // The user's mask takes away what it always does.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        let file = match builder.tempfile_in(folder.unwrap_or(Path::new("."))) {
+            Err(error) if rights.is_some() && error.kind() == ErrorKind::PermissionDenied => {
+                return stream(&path);
+            }
+            made => made?,
+        };
+        if let Some(rights) = rights {
+            file.as_file().set_permissions(rights)?;
+        }
         Ok(Self(Kind::New { path, file }))
     }
 
@@ -62,7 +83,11 @@ impl WholeFile {
     /// When it cannot have its name.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
-            Kind::New { path, file } => file.persist(path).map(|_| ()).map_err(|error| error.error),
+            Kind::New { path, file } => {
+                // Its bytes before its name, whatever happens to the machine.
+                file.as_file().sync_all()?;
+                file.persist(path).map(|_| ()).map_err(|error| error.error)
+            }
             Kind::Stream(_) => Ok(()),
         }
     }
@@ -71,10 +96,11 @@ impl WholeFile {
 #[cfg(test)]
 mod tests {
     //! Proves: what is not finished leaves what was there; what is finished replaces it, also
-    //! behind a link.
+    //! behind a link, with its rights.
     use super::*;
     use std::fs;
     use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_file_is_there_in_full_or_not_at_all() {
@@ -87,12 +113,20 @@ mod tests {
             file.writer().and_then(|mut out| out.write_all(b"new")).expect("it has room");
             file
         };
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(&path, private).expect("it is ours");
         drop(write(&path));
         assert_eq!(fs::read(&path).expect("it is there"), b"old");
         write(&link).finish().expect("it can have its name");
         assert_eq!(fs::read(&path).expect("it is there"), b"new");
+        let rights = fs::metadata(&path).expect("it is there").permissions().mode();
+        assert_eq!(rights & 0o777, 0o600);
         assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
         assert_eq!(fs::read_dir(room.path()).expect("it is there").count(), 2, "nothing is left");
         assert!(WholeFile::create(&room.path().join("no/folder")).is_err());
+        let (nowhere, later) = (room.path().join("nowhere"), room.path().join("later"));
+        std::os::unix::fs::symlink(&later, &nowhere).expect("it can be made");
+        write(&nowhere).finish().expect("it is written");
+        assert_eq!(fs::read(&later).expect("it is there"), b"new");
     }
 }

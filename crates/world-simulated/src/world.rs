@@ -286,8 +286,9 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         Ok(())
     }
 
-    async fn withdraw(&self, region: RegionId) {
+    fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {
         self.node.regions.borrow_mut().withdraw(region);
+        std::future::ready(())
     }
 
     async fn put(

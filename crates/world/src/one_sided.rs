@@ -29,7 +29,8 @@ pub trait OneSided: Payloads {
         region: RegionId,
     ) -> impl Future<Output = Result<(), NetworkError>>;
 
-    /// Ends all access under that name. When it returns, nothing lands any more.
+    /// Ends all access under that name. It begins when it is called, also when the future is
+    /// dropped; when that returns, nothing lands any more.
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()>;
 
     /// memput: writes pieces of `source` into the peer's region. When it returns, they are there.

@@ -319,7 +319,8 @@ impl<W: World> Client<W> {
 
     /// Opens a file beside a client that has it open at all of its servers, and closes it after
     /// this one: member 0 of a group, of which this is another. No server is asked; those that this
-    /// client has to do with serve it for the other's sake.
+    /// client has to do with serve it for the other's sake. What went wrong with the file before
+    /// may be told to it once more.
     pub fn open_beside(&self, record: FileRecord) -> FileRecord {
         self.0.sizes.opened_beside(record.file, record.size());
         record

@@ -261,7 +261,12 @@ impl<W: World> Group<W> {
     /// costly, so done once for a memory that is used often.
     pub async fn share(&self, memory: W::Memory) -> Result<SharedMemory<W>, Fault> {
         let exposed = self.client.expose_to_servers(&memory).await;
-        let (region, regions) = self.name(exposed, For::First).await?;
+        let own = exposed.as_ref().ok().copied();
+        let named = self.name(exposed, For::First).await;
+        if let (Err(_), Some(region)) = (&named, own) {
+            self.client.withdraw_from_servers(region).await;
+        }
+        let (region, regions) = named?;
         Ok(SharedMemory { memory, region, regions, among: OnceCell::new() })
     }
 
@@ -281,7 +286,12 @@ impl<W: World> Group<W> {
             Ok(region) => Ok(region),
             Err(error) => Err(self.fault_of(&error).await),
         };
-        let (_, regions) = self.name(exposed, For::All).await?;
+        let own = exposed.as_ref().ok().copied();
+        let named = self.name(exposed, For::All).await;
+        if let (Err(_), Some(region)) = (&named, own) {
+            self.client.world().withdraw(region).await;
+        }
+        let (_, regions) = named?;
         shared.among.get_or_init(|| regions);
         Ok(())
     }
@@ -293,13 +303,8 @@ impl<W: World> Group<W> {
         whom: For,
     ) -> Result<(RegionId, Vec<RegionId>), Fault> {
         let own = exposed.as_ref().map_or(u64::MAX, |region| region.0);
-        match self.exchange(whom, Some(own), exposed.err()).await {
-            Ok(regions) => Ok((RegionId(own), regions.into_iter().map(RegionId).collect())),
-            Err(fault) => {
-                self.client.withdraw_from_servers(RegionId(own)).await;
-                Err(fault)
-            }
-        }
+        let regions = self.exchange(whom, Some(own), exposed.err()).await?;
+        Ok((RegionId(own), regions.into_iter().map(RegionId).collect()))
     }
 
     /// Ends what [`Group::share`] began, and returns the memory. Collective: a member answers the

@@ -10,8 +10,8 @@ use crate::table::Table;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
-use units::{PeerId, RegionId, ServerId};
-use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION};
+use units::{FileId, PeerId, RegionId, ServerId};
+use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION, Request};
 use world::{Address, NetworkError, World};
 
 /// Which servers there are, and to which of them this client is connected.
@@ -98,7 +98,8 @@ impl<W: World> Client<W> {
         self.0.servers.number_of(peer)
     }
 
-    /// Connects to those of some servers that this client has not needed before.
+    /// Connects to those of some servers that this client has not needed before. When this
+    /// returns, they know it: whoever else they hear of it from may come later.
     ///
     /// # Errors
     /// The first of those that cannot be reached.
@@ -106,10 +107,11 @@ impl<W: World> Client<W> {
         if self.0.servers.are_all_connected() {
             return Ok(());
         }
-        for server in servers() {
-            self.connect_to(server).await?;
-        }
-        Ok(())
+        let is_new = |server: &ServerId| self.0.servers.peer(*server).is_none();
+        let new: Vec<ServerId> = servers().into_iter().filter(is_new).collect();
+        // To ask for nothing; the answer comes after the greeting was taken in.
+        let nothing = Request::OpenSizes { after: Some(FileId(u64::MAX)) };
+        self.call_servers(new.into_iter(), &nothing).await
     }
 
     /// Connects to a server, unless that was done; returns the connection.
@@ -149,14 +151,21 @@ impl<W: World> Client<W> {
         let peers: Vec<PeerId> = told.iter().map(|(_, peer)| *peer).collect();
         let region =
             world.expose(memory, &peers).await.map_err(|error| self.not_exposed(&error))?;
+        if told.len() == servers.addresses.len() {
+            servers.regions.borrow_mut().insert(region);
+            return Ok(region);
+        }
+        let exposed = Exposed { client: self, region };
         servers.regions.borrow_mut().insert(region);
         // One that was connected meanwhile may not have been told.
-        for (server, peer) in servers.connected().into_iter().filter(|new| !told.contains(new)) {
-            if let Err(error) = world.expose_to(peer, region).await {
-                self.withdraw_from_servers(region).await;
-                return Err(server_left(server, &error));
+        let told: BTreeSet<ServerId> = told.into_iter().map(|(server, _)| server).collect();
+        for (server, peer) in servers.connected() {
+            if !told.contains(&server) {
+                let exposed = world.expose_to(peer, region).await;
+                exposed.map_err(|error| server_left(server, &error))?;
             }
         }
+        std::mem::forget(exposed);
         Ok(region)
     }
 
@@ -175,6 +184,20 @@ impl<W: World> Client<W> {
             Some(server) => server_left(server, error),
             None => Fault::TransferFailed { cause: error.to_string() },
         }
+    }
+}
+
+/// A memory that is exposed no longer when this is dropped.
+struct Exposed<'a, W: World> {
+    client: &'a Client<W>,
+    region: RegionId,
+}
+
+impl<W: World> Drop for Exposed<'_, W> {
+    fn drop(&mut self) {
+        self.client.0.servers.regions.borrow_mut().remove(&self.region);
+        // It begins at once, and nobody can wait for it.
+        drop(self.client.world().withdraw(self.region));
     }
 }
 

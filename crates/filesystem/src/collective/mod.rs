@@ -13,7 +13,7 @@ pub use noncollective::Part;
 use crate::client::{Client, Group, SharedMemory};
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use policy::{Access, Direction, DiskOrder, ListEntry, conforming_segment};
+use policy::{Access, Direction, DiskOrder, ListEntry};
 use std::fmt;
 use std::str::FromStr;
 use units::{ClientId, ServerId};
@@ -127,8 +127,11 @@ impl<W: World> Group<W> {
     /// its time may want it done before.
     ///
     /// # Errors
-    /// [`Fault::ServerLeft`] when one cannot be reached.
+    /// [`Fault::ServerLeft`] when one cannot be reached, [`Fault::BadAccess`] for an access that
+    /// cannot be. The other members are not told.
     pub async fn reach(&self, transfer: &Transfer) -> Result<(), Fault> {
+        check_access(transfer.direction, &transfer.access, transfer.file.bytes)?;
+        check_client(self.rank(), &transfer.access)?;
         self.client().reach(|| self.servers_for(transfer)).await
     }
 
@@ -137,8 +140,7 @@ impl<W: World> Group<W> {
         let Transfer { file, access, .. } = transfer;
         let places = match transfer.strategy {
             Strategy::TwoPhase => {
-                let end = access.file_extent().end;
-                let own = conforming_segment(self.rank(), self.size(), end, &file.stripe);
+                let own = two_phase::client::segment_of(self, transfer);
                 let (file_offset, memory_offset, length) = (own.start, 0, own.length());
                 let own = ListEntry { file_offset, memory_offset, length };
                 let all = Some(own).filter(|own| own.length > 0).into_iter().collect();

@@ -203,7 +203,9 @@ async fn client<P: Verify>(
         outstanding_per_disk: scenario.machine.outstanding_per_disk,
         sync: machines::waits_for_medium(&scenario),
     };
-    group.reach(&transfer).await?;
+    if connects_when_needed {
+        group.agree(group.reach(&transfer).await).await?;
+    }
     let memory = P::client_memory(rank, access.memory_bytes(rank));
     let shared = group.share(memory).await?;
     if scenario.strategy == Strategy::TwoPhase {

@@ -299,13 +299,14 @@ impl Node {
         peer: PeerId,
         region: RegionId,
     ) -> Result<(), NetworkError> {
-        let memory = match self.regions.borrow_mut().get_mut(&region) {
-            // It may have been told already, and will be told of the withdrawal once.
-            Some(own) if !own.peers.contains(&peer) => {
+        let memory = {
+            let mut regions = self.regions.borrow_mut();
+            let Some(own) = regions.get_mut(&region) else { return Ok(()) };
+            // It is told of the withdrawal once, however often of this.
+            if !own.peers.contains(&peer) {
                 own.peers.push(peer);
-                own.memory.clone()
             }
-            _ => return Ok(()),
+            own.memory.clone()
         };
         self.announce(region, &memory, &[peer]).await
     }

@@ -37,6 +37,8 @@ impl<W: World> Client<W> {
         check_client(part.client, &part.access)?;
         let part = &part.alone();
         check(part, memory.length())?;
+        // So that none of them hears of the end of a transfer before its beginning.
+        self.reach(|| servers_of(part)).await?;
         let region = self.expose_to_servers(memory).await?;
         let number = self.world().random();
         let moved = ask(self, part, region, number).await;
@@ -57,8 +59,7 @@ async fn ask<W: World>(
     region: RegionId,
     number: u64,
 ) -> Result<(), Fault> {
-    let places = part.access.servers_of(part.client, &part.file.stripe);
-    let servers: Vec<ServerId> = places.into_iter().map(|at| part.file.pool.server(at)).collect();
+    let servers = servers_of(part);
     let request = Request::Part(Box::new(PartRequest {
         number,
         direction: part.direction,
@@ -69,6 +70,12 @@ async fn ask<W: World>(
         order: part.order,
     }));
     call_to_the_end(client, &servers, &request, number).await
+}
+
+/// The servers that have some of a part.
+fn servers_of(part: &Part) -> Vec<ServerId> {
+    let places = part.access.servers_of(part.client, &part.file.stripe);
+    places.into_iter().map(|place| part.file.pool.server(place)).collect()
 }
 
 /// Finds, before anything moves, what is wrong with a part or with the memory for it.

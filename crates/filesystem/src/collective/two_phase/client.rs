@@ -19,15 +19,19 @@ pub(crate) async fn transfer<W: World>(
     memory: &SharedMemory<W>,
 ) -> Result<(), Fault> {
     group.share_among_members(memory).await?;
-    let file = &transfer.file;
-    // All members know the access; one may know of a longer file than the others.
-    let end = transfer.access.file_extent().end;
-    let segment = conforming_segment(group.rank(), group.size(), end, &file.stripe);
+    let segment = segment_of(group, transfer);
     let phases = Phases { group, transfer, memory, segment };
     match transfer.direction {
         Direction::Read => phases.read().await,
         Direction::Write => phases.write().await,
     }
+}
+
+/// The part of the file that a member reads or writes.
+pub(crate) fn segment_of<W: World>(group: &Group<W>, transfer: &Transfer) -> ByteRange {
+    // All members know the access; one may know of a longer file than the others.
+    let end = transfer.access.file_extent().end;
+    conforming_segment(group.rank(), group.size(), end, &transfer.file.stripe)
 }
 
 /// One client's part.

@@ -23,6 +23,29 @@ use super::links::{Links, Pace};
 use super::{FatTreeShape, LinkSpec, NODES_MAX, UnfitNetwork};
 use units::Instant;
 
+/// The most links between leaves and spines, in each direction.
+const SPINE_LINKS_MAX: u64 = 1 << 24;
+
+impl FatTreeShape {
+    /// Whether there is such a tree for `nodes` nodes.
+    ///
+    /// # Errors
+    /// When it has nothing on a leaf, no spine, or more of either than [`NODES_MAX`]; or too many
+    /// links in between.
+    pub(super) fn check(self, nodes: u32) -> Result<(), UnfitNetwork> {
+        let Self { leaf_nodes, spines } = self;
+        let counts = 1..=NODES_MAX;
+        if !counts.contains(&leaf_nodes) || !counts.contains(&spines) {
+            return Err(UnfitNetwork::FatTree);
+        }
+        let links = u64::from(nodes.div_ceil(leaf_nodes)) * u64::from(spines);
+        if links > SPINE_LINKS_MAX {
+            return Err(UnfitNetwork::SpineLinks { links, links_max: SPINE_LINKS_MAX });
+        }
+        Ok(())
+    }
+}
+
 /// The state of one fat tree.
 #[derive(Clone, Debug)]
 pub struct FatTree {
@@ -41,13 +64,10 @@ impl FatTree {
     /// A quiet fat tree with as many leaves as `nodes` nodes need.
     ///
     /// # Errors
-    /// When the shape has nothing on a leaf, no spine, or more of either than [`NODES_MAX`].
+    /// As [`FatTreeShape::check`].
     pub fn new(nodes: u32, shape: FatTreeShape, link: LinkSpec) -> Result<Self, UnfitNetwork> {
+        shape.check(nodes)?;
         let FatTreeShape { leaf_nodes, spines } = shape;
-        let counts = 1..=NODES_MAX;
-        if !counts.contains(&leaf_nodes) || !counts.contains(&spines) {
-            return Err(UnfitNetwork::FatTree);
-        }
         let down = nodes.div_ceil(leaf_nodes) as usize * spines as usize;
         Ok(Self {
             nodes,

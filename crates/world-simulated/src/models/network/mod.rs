@@ -107,7 +107,23 @@ impl NetworkSpec {
     /// # Errors
     /// When it cannot, and why.
     pub fn check(&self, nodes: u32) -> Result<(), UnfitNetwork> {
-        Network::new(self, nodes).map(|_| ())
+        if nodes == 0 || nodes > NODES_MAX {
+            return Err(UnfitNetwork::Nodes { nodes });
+        }
+        if self.link.bytes_per_second == 0 {
+            return Err(UnfitNetwork::Speed);
+        }
+        match self.kind {
+            NetworkKind::Torus { size, form } => {
+                size.unwrap_or_else(|| TorusSize::for_nodes(nodes)).check(nodes)?;
+                match form {
+                    TorusForm::Modelled => Ok(()),
+                    TorusForm::Exact { buffer_flits } => exact::check(self.link, buffer_flits),
+                }
+            }
+            NetworkKind::Crossbar => Ok(()),
+            NetworkKind::FatTree(shape) => shape.check(nodes),
+        }
     }
 }
 
@@ -167,6 +183,14 @@ pub enum UnfitNetwork {
     /// Routers that cannot keep a flit.
     #[error("the buffers of an exact network must hold at least one flit")]
     Buffer,
+    /// More links than a memory holds.
+    #[error("{links} links between leaves and spines are too many, there may be {links_max}")]
+    SpineLinks {
+        /// From leaves to spines.
+        links: u64,
+        /// The most there may be.
+        links_max: u64,
+    },
     /// A fat tree without leaves or without a top.
     #[error("a fat tree must have nodes on each leaf and spines, from 1 to {NODES_MAX}")]
     FatTree,
@@ -184,16 +208,10 @@ pub(crate) enum Network {
 impl Network {
     /// A quiet network for `nodes` nodes.
     pub(crate) fn new(spec: &NetworkSpec, nodes: u32) -> Result<Self, UnfitNetwork> {
-        if nodes == 0 || nodes > NODES_MAX {
-            return Err(UnfitNetwork::Nodes { nodes });
-        }
-        if spec.link.bytes_per_second == 0 {
-            return Err(UnfitNetwork::Speed);
-        }
+        spec.check(nodes)?;
         Ok(match spec.kind {
             NetworkKind::Torus { size, form } => {
                 let size = size.unwrap_or_else(|| TorusSize::for_nodes(nodes));
-                size.check(nodes)?;
                 match form {
                     TorusForm::Modelled => {
                         Self::Modelled(Modelled::Torus(Torus::new(size, spec.link)))
@@ -258,6 +276,8 @@ mod tests {
         refused(NetworkKind::Crossbar, link, NODES_MAX + 1);
         refused(NetworkKind::Crossbar, LinkSpec { bytes_per_second: 0, ..link }, 2);
         refused(torus(TorusForm::Exact { buffer_flits: 0 }), link, 2);
+        let shape = FatTreeShape { leaf_nodes: 1, spines: NODES_MAX };
+        assert!(refused(NetworkKind::FatTree(shape), link, 65_536).contains("68719476736 links"));
         let uneven = LinkSpec { bytes_per_second: 190_000_000, ..link };
         let message = refused(NetworkKind::EXACT_TORUS, uneven, 2);
         assert!(message.contains("whole number of bytes"), "{message}");

@@ -56,9 +56,7 @@ impl ExactTorus {
     /// # Errors
     /// When the buffers hold nothing, or a link carries no whole number of bytes in a hop.
     pub fn new(size: TorusSize, link: LinkSpec, buffer_flits: u32) -> Result<Self, UnfitNetwork> {
-        if buffer_flits == 0 {
-            return Err(UnfitNetwork::Buffer);
-        }
+        check(link, buffer_flits)?;
         let flit_bytes = flit_bytes(link)?;
         let grid = Grid::new(size);
         let worms = Worms::new(lane_specs(&grid, buffer_flits));
@@ -97,6 +95,17 @@ impl ExactTorus {
     fn advance(&mut self, now: Instant) {
         self.worms.advance(now.as_ns().div_ceil(self.tick_ns), &mut self.ended);
     }
+}
+
+/// Whether a torus of such links and buffers can be exact.
+///
+/// # Errors
+/// When the buffers hold nothing, or a link carries no whole number of bytes in a hop.
+pub(super) fn check(link: LinkSpec, buffer_flits: u32) -> Result<(), UnfitNetwork> {
+    if buffer_flits == 0 {
+        return Err(UnfitNetwork::Buffer);
+    }
+    flit_bytes(link).map(|_| ())
 }
 
 /// Bytes that a link carries in a hop.
