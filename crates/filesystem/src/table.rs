@@ -51,6 +51,16 @@ impl<N: Number, T> FromIterator<(N, T)> for Table<N, T> {
     }
 }
 
+impl<N, T> IntoIterator for Table<N, T> {
+    type Item = (N, T);
+    type IntoIter = std::vec::IntoIter<(N, T)>;
+
+    /// All of them, ascending.
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
+
 impl<N: Number, T> Table<N, T> {
     #[inline]
     pub(crate) fn get(&self, number: N) -> Option<&T> {
@@ -68,10 +78,6 @@ impl<N: Number, T> Table<N, T> {
 
     /// Adds the value of a number, or replaces it.
     pub(crate) fn insert(&mut self, number: N, value: T) {
-        if self.entries.last().is_none_or(|(last, _)| *last < number) {
-            self.entries.push((number, value));
-            return self.note_first();
-        }
         match self.place_of(number) {
             Ok(place) => self.entries[place].1 = value,
             Err(place) => self.entries.insert(place, (number, value)),
@@ -103,6 +109,9 @@ impl<N: Number, T> Table<N, T> {
     /// Where a number is, or would be.
     #[inline(never)]
     fn place_of(&self, number: N) -> Result<usize, usize> {
+        if self.entries.last().is_none_or(|(last, _)| *last < number) {
+            return Err(self.entries.len());
+        }
         self.entries.binary_search_by_key(&number, |(number, _)| *number)
     }
 }

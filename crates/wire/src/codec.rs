@@ -1,7 +1,7 @@
 //! Bytes from messages and messages from bytes.
 
-use crate::Message;
 use crate::frequent::{FREQUENT_BYTES_MAX, Frequent};
+use crate::{Message, Request, RequestId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write;
@@ -33,6 +33,26 @@ pub fn encode<B: Default + Write>(message: &Message) -> B {
     match Frequent::of(message) {
         Some(frequent) => hold(frequent.encode(&mut [0; FREQUENT_BYTES_MAX])),
         None => hold(&encode_record(message)),
+    }
+}
+
+/// A request as it travels, for whoever asks many servers the same: one that names thousands of
+/// clients is encoded once.
+pub struct PreparedRequest(Vec<u8>);
+
+impl PreparedRequest {
+    /// For requests that are not [`Frequent`].
+    pub fn new(request: &Request) -> Self {
+        Self(encode_record(request))
+    }
+
+    /// What [`encode`] makes of it as request number `id`.
+    pub fn encode<B: Default + Write>(&self, id: RequestId) -> B {
+        // A request comes last in its message.
+        let mut bytes = encode_record(&Message::Request { id, request: Request::Stop });
+        bytes.truncate(bytes.len() - encode_record(&Request::Stop).len());
+        bytes.extend_from_slice(&self.0);
+        hold(&bytes)
     }
 }
 
@@ -70,9 +90,21 @@ fn hold<B: Default + Write>(bytes: &[u8]) -> B {
 mod tests {
     //! Proves: decoding undoes encoding, and no bytes whatever make the decoder panic.
     use super::*;
-    use crate::{ReadRequest, Request, RequestId};
+    use crate::ReadRequest;
     use proptest::prelude::*;
     use units::{FileId, RegionId};
+
+    #[test]
+    fn a_prepared_request_is_encoded_as_any() {
+        let cancel = Request::Cancel { collective: 1 << 40 };
+        for request in [Request::Stop, Request::Status, cancel] {
+            let prepared = PreparedRequest::new(&request);
+            for id in [0, 127, 128, u64::MAX].map(RequestId) {
+                let message = Message::Request { id, request: request.clone() };
+                assert_eq!(prepared.encode::<Vec<u8>>(id), encode::<Vec<u8>>(&message));
+            }
+        }
+    }
 
     fn read_request() -> Message {
         Message::Request {

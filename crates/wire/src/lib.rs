@@ -12,17 +12,17 @@ mod fault;
 mod frequent;
 mod message;
 
-pub use codec::{DecodeError, decode, decode_record, encode, encode_record};
+pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
 pub use entry::{
     Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made, NAME_BYTES_MAX, name_flaw,
 };
 pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use message::{
-    BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest, GroupMessage,
-    Message, PARTICIPANTS_MAX, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
-    RequestId, ServerStatus, WriteRequest,
+    Addresses, BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest,
+    GroupMessage, Introduction, Message, PARTICIPANTS_MAX, PartRequest, Participant, PullRequest,
+    ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
 };
 
 /// The version of the messages; both sides must speak the same.
-pub const PROTOCOL_VERSION: u16 = 8;
+pub const PROTOCOL_VERSION: u16 = 9;

@@ -13,8 +13,8 @@ use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
     ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, FileSize, GroupMessage,
-    Made, Message, PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request,
-    RequestId, decode, encode,
+    Introduction, Made, Message, PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply,
+    Request, RequestId, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -123,7 +123,13 @@ fn some_messages() -> Vec<(&'static str, Message)> {
     let rename = Request::Rename { from: "a/b".to_owned(), to: "c".to_owned(), replace: true };
     let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
     let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };
+    let introduction = Introduction {
+        group: 7,
+        members: vec![ClientKey(1); 4],
+        addresses: ["", "node:3", "tcp:127.0.0.1:7001", ""].into_iter().collect(),
+    };
     vec![
+        ("introduce", request(Request::Introduce(Box::new(introduction)))),
         ("hello", Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1) }),
         ("create", request(Request::Create { record: record.clone(), made })),
         ("list", request(Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) })),

@@ -207,8 +207,8 @@ impl OneSided for RealWorld {
         self.shared.node.expose(memory, peers).await
     }
 
-    async fn expose_to(&self, peer: PeerId, region: RegionId) -> Result<(), NetworkError> {
-        self.shared.node.expose_to(peer, region).await
+    async fn expose_to_all(&self, memory: &RealMemory) -> RegionId {
+        self.shared.node.expose_to_all(memory).await
     }
 
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {

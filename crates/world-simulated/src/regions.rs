@@ -1,7 +1,7 @@
 //! The memories that a node exposes to its peers.
 //!
-//! Invariants: regions ascend by their names, of which none is used again; the peers of each
-//! ascend.
+//! Invariants: regions ascend by their names, of which none is used again; the peers of
+//! each ascend.
 
 use units::{PeerId, RegionId};
 use world::payload::Kind;
@@ -15,8 +15,14 @@ pub(crate) struct Regions<P: Kind> {
 struct Region<P: Kind> {
     name: RegionId,
     memory: P::Memory,
-    /// Who may read and write it, ascending.
-    peers: Vec<PeerId>,
+    users: Users,
+}
+
+/// Who may read and write a region.
+enum Users {
+    All,
+    /// Ascending.
+    Some(Vec<PeerId>),
 }
 
 impl<P: Kind> Default for Regions<P> {
@@ -28,22 +34,21 @@ impl<P: Kind> Default for Regions<P> {
 impl<P: Kind> Regions<P> {
     /// Exposes a memory to some peers, under a name that no region of this node ever had.
     pub(crate) fn expose(&mut self, memory: P::Memory, peers: &[PeerId]) -> RegionId {
-        let name = RegionId(self.next);
-        self.next += 1;
         let mut peers = peers.to_vec();
         peers.sort_unstable();
-        self.exposed.push(Region { name, memory, peers });
-        name
+        self.add(memory, Users::Some(peers))
     }
 
-    /// Lets one more peer use a region, if there is one of this name.
-    pub(crate) fn expose_to(&mut self, peer: PeerId, name: RegionId) {
-        if let Ok(place) = self.exposed.binary_search_by_key(&name, |region| region.name) {
-            let peers = &mut self.exposed[place].peers;
-            if let Err(place) = peers.binary_search(&peer) {
-                peers.insert(place, peer);
-            }
-        }
+    /// Exposes a memory to all peers, also those that come later, under such a name.
+    pub(crate) fn expose_to_all(&mut self, memory: P::Memory) -> RegionId {
+        self.add(memory, Users::All)
+    }
+
+    fn add(&mut self, memory: P::Memory, users: Users) -> RegionId {
+        let name = RegionId(self.next);
+        self.next += 1;
+        self.exposed.push(Region { name, memory, users });
+        name
     }
 
     /// Ends a region, if there is one of this name.
@@ -71,6 +76,7 @@ impl<P: Kind> Region<P> {
     /// Most often the peers are the servers, whose connections were the first, one after another.
     #[inline]
     fn is_for(&self, peer: PeerId) -> bool {
-        self.peers.get(peer.0 as usize) == Some(&peer) || self.peers.binary_search(&peer).is_ok()
+        let Users::Some(peers) = &self.users else { return true };
+        peers.get(peer.0 as usize) == Some(&peer) || peers.binary_search(&peer).is_ok()
     }
 }

@@ -280,10 +280,8 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         Ok(self.node.regions.borrow_mut().expose(memory.clone(), peers))
     }
 
-    async fn expose_to(&self, peer: PeerId, region: RegionId) -> Result<(), NetworkError> {
-        self.link(peer)?;
-        self.node.regions.borrow_mut().expose_to(peer, region);
-        Ok(())
+    async fn expose_to_all(&self, memory: &P::Memory) -> RegionId {
+        self.node.regions.borrow_mut().expose_to_all(memory.clone())
     }
 
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {

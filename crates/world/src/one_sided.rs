@@ -21,13 +21,10 @@ pub trait OneSided: Payloads {
         peers: &[PeerId],
     ) -> impl Future<Output = Result<RegionId, NetworkError>>;
 
-    /// Lets one more peer use the memory of a region of this node. When it returns, the peer knows.
-    /// It is no longer exposed to anybody when it was withdrawn meanwhile.
-    fn expose_to(
-        &self,
-        peer: PeerId,
-        region: RegionId,
-    ) -> impl Future<Output = Result<(), NetworkError>>;
+    /// Lets every peer read and write all of `memory`, under the returned name, also those that
+    /// connect later: whoever may connect to this node may use it. When it returns, those that are
+    /// connected know; others do when they are connected.
+    fn expose_to_all(&self, memory: &Self::Memory) -> impl Future<Output = RegionId>;
 
     /// Ends all access under that name. It begins when it is called, also when the future is
     /// dropped; when that returns, nothing lands any more.

@@ -4,18 +4,18 @@
 //! twice log2(members), and to nobody else unless a memory is shared among members; a fault that
 //! ends a group for one member ends it for all of them, and for the same reason.
 
-use crate::client::{Client, server_left};
+use crate::client::{Client, Exposed, server_left};
 use futures_util::future::{Either, join, pending, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
 use policy::Dissemination;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
-use units::{ClientId, Duration, Instant, PeerId, RegionId};
-use wire::{ClientKey, Fault, GroupMessage, Message};
+use units::{ClientId, Duration, Instant, PeerId, RegionId, ServerId};
+use wire::{Addresses, ClientKey, Fault, GroupMessage, Introduction, Message, Request};
 use world::{Address, NetworkError, World};
 
 /// One client's membership in a group. All members make the same calls in the same order.
@@ -36,6 +36,8 @@ pub struct Group<W: World> {
     agreements: Cell<u64>,
     /// The number of the next collective, the same at all members.
     collectives: Cell<u64>,
+    /// The servers that know the members; of member 0 only.
+    introduced: RefCell<BTreeSet<ServerId>>,
 }
 
 impl<W: World> Drop for Group<W> {
@@ -52,8 +54,8 @@ pub struct SharedMemory<W: World> {
     pub(crate) memory: W::Memory,
     /// Its name at the servers.
     pub(crate) region: RegionId,
-    /// The names of all members' memories at the servers, by rank; known to member 0 only.
-    pub(crate) regions: Vec<RegionId>,
+    /// All members' memories as the servers know them, by rank; known to member 0 only.
+    pub(crate) at_servers: Vec<Exposed>,
     /// The names of all members' memories among the members, by rank, once they are shared there.
     among: OnceCell<Vec<RegionId>>,
 }
@@ -107,6 +109,7 @@ impl<W: World> Group<W> {
             keys: Vec::new(),
             agreements: Cell::new(0),
             collectives: Cell::new(0),
+            introduced: RefCell::default(),
         };
         let ways = joined.dissemination();
         joined.meet(ways.partners()).await?;
@@ -257,17 +260,19 @@ impl<W: World> Group<W> {
         number
     }
 
-    /// Lets all servers reach `memory`, also those that this client connects to later. Collective;
-    /// costly, so done once for a memory that is used often.
+    /// Lets all servers reach `memory`, connected or not. Collective; costly, so done once for a
+    /// memory that is used often.
     pub async fn share(&self, memory: W::Memory) -> Result<SharedMemory<W>, Fault> {
         let exposed = self.client.expose_to_servers(&memory).await;
         let own = exposed.as_ref().ok().copied();
-        let named = self.name(exposed, For::First).await;
-        if let (Err(_), Some(region)) = (&named, own) {
-            self.client.withdraw_from_servers(region).await;
+        let named = self.name(exposed.map(Exposed::encode), For::First).await;
+        if let (Err(_), Some(own)) = (&named, own) {
+            self.client.world().withdraw(own.region).await;
         }
-        let (region, regions) = named?;
-        Ok(SharedMemory { memory, region, regions, among: OnceCell::new() })
+        let (own, all) = named?;
+        let at_servers = all.into_iter().map(Exposed::decode).collect();
+        let region = Exposed::decode(own).region;
+        Ok(SharedMemory { memory, region, at_servers, among: OnceCell::new() })
     }
 
     /// Lets all other members reach the memory too, which connects each to each. Collective; does
@@ -287,30 +292,26 @@ impl<W: World> Group<W> {
             Err(error) => Err(self.fault_of(&error).await),
         };
         let own = exposed.as_ref().ok().copied();
-        let named = self.name(exposed, For::All).await;
+        let named = self.name(exposed.map(|region| region.0), For::All).await;
         if let (Err(_), Some(region)) = (&named, own) {
             self.client.world().withdraw(region).await;
         }
         let (_, regions) = named?;
-        shared.among.get_or_init(|| regions);
+        shared.among.get_or_init(|| regions.into_iter().map(RegionId).collect());
         Ok(())
     }
 
     /// Tells the name of a memory that was exposed; returns that and the other members' names.
-    async fn name(
-        &self,
-        exposed: Result<RegionId, Fault>,
-        whom: For,
-    ) -> Result<(RegionId, Vec<RegionId>), Fault> {
-        let own = exposed.as_ref().map_or(u64::MAX, |region| region.0);
-        let regions = self.exchange(whom, Some(own), exposed.err()).await?;
-        Ok((RegionId(own), regions.into_iter().map(RegionId).collect()))
+    async fn name(&self, exposed: Result<u64, Fault>, whom: For) -> Result<(u64, Vec<u64>), Fault> {
+        let own = exposed.as_ref().copied().unwrap_or(u64::MAX);
+        let names = self.exchange(whom, Some(own), exposed.err()).await?;
+        Ok((own, names))
     }
 
     /// Ends what [`Group::share`] began, and returns the memory. Collective: a member answers the
     /// withdrawals of the others only while it is in a call, so none returns before all are done.
     pub async fn unshare(&self, shared: SharedMemory<W>) -> W::Memory {
-        self.client.withdraw_from_servers(shared.region).await;
+        self.client.world().withdraw(shared.region).await;
         if shared.among.get().is_some() {
             self.client.world().withdraw(shared.region_of(self.rank)).await;
         }
@@ -334,8 +335,41 @@ impl<W: World> Group<W> {
         self.exchange(For::First, Some(own), None).await
     }
 
+    /// Tells those of some servers where the members are that do not know it, if they may have to
+    /// call on them: member 0 does so.
+    pub(crate) async fn introduce(
+        &self,
+        servers: impl Iterator<Item = ServerId>,
+        memory: &SharedMemory<W>,
+    ) -> Result<(), Fault> {
+        if !memory.at_servers.iter().any(|at| at.is_open) {
+            return Ok(());
+        }
+        let new: Vec<ServerId> =
+            servers.filter(|server| !self.introduced.borrow().contains(server)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let members = self.addresses.iter().zip(&memory.at_servers);
+        let addresses = members.map(|(address, at)| if at.is_open { &address.0 } else { "" });
+        let (members, addresses) = (self.keys.clone(), addresses.collect());
+        let introduction = Introduction { group: self.number, members, addresses };
+        let request = Request::Introduce(Box::new(introduction));
+        self.client.call_servers(new.iter().copied(), &request).await?;
+        self.introduced.borrow_mut().extend(new);
+        Ok(())
+    }
+
     /// Tells the others that this member is done, so that its going is no failure.
     pub async fn leave(self) {
+        let introduced = self.introduced.take();
+        if !introduced.is_empty() {
+            let (group, members, addresses) = (self.number, Vec::new(), Addresses::default());
+            let nobody = Introduction { group, members, addresses };
+            let nobody = Request::Introduce(Box::new(nobody));
+            // One that has left has forgotten them.
+            let _ = self.client.call_each_server(introduced.into_iter(), &nobody).await;
+        }
         // If it is one, they hear of the reason first.
         self.client.mailbox().until_told(self.number).await;
         let peers: Vec<PeerId> = self.peers.borrow().values().copied().collect();

@@ -15,6 +15,7 @@ pub use group::{Group, SharedMemory};
 pub(crate) use mailbox::Expected;
 pub use pages::Page;
 pub use pool::{Buffer, BufferPart, BufferPool};
+pub(crate) use servers::Exposed;
 
 use crate::Costs;
 use crate::client::calls::{Answer, Calls};
@@ -25,7 +26,10 @@ use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::rc::{Rc, Weak};
 use units::{PeerId, ServerId};
-use wire::{ClientKey, FREQUENT_BYTES_MAX, Fault, Frequent, Message, Reply, Request, RequestId};
+use wire::{
+    ClientKey, FREQUENT_BYTES_MAX, Fault, Frequent, Message, PreparedRequest, Reply, Request,
+    RequestId,
+};
 use world::{Address, Header, Incoming, NetworkError, Scope, World};
 
 /// A client of the servers of an instance. Clones are handles to the same client;
@@ -160,19 +164,37 @@ impl<W: World> Client<W> {
         self.call_for_data(server, request).await.map(|(reply, _)| reply)
     }
 
+    /// The same with what is asked of several servers.
+    pub(crate) async fn call_prepared(
+        &self,
+        server: ServerId,
+        request: &PreparedRequest,
+    ) -> Result<Reply, Fault> {
+        let answered = self.call_with(server, |id| request.encode(id)).await;
+        answered.map(|(reply, _)| reply)
+    }
+
     /// Asks a server and waits for its answer, and the data that comes with it.
     async fn call_for_data(
         &self,
         server: ServerId,
         request: Request,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        self.call_with(server, |id| wire::encode(&Message::Request { id, request })).await
+    }
+
+    async fn call_with(
+        &self,
+        server: ServerId,
+        header: impl FnOnce(RequestId) -> Header,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
         let call = self.0.calls.begin(server)?;
         let peer = match self.0.servers.peer(server) {
             Some(peer) => peer,
             None => Box::pin(self.connect_to(server)).await?,
         };
-        let header = wire::encode(&Message::Request { id: call.id(), request });
-        let sent = self.0.world.send(peer, world::Message::new(header)).await;
+        let message = world::Message::new(header(call.id()));
+        let sent = self.0.world.send(peer, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         call.await.result()
     }
@@ -210,7 +232,8 @@ impl<W: World> Client<W> {
         servers: impl Iterator<Item = ServerId>,
         request: &Request,
     ) -> Result<(), Fault> {
-        let calls = servers.map(|server| self.call(server, request.clone()));
+        let request = PreparedRequest::new(request);
+        let calls = servers.map(|server| self.call_prepared(server, &request));
         futures_util::future::try_join_all(calls).await.map(|_| ())
     }
 
@@ -220,7 +243,8 @@ impl<W: World> Client<W> {
         servers: impl Iterator<Item = ServerId>,
         request: &Request,
     ) -> Result<(), Fault> {
-        let calls = servers.map(|server| self.call(server, request.clone()));
+        let request = PreparedRequest::new(request);
+        let calls = servers.map(|server| self.call_prepared(server, &request));
         let answers = join_all(calls).await;
         answers.into_iter().collect::<Result<Vec<Reply>, Fault>>().map(|_| ())
     }

@@ -53,7 +53,7 @@ impl<W: World> BufferPool<W> {
         let too_large = || Fault::BadRequest { cause: "a pool must fit in memory".to_owned() };
         let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(too_large)?;
         let memory = client.world().memory(bytes);
-        let region = client.expose_to_servers(&memory).await?;
+        let region = client.expose_to_servers(&memory).await?.region;
         let mut free = RangeSet::new();
         free.insert(ByteRange::at(0, bytes));
         let (client, free) = (client.clone(), RefCell::new(free));
@@ -81,7 +81,7 @@ impl<W: World> BufferPool<W> {
 
     /// Ends the pool: servers no longer reach it. What was still under way fails.
     pub async fn close(self) {
-        self.0.client.withdraw_from_servers(self.0.region).await;
+        self.0.client.world().withdraw(self.0.region).await;
     }
 }
 

@@ -1,17 +1,17 @@
 //! The servers, as one client knows them.
 //!
-//! Invariants: there is at most one connection to each server, and it is made once; from the moment
-//! at which it is there, its end is the server's; whoever is connected can reach every memory that
-//! was exposed to the servers, also those that were before.
+//! Invariants: this client makes at most one connection to each server, and makes it once; from the
+//! moment at which it is there, its end is the server's.
 
 use crate::client::{Client, State, server_left};
 use crate::signal::Signal;
 use crate::table::Table;
+use futures_util::future::try_join_all;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
-use units::{FileId, PeerId, RegionId, ServerId};
-use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION, Request};
+use units::{PeerId, RegionId, ServerId};
+use wire::{ClientKey, Fault, Message, PROTOCOL_VERSION};
 use world::{Address, NetworkError, World};
 
 /// Which servers there are, and to which of them this client is connected.
@@ -24,8 +24,6 @@ pub(super) struct Servers {
     numbers: RefCell<Table<PeerId, ServerId>>,
     /// Those that some task connects to.
     connecting: RefCell<BTreeSet<ServerId>>,
-    /// The memories that all servers can reach.
-    regions: RefCell<BTreeSet<RegionId>>,
     /// Rung when a server was connected, or could not be.
     changed: Signal,
 }
@@ -40,7 +38,6 @@ impl Servers {
             numbers: RefCell::new(connected.clone().map(|(number, peer)| (peer, number)).collect()),
             connected: RefCell::new(connected.collect()),
             connecting: RefCell::default(),
-            regions: RefCell::default(),
             changed: Signal::default(),
         }
     }
@@ -65,11 +62,6 @@ impl Servers {
     /// All connections, also those that are being made.
     pub(super) fn peers(&self) -> Vec<PeerId> {
         self.numbers.borrow().iter().map(|(peer, _)| peer).collect()
-    }
-
-    /// The servers that are connected, with their connections.
-    fn connected(&self) -> Vec<(ServerId, PeerId)> {
-        self.connected.borrow().iter().map(|(server, peer)| (server, *peer)).collect()
     }
 
     fn are_all_connected(&self) -> bool {
@@ -98,8 +90,7 @@ impl<W: World> Client<W> {
         self.0.servers.number_of(peer)
     }
 
-    /// Connects to those of some servers that this client has not needed before. When this
-    /// returns, they know it: whoever else they hear of it from may come later.
+    /// Connects to those of some servers that this client has not needed before.
     ///
     /// # Errors
     /// The first of those that cannot be reached.
@@ -107,11 +98,8 @@ impl<W: World> Client<W> {
         if self.0.servers.are_all_connected() {
             return Ok(());
         }
-        let is_new = |server: &ServerId| self.0.servers.peer(*server).is_none();
-        let new: Vec<ServerId> = servers().into_iter().filter(is_new).collect();
-        // To ask for nothing; the answer comes after the greeting was taken in.
-        let nothing = Request::OpenSizes { after: Some(FileId(u64::MAX)) };
-        self.call_servers(new.into_iter(), &nothing).await
+        let connected = servers().into_iter().map(|server| self.connect_to(server));
+        try_join_all(connected).await.map(|_| ())
     }
 
     /// Connects to a server, unless that was done; returns the connection.
@@ -144,35 +132,16 @@ impl<W: World> Client<W> {
         servers.changed.until(come).await
     }
 
-    /// Lets the servers reach `memory` (and nobody else), for transfers of this client alone.
-    pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<RegionId, Fault> {
+    /// Lets the servers reach `memory`, for transfers of this client alone: those to which it is
+    /// connected or, where that is not all of them, whoever connects to it.
+    pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<Exposed, Fault> {
         let (world, servers) = (self.world(), &self.0.servers);
-        let told = servers.connected();
-        let peers: Vec<PeerId> = told.iter().map(|(_, peer)| *peer).collect();
-        let region =
-            world.expose(memory, &peers).await.map_err(|error| self.not_exposed(&error))?;
-        if told.len() == servers.addresses.len() {
-            servers.regions.borrow_mut().insert(region);
-            return Ok(region);
+        if !servers.are_all_connected() {
+            return Ok(Exposed { region: world.expose_to_all(memory).await, is_open: true });
         }
-        let exposed = Exposed { client: self, region };
-        servers.regions.borrow_mut().insert(region);
-        // One that was connected meanwhile may not have been told.
-        let told: BTreeSet<ServerId> = told.into_iter().map(|(server, _)| server).collect();
-        for (server, peer) in servers.connected() {
-            if !told.contains(&server) {
-                let exposed = world.expose_to(peer, region).await;
-                exposed.map_err(|error| server_left(server, &error))?;
-            }
-        }
-        std::mem::forget(exposed);
-        Ok(region)
-    }
-
-    /// Ends what [`Client::expose_to_servers`] began.
-    pub(crate) async fn withdraw_from_servers(&self, region: RegionId) {
-        self.0.servers.regions.borrow_mut().remove(&region);
-        self.world().withdraw(region).await;
+        let region = world.expose(memory, &servers.peers()).await;
+        let region = region.map_err(|error| self.not_exposed(&error))?;
+        Ok(Exposed { region, is_open: false })
     }
 
     fn not_exposed(&self, error: &NetworkError) -> Fault {
@@ -187,52 +156,51 @@ impl<W: World> Client<W> {
     }
 }
 
-/// A memory that is exposed no longer when this is dropped.
-struct Exposed<'a, W: World> {
-    client: &'a Client<W>,
-    region: RegionId,
+/// A memory that servers can reach.
+#[derive(Clone, Copy)]
+pub(crate) struct Exposed {
+    /// Its name.
+    pub(crate) region: RegionId,
+    /// Whether it is open to whoever connects to its owner.
+    pub(crate) is_open: bool,
 }
 
-impl<W: World> Drop for Exposed<'_, W> {
-    fn drop(&mut self) {
-        self.client.0.servers.regions.borrow_mut().remove(&self.region);
-        // It begins at once, and nobody can wait for it.
-        drop(self.client.world().withdraw(self.region));
+impl Exposed {
+    /// As one number, for an agreement.
+    pub(super) fn encode(self) -> u64 {
+        self.region.0 << 1 | u64::from(self.is_open)
+    }
+
+    /// The reverse of [`Exposed::encode`].
+    pub(super) fn decode(number: u64) -> Self {
+        Self { region: RegionId(number >> 1), is_open: number & 1 == 1 }
     }
 }
 
-/// Connects a client that lives as long as it wants to, and lets the server reach its memories.
+/// Connects a client that lives as long as it wants to.
 async fn connect<W: World>(
     world: &W,
     address: &Address,
     server: ServerId,
     client: &Weak<State<W>>,
-) -> Result<Option<PeerId>, NetworkError> {
+) -> Result<(), NetworkError> {
     let peer = world.connect(address).await?;
     let Some(key) = client.upgrade().map(|client| {
         client.servers.numbers.borrow_mut().insert(peer, server);
         client.key
     }) else {
         world.disconnect(peer);
-        return Ok(None);
+        return Ok(());
     };
     say_hello(world, peer, key).await?;
-    let mut told = BTreeSet::new();
-    loop {
-        let Some(client) = client.upgrade() else { return Ok(None) };
-        let untold = client.servers.regions.borrow().difference(&told).next().copied();
-        let Some(region) = untold else {
-            client.servers.connected.borrow_mut().insert(server, peer);
-            return Ok(Some(peer));
-        };
-        drop(client);
-        world.expose_to(peer, region).await?;
-        told.insert(region);
+    if let Some(client) = client.upgrade() {
+        client.servers.connected.borrow_mut().insert(server, peer);
     }
+    Ok(())
 }
 
 impl<W: World> State<W> {
-    fn has_connected(&self, server: ServerId, connected: Result<Option<PeerId>, NetworkError>) {
+    fn has_connected(&self, server: ServerId, connected: Result<(), NetworkError>) {
         if let Err(error) = connected {
             self.server_left(server, &error.to_string());
         }

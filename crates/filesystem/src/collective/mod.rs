@@ -17,7 +17,7 @@ use policy::{Access, Direction, DiskOrder, ListEntry};
 use std::fmt;
 use std::str::FromStr;
 use units::{ClientId, ServerId};
-use wire::{Fault, FileRecord, Request};
+use wire::{Fault, FileRecord, PreparedRequest, Request};
 use world::{Memory, TransferError, World};
 
 /// How a collective transfer is carried out.
@@ -102,7 +102,7 @@ impl<W: World> Group<W> {
         // member finds wrong with its own part, so that none begins without the others.
         let mut checked = self.check(transfer, memory);
         if checked.is_ok() {
-            checked = self.reach(transfer).await;
+            checked = self.reach(transfer, memory).await;
         }
         if checked.is_ok() && transfer.sync && transfer.direction == Direction::Write {
             checked = self.client().keep_owed_size(&transfer.file).await;
@@ -123,16 +123,21 @@ impl<W: World> Group<W> {
     }
 
     /// Connects this member to the servers that have to do with its part of a transfer, if it was
-    /// not connected to all of them at its beginning. A transfer does that itself; whoever takes
-    /// its time may want it done before.
+    /// not connected to all of them at its beginning; of servers that direct a transfer, member 0
+    /// tells them where the others are. A transfer does that itself; whoever takes its time may
+    /// want it done before.
     ///
     /// # Errors
     /// [`Fault::ServerLeft`] when one cannot be reached, [`Fault::BadAccess`] for an access that
     /// cannot be. The other members are not told.
-    pub async fn reach(&self, transfer: &Transfer) -> Result<(), Fault> {
+    pub async fn reach(&self, transfer: &Transfer, memory: &SharedMemory<W>) -> Result<(), Fault> {
         check_access(transfer.direction, &transfer.access, transfer.file.bytes)?;
         check_client(self.rank(), &transfer.access)?;
-        self.client().reach(|| self.servers_for(transfer)).await
+        self.client().reach(|| self.servers_for(transfer)).await?;
+        match transfer.strategy {
+            Strategy::DiskDirected => self.introduce(transfer.file.servers(), memory).await,
+            _ => Ok(()),
+        }
     }
 
     /// The servers that have something for this member, or from it.
@@ -146,7 +151,14 @@ impl<W: World> Group<W> {
                 let all = Some(own).filter(|own| own.length > 0).into_iter().collect();
                 Access::List(vec![all]).servers_of(ClientId(0), &file.stripe)
             }
-            _ => access.servers_of(self.rank(), &file.stripe),
+            // Those that direct a transfer come to the members.
+            Strategy::DiskDirected => match self.rank() {
+                ClientId(0) => return file.servers().collect(),
+                _ => return Vec::new(),
+            },
+            Strategy::Caching | Strategy::Noncollective => {
+                access.servers_of(self.rank(), &file.stripe)
+            }
         };
         places.into_iter().map(|place| file.pool.server(place)).collect()
     }
@@ -203,7 +215,8 @@ async fn call_to_the_end<W: World>(
     request: &Request,
     number: u64,
 ) -> Result<(), Fault> {
-    let calls = servers.iter().map(|server| client.call(*server, request.clone()));
+    let request = PreparedRequest::new(request);
+    let calls = servers.iter().map(|server| client.call_prepared(*server, &request));
     let mut calls: FuturesUnordered<_> = calls.collect();
     let mut outcome = Ok(());
     while let Some(ended) = calls.next().await {

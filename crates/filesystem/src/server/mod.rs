@@ -4,6 +4,7 @@
 //! once when it leaves; a request is answered exactly once or its client has left; nothing a
 //! client sends makes the server panic.
 
+mod acquaintances;
 pub(crate) mod block_cache;
 pub(crate) mod block_locks;
 mod catalogue;
@@ -18,6 +19,7 @@ mod session;
 pub(crate) mod underway;
 
 use crate::Costs;
+use crate::server::acquaintances::Acquaintances;
 use crate::server::block_cache::BlockCache;
 use crate::server::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
@@ -81,6 +83,7 @@ pub(crate) struct Server<W: World> {
     pub(crate) sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
     /// The connection of each client, by its name.
     peers: RefCell<BTreeMap<ClientKey, PeerId>>,
+    pub(crate) acquaintances: Acquaintances,
     /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
@@ -146,6 +149,7 @@ pub async fn serve<W: World>(
         catalogue,
         sessions: RefCell::default(),
         peers: RefCell::default(),
+        acquaintances: Acquaintances::default(),
         counters: Counters::default(),
         spaces,
         collectives: RefCell::default(),
@@ -160,6 +164,7 @@ pub async fn serve<W: World>(
     // Dropping the sessions ends what they still had under way.
     let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
     for (peer, _) in sessions.iter() {
+        server.acquaintances_end_with(peer);
         server.world.disconnect(peer);
     }
     drop(sessions);
@@ -220,7 +225,8 @@ impl<W: World> Server<W> {
     fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
         let mut sessions = self.sessions.borrow_mut();
         let mut peers = self.peers.borrow_mut();
-        if peers.contains_key(&key) || sessions.contains(from) {
+        let is_known = sessions.contains(from) || self.acquaintances.contains(from);
+        if peers.contains_key(&key) || is_known {
             return false;
         }
         peers.insert(key, from);
@@ -286,9 +292,18 @@ impl<W: World> Server<W> {
             let closed = self.files.close_all(&session.open);
             // What it had under way ends here.
             drop(session);
+            self.acquaintances_end_with(peer);
             closed.into_iter().for_each(|file| self.closed(file));
         }
+        self.acquaintances.remove(peer);
         self.departures.notify();
+    }
+
+    /// Ends the connections that were made for a client.
+    fn acquaintances_end_with(&self, sponsor: PeerId) {
+        for peer in self.acquaintances.remove_all_of(sponsor) {
+            self.world.disconnect(peer);
+        }
     }
 
     /// Nobody has a file open any more.
@@ -320,8 +335,9 @@ impl<W: World> Server<W> {
         })
     }
 
+    /// Whether a client is connected, whichever side made the connection.
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {
-        self.sessions.borrow().contains(peer)
+        self.sessions.borrow().contains(peer) || self.acquaintances.contains(peer)
     }
 }
 

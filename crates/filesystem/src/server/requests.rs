@@ -164,6 +164,11 @@ impl<W: World> Server<W> {
                 disk_directed::server::serve(self, from, *request).await
             }
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
+            Request::Introduce(introduction) => {
+                let sessions = self.sessions.borrow();
+                let introduced = sessions.get(from).map(|own| own.introduce(*introduction));
+                introduced.unwrap_or(Ok(())).map(|()| Reply::Done.into())
+            }
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record).await,
             Request::Close { file, recorded } => self.close(from, file, recorded),

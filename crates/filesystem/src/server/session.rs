@@ -1,9 +1,15 @@
 //! The clients of a server, as it sees them.
 
 use crate::server::files::OpenFiles;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
-use wire::{ClientKey, Fault, PROTOCOL_VERSION};
+use std::rc::Rc;
+use wire::{ClientKey, Fault, Introduction, PARTICIPANTS_MAX, PROTOCOL_VERSION};
 use world::{Scope, World};
+
+/// The most groups that one client may have introduced at a time.
+const INTRODUCTIONS_MAX: usize = 1024;
 
 /// Everything a server does for one client; dropping it ends all of that.
 pub(crate) struct Session<W: World> {
@@ -13,13 +19,21 @@ pub(crate) struct Session<W: World> {
     version: u16,
     /// The files it has opened.
     pub(crate) open: OpenFiles,
+    /// The groups that it has introduced, by its numbers.
+    introductions: RefCell<BTreeMap<u64, Rc<Introduction>>>,
     /// The requests it waits for.
     pub(crate) scope: Scope<W, Infallible>,
 }
 
 impl<W: World> Session<W> {
     pub(crate) fn new(world: W, key: ClientKey, version: u16) -> Self {
-        Self { key, version, open: OpenFiles::default(), scope: Scope::new(world) }
+        Self {
+            key,
+            version,
+            open: OpenFiles::default(),
+            introductions: RefCell::default(),
+            scope: Scope::new(world),
+        }
     }
 
     /// Whether it and this server understand one another.
@@ -28,5 +42,29 @@ impl<W: World> Session<W> {
             PROTOCOL_VERSION => Ok(()),
             client => Err(Fault::WrongVersion { client, server: PROTOCOL_VERSION }),
         }
+    }
+
+    /// The client introduces a group, or says that there is no more to come of one.
+    pub(crate) fn introduce(&self, introduction: Introduction) -> Result<(), Fault> {
+        let bad = |cause: String| Err(Fault::BadRequest { cause });
+        let mut introductions = self.introductions.borrow_mut();
+        if introduction.members.is_empty() {
+            introductions.remove(&introduction.group);
+            return Ok(());
+        }
+        if introduction.members.len() > PARTICIPANTS_MAX {
+            return bad(format!("a group has at most {PARTICIPANTS_MAX} members"));
+        }
+        let is_known = introductions.contains_key(&introduction.group);
+        if !is_known && introductions.len() >= INTRODUCTIONS_MAX {
+            return bad(format!("a client has at most {INTRODUCTIONS_MAX} groups; leave some"));
+        }
+        introductions.insert(introduction.group, Rc::new(introduction));
+        Ok(())
+    }
+
+    /// The groups that it has introduced.
+    pub(crate) fn introductions(&self) -> Vec<Rc<Introduction>> {
+        self.introductions.borrow().values().cloned().collect()
     }
 }

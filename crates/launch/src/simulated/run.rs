@@ -203,11 +203,11 @@ async fn client<P: Verify>(
         outstanding_per_disk: scenario.machine.outstanding_per_disk,
         sync: machines::waits_for_medium(&scenario),
     };
-    if connects_when_needed {
-        group.agree(group.reach(&transfer).await).await?;
-    }
     let memory = P::client_memory(rank, access.memory_bytes(rank));
     let shared = group.share(memory).await?;
+    if connects_when_needed {
+        group.agree(group.reach(&transfer, &shared).await).await?;
+    }
     if scenario.strategy == Strategy::TwoPhase {
         // Memory is ready before the clock starts, whatever the strategy.
         group.share_among_members(&shared).await?;

@@ -20,6 +20,9 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use units::{PeerId, RegionId};
 use world::Loan;
 
+/// What no region is called.
+const NO_REGION: u64 = 0;
+
 /// The most regions that a peer may expose at a time; one more ends the connection.
 pub(crate) const REGIONS_MAX: usize = 64 << 10;
 
@@ -60,6 +63,8 @@ struct State {
     answers: BTreeMap<u64, oneshot::Sender<Answer>>,
     withdrawals: BTreeMap<u64, Rc<Withdrawal>>,
     requests: u64,
+    /// Whether what the peer exposes to everyone has been heard.
+    has_heard: bool,
     /// Whether the peer sees this node's shared memory.
     lends: bool,
     /// What this node lent to the peer.
@@ -165,6 +170,19 @@ impl Connection {
     /// What the peer exposed as `region`.
     pub(crate) fn exposure(&self, region: RegionId) -> Option<Exposure> {
         self.state.borrow().exposures.get(&region).copied()
+    }
+
+    /// Waits until what the peer exposed to everyone before this connection is known, if `region`
+    /// may be of that.
+    pub(crate) async fn hear_of(&self, region: RegionId) {
+        if self.exposure(region).is_some() || self.state.borrow().has_heard {
+            return;
+        }
+        // That was the first thing it said; the end of no region is answered after it. When the
+        // connection ends first, so does the wait.
+        let answer = self.request(Frame::new(Kind::Withdraw, NO_REGION, 0), &[], None);
+        let _ = answer.await;
+        self.state.borrow_mut().has_heard = true;
     }
 
     /// The peer exposes something; the error says why that is refused.

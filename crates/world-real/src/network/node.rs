@@ -56,7 +56,10 @@ pub(crate) struct Node {
 
 struct Region {
     memory: RealMemory,
+    /// Those that were told of it.
     peers: Vec<PeerId>,
+    /// Whether those that come later are.
+    is_open: bool,
 }
 
 impl Node {
@@ -177,6 +180,7 @@ impl Node {
             node.end(&writing, &format!("writing failed: {error}"));
         });
         *connection.tasks.borrow_mut() = vec![reading, writing];
+        self.tell_of_open_regions(connection);
         let lends = !self.borrows && connection.process().is_some();
         if let Some(sharing) = arena::sharing().filter(|_| lends) {
             let frame = Frame::new(Kind::Share, 0, 0);
@@ -283,32 +287,43 @@ impl Node {
         memory: &RealMemory,
         peers: &[PeerId],
     ) -> Result<RegionId, NetworkError> {
-        let region = RegionId(self.next_region.get());
-        self.next_region.set(region.0 + 1);
-        let own = Region { memory: memory.clone(), peers: peers.to_vec() };
-        self.regions.borrow_mut().insert(region, own);
+        let region = self.add_region(memory, peers.to_vec(), false);
         let withdrawn_unless_done = WithdrawnOnDrop { node: self, region };
         self.announce(region, memory, peers).await?;
         std::mem::forget(withdrawn_unless_done);
         Ok(region)
     }
 
-    /// Lets one more peer use the memory of `region`, unless that was withdrawn.
-    pub(crate) async fn expose_to(
-        &self,
-        peer: PeerId,
-        region: RegionId,
-    ) -> Result<(), NetworkError> {
-        let memory = {
-            let mut regions = self.regions.borrow_mut();
-            let Some(own) = regions.get_mut(&region) else { return Ok(()) };
-            // It is told of the withdrawal once, however often of this.
-            if !own.peers.contains(&peer) {
-                own.peers.push(peer);
-            }
-            own.memory.clone()
-        };
-        self.announce(region, &memory, &[peer]).await
+    /// Lets all peers use `memory`, also those that come later.
+    pub(crate) async fn expose_to_all(&self, memory: &RealMemory) -> RegionId {
+        let peers: Vec<PeerId> = self.connections.borrow().keys().copied().collect();
+        let region = self.add_region(memory, peers.clone(), true);
+        let withdrawn_unless_done = WithdrawnOnDrop { node: self, region };
+        for peer in peers {
+            // One that has left need not know.
+            let _ = self.announce(region, memory, &[peer]).await;
+        }
+        std::mem::forget(withdrawn_unless_done);
+        region
+    }
+
+    fn add_region(&self, memory: &RealMemory, peers: Vec<PeerId>, is_open: bool) -> RegionId {
+        let region = RegionId(self.next_region.get());
+        self.next_region.set(region.0 + 1);
+        let own = Region { memory: memory.clone(), peers, is_open };
+        self.regions.borrow_mut().insert(region, own);
+        region
+    }
+
+    /// The first thing that is said over a connection.
+    fn tell_of_open_regions(&self, connection: &Connection) {
+        let mut regions = self.regions.borrow_mut();
+        for (region, own) in regions.iter_mut().filter(|(_, own)| own.is_open) {
+            own.peers.push(connection.peer);
+            let exposure = exposure_of(&own.memory).encode();
+            // Nobody waits for the answer.
+            drop(connection.request(expose_frame(*region), &exposure, None));
+        }
     }
 
     /// Tells peers where the memory of a region is; returns when they know.
@@ -318,8 +333,7 @@ impl Node {
         memory: &RealMemory,
         peers: &[PeerId],
     ) -> Result<(), NetworkError> {
-        let exposure = Exposure { address: memory.pointer() as u64, length: memory.length() };
-        let frame = Frame::new(Kind::Expose, region.0, 0);
+        let (frame, exposure) = (expose_frame(region), exposure_of(memory));
         let mut answers = Vec::with_capacity(peers.len());
         for &peer in peers {
             let connection = self.connection(peer);
@@ -340,7 +354,7 @@ impl Node {
     /// Ends `region`: begins at once, also when the returned future is dropped.
     pub(crate) fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> + use<> {
         let own = self.regions.borrow_mut().remove(&region);
-        let withdrawal = own.map(|Region { memory, peers }| {
+        let withdrawal = own.map(|Region { memory, peers, .. }| {
             let withdrawal = Withdrawal::new(memory, peers.len());
             for peer in peers {
                 let connection = self.connections.borrow().get(&peer).cloned();
@@ -382,6 +396,14 @@ impl Node {
         drop(tasks);
         self.inbox.clear();
     }
+}
+
+fn expose_frame(region: RegionId) -> Frame {
+    Frame::new(Kind::Expose, region.0, 0)
+}
+
+fn exposure_of(memory: &RealMemory) -> Exposure {
+    Exposure { address: memory.pointer() as u64, length: memory.length() }
 }
 
 /// Withdraws a region whose exposure was not completed.

@@ -17,7 +17,7 @@ list_cases![
     transfers_of_every_size_arrive,
     several_gets_fill_one_memory,
     several_peers_share_one_region,
-    a_region_is_exposed_to_one_more_peer,
+    an_open_region_is_for_peers_that_come_later_too,
     both_sides_transfer_at_once,
     messages_and_transfers_share_a_connection,
     a_transfer_of_nothing_succeeds,
@@ -246,29 +246,33 @@ fn several_peers_share_one_region<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn a_region_is_exposed_to_one_more_peer<F: Fixture>(fixture: &mut F) {
-    fixture.run(3, |worlds| async move {
-        let [owner, first, second] = &worlds[..] else { panic!("three nodes were asked for") };
-        let (owner_of_first, first_of_owner) = meet(first, owner).await;
-        let (owner_of_second, second_of_owner) = meet(second, owner).await;
-        let memory = owner.memory(20);
-        let region = expose(owner, &memory, first_of_owner).await;
+fn an_open_region_is_for_peers_that_come_later_too<F: Fixture>(fixture: &mut F) {
+    fixture.run(4, |worlds| async move {
+        let [owner, early, late, caller] = &worlds[..] else { panic!("four nodes were asked for") };
+        let (owner_of_early, early_of_owner) = meet(early, owner).await;
+        let memory = owner.memory(30);
+        let closed = expose(owner, &owner.memory(30), early_of_owner).await;
+        let open = owner.expose_to_all(&memory).await;
+        assert_ne!(open, closed);
         let bytes = F::payload(b"0123456789");
-        let refused = second.put(owner_of_second, region, &[piece(0, 0, 10)], &bytes).await;
-        assert!(refused.is_err(), "it is exposed to the first only");
-        for _ in 0..2 {
-            owner.expose_to(second_of_owner, region).await.expect("it is connected");
+        put(early, (owner_of_early, open), &[piece(0, 20, 10)], &bytes).await;
+        // As the first thing over a new connection, whichever side began it. (Only the one that
+        // began it knows of it, so the other is told.)
+        let owner_of_late = late.connect(&owner.address()).await.expect("it listens");
+        put(late, (owner_of_late, open), &[piece(0, 10, 10)], &bytes).await;
+        let refused = late.put(owner_of_late, closed, &[piece(0, 0, 10)], &bytes).await;
+        assert!(refused.is_err(), "what is exposed to one is not open");
+        let (_, owner_of_caller) = meet(owner, caller).await;
+        put(caller, (owner_of_caller, open), &[piece(0, 0, 10)], &bytes).await;
+        expect_bytes::<F>(&contents(&memory), &b"0123456789".repeat(3), "an open region");
+        owner.withdraw(open).await;
+        let peers = [(early, owner_of_early), (late, owner_of_late), (caller, owner_of_caller)];
+        for (world, peer) in peers {
+            let refused = world.put(peer, open, &[piece(0, 0, 10)], &bytes).await;
+            assert!(refused.is_err(), "it is withdrawn from all");
         }
-        put(second, (owner_of_second, region), &[piece(0, 10, 10)], &bytes).await;
-        put(first, (owner_of_first, region), &[piece(0, 0, 10)], &bytes).await;
-        expect_bytes::<F>(&contents(&memory), b"01234567890123456789", "a shared region");
-        owner.withdraw(region).await;
-        for (world, peer) in [(first, owner_of_first), (second, owner_of_second)] {
-            let refused = world.put(peer, region, &[piece(0, 0, 10)], &bytes).await;
-            assert!(refused.is_err(), "it is withdrawn from both");
-        }
-        owner.expose_to(second_of_owner, region).await.expect("it has nothing to do");
-        let refused = second.put(owner_of_second, region, &[piece(0, 0, 10)], &bytes).await;
+        let after = early.connect(&owner.address()).await.expect("it listens");
+        let refused = early.put(after, open, &[piece(0, 0, 10)], &bytes).await;
         assert!(refused.is_err(), "what was withdrawn stays so");
     });
 }

@@ -7,7 +7,7 @@ use units::{ClientId, ServerId};
 use wire::{CollectiveRequest, Fault, Participant, Request};
 use world::World;
 
-/// The whole collective. Every member's memory was shared before, so the servers know it.
+/// The whole collective. Every member's memory was shared before, so the servers can reach it.
 pub(crate) async fn transfer<W: World>(
     group: &Group<W>,
     transfer: &Transfer,
@@ -34,8 +34,8 @@ async fn direct<W: World>(
     memory: &SharedMemory<W>,
     collective: u64,
 ) -> Result<(), Fault> {
-    let members = group.keys().iter().zip(&memory.regions);
-    let participants = members.map(|(&key, &region)| Participant { key, region }).collect();
+    let members = group.keys().iter().zip(&memory.at_servers);
+    let participants = members.map(|(&key, at)| Participant { key, region: at.region }).collect();
     let request = Request::Collective(Box::new(CollectiveRequest {
         collective,
         direction: transfer.direction,

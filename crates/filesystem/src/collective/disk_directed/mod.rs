@@ -13,4 +13,5 @@
 //! The second barrier of Figure 2c carries the outcome, so that a fault reaches every client.
 
 pub(crate) mod client;
+mod participants;
 pub(crate) mod server;

@@ -1,16 +1,16 @@
 //! The server's side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
+use super::participants::Participants;
 use crate::collective::{may_overlap, transfer_fault};
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use crate::server::underway::{Buffers, Running};
 use crate::server::{Server, file_fault};
-use crate::table::Table;
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, RegionId, ServerId};
+use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
 use wire::{CollectiveRequest, Fault, Message, PARTICIPANTS_MAX, Reply};
 use world::{Disk, DiskError, Memory, Payload, TransferError, World};
 
@@ -22,14 +22,14 @@ struct Collective<'a, W: World> {
     file: &'a Rc<OpenFile>,
     /// Which of the file's servers this is.
     place: ServerId,
-    /// The connections of the participants that have one: those without have no bytes here.
-    peers: Table<ClientId, PeerId>,
+    participants: Participants<'a, W>,
     /// Bytes moved so far.
     moved: Cell<u64>,
 }
 
 /// Serves the one request of a collective. When a participant leaves before the end, the transfer
-/// is dropped with all its buffers, and the other participants are told who left.
+/// is dropped with all its buffers, and those that are connected of their own will are told who
+/// left.
 pub(crate) async fn serve<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
@@ -45,7 +45,7 @@ pub(crate) async fn serve<W: World>(
         request: &request,
         file: &file,
         place,
-        peers: find_participants(server, &request),
+        participants: Participants::new(server, &request, from),
         moved: Cell::new(0),
     };
     let outcome = {
@@ -58,27 +58,28 @@ pub(crate) async fn serve<W: World>(
     };
     // A transfer that failed because a client left is told as that.
     let outcome = outcome.map_err(|fault| collective.why_ended().unwrap_or(fault));
-    let (peers, bytes) = (collective.peers, collective.moved.get());
+    let (listeners, bytes) = (collective.participants.listeners(), collective.moved.get());
+    drop(collective);
     drop(running);
     server.count_moved(bytes);
     if let Err(fault) = &outcome {
-        tell_participants(server, &peers, request.collective, fault).await;
+        tell_participants(server, listeners, request.collective, fault).await;
     }
     outcome.map(|()| Reply::Moved { bytes }.into())
 }
 
 async fn tell_participants<W: World>(
     server: &Server<W>,
-    peers: &Table<ClientId, PeerId>,
+    listeners: Vec<PeerId>,
     collective: u64,
     fault: &Fault,
 ) {
     let header: world::Header =
         wire::encode(&Message::CollectiveFailed { collective, fault: fault.clone() });
-    let here = peers.iter().map(|(_, peer)| *peer).filter(|peer| server.is_here(*peer));
     // All at once: one that is slow must not keep the news from the others. One that leaves now
     // need not be told.
-    join_all(here.map(|peer| server.world.send(peer, world::Message::new(header.clone())))).await;
+    let tell = |peer| server.world.send(peer, world::Message::new(header.clone()));
+    join_all(listeners.into_iter().map(tell)).await;
 }
 
 fn check(request: &CollectiveRequest, file: &OpenFile) -> Result<(), Fault> {
@@ -92,14 +93,6 @@ fn check(request: &CollectiveRequest, file: &OpenFile) -> Result<(), Fault> {
         return Err(Fault::BadRequest { cause });
     }
     Ok(())
-}
-
-fn find_participants<W: World>(
-    server: &Server<W>,
-    request: &CollectiveRequest,
-) -> Table<ClientId, PeerId> {
-    let ranked = (0..).map(ClientId).zip(&request.participants);
-    ranked.filter_map(|(rank, one)| Some((rank, server.peer_of(one.key)?))).collect()
 }
 
 impl<W: World> Collective<'_, W> {
@@ -181,7 +174,7 @@ impl<W: World> Collective<'_, W> {
             let data = &data;
             async move {
                 self.server.world.compute(self.cost_of(&share)).await;
-                let (peer, region) = self.place_of(share.client)?;
+                let (peer, region) = self.participants.place_of(share.client).await?;
                 let put = self.server.world.put(peer, region, &share.pieces, data);
                 let moved = self.server.movements.moving((peer, on), share.bytes(), put).await;
                 self.count(moved, &share)
@@ -210,7 +203,7 @@ impl<W: World> Collective<'_, W> {
             let memory = &memory;
             async move {
                 self.server.world.compute(self.cost_of(&share)).await;
-                let (peer, region) = self.place_of(share.client)?;
+                let (peer, region) = self.participants.place_of(share.client).await?;
                 let got = self.server.world.get(peer, region, &share.pieces, memory);
                 let moved = self.server.movements.moving((peer, on), share.bytes(), got).await;
                 self.count(moved, &share)
@@ -267,15 +260,6 @@ impl<W: World> Collective<'_, W> {
         self.server.config.costs.pieces(&self.request.access, &share.pieces)
     }
 
-    /// Where a participant is, and its memory.
-    fn place_of(&self, client: ClientId) -> Result<(PeerId, RegionId), Fault> {
-        let peer = self.peers.get(client).copied().ok_or_else(|| {
-            let cause = "it is not connected to this server".to_owned();
-            Fault::ClientLeft { client, cause }
-        })?;
-        Ok((peer, self.request.participants[client.0 as usize].region))
-    }
-
     fn count(&self, moved: Result<(), TransferError>, share: &Share) -> Result<(), Fault> {
         moved.map_err(|error| transfer_fault(share.client, error))?;
         self.moved.set(self.moved.get() + share.bytes());
@@ -295,7 +279,7 @@ impl<W: World> Collective<'_, W> {
         if let Some(verdict) = self.running.verdict() {
             return Some(verdict);
         }
-        let (client, _) = self.peers.iter().find(|(_, peer)| !self.server.is_here(**peer))?;
+        let client = self.participants.first_gone()?;
         let cause = "its connection to a server ended".to_owned();
         Some(Fault::ClientLeft { client, cause })
     }

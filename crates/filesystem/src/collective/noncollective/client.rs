@@ -39,10 +39,10 @@ impl<W: World> Client<W> {
         check(part, memory.length())?;
         // So that none of them hears of the end of a transfer before its beginning.
         self.reach(|| servers_of(part)).await?;
-        let region = self.expose_to_servers(memory).await?;
+        let region = self.expose_to_servers(memory).await?.region;
         let number = self.world().random();
         let moved = ask(self, part, region, number).await;
-        self.withdraw_from_servers(region).await;
+        self.world().withdraw(region).await;
         self.world().compute(self.costs().collective).await;
         moved?;
         match part.direction {

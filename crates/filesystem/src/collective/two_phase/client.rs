@@ -72,7 +72,7 @@ impl<W: World> Phases<'_, W> {
             return Ok(());
         }
         let client = self.group.client();
-        let region = client.expose_to_servers(conforming).await?;
+        let region = client.expose_to_servers(conforming).await?.region;
         let chunks = Chunks {
             client,
             direction,
@@ -83,7 +83,7 @@ impl<W: World> Phases<'_, W> {
         };
         let (file_offset, length) = (self.segment.start, self.segment.length());
         let moved = chunks.transfer(Chunk { file_offset, memory_offset: 0, length }).await;
-        client.withdraw_from_servers(region).await;
+        client.world().withdraw(region).await;
         moved
     }
 

@@ -1,0 +1,121 @@
+//! Where the participants of a collective are.
+
+use crate::server::Server;
+use crate::signal::Signal;
+use crate::table::Table;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use units::{ClientId, PeerId, RegionId};
+use wire::{ClientKey, CollectiveRequest, Fault, Introduction};
+use world::{Address, World};
+
+/// The participants of one collective, as one server knows them. On those that are not connected
+/// and say where they listen, it calls when it has something for them.
+pub(super) struct Participants<'a, W: World> {
+    server: &'a Server<W>,
+    request: &'a CollectiveRequest,
+    /// Who asked for the collective.
+    sponsor: PeerId,
+    peers: RefCell<Table<ClientId, PeerId>>,
+    /// The groups of the sponsor, with where their members listen.
+    groups: Vec<Rc<Introduction>>,
+    /// On whom this server called for it before.
+    acquaintances: BTreeMap<ClientKey, PeerId>,
+    /// Those on whom some block's transfer is calling.
+    calling: RefCell<BTreeSet<ClientId>>,
+    /// Rung when one was reached.
+    reached: Signal,
+}
+
+impl<'a, W: World> Participants<'a, W> {
+    pub(super) fn new(
+        server: &'a Server<W>,
+        request: &'a CollectiveRequest,
+        sponsor: PeerId,
+    ) -> Self {
+        let ranked = (0..).map(ClientId).zip(&request.participants);
+        // Those that have an address are looked for when there is something for them: they may be
+        // thousands, and few of them are connected.
+        let sessions = server.sessions.borrow();
+        let groups = sessions.get(sponsor).map(|own| own.introductions()).unwrap_or_default();
+        let connected =
+            ranked.filter(|(rank, one)| address_of(&groups, (*rank, one.key)).is_none());
+        let peers = connected.filter_map(|(rank, one)| Some((rank, server.peer_of(one.key)?)));
+        Self {
+            server,
+            request,
+            sponsor,
+            peers: RefCell::new(peers.collect()),
+            groups,
+            acquaintances: server.acquaintances.of(sponsor),
+            calling: RefCell::default(),
+            reached: Signal::default(),
+        }
+    }
+
+    /// The connection to a participant, and its memory.
+    ///
+    /// # Errors
+    /// [`Fault::ClientLeft`] when it cannot be reached.
+    #[inline]
+    pub(super) async fn place_of(&self, client: ClientId) -> Result<(PeerId, RegionId), Fault> {
+        let there = self.peer(client);
+        let peer = match there {
+            Some(peer) => peer,
+            None => Box::pin(self.call_on(client)).await?,
+        };
+        Ok((peer, self.request.participants[client.0 as usize].region))
+    }
+
+    fn peer(&self, client: ClientId) -> Option<PeerId> {
+        self.peers.borrow().get(client).copied()
+    }
+
+    /// Finds a participant, or connects to it. When this is dropped before its end, so is the whole
+    /// collective.
+    async fn call_on(&self, client: ClientId) -> Result<PeerId, Fault> {
+        let left = |cause: String| Fault::ClientLeft { client, cause };
+        let key = self.request.participants[client.0 as usize].key;
+        let Some(address) = address_of(&self.groups, (client, key)) else {
+            return Err(left("it is not connected to this server".to_owned()));
+        };
+        let known = self.server.peer_of(key).or_else(|| self.acquaintances.get(&key).copied());
+        if let Some(peer) = known.filter(|peer| self.server.is_here(*peer)) {
+            self.peers.borrow_mut().insert(client, peer);
+            return Ok(peer);
+        }
+        if !self.calling.borrow_mut().insert(client) {
+            return Ok(self.reached.until(|| self.peer(client)).await);
+        }
+        let world = &self.server.world;
+        let connected = world.connect(&Address(address.to_owned())).await;
+        let peer = connected.map_err(|error| left(error.to_string()))?;
+        self.server.acquaintances.add(self.sponsor, key, peer);
+        self.peers.borrow_mut().insert(client, peer);
+        self.calling.borrow_mut().remove(&client);
+        self.reached.notify();
+        Ok(peer)
+    }
+
+    /// One that was connected and is no longer.
+    pub(super) fn first_gone(&self) -> Option<ClientId> {
+        let peers = self.peers.borrow();
+        let gone = peers.iter().find(|(_, peer)| !self.server.is_here(**peer));
+        gone.map(|(client, _)| client)
+    }
+
+    /// The connections of those that listen to what this server says.
+    pub(super) fn listeners(&self) -> Vec<PeerId> {
+        let peers = self.peers.borrow();
+        let here = peers.iter().map(|(_, peer)| *peer);
+        here.filter(|peer| self.server.sessions.borrow().contains(*peer)).collect()
+    }
+}
+
+/// Where the participant listens that has this rank and name in one of some groups, if it says so.
+fn address_of(groups: &[Rc<Introduction>], (rank, key): (ClientId, ClientKey)) -> Option<&str> {
+    let place = rank.0 as usize;
+    let group = groups.iter().find(|group| group.members.get(place) == Some(&key))?;
+    group.addresses.get(place)
+}
