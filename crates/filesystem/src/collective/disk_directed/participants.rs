@@ -7,14 +7,15 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::{ClientId, PeerId, RegionId};
-use wire::{ClientKey, CollectiveRequest, Fault, Introduction};
+use wire::{ClientKey, Fault, Introduction, Participant};
 use world::{Address, World};
 
 /// The participants of one collective, as one server knows them. On those that are not connected
 /// and say where they listen, it calls when it has something for them.
-pub(super) struct Participants<'a, W: World> {
-    server: &'a Server<W>,
-    request: &'a CollectiveRequest,
+pub(super) struct Participants<W: World> {
+    server: Rc<Server<W>>,
+    /// Who they are and where their memory is, by rank.
+    named: Vec<Participant>,
     /// Who asked for the collective.
     sponsor: PeerId,
     peers: RefCell<Table<ClientId, PeerId>>,
@@ -28,13 +29,9 @@ pub(super) struct Participants<'a, W: World> {
     reached: Signal,
 }
 
-impl<'a, W: World> Participants<'a, W> {
-    pub(super) fn new(
-        server: &'a Server<W>,
-        request: &'a CollectiveRequest,
-        sponsor: PeerId,
-    ) -> Self {
-        let ranked = (0..).map(ClientId).zip(&request.participants);
+impl<W: World> Participants<W> {
+    pub(super) fn new(server: &Rc<Server<W>>, named: Vec<Participant>, sponsor: PeerId) -> Self {
+        let ranked = (0..).map(ClientId).zip(&named);
         // Those that have an address are looked for when there is something for them: they may be
         // thousands, and few of them are connected.
         let sessions = server.sessions.borrow();
@@ -43,10 +40,10 @@ impl<'a, W: World> Participants<'a, W> {
             ranked.filter(|(rank, one)| address_of(&groups, (*rank, one.key)).is_none());
         let peers = connected.filter_map(|(rank, one)| Some((rank, server.peer_of(one.key)?)));
         Self {
-            server,
-            request,
+            server: Rc::clone(server),
             sponsor,
             peers: RefCell::new(peers.collect()),
+            named,
             groups,
             acquaintances: server.acquaintances.of(sponsor),
             calling: RefCell::default(),
@@ -65,7 +62,7 @@ impl<'a, W: World> Participants<'a, W> {
             Some(peer) => peer,
             None => Box::pin(self.call_on(client)).await?,
         };
-        Ok((peer, self.request.participants[client.0 as usize].region))
+        Ok((peer, self.named[client.0 as usize].region))
     }
 
     fn peer(&self, client: ClientId) -> Option<PeerId> {
@@ -76,7 +73,7 @@ impl<'a, W: World> Participants<'a, W> {
     /// collective.
     async fn call_on(&self, client: ClientId) -> Result<PeerId, Fault> {
         let left = |cause: String| Fault::ClientLeft { client, cause };
-        let key = self.request.participants[client.0 as usize].key;
+        let key = self.named[client.0 as usize].key;
         let Some(address) = address_of(&self.groups, (client, key)) else {
             return Err(left("it is not connected to this server".to_owned()));
         };

@@ -12,17 +12,16 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
 use wire::{CollectiveRequest, Fault, Message, PARTICIPANTS_MAX, Reply};
-use world::{Disk, DiskError, Memory, Payload, TransferError, World};
+use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
 
 /// One collective transfer, as this server carries it out.
-struct Collective<'a, W: World> {
-    server: &'a Server<W>,
-    running: &'a Running<'a, W>,
-    request: &'a CollectiveRequest,
-    file: &'a Rc<OpenFile>,
+struct Collective<W: World> {
+    server: Rc<Server<W>>,
+    request: CollectiveRequest,
+    file: Rc<OpenFile>,
     /// Which of the file's servers this is.
     place: ServerId,
-    participants: Participants<'a, W>,
+    participants: Participants<W>,
     /// Bytes moved so far.
     moved: Cell<u64>,
 }
@@ -33,37 +32,39 @@ struct Collective<'a, W: World> {
 pub(crate) async fn serve<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
-    request: CollectiveRequest,
+    mut request: CollectiveRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
     check(&request, &file)?;
     let place = server.place_in(&file)?;
     let running = Running::new(server, (from, request.collective), request.file)?;
-    let collective = Collective {
-        server,
-        running: &running,
-        request: &request,
-        file: &file,
+    let number = request.collective;
+    let named = std::mem::take(&mut request.participants);
+    let collective = Rc::new(Collective {
+        server: Rc::clone(server),
+        request,
+        file,
         place,
-        participants: Participants::new(server, &request, from),
+        participants: Participants::new(server, named, from),
         moved: Cell::new(0),
-    };
+    });
+    let why_ended = || running.verdict().or_else(|| collective.who_left());
     let outcome = {
         let transfer = std::pin::pin!(collective.run());
-        let departure = std::pin::pin!(server.departures.until(|| collective.why_ended()));
+        let departure = std::pin::pin!(server.departures.until(why_ended));
         match select(departure, transfer).await {
             Either::Left((fault, _)) => Err(fault),
             Either::Right((moved, _)) => moved,
         }
     };
     // A transfer that failed because a client left is told as that.
-    let outcome = outcome.map_err(|fault| collective.why_ended().unwrap_or(fault));
+    let outcome = outcome.map_err(|fault| why_ended().unwrap_or(fault));
     let (listeners, bytes) = (collective.participants.listeners(), collective.moved.get());
     drop(collective);
     drop(running);
     server.count_moved(bytes);
     if let Err(fault) = &outcome {
-        tell_participants(server, listeners, request.collective, fault).await;
+        tell_participants(server, listeners, number, fault).await;
     }
     outcome.map(|()| Reply::Moved { bytes }.into())
 }
@@ -95,23 +96,22 @@ fn check(request: &CollectiveRequest, file: &OpenFile) -> Result<(), Fault> {
     Ok(())
 }
 
-impl<W: World> Collective<'_, W> {
+impl<W: World> Collective<W> {
     /// Transfers the blocks of every disk, all disks at the same time.
-    async fn run(&self) -> Result<(), Fault> {
+    async fn run(self: &Rc<Self>) -> Result<(), Fault> {
         let disks = 0..self.file.stripe.disks_per_server;
         try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
         if self.request.sync && self.request.direction == Direction::Write {
-            self.server.sync(self.file).await?;
+            self.server.sync(&self.file).await?;
         }
         Ok(())
     }
 
     /// Transfers the blocks of one disk in the order in which they lie, with a few buffers that
-    /// take turns.
-    async fn transfer_disk(&self, number: DiskId) -> Result<(), Fault> {
+    /// take turns: each is a task, so that what concerns one block wakes nobody but its buffer.
+    async fn transfer_disk(self: &Rc<Self>, number: DiskId) -> Result<(), Fault> {
         let stripe = &self.file.stripe;
-        let here = number.0 as usize;
-        let (disk, buffers) = (&self.server.world.disks()[here], &self.server.buffers[here]);
+        let disk = &self.server.world.disks()[number.0 as usize];
         let blocks = stripe.blocks_in(self.request.access.file_extent());
         let own = stripe.blocks_on(self.place, number, blocks.clone());
         let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
@@ -126,21 +126,27 @@ impl<W: World> Collective<'_, W> {
         }
         disk.locate(object).await;
         let address = {
-            let (disk, file) = (disk.clone(), Rc::clone(self.file));
+            let (disk, file) = (disk.clone(), Rc::clone(&self.file));
             move |block| disk.address(object, file.disk_offset(block))
         };
         let share = (self.place.0, stripe.servers);
         let order = disk_order(self.request.order, own, total, share, address);
-        let order = RefCell::new(order);
-        let buffer = || async {
-            loop {
-                let next = order.borrow_mut().next();
-                let Some(block) = next else { return Ok(()) };
-                self.transfer_block((disk, buffers), block).await?;
-            }
-        };
-        let buffers = self.server.config.buffers_per_disk.max(1);
-        try_join_all((0..buffers).map(|_| buffer())).await.map(|_| ())
+        let order = Rc::new(RefCell::new(order));
+        let buffers = Scope::new(self.server.world.clone());
+        for _ in 0..self.server.config.buffers_per_disk.max(1) {
+            let (collective, order) = (Rc::clone(self), Rc::clone(&order));
+            buffers.spawn(async move {
+                let disk = number.0 as usize;
+                let held = &collective.server.buffers[disk];
+                let disk = &collective.server.world.disks()[disk];
+                loop {
+                    let next = order.borrow_mut().next();
+                    let Some(block) = next else { return Ok(()) };
+                    collective.transfer_block((disk, held), block).await?;
+                }
+            });
+        }
+        buffers.finished().await
     }
 
     async fn transfer_block(
@@ -230,7 +236,7 @@ impl<W: World> Collective<'_, W> {
         block: u64,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        if let Some(held) = self.server.cache.held_block(self.file, block).await? {
+        if let Some(held) = self.server.cache.held_block(&self.file, block).await? {
             return Ok(held);
         }
         let read = disk.read(self.file.file, self.file.disk_offset(block), range.length()).await;
@@ -271,14 +277,11 @@ impl<W: World> Collective<'_, W> {
     }
 
     fn disk_fault(&self, disk: DiskId, error: &DiskError) -> Fault {
-        file_fault(self.server.config.id, self.file, disk, error)
+        file_fault(self.server.config.id, &self.file, disk, error)
     }
 
-    /// Why the collective must end: it was told to, or a participant is no longer connected.
-    fn why_ended(&self) -> Option<Fault> {
-        if let Some(verdict) = self.running.verdict() {
-            return Some(verdict);
-        }
+    /// The fault of a participant that is no longer connected, if there is one.
+    fn who_left(&self) -> Option<Fault> {
         let client = self.participants.first_gone()?;
         let cause = "its connection to a server ended".to_owned();
         Some(Fault::ClientLeft { client, cause })
