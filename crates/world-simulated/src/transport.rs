@@ -1,16 +1,16 @@
 //! The network of a machine, and who waits for what is on it.
 //!
-//! A modelled network says at once when a message arrives; that costs one timer. An exact one is
-//! driven here: it is brought to the present whenever something is sent, and a timer is set for
-//! the earliest instant at which anything can arrive. When that comes too early, as it does where
-//! messages meet, it is set again.
+//! A network of switches says at once when a message arrives, and a modelled torus does if the message
+//! finds its way free; that costs one timer. Otherwise a torus is driven here: it is brought to the
+//! present whenever something is sent, and a timer is set for the earliest instant at which
+//! anything can arrive. When that comes too early, as it does where messages meet, it is set again.
 //!
-//! Invariant: whoever waits hears of an arrival at its instant, and of those of one instant in the
-//! order in which they were sent.
+//! Invariant: whoever waits hears of an arrival at its instant. Of those of one instant, those
+//! that were known when they were sent are heard of in the order in which they were sent, and so are
+//! those that were not.
 
 use crate::engine::{Callee, Engine, Expire, Sleep};
-use crate::models::network::exact::ExactTorus;
-use crate::models::network::{Modelled, Network};
+use crate::models::network::{AnyTorus, Network, Switched};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
@@ -25,52 +25,53 @@ pub(crate) struct Transport {
 }
 
 enum Form {
-    Modelled(RefCell<Modelled>),
-    Exact(Rc<Traffic>),
+    Switched(RefCell<Switched>),
+    Torus(Rc<Traffic>),
 }
 
 impl Transport {
     /// Of a machine that is told of what [`launch`](Self::launch) sent by `machine.expire(token)`.
     pub(crate) fn new(engine: Engine, network: Network, machine: Weak<dyn Expire>) -> Self {
         let form = match network {
-            Network::Modelled(network) => Form::Modelled(RefCell::new(network)),
-            Network::Exact(network) => Form::Exact(Traffic::new(&engine, network, machine)),
+            Network::Switched(network) => Form::Switched(RefCell::new(network)),
+            Network::Torus(torus) => Form::Torus(Traffic::new(&engine, torus, machine)),
         };
         Self { engine, form }
     }
 
     /// Sends `bytes` now from one node to another; returns when the last of them has arrived, or
     /// `None` when that is not known yet: then the machine will be told `token`.
-    pub(crate) fn launch(&self, (from, to): (u32, u32), bytes: u64, token: u64) -> Option<Instant> {
-        match self.send((from, to), bytes) {
+    pub(crate) fn launch(&self, ends: (u32, u32), bytes: u64, token: u64) -> Option<Instant> {
+        match self.send(ends, bytes, || Waiter::Machine(token)) {
             Sent::Until(arrival) => Some(arrival),
-            Sent::On(traffic) => {
-                traffic.send((from, to), bytes, Waiter::Machine(token));
-                None
-            }
+            Sent::On(..) => None,
         }
     }
 
     /// Sends `bytes` now from one node to another; the future ends when the last has arrived.
     pub(crate) fn carry(&self, from: u32, to: u32, bytes: u64) -> Carriage {
-        match self.send((from, to), bytes) {
+        match self.send((from, to), bytes, || Waiter::Nobody) {
             Sent::Until(arrival) => Carriage::Known(self.engine.sleep_until(arrival)),
-            Sent::On(traffic) => {
-                let parcel = traffic.send((from, to), bytes, Waiter::Nobody);
+            Sent::On(traffic, parcel) => {
                 Carriage::Tracked(Tracked { traffic: Rc::clone(traffic), parcel })
             }
         }
     }
 
-    fn send(&self, (from, to): (u32, u32), bytes: u64) -> Sent<'_> {
+    #[inline]
+    fn send(
+        &self,
+        (from, to): (u32, u32),
+        bytes: u64,
+        waiter: impl FnOnce() -> Waiter,
+    ) -> Sent<'_> {
         self.engine.audit(u64::from(from) << 48 ^ u64::from(to) << 32 ^ bytes);
-        let now = self.engine.now();
         match &self.form {
-            Form::Modelled(network) => {
+            Form::Switched(network) => {
+                let now = self.engine.now();
                 Sent::Until(network.borrow_mut().deliver(now, from, to, bytes))
             }
-            Form::Exact(_) if from == to => Sent::Until(now),
-            Form::Exact(traffic) => Sent::On(traffic),
+            Form::Torus(traffic) => traffic.send((from, to), bytes, waiter),
         }
     }
 }
@@ -78,15 +79,15 @@ impl Transport {
 enum Sent<'a> {
     /// It arrives then.
     Until(Instant),
-    /// It has to be sent on an exact network.
-    On(&'a Rc<Traffic>),
+    /// It is a parcel whose arrival is not known yet.
+    On(&'a Rc<Traffic>, u32),
 }
 
 /// A message on its way.
 pub(crate) enum Carriage {
     /// Its arrival is known.
     Known(Sleep),
-    /// It is on an exact network.
+    /// It is not.
     Tracked(Tracked),
 }
 
@@ -101,7 +102,7 @@ impl Future for Carriage {
     }
 }
 
-/// A message on an exact network. Dropping it leaves the message on its way, unheard.
+/// A message whose arrival was not known when it was sent. Dropping it leaves the message on its way, unheard.
 pub(crate) struct Tracked {
     traffic: Rc<Traffic>,
     parcel: u32,
@@ -113,10 +114,10 @@ impl Drop for Tracked {
     }
 }
 
-/// An exact network with what is on it.
+/// A torus with what is on it.
 pub(crate) struct Traffic {
     engine: Engine,
-    network: RefCell<ExactTorus>,
+    torus: RefCell<AnyTorus>,
     /// Who waits for each parcel, by its number.
     waiters: RefCell<Vec<Waiter>>,
     free: RefCell<Vec<u32>>,
@@ -141,10 +142,10 @@ enum Waiter {
 }
 
 impl Traffic {
-    fn new(engine: &Engine, network: ExactTorus, machine: Weak<dyn Expire>) -> Rc<Self> {
+    fn new(engine: &Engine, torus: AnyTorus, machine: Weak<dyn Expire>) -> Rc<Self> {
         Rc::new_cyclic(|own| Self {
             engine: engine.clone(),
-            network: RefCell::new(network),
+            torus: RefCell::new(torus),
             waiters: RefCell::default(),
             free: RefCell::default(),
             timer: Cell::default(),
@@ -153,21 +154,40 @@ impl Traffic {
         })
     }
 
-    fn send(&self, ends: (u32, u32), bytes: u64, waiter: Waiter) -> u32 {
+    #[inline]
+    fn send(
+        self: &Rc<Self>,
+        ends: (u32, u32),
+        bytes: u64,
+        waiter: impl FnOnce() -> Waiter,
+    ) -> Sent<'_> {
+        let mut parcel = None;
+        let name = || *parcel.insert(self.insert(waiter()));
+        let arrival = self.torus.borrow_mut().send(self.engine.now(), ends, bytes, name);
+        match (arrival, parcel) {
+            (Some(arrival), _) => Sent::Until(arrival),
+            (None, Some(parcel)) => {
+                self.set_timer();
+                Sent::On(self, parcel)
+            }
+            (None, None) => unreachable!("what has no arrival must have a name"),
+        }
+    }
+
+    #[inline(never)]
+    fn insert(&self, waiter: Waiter) -> u32 {
         let mut waiters = self.waiters.borrow_mut();
         let parcel = self.free.borrow_mut().pop().unwrap_or_else(|| {
             waiters.push(Waiter::Free);
             waiters.len() as u32 - 1
         });
         waiters[parcel as usize] = waiter;
-        self.network.borrow_mut().send(self.engine.now(), ends, bytes, parcel);
-        self.set_timer();
         parcel
     }
 
     /// Sets a timer for the next arrival, unless there is one in time.
     fn set_timer(&self) {
-        let Some(next) = self.network.borrow().next_arrival_from() else { return };
+        let Some(next) = self.torus.borrow().next_arrival_from() else { return };
         if self.timer.get().is_some_and(|timer| timer <= next) {
             return;
         }
@@ -214,7 +234,7 @@ impl Expire for Traffic {
         }
         self.timer.set(None);
         loop {
-            let next = self.network.borrow_mut().arrived(self.engine.now());
+            let next = self.torus.borrow_mut().arrived(self.engine.now());
             let Some(parcel) = next else { break };
             let token = match self.waiters.borrow()[parcel as usize] {
                 Waiter::Machine(token) => Some(token),
@@ -231,8 +251,7 @@ impl Expire for Traffic {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: whoever sends on an exact network hears of the arrival, once, at its instant; a
-    //! future that is dropped leaves its message on the way and its number to others.
+    //! Proves: whoever sends on a torus hears of the arrival, once, at its instant; a future that is dropped leaves its message on the way and its number to others.
     use super::*;
     use crate::models::network::{NetworkKind, NetworkSpec};
     use units::Duration;
@@ -273,6 +292,24 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_meet_on_a_modelled_torus_are_heard_of_too() {
+        let engine = Engine::new();
+        let (transport, told) = transport(&engine, NetworkKind::MODELLED_TORUS);
+        let own = engine.clone();
+        let carry = async move {
+            let known = Instant::from_ns(20 * (100 + 3));
+            assert_eq!(transport.launch((0, 3), 400, 7), Some(known), "nothing is before it");
+            own.sleep(Duration::from_ns(100)).await;
+            assert_eq!(transport.launch((2, 3), 200, 8), None, "the first has its link");
+            transport.carry(1, 3, 40).await;
+            assert_eq!(own.now(), Instant::from_ns(20 * (100 + 3 + 50 + 10)), "last in order");
+            own.sleep(Duration::from_ms(1)).await;
+        };
+        engine.run(carry).unwrap();
+        assert_eq!(*told.1.borrow(), [(8, 20 * (100 + 3 + 50))]);
+    }
+
+    #[test]
     fn a_future_that_is_dropped_leaves_its_message_on_the_way() {
         let engine = Engine::new();
         let (transport, told) = transport(&engine, NetworkKind::EXACT_TORUS);
@@ -283,7 +320,7 @@ mod tests {
             futures_util::future::select(polled, own.sleep(Duration::from_ns(100))).await;
             transport.carry(0, 1, 4).await;
             assert_eq!(own.now(), Instant::from_ns(20 * (100 + 1 + 1)), "behind the first");
-            let Form::Exact(traffic) = &transport.form else { panic!("it is exact") };
+            let Form::Torus(traffic) = &transport.form else { panic!("it is a torus") };
             own.sleep(Duration::from_ms(1)).await;
             assert_eq!(traffic.waiters.borrow().len(), 3);
             assert_eq!(traffic.free.borrow().len(), 3, "all numbers are free");
@@ -293,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modelled_network_says_it_at_once() {
+    fn a_network_of_switches_says_it_at_once() {
         let engine = Engine::new();
         let (transport, told) = transport(&engine, NetworkKind::Crossbar);
         assert_eq!(transport.launch((0, 3), 400, 7), Some(Instant::from_ns(2_020)));

@@ -16,6 +16,11 @@ pub(super) const EJECTION: u32 = 5;
 /// Six links a node, padded so that they start on a multiple of a power of two.
 pub(super) const LINKS_PER_NODE: u32 = 8;
 
+/// Lanes of a link; those into and out of a node use only the first. Lanes are numbered in the
+/// order of their links, so the eight between routers come first among those of a node.
+pub(super) const LANES_PER_LINK: u32 = 2;
+pub(super) const LANES_PER_NODE: u32 = LINKS_PER_NODE * LANES_PER_LINK;
+
 impl TorusSize {
     /// The smallest torus, nearly square, that holds `nodes` nodes: 36 are 6 by 6, as in the
     /// papers, and so are 33. Panics when there are none.
@@ -41,14 +46,14 @@ impl TorusSize {
     }
 }
 
-/// The routers of a torus. Distances are counted in links, so that the way of a message is nothing
-/// but additions: a step along x is [`LINKS_PER_NODE`], one along y as many as a row has.
+/// The routers of a torus. Distances are counted in lanes, so that the way of a message is nothing
+/// but additions: a step along x is [`LANES_PER_NODE`], one along y as many as a row has.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    links_per_row: u32,
-    links: u32,
-    /// Of each node the first link of its column and the first one of its row, to spare the hot
-    /// path a division. Both together are its own first link.
+    lanes_per_row: u32,
+    lanes: u32,
+    /// Of each node the first lane of its column and the first one of its row, to spare the hot
+    /// path a division. Both together are its own first lane.
     places: Box<[(u32, u32)]>,
 }
 
@@ -60,15 +65,15 @@ impl Grid {
             (1..=u64::from(NODES_MAX)).contains(&size.places()),
             "a torus must have 1 to {NODES_MAX} nodes, not {width} by {height}"
         );
-        let links_per_row = width * LINKS_PER_NODE;
-        let place = |x, y| (x * LINKS_PER_NODE, y * links_per_row);
+        let lanes_per_row = width * LANES_PER_NODE;
+        let place = |x, y| (x * LANES_PER_NODE, y * lanes_per_row);
         let places = (0..height).flat_map(|y| (0..width).map(move |x| place(x, y))).collect();
-        Self { links_per_row, links: height * links_per_row, places }
+        Self { lanes_per_row, lanes: height * lanes_per_row, places }
     }
 
-    /// Places for links: [`LINKS_PER_NODE`] for each node.
-    pub(super) fn links(&self) -> usize {
-        self.links as usize
+    /// Places for lanes: [`LANES_PER_NODE`] for each node.
+    pub(super) fn lanes(&self) -> u32 {
+        self.lanes
     }
 
     /// The way between two different nodes.
@@ -76,31 +81,19 @@ impl Grid {
     pub(super) fn route(&self, from: u32, to: u32) -> Route {
         let (start, end) = (self.place(from), self.place(to));
         Route {
-            along_x: Leg::new(start.0, end.0, self.links_per_row, LINKS_PER_NODE),
-            along_y: Leg::new(start.1, end.1, self.links, self.links_per_row),
+            along_x: Leg::new(start.0, end.0, self.lanes_per_row, LANES_PER_NODE),
+            along_y: Leg::new(start.1, end.1, self.lanes, self.lanes_per_row),
         }
     }
 
-    /// Whether `link` is the one that closes its ring: from the last router to the first, or from
-    /// the first to the last.
-    pub(super) fn closes_ring(&self, link: u32) -> bool {
-        let (column, row) = self.place(link / LINKS_PER_NODE);
-        match link % LINKS_PER_NODE {
-            RIGHT => column + LINKS_PER_NODE == self.links_per_row,
-            LEFT => column == 0,
-            DOWN => row + self.links_per_row == self.links,
-            UP => row == 0,
-            _ => false,
-        }
-    }
-
+    #[inline(always)]
     fn place(&self, node: u32) -> (u32, u32) {
         let place = self.places.get(node as usize);
         *place.expect("a message must go from and to a node of the torus")
     }
 }
 
-/// The way along one ring, in links from its position 0.
+/// The way along one ring, in lanes from its position 0.
 #[derive(Clone, Copy)]
 struct Leg {
     from: u32,
@@ -120,15 +113,25 @@ impl Leg {
         Self { from, to, ring, step: if forward { step } else { ring - step }, forward }
     }
 
-    /// Calls `visit` with the link of each hop; that of position 0 is `first`.
+    /// Calls `visit` with the lane of each hop as long as it returns true; whether it always did.
+    /// The lane at position 0 is `first`, one of the first of a link.
+    ///
+    /// The link that closes the ring is the one after which the position starts anew; backward,
+    /// where a step is the rest of the way round, the only one after which it does not.
     #[inline(always)]
-    fn for_each_link(self, first: u32, mut visit: impl FnMut(u32)) {
-        let Self { from: mut at, to, ring, step, .. } = self;
+    fn all_lanes(self, first: u32, mut visit: impl FnMut(u32) -> bool) -> bool {
+        let Self { from: mut at, to, ring, step, forward } = self;
+        let mut lane = 0;
         while at != to {
-            visit(first + at);
-            at += step;
-            at = if at >= ring { at - ring } else { at };
+            let next = at + step;
+            let starts_anew = next >= ring;
+            lane |= u32::from(starts_anew == forward);
+            if !visit((first + at) | lane) {
+                return false;
+            }
+            at = if starts_anew { next - ring } else { next };
         }
+        true
     }
 }
 
@@ -144,22 +147,35 @@ impl Route {
     #[cfg(test)]
     pub(super) fn hops(&self) -> u32 {
         let mut hops = 0;
-        self.for_each_link(|_, hops_behind| hops += hops_behind as u32);
+        self.for_each_lane(|_, has_hop| hops += u32::from(has_hop));
         hops
     }
 
-    /// Calls `visit(link, hops)` for each link in order; `hops` (0 or 1) is what the head has to
-    /// go from the start of this one until it stands at the start of the next.
+    /// Calls `visit(lane, has_hop)` for each lane in order; `has_hop` says whether the head has to
+    /// go a hop from the start of this one until it stands at the start of the next.
+    pub(super) fn for_each_lane(self, mut visit: impl FnMut(u32, bool)) {
+        self.all_lanes(|lane, has_hop| {
+            visit(lane, has_hop);
+            true
+        });
+    }
+
+    /// The same as long as `visit` returns true; whether it always did.
+    ///
+    /// A worm starts each leg of its way in lane 0 and is in lane 1 from the link on that closes
+    /// the ring (Dally and Seitz, IEEE Transactions on Computers C-36(5), 1987): then worms that
+    /// keep lanes while they wait for others never wait in a circle.
     #[inline(always)]
-    pub(super) fn for_each_link(self, mut visit: impl FnMut(u32, u64)) {
+    pub(super) fn all_lanes(self, mut visit: impl FnMut(u32, bool) -> bool) -> bool {
+        const LANES: u32 = LANES_PER_LINK;
         let Self { along_x, along_y } = self;
-        visit(along_y.from + along_x.from + INJECTION, 0);
         // Along x in the row where it begins, and along y in the column where it ends.
-        let way = if along_x.forward { RIGHT } else { LEFT };
-        along_x.for_each_link(along_y.from + way, |link| visit(link, 1));
-        let way = if along_y.forward { DOWN } else { UP };
-        along_y.for_each_link(along_x.to + way, |link| visit(link, 1));
-        visit(along_y.to + along_x.to + EJECTION, 0);
+        let way_x = if along_x.forward { RIGHT } else { LEFT };
+        let way_y = if along_y.forward { DOWN } else { UP };
+        visit(along_y.from + along_x.from + INJECTION * LANES, false)
+            && along_x.all_lanes(along_y.from + way_x * LANES, |lane| visit(lane, true))
+            && along_y.all_lanes(along_x.to + way_y * LANES, |lane| visit(lane, true))
+            && visit(along_y.to + along_x.to + EJECTION * LANES, false)
     }
 }
 
@@ -179,17 +195,37 @@ mod tests {
         assert!((1..2_000).all(|nodes| TorusSize::for_nodes(nodes).places() >= u64::from(nodes)));
     }
 
-    /// Proves that every way round a ring, and only that, passes the link that closes it.
+    /// Proves that lanes are those of the links of the way, and that a way is in lane 1 of a leg
+    /// from the link on that goes over the edge of the torus, and nowhere else.
     #[test]
-    fn a_way_closes_its_ring_when_it_goes_over_the_edge() {
-        let grid = Grid::new(TorusSize { width: 6, height: 5 });
-        for (from, to, closing) in
-            [(0, 3, 0), (4, 1, 1), (0, 5, 1), (5, 0, 1), (6, 24, 1), (5, 24, 2)]
-        {
-            let mut count = 0;
-            grid.route(from, to)
-                .for_each_link(|link, _| count += u32::from(grid.closes_ring(link)));
-            assert_eq!(count, closing, "{from} to {to}");
+    fn a_way_changes_its_lane_where_it_goes_over_the_edge() {
+        let (width, height) = (6, 5);
+        let grid = Grid::new(TorusSize { width, height });
+        for from in 0..width * height {
+            for to in (0..width * height).filter(|&to| to != from) {
+                let (mut x, mut y) = (from % width, from / width);
+                let (mut direction_before, mut lane_expected) = (INJECTION, 0);
+                grid.route(from, to).for_each_lane(|number, has_hop| {
+                    let (link, lane) = (number / LANES_PER_LINK, number % LANES_PER_LINK);
+                    let (node, direction) = (link / LINKS_PER_NODE, link % LINKS_PER_NODE);
+                    assert_eq!(node, y * width + x, "{from} to {to}");
+                    if direction != direction_before {
+                        (direction_before, lane_expected) = (direction, 0);
+                    }
+                    let (x_before, y_before) = (x, y);
+                    match direction {
+                        RIGHT => x = (x + 1) % width,
+                        LEFT => x = (x + width - 1) % width,
+                        DOWN => y = (y + 1) % height,
+                        UP => y = (y + height - 1) % height,
+                        _ => assert!(!has_hop),
+                    }
+                    let is_over_edge = x.abs_diff(x_before) > 1 || y.abs_diff(y_before) > 1;
+                    lane_expected |= u32::from(is_over_edge);
+                    assert_eq!(lane, lane_expected, "{from} to {to} at {node}");
+                });
+                assert_eq!((x, y), (to % width, to / width), "{from} to {to}");
+            }
         }
     }
 }

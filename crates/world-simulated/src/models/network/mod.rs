@@ -1,9 +1,10 @@
 //! Networks between the nodes: what they are, and what carries a message over them.
 //!
-//! A *modelled* network says when a message arrives as soon as it is sent, because it gives its
-//! links in the order of the calls. An *exact* one cannot: it moves every flit, and what is sent
-//! later may meet what is under way. Both cost a message that is alone the same: a hop time for
-//! each switch on its way, and its bytes once.
+//! A network of switches says when a message arrives as soon as it is sent, because it gives its
+//! links in the order of the calls. A torus cannot always: its worms keep what is behind their heads
+//! while they wait, and what is sent later may meet what is under way. Its *exact* form moves every
+//! flit. Its *modelled* form moves heads, and only those that have met others. All cost a message
+//! that is alone the same: a hop time for each switch on its way, and its bytes once.
 //!
 //! | kind | forms | hops of a message |
 //! |---|---|---|
@@ -61,7 +62,7 @@ pub struct TorusSize {
 /// How the worms of a torus are simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TorusForm {
-    /// Links are given in the order of the calls, and a worm that waits holds none behind it.
+    /// Only heads are moved, where worms meet.
     Modelled,
     /// Every flit is moved.
     Exact {
@@ -93,6 +94,13 @@ impl LinkSpec {
     /// 200 * 10^6 bytes/s in each direction and 20 ns per router (Kotz, ACM TOCS 15(1), 1997,
     /// Table I; the same in PCS-TR94-226).
     pub const TOCS_1997: Self = Self { bytes_per_second: 200_000_000, hop: Duration::from_ns(20) };
+
+    /// Bytes of a flit: what a link carries in a hop, if that is a whole number and not zero.
+    pub(crate) fn flit_bytes(&self) -> Option<u64> {
+        let product = u128::from(self.hop.as_ns()) * u128::from(self.bytes_per_second);
+        let bytes = u64::try_from(product / 1_000_000_000).unwrap_or(u64::MAX);
+        (bytes > 0 && product % 1_000_000_000 == 0).then_some(bytes)
+    }
 }
 
 impl Default for LinkSpec {
@@ -118,7 +126,9 @@ impl NetworkSpec {
                 size.unwrap_or_else(|| TorusSize::for_nodes(nodes)).check(nodes)?;
                 match form {
                     TorusForm::Modelled => Ok(()),
-                    TorusForm::Exact { buffer_flits } => exact::check(self.link, buffer_flits),
+                    TorusForm::Exact { buffer_flits } => {
+                        exact::check(self.link, buffer_flits).map(|_| ())
+                    }
                 }
             }
             NetworkKind::Crossbar => Ok(()),
@@ -200,9 +210,9 @@ pub enum UnfitNetwork {
 #[derive(Debug)]
 pub(crate) enum Network {
     /// It says at once when a message arrives.
-    Modelled(Modelled),
+    Switched(Switched),
     /// It has to be driven.
-    Exact(ExactTorus),
+    Torus(AnyTorus),
 }
 
 impl Network {
@@ -214,18 +224,19 @@ impl Network {
                 let size = size.unwrap_or_else(|| TorusSize::for_nodes(nodes));
                 match form {
                     TorusForm::Modelled => {
-                        Self::Modelled(Modelled::Torus(Torus::new(size, spec.link)))
+                        Self::Torus(AnyTorus::Modelled(Torus::new(size, spec.link)))
                     }
                     TorusForm::Exact { buffer_flits } => {
-                        Self::Exact(ExactTorus::new(size, spec.link, buffer_flits)?)
+                        let torus = ExactTorus::new(size, spec.link, buffer_flits)?;
+                        Self::Torus(AnyTorus::Exact(torus))
                     }
                 }
             }
             NetworkKind::Crossbar => {
-                Self::Modelled(Modelled::Crossbar(Crossbar::new(nodes, spec.link)))
+                Self::Switched(Switched::Crossbar(Crossbar::new(nodes, spec.link)))
             }
             NetworkKind::FatTree(shape) => {
-                Self::Modelled(Modelled::FatTree(FatTree::new(nodes, shape, spec.link)?))
+                Self::Switched(Switched::FatTree(FatTree::new(nodes, shape, spec.link)?))
             }
         })
     }
@@ -233,22 +244,68 @@ impl Network {
 
 /// A network that says at once when a message arrives.
 #[derive(Clone, Debug)]
-pub(crate) enum Modelled {
-    /// A torus.
-    Torus(Torus),
+pub(crate) enum Switched {
     /// One switch.
     Crossbar(Crossbar),
     /// Two levels of switches.
     FatTree(FatTree),
 }
 
-impl Modelled {
+impl Switched {
     /// Sends `bytes` now: when the last of them arrives. At once when a node sends to itself.
     pub(crate) fn deliver(&mut self, now: Instant, from: u32, to: u32, bytes: u64) -> Instant {
         match self {
-            Self::Torus(torus) => torus.deliver(now, from, to, bytes),
             Self::Crossbar(crossbar) => crossbar.deliver(now, from, to, bytes),
             Self::FatTree(tree) => tree.deliver(now, from, to, bytes),
+        }
+    }
+}
+
+/// A torus in either form. What is sent later can delay what is under way, so it has to be driven:
+/// asked, from the instants on that it names, what has arrived.
+#[derive(Debug)]
+pub(crate) enum AnyTorus {
+    /// Its heads are moved where worms meet.
+    Modelled(Torus),
+    /// Its flits are moved.
+    Exact(ExactTorus),
+}
+
+impl AnyTorus {
+    /// Sends `bytes` now from one node to another: when the last of them arrives, if that is known
+    /// already; otherwise [`arrived`](Self::arrived) will return what `parcel` does. At once when a
+    /// node sends to itself.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        ends: (u32, u32),
+        bytes: u64,
+        parcel: impl FnOnce() -> u32,
+    ) -> Option<Instant> {
+        match self {
+            Self::Modelled(torus) => torus.send(now, ends, bytes, parcel),
+            Self::Exact(_) if ends.0 == ends.1 => Some(now),
+            Self::Exact(torus) => {
+                torus.send(now, ends, bytes, parcel());
+                None
+            }
+        }
+    }
+
+    /// The next parcel, in order, whose last flit has arrived by now.
+    pub(crate) fn arrived(&mut self, now: Instant) -> Option<u32> {
+        match self {
+            Self::Modelled(torus) => torus.arrived(now),
+            Self::Exact(torus) => torus.arrived(now),
+        }
+    }
+
+    /// No parcel arrives before, whatever else is sent; `None` when none is under way.
+    pub(crate) fn next_arrival_from(&self) -> Option<Instant> {
+        match self {
+            Self::Modelled(torus) => torus.next_arrival_from(),
+            Self::Exact(torus) => torus.next_arrival_from(),
         }
     }
 }
@@ -290,9 +347,9 @@ mod tests {
     #[test]
     fn the_default_is_the_modelled_torus_of_the_papers() {
         let network = Network::new(&NetworkSpec::default(), 36).unwrap();
-        let Network::Modelled(mut network) = network else { panic!("it is not modelled") };
-        assert!(matches!(network, Modelled::Torus(_)));
-        let arrival = network.deliver(Instant::START, 0, 15, 8192);
-        assert_eq!(arrival, Instant::from_ns(40_960 + 5 * 20), "3 hops along x, 2 along y");
+        let Network::Torus(AnyTorus::Modelled(mut torus)) = network else { panic!("another") };
+        let arrival = torus.send(Instant::START, (0, 15), 8192, || panic!("nothing is before it"));
+        let expected = Instant::from_ns(40_960 + 5 * 20);
+        assert_eq!(arrival, Some(expected), "3 hops along x, 2 along y");
     }
 }

@@ -4,7 +4,7 @@
 //! at 200 * 10^6 bytes/s. That time is the tick of the network, and all routers move at ticks: a
 //! message enters at the next one, and its last flit is sent whole. So a message alone costs
 //! 20 ns a hop and 20 ns for each 4 bytes begun, from the first tick that is not before its
-//! sending: what the [modelled](super::torus) torus says, within less than two ticks.
+//! sending, as in the [modelled](super::torus) torus.
 //!
 //! How worms move is said in `worms.rs`. Ways are those of the modelled torus. The rings of a torus
 //! would let worms wait for one another in a circle, so every link between routers has two lanes
@@ -22,7 +22,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
-use super::grid::{EJECTION, Grid, INJECTION, LINKS_PER_NODE};
+use super::grid::{EJECTION, Grid, INJECTION, LANES_PER_LINK, LINKS_PER_NODE};
 use super::{LinkSpec, TorusSize, UnfitNetwork};
 use std::collections::VecDeque;
 use units::Instant;
@@ -34,9 +34,6 @@ use worms::{Ended, LaneSpec, Worms};
 /// tick can be taken in the next. The papers name none; eight are our choice, and
 /// docs/validation.md says what other depths change.
 pub const BUFFER_FLITS: u32 = 8;
-
-/// Lanes of a link.
-const LANES_PER_LINK: u32 = 2;
 
 /// The state of one network.
 #[derive(Debug)]
@@ -56,8 +53,7 @@ impl ExactTorus {
     /// # Errors
     /// When the buffers hold nothing, or a link carries no whole number of bytes in a hop.
     pub fn new(size: TorusSize, link: LinkSpec, buffer_flits: u32) -> Result<Self, UnfitNetwork> {
-        check(link, buffer_flits)?;
-        let flit_bytes = flit_bytes(link)?;
+        let flit_bytes = check(link, buffer_flits)?;
         let grid = Grid::new(size);
         let worms = Worms::new(lane_specs(&grid, buffer_flits));
         let tick_ns = link.hop.as_ns();
@@ -97,31 +93,22 @@ impl ExactTorus {
     }
 }
 
-/// Whether a torus of such links and buffers can be exact.
+/// Whether a torus of such links and buffers can be exact; returns the bytes of a flit.
 ///
 /// # Errors
 /// When the buffers hold nothing, or a link carries no whole number of bytes in a hop.
-pub(super) fn check(link: LinkSpec, buffer_flits: u32) -> Result<(), UnfitNetwork> {
+pub(super) fn check(link: LinkSpec, buffer_flits: u32) -> Result<u64, UnfitNetwork> {
     if buffer_flits == 0 {
         return Err(UnfitNetwork::Buffer);
     }
-    flit_bytes(link).map(|_| ())
-}
-
-/// Bytes that a link carries in a hop.
-fn flit_bytes(link: LinkSpec) -> Result<u64, UnfitNetwork> {
-    let (hop_ns, bytes_per_second) = (link.hop.as_ns(), link.bytes_per_second);
-    let product = u128::from(hop_ns) * u128::from(bytes_per_second);
-    let bytes = u64::try_from(product / 1_000_000_000).unwrap_or(u64::MAX);
-    if bytes == 0 || product % 1_000_000_000 != 0 {
-        return Err(UnfitNetwork::Flit { hop_ns, bytes_per_second });
-    }
-    Ok(bytes)
+    let LinkSpec { bytes_per_second, hop } = link;
+    let unfit = UnfitNetwork::Flit { hop_ns: hop.as_ns(), bytes_per_second };
+    link.flit_bytes().ok_or(unfit)
 }
 
 /// All lanes of a torus, in the order of their numbers.
 fn lane_specs(grid: &Grid, buffer_flits: u32) -> impl Iterator<Item = LaneSpec> {
-    (0..grid.links() as u32 * LANES_PER_LINK).map(move |lane| {
+    (0..grid.lanes()).map(move |lane| {
         let link = lane / LANES_PER_LINK;
         let room_flits = match link % LINKS_PER_NODE {
             INJECTION | EJECTION => u64::MAX,
@@ -133,15 +120,5 @@ fn lane_specs(grid: &Grid, buffer_flits: u32) -> impl Iterator<Item = LaneSpec> 
 
 /// Puts the lanes between two nodes into `way`, in order.
 fn lanes_of(grid: &Grid, (from, to): (u32, u32), way: &mut Vec<u32>) {
-    let (mut leg, mut lane) = (None, 0);
-    grid.route(from, to).for_each_link(|link, _| {
-        let direction = link % LINKS_PER_NODE;
-        if leg != Some(direction) {
-            (leg, lane) = (Some(direction), 0);
-        }
-        if grid.closes_ring(link) {
-            lane = 1;
-        }
-        way.push(link * LANES_PER_LINK + lane);
-    });
+    grid.route(from, to).for_each_lane(|lane, _| way.push(lane));
 }

@@ -1,0 +1,351 @@
+//! Worms that have met others: who waits where, what it keeps, and when it goes on.
+//!
+//! A worm waits for one lane. The lanes behind its head into which its tail has not come stay its
+//! own; those that its buffers leave behind are released in time. When the lane is free, its head
+//! goes on, as far as it comes; when it has reached its node, all of its times are known.
+//!
+//! Let a worm of length `L` (the time a link needs for it) begin to stream into lane `k` of its way
+//! at `S(k)`, let a hop last `h`, and a buffer hold what a link carries in `B`. Then the tail is in
+//! lane `i` at the latest of
+//!
+//! ```text
+//! S(k) + (i - k) h + L                    for k <= i: a head moves a hop at a time
+//! S(k) + L - (k - i) (B - h)              for k > i with (k - i) B < L: flits behind a head that
+//!                                         waits stay where they are when the buffers are full
+//! ```
+//!
+//! which with whole flits is what the exact torus does. Only the `S(k)` at which a worm has waited
+//! can be the latest.
+//!
+//! Two worms in the lanes of one link share it. If it is known when one of them has passed, the other
+//! streams, `S(k)`, from then on; its head does not wait for that, and may be in further lanes.
+//!
+//! Invariants: a worm that waits is in one queue, and the first in it is due when the lane is free
+//! if that is known; worms wait for worms only in the order of lanes, so one is always due.
+
+use super::super::exact::BUFFER_FLITS;
+use super::super::grid::{LANES_PER_LINK, Route};
+use super::Torus;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use units::Instant;
+
+/// Marks a lane that has a queue; the rest of the number says which.
+pub(super) const CONTESTED: u64 = 1 << 63;
+
+/// Of a lane that belongs to a worm which does not know when it will leave it.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Worms that have met others.
+#[derive(Debug, Default)]
+pub(super) struct Meetings {
+    worms: Vec<Worm>,
+    free_worms: Vec<u32>,
+    queues: Vec<Queue>,
+    free_queues: Vec<u32>,
+    /// Worms that wait.
+    waiting: usize,
+    /// Those that have met others, so far.
+    met: u64,
+    /// Who goes on, and when in ns; at one instant in the order of sending.
+    due: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// What has arrived, or will, and when in ns; at one instant in the order of sending.
+    arriving: BinaryHeap<Reverse<(u64, u64, u32)>>,
+}
+
+#[derive(Debug, Default)]
+struct Worm {
+    /// In the order of sending.
+    number: u64,
+    parcel: u32,
+    busy_ns: u64,
+    /// The lanes of its way: out of the node, from router to router, into a node.
+    way: Vec<u32>,
+    /// How many of them it will leave at a known time, and how many others know that they are its.
+    settled: usize,
+    held: usize,
+    /// The one to which its head comes next, and when; it may have to wait there.
+    place: usize,
+    head_ns: u64,
+    waits: bool,
+    /// The lanes in which it began to stream later than the one before tells, and when.
+    starts: Vec<(usize, u64)>,
+}
+
+/// Worms that wait for a lane, in the order of asking.
+#[derive(Debug)]
+struct Queue {
+    /// When the lane is free, or [`UNKNOWN`].
+    free_at_ns: u64,
+    waiting: VecDeque<u32>,
+}
+
+impl Torus {
+    /// The next parcel, in order, whose last flit has arrived by now; of those that were sent
+    /// without it being known when.
+    pub fn arrived(&mut self, now: Instant) -> Option<u32> {
+        self.advance(now);
+        let Reverse((at_ns, _, parcel)) = *self.meetings.arriving.peek()?;
+        if at_ns > now.as_ns() {
+            return None;
+        }
+        self.meetings.arriving.pop();
+        Some(parcel)
+    }
+
+    /// No parcel arrives before, whatever else is sent; `None` when none is under way.
+    pub fn next_arrival_from(&self) -> Option<Instant> {
+        let arriving = self.meetings.arriving.peek();
+        let at_ns = arriving.map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns).min(self.due_at_ns);
+        (at_ns != u64::MAX).then_some(Instant::from_ns(at_ns))
+    }
+
+    /// Has everyone go on who is due by now.
+    pub(super) fn advance(&mut self, now: Instant) {
+        while self.due_at_ns <= now.as_ns()
+            && let Some(Reverse((at_ns, _, index))) = self.meetings.due.pop()
+        {
+            self.go_on(at_ns, index);
+            self.due_at_ns = self.first_due_at_ns();
+        }
+    }
+
+    fn first_due_at_ns(&self) -> u64 {
+        self.meetings.due.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns)
+    }
+
+    /// Sends a worm that has come to a lane that is `taken`, or whose link is, or not yet to its
+    /// first. The times are when it was sent, when its head is there, and its length.
+    #[inline(never)]
+    pub(super) fn meet(
+        &mut self,
+        route: Route,
+        taken: Option<u32>,
+        (start_ns, head_ns, busy_ns): (u64, u64, u64),
+        parcel: u32,
+    ) {
+        let meetings = &mut self.meetings;
+        let index = meetings.free_worms.pop().unwrap_or_else(|| {
+            meetings.worms.push(Worm::default());
+            meetings.worms.len() as u32 - 1
+        });
+        let mut worm = std::mem::take(&mut meetings.worms[index as usize]);
+        meetings.met += 1;
+        (worm.number, worm.parcel, worm.busy_ns) = (meetings.met, parcel, busy_ns);
+        (worm.settled, worm.held, worm.waits) = (0, 0, false);
+        worm.way.clear();
+        route.for_each_lane(|lane, _| worm.way.push(lane));
+        let passed = worm.way.iter().position(|&lane| Some(lane) == taken).unwrap_or(0);
+        worm.starts.clear();
+        if passed > 1 {
+            worm.starts.push((1, start_ns));
+        }
+        (worm.place, worm.head_ns) = (passed, head_ns);
+        self.come(&mut worm, index);
+        self.keep(worm, index, None);
+        self.due_at_ns = self.first_due_at_ns();
+    }
+
+    /// Has a worm go on: the lane for which it waits is free, or its head has come to the next one.
+    fn go_on(&mut self, now_ns: u64, index: u32) {
+        let mut worm = std::mem::take(&mut self.meetings.worms[index as usize]);
+        if worm.waits {
+            let queue = self.queue_of(worm.way[worm.place]).expect("who waits must be in a queue");
+            let first = queue.waiting.pop_front();
+            assert_eq!(first, Some(index), "lanes must be given in the order of asking");
+            queue.free_at_ns = UNKNOWN;
+            self.meetings.waiting -= 1;
+            worm.waits = false;
+            self.share_again(&mut worm, now_ns);
+            self.enter(&mut worm, now_ns);
+        }
+        let arrival = self.walk(&mut worm, index, now_ns);
+        if let Some(at_ns) = arrival {
+            self.meetings.arriving.push(Reverse((at_ns, worm.number, worm.parcel)));
+        }
+        self.keep(worm, index, arrival);
+        let Meetings { waiting, due, .. } = &self.meetings;
+        assert!(*waiting == 0 || !due.is_empty(), "worms must not wait in a circle");
+    }
+
+    /// Lets a worm be due when its head comes to the next lane.
+    fn come(&mut self, worm: &mut Worm, index: u32) {
+        self.settle(worm);
+        self.meetings.due.push(Reverse((worm.head_ns, worm.number, index)));
+    }
+
+    fn keep(&mut self, worm: Worm, index: u32, arrival: Option<u64>) {
+        self.meetings.worms[index as usize] = worm;
+        if arrival.is_some() {
+            self.meetings.free_worms.push(index);
+        }
+    }
+
+    /// Moves a head on until it has to wait, or is ahead of the present, or has reached its node:
+    /// then when its tail does, in ns.
+    fn walk(&mut self, worm: &mut Worm, index: u32, now_ns: u64) -> Option<u64> {
+        let last = worm.way.len() - 1;
+        while worm.place < last {
+            if worm.head_ns > now_ns {
+                self.come(worm, index);
+                return None;
+            }
+            if *self.lanes.free_at_ns(worm.way[worm.place]) > worm.head_ns {
+                self.wait(worm, index);
+                self.settle(worm);
+                return None;
+            }
+            self.enter(worm, worm.head_ns);
+        }
+        if worm.head_ns > now_ns {
+            self.come(worm, index);
+            return None;
+        }
+        // Whoever is before it there is in its node already, so it is known when it will be done.
+        let free_at_ns = *self.lanes.free_at_ns(worm.way[last]);
+        assert!(free_at_ns < CONTESTED, "nobody waits for anything in the way into a node");
+        self.enter(worm, worm.head_ns.max(free_at_ns));
+        for i in worm.settled..=last {
+            self.release(worm.way[i], self.leaves_at_ns(worm, i));
+        }
+        Some(self.tail_ns(worm, last))
+    }
+
+    /// Has a head enter the lane to which it has come.
+    fn enter(&mut self, worm: &mut Worm, now_ns: u64) {
+        let place = worm.place;
+        (worm.place, worm.head_ns) = (place + 1, now_ns);
+        if place == 0 {
+            return;
+        }
+        worm.head_ns += self.hop_ns;
+        // A worm in the other lane of the link goes first, if it is known when it will have gone.
+        let other_ns = self.lane_free_at_ns(worm.way[place] ^ 1);
+        let start_ns = if other_ns == UNKNOWN { now_ns } else { other_ns.max(now_ns) };
+        let told_ns = worm
+            .starts
+            .last()
+            .map(|&(before, at_ns)| at_ns + (place - before) as u64 * self.hop_ns);
+        if told_ns.is_none_or(|told_ns| start_ns > told_ns) {
+            worm.starts.push((place, start_ns));
+        }
+    }
+
+    /// Has a worm that goes on let others go first in the other lanes of the links behind its head.
+    fn share_again(&mut self, worm: &mut Worm, now_ns: u64) {
+        for i in worm.settled.max(1)..worm.place {
+            let other_ns = self.lane_free_at_ns(worm.way[i] ^ 1);
+            if other_ns != UNKNOWN && other_ns > now_ns {
+                // What the buffers have taken has passed the link.
+                let passed_ns = (worm.place - i) as u64 * self.buffer_ns();
+                worm.starts.push((i, other_ns - passed_ns.min(other_ns)));
+            }
+        }
+    }
+
+    /// Puts a worm last in the queue for a lane that is not free.
+    fn wait(&mut self, worm: &mut Worm, index: u32) {
+        let lane = worm.way[worm.place];
+        let free_at_ns = *self.lanes.free_at_ns(lane);
+        if free_at_ns < CONTESTED {
+            self.contest(lane, free_at_ns);
+        }
+        worm.waits = true;
+        self.meetings.waiting += 1;
+        let queue = self.queue_of(lane).expect("the lane must have a queue");
+        queue.waiting.push_back(index);
+        if queue.waiting.len() == 1 && queue.free_at_ns != UNKNOWN {
+            let at_ns = queue.free_at_ns.max(worm.head_ns);
+            self.meetings.due.push(Reverse((at_ns, worm.number, index)));
+        }
+    }
+
+    /// Says of all lanes behind a head when its worm leaves them, or that this is not known.
+    fn settle(&mut self, worm: &mut Worm) {
+        let buffer_ns = self.buffer_ns();
+        let place = worm.place;
+        while worm.settled < place && (place - 1 - worm.settled) as u64 * buffer_ns >= worm.busy_ns
+        {
+            self.release(worm.way[worm.settled], self.leaves_at_ns(worm, worm.settled));
+            worm.settled += 1;
+        }
+        for i in worm.held.max(worm.settled)..place {
+            if *self.lanes.free_at_ns(worm.way[i]) < CONTESTED {
+                self.contest(worm.way[i], UNKNOWN);
+            }
+        }
+        worm.held = place;
+    }
+
+    /// When a lane can be another worm's. In the last hop before, that one's head would only wait
+    /// behind this tail in the buffer.
+    fn leaves_at_ns(&self, worm: &Worm, i: usize) -> u64 {
+        let last = worm.way.len() - 1;
+        match i {
+            0 => self.tail_ns(worm, 1),
+            _ if i == last => self.tail_ns(worm, i),
+            _ => self.tail_ns(worm, i).max(self.tail_ns(worm, i + 1) - self.hop_ns),
+        }
+    }
+
+    /// When the tail is in a lane, in ns; this module says why.
+    fn tail_ns(&self, worm: &Worm, i: usize) -> u64 {
+        let (hop_ns, buffer_ns, busy_ns) = (self.hop_ns, self.buffer_ns(), worm.busy_ns);
+        let tails = worm.starts.iter().map(|&(k, start_ns)| {
+            if k <= i {
+                return start_ns + (i - k) as u64 * hop_ns + busy_ns;
+            }
+            let ahead = (k - i) as u64;
+            if ahead * buffer_ns >= busy_ns {
+                return 0;
+            }
+            start_ns + busy_ns - ahead * (buffer_ns - hop_ns)
+        });
+        tails.max().expect("a worm must have begun to stream")
+    }
+
+    fn release(&mut self, lane: u32, free_at_ns: u64) {
+        let place = *self.lanes.free_at_ns(lane);
+        let Some(queue) = self.queue_of(lane) else {
+            *self.lanes.free_at_ns(lane) = free_at_ns;
+            return;
+        };
+        queue.free_at_ns = free_at_ns;
+        if let Some(&first) = queue.waiting.front() {
+            let worm = &self.meetings.worms[first as usize];
+            let at_ns = free_at_ns.max(worm.head_ns);
+            self.meetings.due.push(Reverse((at_ns, worm.number, first)));
+        } else {
+            self.meetings.free_queues.push((place & !CONTESTED) as u32);
+            *self.lanes.free_at_ns(lane) = free_at_ns;
+        }
+    }
+
+    /// Gives a lane a queue.
+    fn contest(&mut self, lane: u32, free_at_ns: u64) {
+        let Meetings { queues, free_queues, .. } = &mut self.meetings;
+        let place = free_queues.pop().unwrap_or_else(|| {
+            queues.push(Queue { free_at_ns, waiting: VecDeque::new() });
+            queues.len() as u32 - 1
+        });
+        queues[place as usize].free_at_ns = free_at_ns;
+        *self.lanes.free_at_ns(lane) = CONTESTED | u64::from(place);
+    }
+
+    fn queue_of(&mut self, lane: u32) -> Option<&mut Queue> {
+        let place = *self.lanes.free_at_ns(lane);
+        (place >= CONTESTED).then(|| &mut self.meetings.queues[(place & !CONTESTED) as usize])
+    }
+
+    /// When a lane is free, in ns, or [`UNKNOWN`].
+    fn lane_free_at_ns(&mut self, lane: u32) -> u64 {
+        let free_at_ns = *self.lanes.free_at_ns(lane);
+        self.queue_of(lane).map_or(free_at_ns, |queue| queue.free_at_ns)
+    }
+
+    fn buffer_ns(&self) -> u64 {
+        u64::from(BUFFER_FLITS) * self.hop_ns
+    }
+}
+
+const _: () = assert!(LANES_PER_LINK == 2, "the other lane of a link must be one bit away");
