@@ -1,12 +1,13 @@
 //! The network of a machine, and who waits for what is on it.
 //!
-//! A network of switches says at once when a message arrives, and a modelled torus does if the message
-//! finds its way free; that costs one timer. Otherwise a torus is driven here: it is brought to the
-//! present whenever something is sent, and a timer is set for the earliest instant at which
-//! anything can arrive. When that comes too early, as it does where messages meet, it is set again.
+//! A network of switches says at once when a message arrives, and a modelled torus does if the
+//! message finds its way free; that costs one timer. Otherwise a torus is driven here: it is
+//! brought to the present whenever something is sent, and a timer is set for the earliest instant
+//! at which anything can arrive. When that comes too early, as it does where messages meet, it is
+//! set again.
 //!
-//! Invariant: whoever waits hears of an arrival at its instant. Of those of one instant, those
-//! that were known when they were sent are heard of in the order in which they were sent, and so are
+//! Invariant: whoever waits hears of an arrival at its instant. Of those of one instant, those that
+//! were known when they were sent are heard of in the order in which they were sent, and so are
 //! those that were not.
 
 use crate::engine::{Callee, Engine, Expire, Sleep};
@@ -102,7 +103,8 @@ impl Future for Carriage {
     }
 }
 
-/// A message whose arrival was not known when it was sent. Dropping it leaves the message on its way, unheard.
+/// A message whose arrival was not known when it was sent. Dropping it leaves the message on its
+/// way, unheard.
 pub(crate) struct Tracked {
     traffic: Rc<Traffic>,
     parcel: u32,
@@ -251,7 +253,8 @@ impl Expire for Traffic {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: whoever sends on a torus hears of the arrival, once, at its instant; a future that is dropped leaves its message on the way and its number to others.
+    //! Proves: whoever sends on a torus hears of the arrival, once, at its instant; a future that
+    //! is dropped leaves its message on the way and its number to others.
     use super::*;
     use crate::models::network::{NetworkKind, NetworkSpec};
     use units::Duration;

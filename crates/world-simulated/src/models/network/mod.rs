@@ -1,10 +1,10 @@
 //! Networks between the nodes: what they are, and what carries a message over them.
 //!
 //! A network of switches says when a message arrives as soon as it is sent, because it gives its
-//! links in the order of the calls. A torus cannot always: its worms keep what is behind their heads
-//! while they wait, and what is sent later may meet what is under way. Its *exact* form moves every
-//! flit. Its *modelled* form moves heads, and only those that have met others. All cost a message
-//! that is alone the same: a hop time for each switch on its way, and its bytes once.
+//! links in the order of the calls. A torus cannot always: its worms keep what is behind their
+//! heads while they wait, and what is sent later may meet what is under way. Its *exact* form moves
+//! every flit. Its *modelled* form moves heads, and only those that have met others. All cost a
+//! message that is alone the same: a hop time for each switch on its way, and its bytes once.
 //!
 //! | kind | forms | hops of a message |
 //! |---|---|---|

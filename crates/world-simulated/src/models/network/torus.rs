@@ -2,15 +2,15 @@
 //! only their heads are moved, and only where they meet.
 //!
 //! A message is a worm: its head opens the way lane by lane, its tail follows without a gap. Ways,
-//! lanes, flits and ticks are those of the exact torus. A worm that finds all of its way free has it
-//! as soon as it is sent, and its arrival is known at once; that is one look at each lane. One that
-//! has to wait is moved on when the lane for which it waits is free ([`meetings`]).
+//! lanes, flits and ticks are those of the exact torus. A worm that finds all of its way free has
+//! it as soon as it is sent, and its arrival is known at once; that is one look at each lane. One
+//! that has to wait is moved on when the lane for which it waits is free ([`meetings`]).
 //!
 //! What is simplified: a worm that finds its way free has it at once, although one that is sent
-//! while its head is still on the way may have a nearer one; two worms in the lanes of one link pass
-//! one after the other, not flit by flit in turn, if it is known when the first will have passed,
-//! and as if they did not share it otherwise; and a head enters the buffer in which another worm
-//! still lies only when that one is about to leave it.
+//! while its head is still on the way may have a nearer one; two worms in the lanes of one link
+//! pass one after the other, not flit by flit in turn, if it is known when the first will have
+//! passed, and as if they did not share it otherwise; and a head enters the buffer in which another
+//! worm still lies only when that one is about to leave it.
 //!
 //! A hop in which a link carries no whole number of bytes, zero included, has neither flits nor
 //! ticks: then messages enter at once and take as long as their bytes do.

@@ -17,8 +17,9 @@
 //! which with whole flits is what the exact torus does. Only the `S(k)` at which a worm has waited
 //! can be the latest.
 //!
-//! Two worms in the lanes of one link share it. If it is known when one of them has passed, the other
-//! streams, `S(k)`, from then on; its head does not wait for that, and may be in further lanes.
+//! Two worms in the lanes of one link share it. If it is known when one of them has passed, the
+//! other streams, `S(k)`, from then on; its head does not wait for that, and may be in further
+//! lanes.
 //!
 //! Invariants: a worm that waits is in one queue, and the first in it is due when the lane is free
 //! if that is known; worms wait for worms only in the order of lanes, so one is always due.

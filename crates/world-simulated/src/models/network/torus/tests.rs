@@ -250,8 +250,8 @@ fn lanes_of(size: TorusSize, sending: &Sending) -> Vec<u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Proves that two worms that meet arrive when they do in the exact torus, whatever they have in
-    /// common, unless they use both lanes of a link.
+    /// Proves that two worms that meet arrive when they do in the exact torus, whatever they have
+    /// in common, unless they use both lanes of a link.
     #[test]
     fn two_worms_meet_as_in_the_exact_torus((size, mut sendings) in cases(5, 2, 50_000)) {
         // A head that is under way when the second is sent has its way already.
@@ -266,7 +266,7 @@ proptest! {
     /// Proves that whatever is sent arrives, not earlier than it would alone, and that the way into
     /// a node carries one message at a time.
     #[test]
-    fn everything_arrives_and_in_no_less_time_than_it_needs((size, sendings) in cases(7, 80, 60_000)) {
+    fn everything_arrives_in_no_less_than_it_needs((size, sendings) in cases(7, 80, 60_000)) {
         let arrivals = arrivals(size, &sendings);
         let mut into_nodes = vec![Vec::new(); (size.width * size.height) as usize];
         for (sending, &at_ns) in sendings.iter().zip(&arrivals) {
