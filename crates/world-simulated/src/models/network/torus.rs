@@ -12,6 +12,11 @@
 //! passed, and as if they did not share it otherwise; and a head enters the buffer in which another
 //! worm still lies only when that one is about to leave it.
 //!
+//! On a torus whose ways are longer than [`IN_ORDER_HOPS_MAX`], heads do not wait for the present
+//! either: lanes that are free are given in the order of sending, so that of two heads that come to
+//! a lane within the time of a way, the later may go first. Somewhere on a large machine some head
+//! is always on its way, and to move each of them hop by hop would double what a message costs.
+//!
 //! A hop in which a link carries no whole number of bytes, zero included, has neither flits nor
 //! ticks: then messages enter at once and take as long as their bytes do.
 //!
@@ -28,6 +33,10 @@ use super::{LinkSpec, TorusSize};
 use meetings::Meetings;
 use units::Instant;
 
+/// Up to ways of so many hops, lanes are given in the order in which heads come to them: tori of 16
+/// by 16 nodes.
+const IN_ORDER_HOPS_MAX: u32 = 16;
+
 /// The state of one network.
 #[derive(Debug)]
 pub struct Torus {
@@ -36,8 +45,8 @@ pub struct Torus {
     hop_ns: u64,
     /// Bytes of a flit, when a hop carries a whole number of them.
     flit_bytes: Option<u64>,
-    /// How long a head needs at most.
-    longest_way_ns: u64,
+    /// How long a head needs at most, where lanes are given in the order in which heads come.
+    longest_way_ns: Option<u64>,
     lanes: Lanes,
     meetings: Meetings,
     /// When the next of the worms that have met others goes on; `u64::MAX` when none does.
@@ -50,12 +59,13 @@ impl Torus {
         let grid = Grid::new(size);
         let lanes = Lanes::new(size.places() as usize);
         let hop_ns = link.hop.as_ns();
+        let hops = size.width / 2 + size.height / 2;
         Self {
             grid,
             pace: Pace::of(link),
             hop_ns,
             flit_bytes: link.flit_bytes(),
-            longest_way_ns: u64::from(size.width / 2 + size.height / 2) * hop_ns,
+            longest_way_ns: (hops <= IN_ORDER_HOPS_MAX).then(|| u64::from(hops) * hop_ns),
             lanes,
             meetings: Meetings::default(),
             due_at_ns: u64::MAX,
@@ -82,10 +92,12 @@ impl Torus {
         let (start_ns, busy_ns) = self.times(now, bytes);
         let route = self.grid.route(from, to);
         // Whoever goes on before this head can be in its node may be at a lane before it.
-        if self.due_at_ns <= start_ns + self.longest_way_ns {
+        let ahead_ns = self.longest_way_ns.unwrap_or(0);
+        if self.due_at_ns <= start_ns + ahead_ns {
             self.advance(now);
-            self.meet(route, None, (start_ns, start_ns, busy_ns), parcel());
-            return None;
+            if self.longest_way_ns.is_some() {
+                return self.meet(route, None, (start_ns, start_ns, busy_ns), parcel);
+            }
         }
         let (nodes, hop_ns) = (&mut *self.lanes.0, self.hop_ns);
         let (mut head_ns, mut taken) = (start_ns, None);
@@ -103,8 +115,7 @@ impl Torus {
         if is_free {
             return Some(Instant::from_ns(head_ns + busy_ns));
         }
-        self.meet(route, taken, (start_ns, head_ns, busy_ns), parcel());
-        None
+        self.meet(route, taken, (start_ns, head_ns, busy_ns), parcel)
     }
 
     /// When a message that is sent now can enter, and how long a link carries it, in ns.

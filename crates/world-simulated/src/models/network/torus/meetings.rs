@@ -116,15 +116,16 @@ impl Torus {
     }
 
     /// Sends a worm that has come to a lane that is `taken`, or whose link is, or not yet to its
-    /// first. The times are when it was sent, when its head is there, and its length.
+    /// first. The times are when it was sent, when its head is there, and its length. Returns when
+    /// it arrives if that is known.
     #[inline(never)]
     pub(super) fn meet(
         &mut self,
         route: Route,
         taken: Option<u32>,
         (start_ns, head_ns, busy_ns): (u64, u64, u64),
-        parcel: u32,
-    ) {
+        parcel: impl FnOnce() -> u32,
+    ) -> Option<Instant> {
         let meetings = &mut self.meetings;
         let index = meetings.free_worms.pop().unwrap_or_else(|| {
             meetings.worms.push(Worm::default());
@@ -132,7 +133,7 @@ impl Torus {
         });
         let mut worm = std::mem::take(&mut meetings.worms[index as usize]);
         meetings.met += 1;
-        (worm.number, worm.parcel, worm.busy_ns) = (meetings.met, parcel, busy_ns);
+        (worm.number, worm.busy_ns) = (meetings.met, busy_ns);
         (worm.settled, worm.held, worm.waits) = (0, 0, false);
         worm.way.clear();
         route.for_each_lane(|lane, _| worm.way.push(lane));
@@ -142,9 +143,18 @@ impl Torus {
             worm.starts.push((1, start_ns));
         }
         (worm.place, worm.head_ns) = (passed, head_ns);
-        self.come(&mut worm, index);
-        self.keep(worm, index, None);
+        let arrival = if self.longest_way_ns.is_some() {
+            self.come(&mut worm, index);
+            None
+        } else {
+            self.walk(&mut worm, index, start_ns)
+        };
+        if arrival.is_none() {
+            worm.parcel = parcel();
+        }
+        self.keep(worm, index, arrival);
         self.due_at_ns = self.first_due_at_ns();
+        arrival.map(Instant::from_ns)
     }
 
     /// Has a worm go on: the lane for which it waits is free, or its head has come to the next one.
@@ -182,12 +192,14 @@ impl Torus {
         }
     }
 
-    /// Moves a head on until it has to wait, or is ahead of the present, or has reached its node:
-    /// then when its tail does, in ns.
+    /// Moves a head on until it has to wait, or is ahead of the present where that matters, or has
+    /// reached its node: then when its tail does, in ns.
     fn walk(&mut self, worm: &mut Worm, index: u32, now_ns: u64) -> Option<u64> {
         let last = worm.way.len() - 1;
+        let is_ahead =
+            |torus: &Self, worm: &Worm| worm.head_ns > now_ns && torus.longest_way_ns.is_some();
         while worm.place < last {
-            if worm.head_ns > now_ns {
+            if is_ahead(self, worm) {
                 self.come(worm, index);
                 return None;
             }
@@ -198,7 +210,7 @@ impl Torus {
             }
             self.enter(worm, worm.head_ns);
         }
-        if worm.head_ns > now_ns {
+        if is_ahead(self, worm) {
             self.come(worm, index);
             return None;
         }
