@@ -103,16 +103,15 @@ fn whoever_has_bytes_somewhere_is_connected_there() {
             }
         });
         // All ask the catalogue, and member 0 has the file open everywhere.
-        let with_each = match (spread, strategy) {
-            // The servers come to the members, who say where they are.
-            (_, Strategy::DiskDirected) => 1,
+        // Once, whoever made the connection, and although there were two transfers.
+        let few: Vec<u32> =
+            (0..SERVERS).map(|server| if server == 0 { CLIENTS } else { 2 }).collect();
+        let all = vec![CLIENTS; SERVERS as usize];
+        match (spread, strategy) {
             // Each conforming part has some blocks of all servers.
-            (true, _) | (false, Strategy::TwoPhase) => CLIENTS,
-            (false, _) => 2,
-        };
-        let expected: Vec<u32> =
-            (0..SERVERS).map(|server| if server == 0 { CLIENTS } else { with_each }).collect();
-        assert_eq!(clients_at[0], expected);
+            (true, _) | (false, Strategy::TwoPhase) => assert_eq!(clients_at[0], all),
+            (false, _) => assert_eq!(clients_at[0], few),
+        }
     });
 }
 
@@ -144,6 +143,37 @@ fn a_memory_shared_before_is_reached_by_servers_that_come_later() {
             }
         });
     }
+}
+
+/// Proves that servers keep connections that they made for as long as who asked for the transfer.
+#[test]
+fn who_was_called_on_goes_with_whoever_asked_for_it() {
+    let cluster = Cluster::<Bytes>::new(shape(1));
+    let reads = pattern("rb", 64);
+    let clients_at = cluster.run(0..CLIENTS, |start| {
+        let reads = reads.clone();
+        async move {
+            let group = join(&start).await;
+            let file = open(&group, &start).await;
+            let read = transfer(Direction::Read, &file, &reads, Strategy::DiskDirected);
+            read_back(&group, &read).await.unwrap();
+            if group.rank() == ClientId(0) {
+                return None;
+            }
+            start.world.sleep(Duration::from_ms(10)).await;
+            let looks = start.connecting_when_needed();
+            if group.rank() == ClientId(1) {
+                let statuses = looks.status().await.into_iter();
+                return Some(statuses.map(|status| status.unwrap().clients).collect::<Vec<_>>());
+            }
+            start.world.sleep(Duration::from_ms(10)).await;
+            None
+        }
+    });
+    // The others have asked the catalogue where the file is; this one looks.
+    let expected: Vec<u32> =
+        (0..SERVERS).map(|server| if server == 0 { CLIENTS } else { 1 }).collect();
+    assert_eq!(clients_at[1], Some(expected));
 }
 
 #[test]
@@ -194,7 +224,7 @@ fn a_server_that_is_gone_is_named_by_whoever_needs_it() {
                 machine.kill(gone);
             }
             start.world.sleep(Duration::from_ms(1)).await;
-            // Member 7 alone has bytes there, and was not connected to it.
+            // Member 7 alone has bytes there; member 0 asks for them.
             let bytes = start.world.memory(pattern("wc", 64).memory_bytes(group.rank()));
             let written = match group.share(bytes).await {
                 Ok(shared) => {

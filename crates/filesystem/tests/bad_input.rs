@@ -18,8 +18,8 @@ use support::{
 use units::{ClientId, Duration, FileId, PeerId, RegionId, ServerId};
 use wire::{
     ClientKey, CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupMessage,
-    Made, Message, PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply,
-    Request, RequestId, WriteRequest,
+    Introduction, Made, Message, PROTOCOL_VERSION, PartRequest, Participant, PullRequest,
+    ReadRequest, Reply, Request, RequestId, WriteRequest,
 };
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
@@ -325,6 +325,48 @@ fn nobody_is_deceived_about_an_open_file() {
     });
     assert!(matches!(first, Reaction::Answers(Ok(_))), "{first:?}");
     assert!(matches!(second, Reaction::Answers(Err(Fault::BadRequest { .. }))), "{second:?}");
+}
+
+#[test]
+fn an_introduction_has_an_address_for_each() {
+    let introduce = |members: usize, addresses: usize| {
+        let cluster = Cluster::<Bytes>::new(Shape::default());
+        cluster.run_alone(0, move |start| async move {
+            let raw = Raw::greeted(&start).await;
+            let (members, addresses) = (vec![KEY; members], vec!["node:1"; addresses]);
+            let addresses = addresses.into_iter().collect();
+            let introduction = Introduction { group: 1, members, addresses };
+            raw.ask(Request::Introduce(Box::new(introduction)), None).await
+        })
+    };
+    for (members, addresses) in [(0, 0), (1, 1), (9, 9), (0, 3)] {
+        let reaction = introduce(members, addresses);
+        assert!(matches!(reaction, Reaction::Answers(Ok(Reply::Done))), "{reaction:?}");
+    }
+    for (members, addresses) in [(1, 0), (3, 2), (2, 3), (65_537, 65_537)] {
+        let reaction = introduce(members, addresses);
+        let is_refused = matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })));
+        assert!(is_refused, "{members}, {addresses}: {reaction:?}");
+    }
+}
+
+#[test]
+fn nobody_introduces_more_groups_than_a_server_keeps() {
+    let cluster = Cluster::<Bytes>::new(Shape::default());
+    let reactions = cluster.run_alone(0, |start| async move {
+        let raw = Raw::greeted(&start).await;
+        let mut reactions = Vec::new();
+        // The last but one of them is known already; then one ends.
+        for (group, count) in (0..1024).map(|group| (group, 1)).chain([(1024, 1), (7, 1), (7, 0)]) {
+            let addresses = vec![""; count].into_iter().collect();
+            let introduction = Introduction { group, members: vec![KEY; count], addresses };
+            let reaction = raw.ask(Request::Introduce(Box::new(introduction)), None).await;
+            reactions.push(matches!(reaction, Reaction::Answers(Ok(Reply::Done))));
+        }
+        reactions
+    });
+    let refused: Vec<usize> = (0..reactions.len()).filter(|&at| !reactions[at]).collect();
+    assert_eq!(refused, [1024]);
 }
 
 /// Accesses that a collective of one client must not be made with.

@@ -334,6 +334,11 @@ pub struct Addresses {
 }
 
 impl Addresses {
+    /// How many there are, those that are empty too.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
     /// The address of number `index`, unless that is empty or not there.
     pub fn get(&self, index: usize) -> Option<&str> {
         let before = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());

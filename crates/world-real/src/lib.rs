@@ -208,7 +208,7 @@ impl OneSided for RealWorld {
     }
 
     async fn expose_to_all(&self, memory: &RealMemory) -> RegionId {
-        self.shared.node.expose_to_all(memory).await
+        self.shared.node.expose_to_all(memory)
     }
 
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {

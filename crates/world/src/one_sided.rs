@@ -22,8 +22,7 @@ pub trait OneSided: Payloads {
     ) -> impl Future<Output = Result<RegionId, NetworkError>>;
 
     /// Lets every peer read and write all of `memory`, under the returned name, also those that
-    /// connect later: whoever may connect to this node may use it. When it returns, those that are
-    /// connected know; others do when they are connected.
+    /// connect later: whoever may connect to this node, and knows the name, may use it.
     fn expose_to_all(&self, memory: &Self::Memory) -> impl Future<Output = RegionId>;
 
     /// Ends all access under that name. It begins when it is called, also when the future is

@@ -10,7 +10,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
 use policy::Dissemination;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
@@ -36,13 +36,21 @@ pub struct Group<W: World> {
     agreements: Cell<u64>,
     /// The number of the next collective, the same at all members.
     collectives: Cell<u64>,
-    /// The servers that know the members; of member 0 only.
-    introduced: RefCell<BTreeSet<ServerId>>,
+    /// The servers that were told of the members, and whether they have said so; of member 0 only.
+    introduced: RefCell<BTreeMap<ServerId, bool>>,
 }
 
 impl<W: World> Drop for Group<W> {
-    /// Ends the connections to the members, so that none waits for this one in vain.
+    /// Ends the connections to the members, so that none waits for this one in vain; the servers
+    /// forget them.
     fn drop(&mut self) {
+        let introduced = self.introduced.take();
+        if !introduced.is_empty() {
+            let (group, members, addresses) = (self.number, Vec::new(), Addresses::default());
+            let nobody = Introduction { group, members, addresses };
+            let nobody = Request::Introduce(Box::new(nobody));
+            self.client.notify_servers(introduced.into_keys(), &nobody);
+        }
         for peer in self.client.mailbox().close(self.number) {
             self.client.world().disconnect(peer);
         }
@@ -346,7 +354,7 @@ impl<W: World> Group<W> {
             return Ok(());
         }
         let new: Vec<ServerId> =
-            servers.filter(|server| !self.introduced.borrow().contains(server)).collect();
+            servers.filter(|server| self.introduced.borrow().get(server) != Some(&true)).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -355,21 +363,14 @@ impl<W: World> Group<W> {
         let (members, addresses) = (self.keys.clone(), addresses.collect());
         let introduction = Introduction { group: self.number, members, addresses };
         let request = Request::Introduce(Box::new(introduction));
+        self.introduced.borrow_mut().extend(new.iter().map(|server| (*server, false)));
         self.client.call_servers(new.iter().copied(), &request).await?;
-        self.introduced.borrow_mut().extend(new);
+        self.introduced.borrow_mut().extend(new.iter().map(|server| (*server, true)));
         Ok(())
     }
 
     /// Tells the others that this member is done, so that its going is no failure.
     pub async fn leave(self) {
-        let introduced = self.introduced.take();
-        if !introduced.is_empty() {
-            let (group, members, addresses) = (self.number, Vec::new(), Addresses::default());
-            let nobody = Introduction { group, members, addresses };
-            let nobody = Request::Introduce(Box::new(nobody));
-            // One that has left has forgotten them.
-            let _ = self.client.call_each_server(introduced.into_iter(), &nobody).await;
-        }
         // If it is one, they hear of the reason first.
         self.client.mailbox().until_told(self.number).await;
         let peers: Vec<PeerId> = self.peers.borrow().values().copied().collect();

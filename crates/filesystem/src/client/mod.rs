@@ -106,8 +106,8 @@ impl<W: World> Client<W> {
 
     /// A client that connects to a server when it first needs it: where there are thousands of
     /// clients and hundreds of servers, most never need one another. It may have a file open that
-    /// another client has ([`Client::open_beside`]), and is connected then to those servers that
-    /// have something for it.
+    /// another client has ([`Client::open_beside`]). Servers that direct a transfer connect to it,
+    /// so it must listen where its group says; its memory is open to whoever may do so.
     pub fn connecting_when_needed(
         world: W,
         servers: impl Into<Rc<[Address]>>,
@@ -247,6 +247,27 @@ impl<W: World> Client<W> {
         let calls = servers.map(|server| self.call_prepared(server, &request));
         let answers = join_all(calls).await;
         answers.into_iter().collect::<Result<Vec<Reply>, Fault>>().map(|_| ())
+    }
+
+    /// Asks some servers something whose answers nobody waits for.
+    pub(crate) fn notify_servers(
+        &self,
+        servers: impl Iterator<Item = ServerId>,
+        request: &Request,
+    ) {
+        let request = PreparedRequest::new(request);
+        let messages: Vec<(PeerId, Header)> = servers
+            .filter_map(|server| {
+                let (call, peer) = (self.0.calls.begin(server).ok()?, self.0.servers.peer(server)?);
+                Some((peer, request.encode(call.id())))
+            })
+            .collect();
+        let world = self.0.world.clone();
+        self.0.listening.spawn(async move {
+            let send = |(peer, header)| world.send(peer, world::Message::new(header));
+            join_all(messages.into_iter().map(send)).await;
+            Ok(())
+        });
     }
 
     /// What each server is and does, by number.

@@ -24,6 +24,8 @@ pub(super) struct Servers {
     numbers: RefCell<Table<PeerId, ServerId>>,
     /// Those that some task connects to.
     connecting: RefCell<BTreeSet<ServerId>>,
+    /// Whether connections are made when they are needed.
+    when_needed: bool,
     /// Rung when a server was connected, or could not be.
     changed: Signal,
 }
@@ -36,6 +38,7 @@ impl Servers {
         Self {
             addresses,
             numbers: RefCell::new(connected.clone().map(|(number, peer)| (peer, number)).collect()),
+            when_needed: connected.clone().next().is_none(),
             connected: RefCell::new(connected.collect()),
             connecting: RefCell::default(),
             changed: Signal::default(),
@@ -132,11 +135,11 @@ impl<W: World> Client<W> {
         servers.changed.until(come).await
     }
 
-    /// Lets the servers reach `memory`, for transfers of this client alone: those to which it is
-    /// connected or, where that is not all of them, whoever connects to it.
+    /// Lets the servers reach `memory`: those to which it is connected or, if it connects to them
+    /// when it needs them, whoever connects to it.
     pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<Exposed, Fault> {
         let (world, servers) = (self.world(), &self.0.servers);
-        if !servers.are_all_connected() {
+        if servers.when_needed {
             return Ok(Exposed { region: world.expose_to_all(memory).await, is_open: true });
         }
         let region = world.expose(memory, &servers.peers()).await;

@@ -26,6 +26,10 @@ impl Acquaintances {
         self.0.borrow_mut().insert(peer, Acquaintance { sponsor, key });
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.0.borrow().count()
+    }
+
     pub(crate) fn contains(&self, peer: PeerId) -> bool {
         self.0.borrow().contains(peer)
     }
@@ -45,6 +49,9 @@ impl Acquaintances {
     /// A sponsor has left: forgets its acquaintances, and returns their connections.
     pub(crate) fn remove_all_of(&self, sponsor: PeerId) -> Vec<PeerId> {
         let mut all = self.0.borrow_mut();
+        if all.iter().all(|(_, acquaintance)| acquaintance.sponsor != sponsor) {
+            return Vec::new();
+        }
         let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut *all)
             .into_iter()
             .partition(|(_, acquaintance)| acquaintance.sponsor == sponsor);

@@ -330,7 +330,7 @@ impl<W: World> Server<W> {
         }));
         let disks = disks.await?;
         let status = ServerStatus {
-            clients: self.sessions.borrow().count() as u32,
+            clients: (self.sessions.borrow().count() + self.acquaintances.count()) as u32,
             requests: self.counters.requests.get(),
             bytes_moved: self.counters.bytes_moved.get(),
             cache_bytes: self.cache.bytes(),

@@ -52,8 +52,13 @@ impl<W: World> Session<W> {
             introductions.remove(&introduction.group);
             return Ok(());
         }
-        if introduction.members.len() > PARTICIPANTS_MAX {
-            return bad(format!("a group has at most {PARTICIPANTS_MAX} members"));
+        let (members, addresses) = (introduction.members.len(), introduction.addresses.count());
+        if members > PARTICIPANTS_MAX || addresses != members {
+            let cause = format!(
+                "a group has at most {PARTICIPANTS_MAX} members and an address for each, not \
+                 {members} and {addresses}"
+            );
+            return bad(cause);
         }
         let is_known = introductions.contains_key(&introduction.group);
         if !is_known && introductions.len() >= INTRODUCTIONS_MAX {

@@ -21,7 +21,7 @@ use units::{PeerId, RegionId};
 use world::Loan;
 
 /// What no region is called.
-const NO_REGION: u64 = 0;
+pub(crate) const NO_REGION: u64 = 0;
 
 /// The most regions that a peer may expose at a time; one more ends the connection.
 pub(crate) const REGIONS_MAX: usize = 64 << 10;
@@ -63,8 +63,6 @@ struct State {
     answers: BTreeMap<u64, oneshot::Sender<Answer>>,
     withdrawals: BTreeMap<u64, Rc<Withdrawal>>,
     requests: u64,
-    /// Whether what the peer exposes to everyone has been heard.
-    has_heard: bool,
     /// Whether the peer sees this node's shared memory.
     lends: bool,
     /// What this node lent to the peer.
@@ -172,17 +170,18 @@ impl Connection {
         self.state.borrow().exposures.get(&region).copied()
     }
 
-    /// Waits until what the peer exposed to everyone before this connection is known, if `region`
-    /// may be of that.
-    pub(crate) async fn hear_of(&self, region: RegionId) {
-        if self.exposure(region).is_some() || self.state.borrow().has_heard {
-            return;
+    /// Waits, if `region` is not known, until what the peer exposed before it said that name is: it
+    /// told this node first, but somebody else may have brought the name.
+    ///
+    /// # Errors
+    /// Why the connection has ended.
+    pub(crate) async fn hear_of(&self, region: RegionId) -> Result<(), String> {
+        if self.exposure(region).is_some() {
+            return Ok(());
         }
-        // That was the first thing it said; the end of no region is answered after it. When the
-        // connection ends first, so does the wait.
+        // The end of no region is answered after all that the peer has said before.
         let answer = self.request(Frame::new(Kind::Withdraw, NO_REGION, 0), &[], None);
-        let _ = answer.await;
-        self.state.borrow_mut().has_heard = true;
+        answer.await.map(|_| ()).map_err(|_| self.departed().unwrap_or_default())
     }
 
     /// The peer exposes something; the error says why that is refused.

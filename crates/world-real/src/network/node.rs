@@ -1,9 +1,10 @@
 //! This node's end of the network: its connections, its inbox, its exposed memory.
 //!
 //! Invariants: a peer's number is never used again; each peer that leaves is announced once, after
-//! its last message; a region can be reached only by the peers it was exposed to.
+//! its last message; a region can be reached only by the peers it was exposed to, or by
+//! all if it is open.
 
-use super::connection::{Connection, Withdrawal};
+use super::connection::{Connection, NO_REGION, Withdrawal};
 use super::frame::{BODY_BYTES_MAX, Exposure, Frame, Kind};
 use super::handshake::{Greeter, HANDSHAKE_PATIENCE, HANDSHAKE_TIMEOUT, Role};
 use super::inbox::Inbox;
@@ -32,6 +33,10 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Smaller bodies are copied rather than lent. Estimated, not measured.
 const LENT_BYTES_MIN: u64 = 16 << 10;
+
+/// Open regions have names from here to twice as much, drawn at random; the others are counted, and
+/// [`NO_REGION`] is none.
+const OPEN_REGIONS_FROM: u64 = 1 << 60;
 
 /// The network of one node.
 pub(crate) struct Node {
@@ -62,6 +67,16 @@ struct Region {
     is_open: bool,
 }
 
+impl Region {
+    /// Tells a peer of it, and waits for nothing: whoever hears its name from others asks first
+    /// ([`Connection::hear_of`]).
+    fn tell(&mut self, name: RegionId, connection: &Connection) {
+        self.peers.push(connection.peer);
+        let exposure = exposure_of(&self.memory).encode();
+        drop(connection.request(expose_frame(name), &exposure, None));
+    }
+}
+
 impl Node {
     /// A node that listens where `config` says.
     pub(crate) fn open(config: &NodeConfig, one_sided: bool) -> Result<Rc<Self>, OpenError> {
@@ -86,7 +101,7 @@ impl Node {
             connections: RefCell::default(),
             regions: RefCell::default(),
             next_peer: Cell::new(0),
-            next_region: Cell::new(1),
+            next_region: Cell::new(NO_REGION + 1),
             tasks: RefCell::default(),
             next_task: Cell::new(0),
         });
@@ -205,6 +220,11 @@ impl Node {
 
     /// Drops what is left of an ended connection.
     pub(crate) fn forget(&self, connection: &Connection) {
+        let mut regions = self.regions.borrow_mut();
+        for open in regions.values_mut().filter(|own| own.is_open) {
+            open.peers.retain(|peer| *peer != connection.peer);
+        }
+        drop(regions);
         let own = self.connections.borrow_mut().remove(&connection.peer);
         let tasks = connection.tasks.take();
         drop((own, tasks));
@@ -287,30 +307,24 @@ impl Node {
         memory: &RealMemory,
         peers: &[PeerId],
     ) -> Result<RegionId, NetworkError> {
-        let region = self.add_region(memory, peers.to_vec(), false);
+        let region = RegionId(self.next_region.get());
+        self.next_region.set(region.0 + 1);
+        let own = Region { memory: memory.clone(), peers: peers.to_vec(), is_open: false };
+        self.regions.borrow_mut().insert(region, own);
         let withdrawn_unless_done = WithdrawnOnDrop { node: self, region };
         self.announce(region, memory, peers).await?;
         std::mem::forget(withdrawn_unless_done);
         Ok(region)
     }
 
-    /// Lets all peers use `memory`, also those that come later.
-    pub(crate) async fn expose_to_all(&self, memory: &RealMemory) -> RegionId {
-        let peers: Vec<PeerId> = self.connections.borrow().keys().copied().collect();
-        let region = self.add_region(memory, peers.clone(), true);
-        let withdrawn_unless_done = WithdrawnOnDrop { node: self, region };
-        for peer in peers {
-            // One that has left need not know.
-            let _ = self.announce(region, memory, &[peer]).await;
-        }
-        std::mem::forget(withdrawn_unless_done);
-        region
-    }
-
-    fn add_region(&self, memory: &RealMemory, peers: Vec<PeerId>, is_open: bool) -> RegionId {
-        let region = RegionId(self.next_region.get());
-        self.next_region.set(region.0 + 1);
-        let own = Region { memory: memory.clone(), peers, is_open };
+    /// Lets all peers use `memory`, also those that come later. Nobody guesses its name.
+    pub(crate) fn expose_to_all(&self, memory: &RealMemory) -> RegionId {
+        let mut random = [0; 8];
+        crate::fill_random(&mut random);
+        let region = RegionId(OPEN_REGIONS_FROM + u64::from_le_bytes(random) % OPEN_REGIONS_FROM);
+        let connections: Vec<_> = self.connections.borrow().values().cloned().collect();
+        let mut own = Region { memory: memory.clone(), peers: Vec::new(), is_open: true };
+        connections.iter().for_each(|connection| own.tell(region, connection));
         self.regions.borrow_mut().insert(region, own);
         region
     }
@@ -318,12 +332,8 @@ impl Node {
     /// The first thing that is said over a connection.
     fn tell_of_open_regions(&self, connection: &Connection) {
         let mut regions = self.regions.borrow_mut();
-        for (region, own) in regions.iter_mut().filter(|(_, own)| own.is_open) {
-            own.peers.push(connection.peer);
-            let exposure = exposure_of(&own.memory).encode();
-            // Nobody waits for the answer.
-            drop(connection.request(expose_frame(*region), &exposure, None));
-        }
+        let open = regions.iter_mut().filter(|(_, own)| own.is_open);
+        open.for_each(|(region, own)| own.tell(*region, connection));
     }
 
     /// Tells peers where the memory of a region is; returns when they know.
@@ -376,7 +386,7 @@ impl Node {
     pub(crate) fn region_of(&self, region: RegionId, peer: PeerId) -> Option<RealMemory> {
         let regions = self.regions.borrow();
         let own = regions.get(&region)?;
-        own.peers.contains(&peer).then(|| own.memory.clone())
+        (own.is_open || own.peers.contains(&peer)).then(|| own.memory.clone())
     }
 
     /// Ends everything, when the node is no longer used.

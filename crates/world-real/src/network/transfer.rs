@@ -78,7 +78,7 @@ impl Node {
     ) -> Result<(), TransferError> {
         let departed = |cause| TransferError::Departed { peer, cause };
         let connection = self.connection(peer).map_err(departed)?;
-        connection.hear_of(region).await;
+        connection.hear_of(region).await.map_err(departed)?;
         let transfer = Transfer::check(&connection, region, pieces)?;
         let near = runs_bytes(pieces.iter().map(|piece| piece.file_side()), source.bytes().len());
         assert!(near.is_some(), "the pieces of a put must lie in its source");
@@ -99,7 +99,7 @@ impl Node {
     ) -> Result<(), TransferError> {
         let departed = |cause| TransferError::Departed { peer, cause };
         let connection = self.connection(peer).map_err(departed)?;
-        connection.hear_of(region).await;
+        connection.hear_of(region).await.map_err(departed)?;
         let transfer = Transfer::check(&connection, region, pieces)?;
         let length = target.length() as usize;
         let near = runs_bytes(pieces.iter().map(|piece| piece.file_side()), length);

@@ -256,14 +256,17 @@ fn an_open_region_is_for_peers_that_come_later_too<F: Fixture>(fixture: &mut F) 
         assert_ne!(open, closed);
         let bytes = F::payload(b"0123456789");
         put(early, (owner_of_early, open), &[piece(0, 20, 10)], &bytes).await;
-        // As the first thing over a new connection, whichever side began it. (Only the one that
-        // began it knows of it, so the other is told.)
+        // As the first thing over a new connection, whichever side began it.
         let owner_of_late = late.connect(&owner.address()).await.expect("it listens");
         put(late, (owner_of_late, open), &[piece(0, 10, 10)], &bytes).await;
         let refused = late.put(owner_of_late, closed, &[piece(0, 0, 10)], &bytes).await;
         assert!(refused.is_err(), "what is exposed to one is not open");
         let (_, owner_of_caller) = meet(owner, caller).await;
         put(caller, (owner_of_caller, open), &[piece(0, 0, 10)], &bytes).await;
+        let again = late.connect(&owner.address()).await.expect("it listens");
+        let fetched = late.memory(10);
+        get(late, (again, open), &[piece(0, 20, 10)], &fetched).await;
+        expect_bytes::<F>(&contents(&fetched), b"0123456789", "what is got first");
         expect_bytes::<F>(&contents(&memory), &b"0123456789".repeat(3), "an open region");
         owner.withdraw(open).await;
         let peers = [(early, owner_of_early), (late, owner_of_late), (caller, owner_of_caller)];

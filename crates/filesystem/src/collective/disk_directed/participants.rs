@@ -113,6 +113,6 @@ impl<W: World> Participants<W> {
 /// Where the participant listens that has this rank and name in one of some groups, if it says so.
 fn address_of(groups: &[Rc<Introduction>], (rank, key): (ClientId, ClientKey)) -> Option<&str> {
     let place = rank.0 as usize;
-    let group = groups.iter().find(|group| group.members.get(place) == Some(&key))?;
-    group.addresses.get(place)
+    let mut own = groups.iter().filter(|group| group.members.get(place) == Some(&key));
+    own.find_map(|group| group.addresses.get(place))
 }
