@@ -57,7 +57,8 @@ const FILE: &str = "matrix";
 
 /// Up to so many servers, clients connect to all of them at their beginning, as those of a real
 /// machine do; with more, each to those that it needs, and one opens the file for all. What is
-/// timed begins when they are connected, either way.
+/// timed begins when they are, either way. (Servers that direct a transfer connect to clients
+/// within that time; in a simulated machine that takes none.)
 const CONNECTED_AT_ONCE_MAX: u32 = 64;
 
 /// How long members wait for one another; they start together, so any time will do.

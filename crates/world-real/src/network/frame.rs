@@ -37,8 +37,8 @@ pub(crate) enum Kind {
     Message,
     /// The sender lets the receiver use `region`; header: [`Exposure`]. Answered by `Done`.
     Expose,
-    /// `region` ends. Answered by `Done`, after which nothing more for it is sent. That of no region
-    /// asks for the answer only.
+    /// `region` ends. Answered by `Done`, after which nothing more for it is sent. That of no
+    /// region asks for the answer only.
     Withdraw,
     /// Write the body into the runs (header) of `region`. Answered by `Done` or `Refused`.
     Put,

@@ -179,7 +179,7 @@ impl<W: World> Collective<W> {
         let puts = shares.into_iter().map(|share| {
             let data = &data;
             async move {
-                self.server.world.compute(self.cost_of(&share)).await;
+                self.find_pieces(&share).await;
                 let (peer, region) = self.participants.place_of(share.client).await?;
                 let put = self.server.world.put(peer, region, &share.pieces, data);
                 let moved = self.server.movements.moving((peer, on), share.bytes(), put).await;
@@ -208,7 +208,7 @@ impl<W: World> Collective<W> {
         let gets = shares.into_iter().map(|share| {
             let memory = &memory;
             async move {
-                self.server.world.compute(self.cost_of(&share)).await;
+                self.find_pieces(&share).await;
                 let (peer, region) = self.participants.place_of(share.client).await?;
                 let got = self.server.world.get(peer, region, &share.pieces, memory);
                 let moved = self.server.movements.moving((peer, on), share.bytes(), got).await;
@@ -261,9 +261,13 @@ impl<W: World> Collective<W> {
         shares
     }
 
-    /// Processor time to find the places of a share's pieces.
-    fn cost_of(&self, share: &Share) -> Duration {
-        self.server.config.costs.pieces(&self.request.access, &share.pieces)
+    /// Takes the processor time that finding the places of a share's pieces costs. Where that is
+    /// none, it does not wait for the processor either, where the next block would overtake it.
+    async fn find_pieces(&self, share: &Share) {
+        let cost = self.server.config.costs.pieces(&self.request.access, &share.pieces);
+        if cost > Duration::ZERO {
+            self.server.world.compute(cost).await;
+        }
     }
 
     fn count(&self, moved: Result<(), TransferError>, share: &Share) -> Result<(), Fault> {

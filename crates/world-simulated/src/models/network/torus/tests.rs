@@ -253,7 +253,9 @@ proptest! {
     /// Proves that two worms that meet arrive when they do in the exact torus, whatever they have
     /// in common, unless they use both lanes of a link.
     #[test]
-    fn two_worms_meet_as_in_the_exact_torus((size, mut sendings) in cases((1..=5_u32, 1..=5_u32), 2, 50_000)) {
+    fn two_worms_meet_as_in_the_exact_torus(
+        (size, mut sendings) in cases((1..=5_u32, 1..=5_u32), 2, 50_000),
+    ) {
         // A head that is under way when the second is sent has its way already.
         let head_ns = u64::from(size.width / 2 + size.height / 2 + 1) * TICK_NS;
         sendings.last_mut().unwrap().at_ns += head_ns;
