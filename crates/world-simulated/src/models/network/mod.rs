@@ -17,6 +17,8 @@ pub mod exact;
 pub mod fat_tree;
 mod grid;
 mod links;
+#[cfg(test)]
+mod sending;
 pub mod torus;
 
 use crossbar::Crossbar;

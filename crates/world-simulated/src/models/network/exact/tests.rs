@@ -3,28 +3,12 @@
 
 use super::reference::{self, Message};
 use super::*;
+use crate::models::network::sending::{FLIT_BYTES, SIX, Sending, TICK_NS, flits};
 use crate::models::network::torus::Torus;
 use proptest::prelude::*;
 
-const TICK_NS: u64 = 20;
-const FLIT_BYTES: u64 = 4;
-const SIX: TorusSize = TorusSize { width: 6, height: 6 };
-
 fn torus(size: TorusSize, buffer_flits: u32) -> ExactTorus {
     ExactTorus::new(size, LinkSpec::TOCS_1997, buffer_flits).unwrap()
-}
-
-/// One message of a test.
-#[derive(Clone, Copy, Debug)]
-struct Sending {
-    at_ns: u64,
-    from: u32,
-    to: u32,
-    bytes: u64,
-}
-
-fn flits(from: u32, to: u32, flits: u64) -> Sending {
-    Sending { at_ns: 0, from, to, bytes: flits * FLIT_BYTES }
 }
 
 /// When each arrives, in ticks; `sendings` are in order of time. Asks at every instant that the

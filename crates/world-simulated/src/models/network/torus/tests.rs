@@ -3,25 +3,10 @@
 
 use super::*;
 use crate::models::network::exact::{BUFFER_FLITS, ExactTorus};
+use crate::models::network::sending::{SIX, Sending, TICK_NS, flits};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use units::Duration;
-
-const SIX: TorusSize = TorusSize { width: 6, height: 6 };
-const TICK_NS: u64 = 20;
-
-/// One message of a test.
-#[derive(Clone, Copy, Debug)]
-struct Sending {
-    at_ns: u64,
-    from: u32,
-    to: u32,
-    bytes: u64,
-}
-
-fn flits(from: u32, to: u32, flits: u64) -> Sending {
-    Sending { at_ns: 0, from, to, bytes: 4 * flits }
-}
 
 /// When each arrives, in ns; `sendings` are in order of time. Asks at every instant that the
 /// network names, as its driver does, and checks that everything arrives once, at such an instant.
