@@ -111,6 +111,10 @@ impl Source<'_> {
                 format!("it is not among those of [{PARAMETERS}]"),
                 format!("put it above the line [{PARAMETERS}]"),
             ),
+            (Table::Top, None) if name == PARAMETERS => (
+                "it is a table, and stands here as a key with a value".to_owned(),
+                format!("write a line [{PARAMETERS}], and its keys below it"),
+            ),
             (Table::Top, None) => (
                 format!(
                     "no key at the top of a scenario, and no table but [{PARAMETERS}], has \
