@@ -112,7 +112,7 @@ impl Source<'_> {
                 format!("put it above the line [{PARAMETERS}]"),
             ),
             (Table::Top, None) if name == PARAMETERS => (
-                "it is a table, and stands here as a key with a value".to_owned(),
+                "it is a table, and what has its name here is not one".to_owned(),
                 format!("write a line [{PARAMETERS}], and its keys below it"),
             ),
             (Table::Top, None) => (

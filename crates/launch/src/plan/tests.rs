@@ -179,6 +179,7 @@ fn slips_are_refused_where_they_are() {
         ("\nclient = 4", "line 2: there is no key \"client\"", "no key", "did you mean clients?"),
         ("[parameter]", "line 1: there is no key", "[parameters]", "did you mean parameters?"),
         ("\nparameters = 5", "line 2: there is no key", "a table", "a line [parameters]"),
+        ("[[parameters]]\nqueue = \"fcfs\"", "line 1", "is not one", "a line [parameters]"),
         ("\n[parameters]\nbuffer_per_disk = 4", "line 3", "no param", "mean buffers-per-disk?"),
         ("queue = \"cscan\"", "line 1", "a parameter", "below a line [parameters]"),
         ("[parameters]\nclients = 1", "line 2", "[parameters]", "above the line [parameters]"),
