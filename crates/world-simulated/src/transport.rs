@@ -35,7 +35,7 @@ impl Transport {
     pub(crate) fn new(engine: Engine, network: Network, machine: Weak<dyn Expire>) -> Self {
         let form = match network {
             Network::Switched(network) => Form::Switched(RefCell::new(network)),
-            Network::Torus(torus) => Form::Torus(Traffic::new(&engine, torus, machine)),
+            Network::Torus(torus) => Form::Torus(Traffic::new(&engine, *torus, machine)),
         };
         Self { engine, form }
     }

@@ -55,7 +55,23 @@ pub(super) struct Grid {
     /// Of each node the first lane of its column and the first one of its row, to spare the hot
     /// path a division. Both together are its own first lane.
     places: Box<[(u32, u32)]>,
+    /// The ways of a small torus.
+    ways: Option<Ways>,
 }
+
+/// All ways of a torus, worked out once: where messages are small, to follow a way would take
+/// longer than to send a message over it.
+#[derive(Clone, Debug)]
+struct Ways {
+    nodes: usize,
+    /// Where the lanes of each way end, by the node from which it goes and then by the one to which
+    /// it goes; they begin where those of the way before end.
+    ends: Box<[u32]>,
+    lanes: Box<[u16]>,
+}
+
+/// The most nodes of a torus whose ways are kept. With so many they take 64 KiB.
+const KEPT_NODES_MAX: u64 = 64;
 
 impl Grid {
     /// Panics unless there are 1 to [`NODES_MAX`] places.
@@ -68,7 +84,11 @@ impl Grid {
         let lanes_per_row = width * LANES_PER_NODE;
         let place = |x, y| (x * LANES_PER_NODE, y * lanes_per_row);
         let places = (0..height).flat_map(|y| (0..width).map(move |x| place(x, y))).collect();
-        Self { lanes_per_row, lanes: height * lanes_per_row, places }
+        let mut grid = Self { lanes_per_row, lanes: height * lanes_per_row, places, ways: None };
+        if size.places() <= KEPT_NODES_MAX {
+            grid.ways = Some(Ways::of(&grid));
+        }
+        grid
     }
 
     /// Places for lanes: [`LANES_PER_NODE`] for each node.
@@ -86,11 +106,46 @@ impl Grid {
         }
     }
 
+    /// The same, lane by lane, where it is kept.
+    #[inline(always)]
+    pub(super) fn way(&self, from: u32, to: u32) -> Option<&[u16]> {
+        self.ways.as_ref().map(|ways| ways.between(from as usize, to as usize))
+    }
+
     #[inline(always)]
     fn place(&self, node: u32) -> (u32, u32) {
         let place = self.places.get(node as usize);
         *place.expect("a message must go from and to a node of the torus")
     }
+}
+
+impl Ways {
+    fn of(grid: &Grid) -> Self {
+        let nodes = grid.places.len();
+        let (mut ends, mut lanes) = (Vec::with_capacity(nodes * nodes), Vec::new());
+        for from in 0..nodes as u32 {
+            for to in 0..nodes as u32 {
+                if from != to {
+                    grid.route(from, to).for_each_lane(|lane, _| lanes.push(lane as u16));
+                }
+                ends.push(lanes.len() as u32);
+            }
+        }
+        Self { nodes, ends: ends.into(), lanes: lanes.into() }
+    }
+
+    #[inline(always)]
+    fn between(&self, from: usize, to: usize) -> &[u16] {
+        let way = from * self.nodes + to;
+        let start = if way == 0 { 0 } else { self.ends[way - 1] };
+        &self.lanes[start as usize..self.ends[way] as usize]
+    }
+}
+
+/// Whether a head goes a hop from the start of a lane to that of the next.
+#[inline(always)]
+pub(super) fn has_hop(lane: u32) -> bool {
+    lane % LANES_PER_NODE < INJECTION * LANES_PER_LINK
 }
 
 /// The way along one ring, in lanes from its position 0.
@@ -205,7 +260,10 @@ mod tests {
             for to in (0..width * height).filter(|&to| to != from) {
                 let (mut x, mut y) = (from % width, from / width);
                 let (mut direction_before, mut lane_expected) = (INJECTION, 0);
+                let mut kept = grid.way(from, to).expect("a small torus has it").iter();
                 grid.route(from, to).for_each_lane(|number, has_hop| {
+                    assert_eq!(kept.next().copied().map(u32::from), Some(number));
+                    assert_eq!(has_hop, super::has_hop(number));
                     let (link, lane) = (number / LANES_PER_LINK, number % LANES_PER_LINK);
                     let (node, direction) = (link / LINKS_PER_NODE, link % LINKS_PER_NODE);
                     assert_eq!(node, y * width + x, "{from} to {to}");
@@ -225,6 +283,7 @@ mod tests {
                     assert_eq!(lane, lane_expected, "{from} to {to} at {node}");
                 });
                 assert_eq!((x, y), (to % width, to / width), "{from} to {to}");
+                assert_eq!(kept.next(), None, "{from} to {to}");
             }
         }
     }

@@ -214,7 +214,7 @@ pub(crate) enum Network {
     /// It says at once when a message arrives.
     Switched(Switched),
     /// It has to be driven.
-    Torus(AnyTorus),
+    Torus(Box<AnyTorus>),
 }
 
 impl Network {
@@ -224,15 +224,12 @@ impl Network {
         Ok(match spec.kind {
             NetworkKind::Torus { size, form } => {
                 let size = size.unwrap_or_else(|| TorusSize::for_nodes(nodes));
-                match form {
-                    TorusForm::Modelled => {
-                        Self::Torus(AnyTorus::Modelled(Torus::new(size, spec.link)))
-                    }
+                Self::Torus(Box::new(match form {
+                    TorusForm::Modelled => AnyTorus::Modelled(Torus::new(size, spec.link)),
                     TorusForm::Exact { buffer_flits } => {
-                        let torus = ExactTorus::new(size, spec.link, buffer_flits)?;
-                        Self::Torus(AnyTorus::Exact(torus))
+                        AnyTorus::Exact(ExactTorus::new(size, spec.link, buffer_flits)?)
                     }
-                }
+                }))
             }
             NetworkKind::Crossbar => {
                 Self::Switched(Switched::Crossbar(Crossbar::new(nodes, spec.link)))
@@ -349,7 +346,8 @@ mod tests {
     #[test]
     fn the_default_is_the_modelled_torus_of_the_papers() {
         let network = Network::new(&NetworkSpec::default(), 36).unwrap();
-        let Network::Torus(AnyTorus::Modelled(mut torus)) = network else { panic!("another") };
+        let Network::Torus(torus) = network else { panic!("another") };
+        let AnyTorus::Modelled(mut torus) = *torus else { panic!("another") };
         let arrival = torus.send(Instant::START, (0, 15), 8192, || panic!("nothing is before it"));
         let expected = Instant::from_ns(40_960 + 5 * 20);
         assert_eq!(arrival, Some(expected), "3 hops along x, 2 along y");

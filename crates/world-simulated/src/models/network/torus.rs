@@ -90,18 +90,18 @@ impl Torus {
             return Some(now);
         }
         let (start_ns, busy_ns) = self.times(now, bytes);
-        let route = self.grid.route(from, to);
         // Whoever goes on before this head can be in its node may be at a lane before it.
         let ahead_ns = self.longest_way_ns.unwrap_or(0);
         if self.due_at_ns <= start_ns + ahead_ns {
             self.advance(now);
             if self.longest_way_ns.is_some() {
+                let route = self.grid.route(from, to);
                 return self.meet(route, None, (start_ns, start_ns, busy_ns), parcel);
             }
         }
         let (nodes, hop_ns) = (&mut *self.lanes.0, self.hop_ns);
         let (mut head_ns, mut taken) = (start_ns, None);
-        let is_free = route.all_lanes(|lane, has_hop| {
+        let mut enter = |lane: u32, has_hop: bool| {
             let node = &mut nodes[lane as usize / LANES_PER_NODE].0;
             let place = lane as usize % LANES_PER_NODE;
             if node[place].max(node[place ^ 1]) > head_ns {
@@ -111,10 +111,15 @@ impl Torus {
             node[place] = head_ns + busy_ns;
             head_ns += if has_hop { hop_ns } else { 0 };
             true
-        });
+        };
+        let is_free = match self.grid.way(from, to) {
+            Some(way) => way.iter().all(|&lane| enter(lane.into(), grid::has_hop(lane.into()))),
+            None => self.grid.route(from, to).all_lanes(enter),
+        };
         if is_free {
             return Some(Instant::from_ns(head_ns + busy_ns));
         }
+        let route = self.grid.route(from, to);
         self.meet(route, taken, (start_ns, head_ns, busy_ns), parcel)
     }
 

@@ -218,10 +218,19 @@ impl Torus {
         let free_at_ns = *self.lanes.free_at_ns(worm.way[last]);
         assert!(free_at_ns < CONTESTED, "nobody waits for anything in the way into a node");
         self.enter(worm, worm.head_ns.max(free_at_ns));
-        for i in worm.settled..=last {
-            self.release(worm.way[i], self.leaves_at_ns(worm, i));
+        // Nothing is added to them any more.
+        worm.starts.sort_unstable();
+        let mut tails = Tails::of(self, worm);
+        let mut tail_ns = tails.next_ns();
+        debug_assert_eq!(tail_ns, self.tail_ns(worm, worm.settled));
+        for i in worm.settled..last {
+            let next_ns = tails.next_ns();
+            debug_assert_eq!(next_ns, self.tail_ns(worm, i + 1));
+            self.release(worm.way[i], self.leaves_at_ns(i, tail_ns, next_ns));
+            tail_ns = next_ns;
         }
-        Some(self.tail_ns(worm, last))
+        self.release(worm.way[last], tail_ns);
+        Some(tail_ns)
     }
 
     /// Has a head enter the lane to which it has come.
@@ -279,7 +288,9 @@ impl Torus {
         let place = worm.place;
         while worm.settled < place && (place - 1 - worm.settled) as u64 * buffer_ns >= worm.busy_ns
         {
-            self.release(worm.way[worm.settled], self.leaves_at_ns(worm, worm.settled));
+            let i = worm.settled;
+            let (tail_ns, next_ns) = (self.tail_ns(worm, i), self.tail_ns(worm, i + 1));
+            self.release(worm.way[i], self.leaves_at_ns(i, tail_ns, next_ns));
             worm.settled += 1;
         }
         for i in worm.held.max(worm.settled)..place {
@@ -290,15 +301,11 @@ impl Torus {
         worm.held = place;
     }
 
-    /// When a lane can be another worm's. In the last hop before, that one's head would only wait
-    /// behind this tail in the buffer.
-    fn leaves_at_ns(&self, worm: &Worm, i: usize) -> u64 {
-        let last = worm.way.len() - 1;
-        match i {
-            0 => self.tail_ns(worm, 1),
-            _ if i == last => self.tail_ns(worm, i),
-            _ => self.tail_ns(worm, i).max(self.tail_ns(worm, i + 1) - self.hop_ns),
-        }
+    /// When a lane, but the last, can be another worm's, if the tail is then in it, and then in the
+    /// next. In the last hop before that, the other one's head would only wait behind this tail in
+    /// the buffer.
+    fn leaves_at_ns(&self, i: usize, tail_ns: u64, next_ns: u64) -> u64 {
+        if i == 0 { next_ns } else { tail_ns.max(next_ns - self.hop_ns) }
     }
 
     /// When the tail is in a lane, in ns; this module says why.
@@ -358,6 +365,54 @@ impl Torus {
 
     fn buffer_ns(&self) -> u64 {
         u64::from(BUFFER_FLITS) * self.hop_ns
+    }
+}
+
+/// When the tail of a worm is in each lane, one after another, from the first that is not settled
+/// on: as [`Torus::tail_ns`], but without a look at all that it has waited for, for each.
+struct Tails<'a> {
+    hop_ns: u64,
+    buffer_ns: u64,
+    busy_ns: u64,
+    lane: usize,
+    /// Those ahead of the lane, by their lanes.
+    starts: &'a [(usize, u64)],
+    /// When the first flit streams into the lane, by what lies behind.
+    flows_ns: Option<u64>,
+}
+
+impl<'a> Tails<'a> {
+    /// Of a worm whose starts are sorted.
+    fn of(torus: &Torus, worm: &'a Worm) -> Self {
+        Self {
+            hop_ns: torus.hop_ns,
+            buffer_ns: torus.buffer_ns(),
+            busy_ns: worm.busy_ns,
+            lane: worm.settled,
+            starts: &worm.starts,
+            flows_ns: None,
+        }
+    }
+
+    fn next_ns(&mut self) -> u64 {
+        while let Some((&(place, start_ns), ahead)) = self.starts.split_first()
+            && place <= self.lane
+        {
+            let flows_ns = start_ns + (self.lane - place) as u64 * self.hop_ns;
+            (self.flows_ns, self.starts) = (self.flows_ns.max(Some(flows_ns)), ahead);
+        }
+        let mut tail_ns = self.flows_ns.map_or(0, |flows_ns| flows_ns + self.busy_ns);
+        for &(place, start_ns) in self.starts {
+            let ahead = (place - self.lane) as u64;
+            if ahead * self.buffer_ns >= self.busy_ns {
+                break;
+            }
+            let stopped_ns = start_ns + self.busy_ns - ahead * (self.buffer_ns - self.hop_ns);
+            tail_ns = tail_ns.max(stopped_ns);
+        }
+        self.lane += 1;
+        self.flows_ns = self.flows_ns.map(|flows_ns| flows_ns + self.hop_ns);
+        tail_ns
     }
 }
 
