@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod as_needed;
+mod at_once;
 mod bad_input;
 mod buffering;
 mod catalogue;

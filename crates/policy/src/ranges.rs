@@ -1,7 +1,7 @@
 //! A set of bytes kept as sorted ranges: which bytes of a block or a transfer are there.
 //!
 //! Invariants: the ranges are not empty, ascend, and neither overlap nor touch; no row is empty or
-//! longer than [`ROW_MAX`].
+//! longer than [`ROW_MAX`]; `bytes` is the sum of their lengths.
 
 use units::ByteRange;
 
@@ -11,6 +11,7 @@ use units::ByteRange;
 #[derive(Clone, Default, Debug)]
 pub struct RangeSet {
     rows: Vec<Vec<ByteRange>>,
+    bytes: u64,
 }
 
 /// Ranges in a row; with one more it becomes two.
@@ -33,6 +34,12 @@ impl RangeSet {
         if range.is_empty() {
             return 0;
         }
+        let added = self.add(range);
+        self.bytes += added;
+        added
+    }
+
+    fn add(&mut self, range: ByteRange) -> u64 {
         let (mut end, mut known) = (range.end, 0);
         // Those that touch it become one with it, the last first.
         let mut touching = self.last_before(range.end);
@@ -84,7 +91,7 @@ impl RangeSet {
 
     /// Number of bytes in the set.
     pub fn bytes(&self) -> u64 {
-        self.iter().map(ByteRange::length).sum()
+        self.bytes
     }
 
     /// True when the set holds the bytes `0 .. length`.
@@ -112,6 +119,7 @@ impl RangeSet {
             })?;
         let range = &mut self.rows[place.0][place.1];
         let taken = ByteRange::at(range.start, length);
+        self.bytes -= length;
         if taken.end == range.end {
             self.remove(place);
         } else {
@@ -123,6 +131,7 @@ impl RangeSet {
     /// Removes every byte.
     pub fn clear(&mut self) {
         self.rows.clear();
+        self.bytes = 0;
     }
 
     /// The ranges that end behind `position`.

@@ -189,6 +189,15 @@ impl Network for RealWorld {
         self.shared.node.send(to, message).await
     }
 
+    fn send_after(
+        &self,
+        _cost: Duration,
+        to: PeerId,
+        message: Message<RealPayload>,
+    ) -> impl Future<Output = Result<(), NetworkError>> {
+        self.send(to, message)
+    }
+
     async fn receive(&self) -> Incoming<RealPayload> {
         self.shared.node.inbox.next().await
     }

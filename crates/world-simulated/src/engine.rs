@@ -33,6 +33,10 @@ struct Inner {
     callees: RefCell<Vec<Weak<dyn Expire>>>,
     /// The one of them that knows what events will touch.
     foreseeing: RefCell<Option<(Callee, Weak<dyn Foresee>)>>,
+    /// By node: the task that was last polled right after another one of it, and woken.
+    woken_after: RefCell<Vec<Option<u32>>>,
+    /// The task that was woken and polled last, with its node.
+    last_woken: Cell<(u32, u32)>,
     tasks: RefCell<Vec<Slot>>,
     free: RefCell<Vec<u32>>,
     timeline: Timeline,
@@ -67,6 +71,9 @@ pub trait Expire {
     /// The time that was asked for has come; `token` is what the asker gave.
     fn expire(&self, token: u64);
 }
+
+/// The node of tasks that belong to none.
+const ROOT: u32 = u32::MAX;
 
 type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -105,6 +112,8 @@ impl Engine {
             rare: RefCell::default(),
             callees: RefCell::default(),
             foreseeing: RefCell::default(),
+            woken_after: RefCell::default(),
+            last_woken: Cell::new((ROOT, 0)),
             tasks: RefCell::default(),
             free: RefCell::default(),
             timeline,
@@ -224,14 +233,19 @@ impl Engine {
     ) -> Result<R, Deadlock> {
         let result = Rc::new((Cell::new(false), RefCell::new(None)));
         let shared = Rc::clone(&result);
-        let _root = self.spawn(u32::MAX, async move {
+        let _root = self.spawn(ROOT, async move {
             let output = program.await;
             *shared.1.borrow_mut() = Some(output);
             shared.0.set(true);
         });
         loop {
             let ready = match waker::take_ready() {
-                Some(ready) => ready,
+                Some(ready) => {
+                    if self.looks_ahead() {
+                        self.note_woken(ready.index);
+                    }
+                    ready
+                }
                 None => {
                     if result.0.get()
                         && let Some(output) = result.1.borrow_mut().take()
@@ -266,10 +280,32 @@ impl Engine {
         self.0.now.set(key.at);
         self.0.events.set(self.0.events.get() + 1);
         self.audit(key.at.as_ns() ^ key.sequence.rotate_left(40));
-        if self.0.tasks.borrow().len() >= look_ahead::TASKS_MIN {
+        if self.looks_ahead() {
             self.look_ahead();
         }
         Some(action)
+    }
+
+    #[inline]
+    fn looks_ahead(&self) -> bool {
+        self.0.tasks.borrow().len() >= look_ahead::TASKS_MIN
+    }
+
+    /// Remembers which task was woken after which.
+    #[inline(never)]
+    fn note_woken(&self, index: u32) {
+        let node = self.0.tasks.borrow().get(index as usize).map_or(ROOT, |slot| slot.node);
+        let (node_before, before) = self.0.last_woken.replace((node, index));
+        if node == node_before && index != before && node != ROOT {
+            let woken = &mut *self.0.woken_after.borrow_mut();
+            woken.resize(woken.len().max(node as usize + 1), None);
+            woken[node as usize] = Some(index);
+        }
+    }
+
+    /// The task that was last polled right after another one of `node`, and woken.
+    pub(crate) fn woken_before(&self, node: u32) -> Option<u32> {
+        *self.0.woken_after.borrow().get(node as usize)?
     }
 
     /// Has what later events touch brought to the caches ([`look_ahead`]).

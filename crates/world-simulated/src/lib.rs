@@ -12,6 +12,7 @@ mod flights;
 mod look_ahead;
 mod machine;
 mod mechanism;
+mod message_costs;
 pub mod models;
 mod prefetch;
 mod queue;
@@ -24,8 +25,9 @@ mod world;
 pub use device::{DeviceConfig, LayoutKind, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Expire, Sleep, TaskHandle};
 pub use faults::{Disruption, FaultPlan, PlannedFault};
-pub use machine::{Machine, MachineConfig, MachineError, MessageCosts, NodeConfig, Pieces};
+pub use machine::{Machine, MachineConfig, MachineError, NodeConfig};
 pub use mechanism::Mechanism;
+pub use message_costs::{MessageCosts, Pieces};
 pub use models::disk_model::{Activity, Phase};
 pub use models::network::{
     FatTreeShape, LinkSpec, NetworkKind, NetworkSpec, TorusForm, TorusSize, UnfitNetwork,

@@ -6,7 +6,7 @@
 //! Nothing here changes what happens, or when.
 
 use crate::engine::Engine;
-use crate::flights::Token;
+use crate::flights::{Stage, Token};
 use crate::machine::{Machine, Node};
 use crate::prefetch::prefetch;
 use crate::waker;
@@ -42,19 +42,18 @@ const LINKS_BYTES_MAX: usize = 256;
 impl<P: Kind> Foresee for Machine<P> {
     fn foresee(&self, token: u64, when: When) {
         let token = Token(token);
-        let node = &*self.nodes[token.to() as usize];
-        if when == When::Later {
-            prefetch(node, usize::MAX);
-        }
-        if !token.has_arrived() {
-            return;
-        }
-        let mut flights = self.flights.borrow_mut();
-        let flight = flights.get(token.place());
-        match when {
-            When::Later => prefetch(flight, usize::MAX),
-            When::Soon => {
-                if let Some(link) = node.links.borrow().get(flight.to.theirs.0 as usize) {
+        let node = &*self.nodes[token.node() as usize];
+        match (when, token.stage()) {
+            (When::Later, Stage::Leaves) => {}
+            (When::Later, Stage::Arrives) => prefetch(node, usize::MAX),
+            (When::Later, Stage::TakenIn) => {
+                prefetch(node, usize::MAX);
+                prefetch(self.flights.borrow_mut().get(token.place()), usize::MAX);
+            }
+            (When::Soon, Stage::Leaves | Stage::Arrives) => {}
+            (When::Soon, Stage::TakenIn) => {
+                let link = self.flights.borrow().bound(token.place()).to.theirs;
+                if let Some(link) = node.links.borrow().get(link.0 as usize) {
                     prefetch(link, usize::MAX);
                 }
                 foresee_receiver(&self.engine, node);
@@ -71,10 +70,15 @@ impl<P: Kind> Foresee for Machine<P> {
     }
 }
 
-/// Whoever receives for a node is polled when something has come.
+/// Whoever receives for a node is polled when something has come, and then, most often, the task
+/// that it woke the last time, which sends to a partner.
 fn foresee_receiver<P: Kind>(engine: &Engine, node: &Node<P>) {
     let receiver = node.receiver.borrow();
     if let Some(task) = receiver.as_ref().and_then(waker::task_of) {
         engine.foresee_task(task.index, When::Soon);
+    }
+    if let Some(task) = engine.woken_before(node.index) {
+        engine.foresee_task(task, When::Soon);
+        prefetch(&node.links.borrow()[..], LINKS_BYTES_MAX);
     }
 }

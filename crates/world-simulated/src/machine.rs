@@ -7,7 +7,8 @@
 use crate::device::{DeviceConfig, SimulatedDisk};
 use crate::engine::{Callee, Engine, Expire};
 use crate::faults::RecordsUnderWay;
-use crate::flights::{ENVELOPE_BYTES, Flights, Kept, Parcel, Token, message_bytes};
+use crate::flights::{Bound, ENVELOPE_BYTES, Flights, Kept, Parcel, Stage, Token, message_bytes};
+use crate::message_costs::MessageCosts;
 use crate::models::layout::LayoutError;
 use crate::models::network::{Network, NetworkSpec, UnfitNetwork};
 use crate::models::processor::{Busy, Processor};
@@ -78,71 +79,6 @@ pub struct NodeConfig {
     pub traced: bool,
 }
 
-/// Processor time on the reference processor that moving data costs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MessageCosts {
-    /// To send a message; its data goes by DMA.
-    pub send: Duration,
-    /// To take a message from the network and wake the thread it is for.
-    pub receive: Duration,
-    /// For each memput or memget, to the node that asks for it.
-    pub one_sided: Duration,
-    /// For each memget, to take up what comes back.
-    pub get_answer: Duration,
-    /// For each 200 bytes (50 words) that a memput or memget moves, to the node that sends them;
-    /// a memget costs the same once more to the node that takes them up.
-    pub per_50_words: Duration,
-    /// How the pieces of one memput or memget travel.
-    pub pieces: Pieces,
-}
-
-/// How the pieces of one one-sided transfer travel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pieces {
-    /// Each as a memput or memget of its own.
-    Individual,
-    /// Together, gathered by the sender and scattered by the receiver.
-    Batched {
-        /// Processor time for each piece beyond the first, to the node that asks.
-        gather: Duration,
-    },
-}
-
-impl MessageCosts {
-    /// Of a memput, to the node that asks for it.
-    pub(crate) fn put(&self, count: u64, bytes: u64) -> Duration {
-        self.ask(count, self.one_sided) + self.data(bytes)
-    }
-
-    /// Of a memget, to the node that asks for it.
-    pub(crate) fn get(&self, count: u64, bytes: u64) -> Duration {
-        self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
-    }
-
-    /// Of moving bytes, to the node that sends or takes them up.
-    pub(crate) fn data(&self, bytes: u64) -> Duration {
-        Duration::from_ns(self.per_50_words.as_ns().saturating_mul(bytes) / 200)
-    }
-
-    /// Headers on the network of a transfer of `count` pieces.
-    pub(crate) fn headers(&self, count: u64) -> u64 {
-        match self.pieces {
-            Pieces::Individual => count,
-            Pieces::Batched { .. } => 1,
-        }
-    }
-
-    fn ask(&self, count: u64, once: Duration) -> Duration {
-        let ns = match self.pieces {
-            Pieces::Individual => once.as_ns().saturating_mul(count),
-            Pieces::Batched { gather } => {
-                once.as_ns() + gather.as_ns().saturating_mul(count.saturating_sub(1))
-            }
-        };
-        Duration::from_ns(ns)
-    }
-}
-
 /// A machine that moves data of kind `P`.
 pub struct Machine<P: Kind> {
     pub(crate) engine: Engine,
@@ -170,6 +106,8 @@ pub(crate) struct Node<P: Kind> {
     /// Only where faults are planned.
     pub(crate) records_under_way: OnceCell<Box<RecordsUnderWay>>,
     pub(crate) random: Cell<u64>,
+    /// What its processor had to send until then is lost, because it was killed.
+    lost_until: Cell<Option<Instant>>,
     pub(crate) regions: RefCell<Regions<P>>,
     pub(crate) links: RefCell<Vec<Link>>,
     /// What the program has yet to receive.
@@ -266,6 +204,7 @@ impl<P: Kind> Machine<P> {
     pub fn kill(&self, node: u32) {
         let node = &self.nodes[node as usize];
         self.alive[node.index as usize].set(false);
+        node.lost_until.set(Some(node.processor.borrow().free_at()));
         node.regions.borrow_mut().clear();
         for arrival in node.inbox.take() {
             if let Arrival::Message { place } = arrival {
@@ -324,23 +263,25 @@ impl<P: Kind> Machine<P> {
         self.nodes.get(number as usize)
     }
 
-    /// Ends a connection on the side of `node`; the other side learns of it after all that was
-    /// sent before.
+    /// Ends a connection on the side of `node` now; the other side learns of it after all that has
+    /// left before.
     pub(crate) fn end(&self, node: &Node<P>, link: PeerId, cause: &'static str) {
-        if let Some(to) = node.unlink(link) {
-            let bytes = ENVELOPE_BYTES;
-            let place = self.flights.borrow_mut().insert(to, bytes, Parcel::End { cause });
-            self.launch(node.index, to, bytes, place);
+        if let Some(place) = self.unlink(node, link, cause) {
+            self.launch(node.index, place);
         }
     }
 
-    /// Ends a connection of `node` by its program's will, which receives nothing more over it.
+    /// Ends a connection of `node` by its program's will, which receives nothing more over it. What
+    /// it has sent goes out before.
     pub(crate) fn hang_up(&self, node: &Node<P>, link: PeerId) {
-        self.end(node, link, "it disconnected");
+        if let Some(place) = self.unlink(node, link, "it disconnected") {
+            let sent_until = node.processor.borrow().free_at();
+            self.launch_at(sent_until, node.index, place);
+        }
         let mut flights = self.flights.borrow_mut();
         node.inbox.borrow_mut().retain(|arrival| {
             let Arrival::Message { place } = *arrival else { return true };
-            let comes_over_it = flights.get(place).to.theirs == link;
+            let comes_over_it = flights.bound(place).to.theirs == link;
             if comes_over_it {
                 drop(flights.remove(place));
             }
@@ -348,11 +289,19 @@ impl<P: Kind> Machine<P> {
         });
     }
 
+    /// Ends a connection on the side of `node`. Returns, if it was there, the place of the flight
+    /// that tells the other side.
+    fn unlink(&self, node: &Node<P>, link: PeerId, cause: &'static str) -> Option<u32> {
+        let bound = Bound { to: node.unlink(link)?, bytes: ENVELOPE_BYTES };
+        Some(self.flights.borrow_mut().insert(bound, Parcel::End { cause }))
+    }
+
     /// Keeps a message that `node` is about to send to `peer`; returns its place among the flights.
     pub(crate) fn keep(&self, node: &Node<P>, peer: PeerId, message: Message<P>) -> Kept {
         let to = node.links.borrow().get(peer.0 as usize).copied().unwrap_or(Link::ENDED);
         let (header_bytes, bytes) = (message.header.len(), message_bytes(&message));
-        let place = self.flights.borrow_mut().insert(to, bytes, Parcel::Message(message));
+        let bound = Bound { to, bytes };
+        let place = self.flights.borrow_mut().insert(bound, Parcel::Message(message));
         Kept { place, header_bytes, bytes }
     }
 
@@ -363,32 +312,54 @@ impl<P: Kind> Machine<P> {
         drop(forgotten);
     }
 
-    /// Puts what is at `place` on the network now; it reaches `to` later, unless either side is
-    /// gone then. `mark` is that of the work that sent it.
-    pub(crate) fn launch_message(
-        &self,
-        (from, mark): (u32, Option<MarkId>),
-        to: Link,
-        message: &Kept,
-    ) {
-        if mark.is_some() {
-            self.flights.borrow_mut().get(message.place).mark = mark;
-        }
-        self.launch(from, to, message.bytes, message.place);
+    /// Puts what is at `place` on the network when the processor of `from` is done with it, after
+    /// all that it was done with before; it reaches the other side later, unless either side is
+    /// gone then.
+    pub(crate) fn launch_at(&self, done: Instant, from: u32, place: u32) {
+        self.engine.tell_at(done, self.callee, Token::leaves(place, from).0);
     }
 
-    fn launch(&self, from: u32, to: Link, bytes: u64, place: u32) {
-        let token = Token::new(place, to.node).0;
+    /// The processor of a node is done with what is at a place. With the node's power only messages
+    /// are lost: of connections that it had ended before, the other side learns.
+    fn leave(&self, from: u32, place: u32) {
+        let lost_until = self.nodes[from as usize].lost_until.get();
+        let is_message =
+            || matches!(self.flights.borrow_mut().get(place).parcel, Parcel::Message(_));
+        if lost_until.is_some_and(|until| self.engine.now() <= until) && is_message() {
+            return self.forget(place);
+        }
+        self.launch(from, place);
+    }
+
+    fn launch(&self, from: u32, place: u32) {
+        let Bound { to, bytes } = self.flights.borrow().bound(place);
+        let token = Token::arrives(place, to.node).0;
         if let Some(arrival) = self.network.launch((from, to.node), bytes, token) {
             self.engine.tell_at(arrival, self.callee, token);
         }
     }
 
+    /// What has arrived must be taken in by the processor.
+    fn arrive(&self, token: Token) {
+        let node = &self.nodes[token.node() as usize];
+        let work = node.occupy(&self.engine, self.costs.receive, || What::Receive {
+            bytes: self.flights.borrow().bound(token.place()).bytes,
+        });
+        if work.mark.is_some() {
+            let mut flights = self.flights.borrow_mut();
+            let flight = flights.get(token.place());
+            self.engine.timeline().arrow(Because::Message, flight.mark, work.mark);
+            flight.mark = work.mark;
+        }
+        self.engine.tell_at(work.until, self.callee, token.taken_in().0);
+    }
+
     /// Hands to a node's program what has arrived and been taken in by its processor.
     fn take_in(&self, place: u32) {
         let mut flights = self.flights.borrow_mut();
+        let Link { node, theirs: peer } = flights.bound(place).to;
         let flight = flights.get(place);
-        let (Link { node, theirs: peer }, receipt) = (flight.to, flight.mark);
+        let receipt = flight.mark;
         let node = &self.nodes[node as usize];
         if node.link(peer).is_none() {
             drop(flights.remove(place));
@@ -419,8 +390,7 @@ impl<P: Kind> Machine<P> {
         let (incoming, request) = match next {
             Some(Arrival::Message { place }) => {
                 let mut flights = self.flights.borrow_mut();
-                let flight = flights.get(place);
-                let (from, receipt) = (flight.to.theirs, flight.mark);
+                let (from, receipt) = (flights.bound(place).to.theirs, flights.get(place).mark);
                 let Parcel::Message(Message { header, body, .. }) = flights.remove(place) else {
                     unreachable!("only messages are received")
                 };
@@ -440,23 +410,14 @@ impl<P: Kind> Machine<P> {
 }
 
 impl<P: Kind> Expire for Machine<P> {
-    /// Something has arrived (the processor must now take it in), or has been taken in.
+    /// A flight has come to a stage; its node may have been killed meanwhile.
     fn expire(&self, token: u64) {
         let token = Token(token);
-        let node = &self.nodes[token.to() as usize];
-        if token.has_arrived() || !self.is_alive(token.to()) {
-            return self.take_in(token.place());
+        match token.stage() {
+            Stage::Leaves => self.leave(token.node(), token.place()),
+            Stage::Arrives if self.is_alive(token.node()) => self.arrive(token),
+            Stage::Arrives | Stage::TakenIn => self.take_in(token.place()),
         }
-        let work = node.occupy(&self.engine, self.costs.receive, || What::Receive {
-            bytes: self.flights.borrow_mut().get(token.place()).bytes,
-        });
-        if work.mark.is_some() {
-            let mut flights = self.flights.borrow_mut();
-            let flight = flights.get(token.place());
-            self.engine.timeline().arrow(Because::Message, flight.mark, work.mark);
-            flight.mark = work.mark;
-        }
-        self.engine.tell_at(work.until, self.callee, token.arrived().0);
     }
 }
 
@@ -481,6 +442,7 @@ impl<P: Kind> Node<P> {
             records: RefCell::default(),
             records_under_way: OnceCell::new(),
             random: Cell::new(mix(config.seed.wrapping_add(mix(u64::from(index))))),
+            lost_until: Cell::default(),
             regions: RefCell::default(),
             links: RefCell::default(),
             inbox: RefCell::default(),
@@ -517,7 +479,9 @@ impl<P: Kind> Node<P> {
         if span == 0 {
             return cost;
         }
-        Duration::from_ns(cost.as_ns() - span + next_random(&self.work_random) % (2 * span + 1))
+        // Without a division (Lemire, ACM TOMACS 29(1), 2019), and so nearly uniform.
+        let random = u128::from(next_random(&self.work_random)) * u128::from(2 * span + 1);
+        Duration::from_ns(cost.as_ns() - span + (random >> 64) as u64)
     }
 
     /// Makes changes of the node's records, all in this instant.

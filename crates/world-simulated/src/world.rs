@@ -87,58 +87,49 @@ impl<P: Kind> SimulatedWorld<P> {
 struct Sending<'a, P: Kind> {
     world: &'a SimulatedWorld<P>,
     to: PeerId,
-    armed: bool,
-    is_sent: bool,
+    has_begun: bool,
     message: Kept,
-    /// Once it has begun.
-    work: Option<Work>,
+    /// Of the work that comes first.
+    cost: Duration,
 }
 
 impl<P: Kind> Sending<'_, P> {
-    fn begin(&self) -> Result<Work, NetworkError> {
+    /// Leaves the message to the processor. (Whoever sends has nothing to do when it is sent, so
+    /// there is no need to tell him.)
+    fn begin(&mut self) -> Result<(), NetworkError> {
+        assert!(!self.has_begun, "a future that has ended must not be polled");
         check_header(self.message.header_bytes)?;
         let (Link { node, .. }, _) = self.world.link(self.to)?;
-        let what = || What::Send { to: node, bytes: self.message.bytes };
+        let Kept { place, bytes, .. } = self.message;
         let machine = &self.world.machine;
-        let work = self.world.occupy(machine.costs.send, what);
+        if self.cost > Duration::ZERO {
+            self.world.occupy(self.cost, || What::Compute);
+        }
+        let work = self.world.occupy(machine.costs.send, || What::Send { to: node, bytes });
         let timeline = machine.engine.timeline();
         if timeline.is_recorded() {
             let Cause { request, command } = timeline.cause();
             timeline.arrow(Because::Answer, command, work.mark);
             timeline.set_cause(Cause { request, command: None });
+            machine.flights.borrow_mut().get(place).mark = work.mark;
         }
-        Ok(work)
+        self.has_begun = true;
+        machine.launch_at(work.until, self.world.node.index, place);
+        Ok(())
     }
 }
 
 impl<P: Kind> Future for Sending<'_, P> {
     type Output = Result<(), NetworkError>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let work = match &this.work {
-            Some(work) => work,
-            None => match this.begin() {
-                Ok(work) => this.work.insert(work),
-                Err(error) => return Poll::Ready(Err(error)),
-            },
-        };
-        let machine = &this.world.machine;
-        let waits = machine.engine.wait_until(work.until, &mut this.armed, context);
-        if waits.is_pending() {
-            return Poll::Pending;
-        }
-        let sent = this.world.link(this.to).map(|(link, _)| {
-            this.is_sent = true;
-            machine.launch_message((this.world.node.index, work.mark), link, &this.message);
-        });
-        Poll::Ready(sent)
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        Poll::Ready(self.get_mut().begin())
     }
 }
 
 impl<P: Kind> Drop for Sending<'_, P> {
     fn drop(&mut self) {
-        if !self.is_sent {
+        if !self.has_begun {
             self.world.machine.forget(self.message.place);
         }
     }
@@ -256,8 +247,17 @@ impl<P: Kind> Network for SimulatedWorld<P> {
         to: PeerId,
         message: Message<P>,
     ) -> impl Future<Output = Result<(), NetworkError>> {
+        self.send_after(Duration::ZERO, to, message)
+    }
+
+    fn send_after(
+        &self,
+        cost: Duration,
+        to: PeerId,
+        message: Message<P>,
+    ) -> impl Future<Output = Result<(), NetworkError>> {
         let message = self.machine.keep(&self.node, to, message);
-        Sending { world: self, to, armed: false, is_sent: false, message, work: None }
+        Sending { world: self, to, has_begun: false, message, cost }
     }
 
     fn receive(&self) -> impl Future<Output = Incoming<P>> {

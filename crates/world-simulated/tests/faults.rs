@@ -4,49 +4,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod support;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use support::{BLOCK, machine};
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
 use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, Records, Shelf, Tasks};
-use world_simulated::{
-    DeviceConfig, Disruption, Engine, FaultPlan, LayoutKind, Machine, MachineConfig, Mechanism,
-    MessageCosts, NetworkSpec, NodeConfig, Pieces, PlannedFault, QueueKind, SimulatedWorld,
-    StartAngle,
-};
+use world_simulated::{Disruption, FaultPlan, Mechanism, PlannedFault, SimulatedWorld};
 
 const FILE: FileId = FileId(1);
-const BLOCK: usize = 8192;
-
-fn machine(mechanism: Mechanism) -> (Engine, Rc<Machine<Bytes>>) {
-    let us = Duration::from_us;
-    let (speed, reference_speed) = (1, 1);
-    let node = NodeConfig { disks: 1, speed, reference_speed, variation_percent: 0, traced: false };
-    let config = MachineConfig {
-        nodes: vec![node; 2],
-        messages: MessageCosts {
-            send: us(5),
-            receive: us(5),
-            one_sided: us(5),
-            get_answer: us(0),
-            per_50_words: us(1),
-            pieces: Pieces::Batched { gather: us(0) },
-        },
-        network: NetworkSpec::default(),
-        disk: DeviceConfig {
-            mechanism,
-            layout: LayoutKind::Contiguous,
-            slot_bytes: BLOCK as u64,
-            start: StartAngle::Zero,
-            queue: QueueKind::Fcfs,
-            prefetch_commands: 0,
-        },
-        seed: 1,
-    };
-    let engine = Engine::new();
-    (engine.clone(), Machine::new(engine, &config).unwrap())
-}
 
 fn plan(seed: u64, faults: &[(u64, Disruption)]) -> FaultPlan {
     let fault = |(ms, what): &(u64, Disruption)| PlannedFault {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
 use thiserror::Error;
-use units::{PeerId, RegionId};
+use units::{Duration, PeerId, RegionId};
 
 /// The largest header a node accepts, in bytes. A header holds one request, which may hold a list
 /// of file ranges; data never travels in a header.
@@ -110,10 +110,22 @@ pub trait Network: Payloads {
     /// Begins a connection. Fails, never hangs, when nobody is there.
     fn connect(&self, to: &Address) -> impl Future<Output = Result<PeerId, NetworkError>>;
 
-    /// Sends a message. Returns when the message has left this node's memory; waits while the
-    /// receiver is slow.
+    /// Sends a message. Returns when it needs nothing more of the caller: it goes out before what
+    /// this node sends to that peer later, and before the connection ends by this node's will.
+    /// Waits while the receiver is slow.
     fn send(
         &self,
+        to: PeerId,
+        message: Message<Self::Payload>,
+    ) -> impl Future<Output = Result<(), NetworkError>>;
+
+    /// Sends a message after `cost` of processor time ([`Processor::compute`]), without a pause in
+    /// between.
+    ///
+    /// [`Processor::compute`]: crate::Processor::compute
+    fn send_after(
+        &self,
+        cost: Duration,
         to: PeerId,
         message: Message<Self::Payload>,
     ) -> impl Future<Output = Result<(), NetworkError>>;

@@ -25,7 +25,7 @@ use crate::client::sizes::Sizes;
 use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::rc::{Rc, Weak};
-use units::{PeerId, ServerId};
+use units::{Duration, PeerId, ServerId};
 use wire::{
     ClientKey, FREQUENT_BYTES_MAX, Fault, Frequent, Message, PreparedRequest, Reply, Request,
     RequestId,
@@ -199,10 +199,11 @@ impl<W: World> Client<W> {
         call.await.result()
     }
 
-    /// Asks a server for something small of which there is much, with data that goes along, and
-    /// waits for what comes of it.
+    /// Does work that costs `cost`, asks a server for something small of which there is much, with
+    /// data that goes along, and waits for what comes of it.
     pub(crate) async fn call_often(
         &self,
+        cost: Duration,
         server: ServerId,
         request: impl FnOnce(RequestId) -> Frequent,
         body: Option<W::Payload>,
@@ -214,7 +215,7 @@ impl<W: World> Client<W> {
             Some(peer) => peer,
             None => Box::pin(self.connect_to(server)).await?,
         };
-        let sent = self.0.world.send(peer, message).await;
+        let sent = self.0.world.send_after(cost, peer, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         match call.await {
             Answer::Done => Ok(Outcome::Done),

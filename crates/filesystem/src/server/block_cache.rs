@@ -106,15 +106,24 @@ impl<W: World> BlockCache<W> {
         block: u64,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        match self.with_held(file, block, range.end, |entry| entry.read(range)) {
-            Some(payload) => {
-                self.was_read(file, block, range);
-                Ok(payload)
-            }
+        match self.read_held(file, block, range) {
+            Some(payload) => Ok(payload),
             // (What waits for a disk is a large future; made where it is needed, it does not make
             // every request larger.)
             None => Box::pin(self.read_later(file, block, range)).await,
         }
+    }
+
+    /// The same where there is nothing to wait for. Otherwise nothing is done.
+    pub(crate) fn read_held(
+        &self,
+        file: &OpenFile,
+        block: u64,
+        range: ByteRange,
+    ) -> Option<W::Payload> {
+        let payload = self.with_held(file, block, range.end, |entry| entry.read(range))?;
+        self.was_read(file, block, range);
+        Some(payload)
     }
 
     /// The same where that may have to wait.
@@ -280,18 +289,38 @@ impl<W: World> BlockCache<W> {
 
     /// Begins to read what is worth it after a block was asked for: the next one on its disk.
     pub(crate) fn prefetch_after(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) {
-        if file.buffering().prefetch() == Prefetch::Next
-            && let Some(next) = next_on_disk(&file.stripe, block, file.bytes())
-        {
+        if let Some(next) = self.next_to_prefetch(file, block) {
             self.prefetch(file, next);
         }
     }
 
-    /// Begins to read a block into the cache. False when there is no room for it.
-    fn prefetch(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) -> bool {
+    fn next_to_prefetch(&self, file: &OpenFile, block: u64) -> Option<u64> {
+        if file.buffering().prefetch() != Prefetch::Next {
+            return None;
+        }
+        let next = next_on_disk(&file.stripe, block, file.bytes())?;
+        self.is_worth_reading(file, next).then_some(next)
+    }
+
+    /// Whether [`prefetch_before`](Self::prefetch_before) and
+    /// [`prefetch_after`](Self::prefetch_after) have nothing to begin when a block is asked for.
+    pub(crate) fn has_nothing_to_prefetch(&self, file: &OpenFile, block: u64) -> bool {
+        match file.buffering().prefetch() {
+            Prefetch::Window(_) => false,
+            Prefetch::Next | Prefetch::Nothing => self.next_to_prefetch(file, block).is_none(),
+        }
+    }
+
+    /// Whether nothing of a block is here, and it may come in.
+    fn is_worth_reading(&self, file: &OpenFile, block: u64) -> bool {
         let key = (file.file, block);
         let is_gone = self.discarded.borrow().contains(&file.file);
-        if is_gone || self.entries.borrow().contains_key(&key) || self.locks.is_held(key) {
+        !is_gone && !self.entries.borrow().contains_key(&key) && !self.locks.is_held(key)
+    }
+
+    /// Begins to read a block into the cache. False when there is no room for it.
+    fn prefetch(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) -> bool {
+        if !self.is_worth_reading(file, block) {
             return true;
         }
         let Some(user) = self.try_enter(file, block) else { return false };
@@ -340,6 +369,26 @@ impl<W: World> BlockCache<W> {
             self.clean(user.disk());
         }
         Ok(())
+    }
+
+    /// The same with one run, where there is nothing to wait for, and it can have nothing written
+    /// back. Otherwise returns false and does nothing.
+    pub(crate) fn write_held(
+        &self,
+        file: &OpenFile,
+        block: u64,
+        run: Run,
+        payload: &W::Payload,
+    ) -> bool {
+        if self.marks.high.is_some() {
+            return false;
+        }
+        let end = run.offset.saturating_add(run.length);
+        let user = self.with_held(file, block, end, |entry| {
+            let stays_dirty = !entry.may_be_full_with(run.length);
+            (stays_dirty && self.may_be_used(entry)).then(|| Entry::user(entry))
+        });
+        user.inspect(|user| user.put(&self.world, &[run], payload)).is_some()
     }
 
     /// A block for a collective read, if it is held: dirty bytes must not be missed.

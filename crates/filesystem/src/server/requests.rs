@@ -58,14 +58,15 @@ impl<W: World> Server<W> {
         (from, id): (PeerId, RequestId),
         request: ReadRequest,
     ) -> Result<(), Infallible> {
-        let payload = match caching::server::read(&self, request).await {
-            Ok(payload) => payload,
+        let (payload, cost) = match caching::server::read(&self, request).await {
+            Ok(read) => read,
             Err(fault) => return Box::pin(self.refuse((from, id), fault)).await,
         };
         let place = Place { region: request.region, offset: request.region_offset };
         let header = frequent_header(&Frequent::Done(id));
         let message = world::Message::placed(header, payload, place);
-        if let Err(error @ NetworkError::TooLarge { .. }) = self.world.send(from, message).await {
+        let sent = self.world.send_after(cost, from, message).await;
+        if let Err(error @ NetworkError::TooLarge { .. }) = sent {
             return Box::pin(self.refuse((from, id), too_large(&error))).await;
         }
         Ok(())
@@ -81,12 +82,13 @@ impl<W: World> Server<W> {
     ) -> Result<(), Infallible> {
         let written = caching::server::write(&self, request, body).await;
         drop(kept);
-        if let Err(fault) = written {
-            return Box::pin(self.refuse((from, id), fault)).await;
-        }
+        let cost = match written {
+            Ok(cost) => cost,
+            Err(fault) => return Box::pin(self.refuse((from, id), fault)).await,
+        };
         let message = world::Message::new(frequent_header(&Frequent::Done(id)));
         // A client that has left needs no answer.
-        let _ = self.world.send(from, message).await;
+        let _ = self.world.send_after(cost, from, message).await;
         Ok(())
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct Shape {
     pub(crate) buffer_bytes: u64,
     /// By which rules blocks may leave it.
     pub(crate) rules: Rules,
+    /// What work costs the processors of servers and clients.
+    pub(crate) costs: Costs,
     pub(crate) mechanism: Mechanism,
     pub(crate) layout: LayoutKind,
     pub(crate) network: NetworkKind,
@@ -57,6 +59,7 @@ impl Default for Shape {
             dirty_percent: 100,
             buffer_bytes: u64::MAX,
             rules: Rules::default(),
+            costs: Costs::FREE,
             mechanism: FAST,
             layout: LayoutKind::Contiguous,
             network: NetworkKind::default(),
@@ -231,7 +234,7 @@ pub(crate) fn start_server<P: Kind>(
         dirty_percent: shape.dirty_percent,
         buffers_per_disk: 2,
         buffer_bytes: shape.buffer_bytes,
-        costs: Costs::FREE,
+        costs: shape.costs,
         rules: shape.rules.clone(),
     };
     world.clone().spawn(async move {
@@ -384,12 +387,12 @@ impl<P: Kind> Start<P> {
         if (self.shape.seed % 4) < 2 && (u64::from(self.rank.0) + self.shape.seed) % 2 == 1 {
             return Ok(self.connecting_when_needed());
         }
-        Client::connect(self.world.clone(), &self.servers, Costs::FREE).await
+        Client::connect(self.world.clone(), &self.servers, self.shape.costs).await
     }
 
     pub(crate) fn connecting_when_needed(&self) -> Client<SimulatedWorld<P>> {
         let servers = self.servers.as_slice();
-        Client::connecting_when_needed(self.world.clone(), servers, Costs::FREE)
+        Client::connecting_when_needed(self.world.clone(), servers, self.shape.costs)
     }
 
     /// Connects, and joins group number `group`.

@@ -29,8 +29,8 @@ const STARFISH_MESSAGES: MessageCosts = MessageCosts {
 };
 
 /// Gathering a piece into a batch, when pieces travel together: batching improves 8-byte cyclic
-/// patterns by 10 to 24 % (TOCS 1997, section 6), so a piece that costs 7.2 us by itself costs
-/// about 6.1 us in a batch, of which 2.2 us find its place.
+/// patterns by 10 to 24 % (TOCS 1997, section 6), so a piece that costs 7.3 us by itself costs
+/// about 6.2 us in a batch, of which 2.3 us find its place.
 const GATHER_PIECE: Duration = Duration::from_ns(3_900);
 
 /// Pieces that travel together.
@@ -46,13 +46,13 @@ pub(crate) const BATCHED: Pieces = Pieces::Batched { gather: GATHER_PIECE };
 /// `client_read`, `client_write`, `cache_read` on caching, `piece_per_dimension` on disk-directed.
 /// `collective` is a round figure of no influence, one per client and transfer.
 const STARFISH_COSTS: Costs = Costs {
-    client_read: Duration::from_ns(1_871),
-    client_write: Duration::from_ns(42_306),
-    cache_read: Duration::from_ns(7_272),
+    client_read: Duration::from_ns(3_030),
+    client_write: Duration::from_ns(54_996),
+    cache_read: Duration::from_ns(8_593),
     cache_write: Duration::from_us(12),
     copy_ps_per_byte: 23_400,
     block: Duration::from_us(40),
-    piece_per_dimension: Duration::from_ns(1_102),
+    piece_per_dimension: Duration::from_ns(1_135),
     collective: Duration::from_us(10),
 };
 

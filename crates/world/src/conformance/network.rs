@@ -32,6 +32,7 @@ list_cases![
     a_disconnect_is_told_once,
     what_was_sent_before_a_disconnect_arrives,
     who_disconnects_receives_nothing_more,
+    what_is_sent_after_work_keeps_its_order,
     nothing_is_sent_to_who_left,
     a_node_can_come_back,
 ];
@@ -410,6 +411,40 @@ fn who_disconnects_receives_nothing_more<F: Fixture>(fixture: &mut F) {
         // Another connection is not affected.
         let (b_of_a, a_of_b) = meet(&a, &b).await;
         assert_eq!(pass((&b, a_of_b), (&a, b_of_a), Message::new(number(9))).await.0, number(9));
+    });
+}
+
+fn what_is_sent_after_work_keeps_its_order<F: Fixture>(fixture: &mut F) {
+    const MESSAGES: u32 = 12;
+    fixture.run(2, |worlds| async move {
+        let (a, b) = two(worlds);
+        let (b_of_a, a_of_b) = meet(&a, &b).await;
+        let memory = b.memory(u64::from(MESSAGES));
+        let region = b.expose(&memory, &[a_of_b]).await.expect("a connection can be exposed to");
+        let sending = async {
+            for index in 0..MESSAGES {
+                let (offset, body) = (index.into(), F::payload(&[index as u8]));
+                let message = Message::placed(number(index), body, Place { region, offset });
+                let sent = match index % 3 {
+                    0 => a.send(b_of_a, message).await,
+                    work => a.send_after(Duration::from_us(work.into()), b_of_a, message).await,
+                };
+                sent.expect("a connection must carry messages");
+            }
+            a.disconnect(b_of_a);
+            let refused = a.send_after(Duration::from_us(1), b_of_a, Message::new(number(0))).await;
+            expect_departed(refused, b_of_a);
+        };
+        let hearing = async {
+            for index in 0..MESSAGES {
+                let (heard, body) = receive(&b, a_of_b).await;
+                assert_eq!((heard, body.is_none()), (number(index), true));
+            }
+            assert_eq!(expect_departure(b.receive().await), a_of_b);
+        };
+        join(sending, hearing).await;
+        let bytes: Vec<u8> = (0..MESSAGES as u8).collect();
+        expect_bytes::<F>(&memory.freeze(), &bytes, "what was placed");
     });
 }
 

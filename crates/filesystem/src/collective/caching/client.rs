@@ -126,7 +126,6 @@ impl<W: World> Chunks<'_, W> {
             Direction::Read => costs.client_read,
             Direction::Write => costs.client_write,
         };
-        self.client.world().compute(cost).await;
         let stripe = &self.file.stripe;
         let in_file = stripe.block_range(block, self.file.bytes);
         let part = in_file.intersect(ByteRange::at(chunk.file_offset, chunk.length));
@@ -139,7 +138,7 @@ impl<W: World> Chunks<'_, W> {
                 let length = part.length();
                 let region_offset = memory_offset;
                 let read = ReadRequest { file, block, offset, length, region, region_offset };
-                self.client.call_often(server, |id| Frequent::Read(id, read), None).await?;
+                self.client.call_often(cost, server, |id| Frequent::Read(id, read), None).await?;
                 Ok(())
             }
             Direction::Write => {
@@ -148,9 +147,11 @@ impl<W: World> Chunks<'_, W> {
                     let body = Some(self.memory.gather(&[run]));
                     let write = WriteRequest { file, block, offset };
                     let write = |id| Frequent::Write(id, write);
-                    if self.client.call_often(server, write, body).await? == Outcome::Done {
+                    if self.client.call_often(cost, server, write, body).await? == Outcome::Done {
                         return Ok(());
                     }
+                } else {
+                    self.client.world().compute(cost).await;
                 }
                 let (length, region_offset) = (part.length(), memory_offset);
                 let pull = PullRequest { file, block, offset, length, region, region_offset };

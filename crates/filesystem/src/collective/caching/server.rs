@@ -6,23 +6,32 @@ use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
 use futures_util::future::join_all;
 use std::rc::Rc;
-use units::{ByteRange, FileId, PeerId, PieceRun, Run};
+use units::{ByteRange, Duration, FileId, PeerId, PieceRun, Run};
 use wire::{DigestsRequest, Fault, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest};
 use world::{Disk, Loan, Memory, Payload, World};
 
-/// Answers with bytes of a block, then reads one block ahead.
+/// Answers with bytes of a block, then reads one block ahead. Returns them with the processor time
+/// that is still to be paid, together with the answer: all of it where no disk is asked for
+/// anything, none otherwise, as it comes before that.
 pub(crate) async fn read<W: World>(
     server: &Rc<Server<W>>,
     request: ReadRequest,
-) -> Result<W::Payload, Fault> {
+) -> Result<(W::Payload, Duration), Fault> {
     let file = server.files.get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
-    server.world.compute(server.config.costs.cache_read).await;
+    let cost = server.config.costs.cache_read;
+    if server.cache.has_nothing_to_prefetch(&file, request.block)
+        && let Some(payload) = server.cache.read_held(&file, request.block, range)
+    {
+        server.count_moved(request.length);
+        return Ok((payload, cost));
+    }
+    server.world.compute(cost).await;
     server.cache.prefetch_before(&file, request.block);
     let payload = server.cache.read(&file, request.block, range).await?;
     server.cache.prefetch_after(&file, request.block);
     server.count_moved(request.length);
-    Ok(payload)
+    Ok((payload, Duration::ZERO))
 }
 
 /// Answers with a whole block, which stays in the cache as long as the client sees it there.
@@ -43,23 +52,27 @@ pub(crate) async fn page<W: World>(
     Ok(Answer { reply: Reply::Done, data: Some((payload, loan)) })
 }
 
-/// Copies the bytes that came along into the cache.
+/// Copies the bytes that came along into the cache. Returns the processor time that is still to be
+/// paid, as [`read`] does.
 pub(crate) async fn write<W: World>(
     server: &Rc<Server<W>>,
     request: WriteRequest,
     body: Option<W::Payload>,
-) -> Result<(), Fault> {
+) -> Result<Duration, Fault> {
     let file = server.files.get(request.file)?;
     let missing = || Fault::BadRequest { cause: "a write came without data".to_owned() };
     let body = body.ok_or_else(missing)?;
     let length = body.length();
     check_range(server, &file, request.block, request.offset, length)?;
-    let costs = &server.config.costs;
-    server.world.compute(costs.cache_write + costs.copy(length)).await;
+    let cost = server.config.costs.cache_write + server.config.costs.copy(length);
     let run = Run::contiguous(request.offset, length);
-    server.cache.write(&file, request.block, &[run], body).await?;
+    let is_written = server.cache.write_held(&file, request.block, run, &body);
+    if !is_written {
+        server.world.compute(cost).await;
+        server.cache.write(&file, request.block, &[run], body).await?;
+    }
     server.count_moved(length);
-    Ok(())
+    Ok(if is_written { cost } else { Duration::ZERO })
 }
 
 /// Gets bytes from the client's memory when there is room for them, and copies them into the cache.

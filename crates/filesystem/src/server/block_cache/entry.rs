@@ -261,6 +261,11 @@ impl<W: World> Entry<W> {
         self.state.borrow().dirty.is_full(self.length)
     }
 
+    /// False when there are bytes that will not have been written after `length` more of them.
+    pub(super) fn may_be_full_with(&self, length: u64) -> bool {
+        self.state.borrow().dirty.bytes().saturating_add(length) >= self.length
+    }
+
     pub(crate) fn is_fragmented(&self) -> bool {
         let state = self.state.borrow();
         state.dirty.iter().nth(DIRTY_FRAGMENTS_MAX).is_some() && !state.knows(self.whole())

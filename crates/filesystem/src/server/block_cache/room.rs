@@ -141,7 +141,7 @@ impl<W: World> BlockCache<W> {
     }
 
     /// Whether an entry is occupied, or may be.
-    fn may_be_used(&self, entry: &Entry<W>) -> bool {
+    pub(super) fn may_be_used(&self, entry: &Entry<W>) -> bool {
         entry.is_occupied() || self.common.shares.fits(entry.disk(), entry.length())
     }
 

@@ -70,7 +70,7 @@ struct Ways {
     lanes: Box<[u16]>,
 }
 
-/// The most nodes of a torus whose ways are kept. With so many they take 64 KiB.
+/// The most nodes of a torus whose ways are kept. Of 8 by 8 they take 64 KiB.
 const KEPT_NODES_MAX: u64 = 64;
 
 impl Grid {
@@ -136,6 +136,7 @@ impl Ways {
 
     #[inline(always)]
     fn between(&self, from: usize, to: usize) -> &[u16] {
+        assert!(to < self.nodes, "a message must go to a node of the torus");
         let way = from * self.nodes + to;
         let start = if way == 0 { 0 } else { self.ends[way - 1] };
         &self.lanes[start as usize..self.ends[way] as usize]

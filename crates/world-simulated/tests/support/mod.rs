@@ -1,0 +1,43 @@
+//! A small machine for tests.
+
+use std::rc::Rc;
+use units::Duration;
+use world::payload::Bytes;
+use world_simulated::{
+    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NetworkSpec,
+    NodeConfig, Pieces, QueueKind, StartAngle,
+};
+
+/// Bytes of a block.
+pub(crate) const BLOCK: usize = 8192;
+
+/// Two nodes with a disk each, whose work does not vary and which need 5 us to send a message and
+/// 5 us to take one in.
+pub(crate) fn machine(mechanism: Mechanism) -> (Engine, Rc<Machine<Bytes>>) {
+    let us = Duration::from_us;
+    let (speed, reference_speed) = (1, 1);
+    let node = NodeConfig { disks: 1, speed, reference_speed, variation_percent: 0, traced: false };
+    let config = MachineConfig {
+        nodes: vec![node; 2],
+        messages: MessageCosts {
+            send: us(5),
+            receive: us(5),
+            one_sided: us(5),
+            get_answer: us(0),
+            per_50_words: us(1),
+            pieces: Pieces::Batched { gather: us(0) },
+        },
+        network: NetworkSpec::default(),
+        disk: DeviceConfig {
+            mechanism,
+            layout: LayoutKind::Contiguous,
+            slot_bytes: BLOCK as u64,
+            start: StartAngle::Zero,
+            queue: QueueKind::Fcfs,
+            prefetch_commands: 0,
+        },
+        seed: 1,
+    };
+    let engine = Engine::new();
+    (engine.clone(), Machine::new(engine, &config).unwrap())
+}
