@@ -1,5 +1,8 @@
 //! A small machine for tests.
 
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code)]
+
 use std::rc::Rc;
 use units::Duration;
 use world::payload::Bytes;
@@ -14,9 +17,17 @@ pub(crate) const BLOCK: usize = 8192;
 /// Two nodes with a disk each, whose work does not vary and which need 5 us to send a message and
 /// 5 us to take one in.
 pub(crate) fn machine(mechanism: Mechanism) -> (Engine, Rc<Machine<Bytes>>) {
+    machine_that_varies(mechanism, 0)
+}
+
+/// The same, but work varies by so much to both sides.
+pub(crate) fn machine_that_varies(
+    mechanism: Mechanism,
+    variation_percent: u32,
+) -> (Engine, Rc<Machine<Bytes>>) {
     let us = Duration::from_us;
     let (speed, reference_speed) = (1, 1);
-    let node = NodeConfig { disks: 1, speed, reference_speed, variation_percent: 0, traced: false };
+    let node = NodeConfig { disks: 1, speed, reference_speed, variation_percent, traced: false };
     let config = MachineConfig {
         nodes: vec![node; 2],
         messages: MessageCosts {
