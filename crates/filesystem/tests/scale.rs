@@ -13,10 +13,8 @@ use world::Payloads;
 use world::payload::Phantom;
 use world_simulated::Mechanism;
 
-/// What a file 1024 times as large may cost in addition: for each of 8 clients that ask alone, any
-/// of the 4096 blocks of each of 16 disks may come from the cache, and it is known which did; 8
-/// bytes for each, and a quarter more.
-const GROWTH_MAX_KIB: u64 = 8 * 16 * 4096 * 8 / 1024 * 5 / 4;
+/// What a file 1024 times as large may cost in addition.
+const GROWTH_MAX_KIB: u64 = 4096;
 
 /// The most memory this process has had so far, in KiB.
 #[allow(clippy::disallowed_methods, reason = "only the host knows what the test occupies")]

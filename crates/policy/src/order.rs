@@ -1,7 +1,7 @@
 //! In which order a disk takes the blocks of a collective: disk-directed I/O's central choice.
 //!
 //! Invariants: every block comes out exactly once; memory holds at most one window of
-//! [`SORT_WINDOW_BLOCKS`] blocks, however long the list.
+//! [`SORT_WINDOW_BLOCKS`] blocks, however long the list, and none of a list that is sorted already.
 
 use serde::{Deserialize, Serialize};
 
@@ -85,12 +85,43 @@ struct Windows<B, A> {
     /// Windows not yet taken, in this round.
     ahead: B,
     address: A,
-    window: std::vec::IntoIter<u64>,
+    window: Window<B>,
     /// Whole windows in front of the place of the start.
     windows_skipped: u64,
     /// Blocks of the sorted window there that come last of all.
     prefix: usize,
     round: Round,
+}
+
+/// A part of the list, sorted. One that comes sorted, as all of them do where a file lies in the
+/// order of its blocks, is walked again and not kept.
+enum Window<B> {
+    AsItIs { blocks: B, left: usize },
+    Kept(std::vec::IntoIter<u64>),
+}
+
+impl<B: Iterator<Item = u64>> Window<B> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::AsItIs { left, .. } => *left == 0,
+            Self::Kept(blocks) => blocks.len() == 0,
+        }
+    }
+}
+
+impl<B: Iterator<Item = u64>> Iterator for Window<B> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        match self {
+            Self::AsItIs { left: 0, .. } => None,
+            Self::AsItIs { blocks, left } => {
+                *left -= 1;
+                blocks.next()
+            }
+            Self::Kept(blocks) => blocks.next(),
+        }
+    }
 }
 
 /// How far the walk is.
@@ -109,17 +140,25 @@ impl<B: Iterator<Item = u64> + Clone, A: Fn(u64) -> u64> Windows<B, A> {
     fn starting_at(blocks: B, start: u64, address: A) -> Self {
         let windows_skipped = start / SORT_WINDOW_BLOCKS as u64;
         let prefix = (start % SORT_WINDOW_BLOCKS as u64) as usize;
-        let (ahead, window) = (blocks.clone(), Vec::new().into_iter());
+        let (ahead, window) = (blocks.clone(), Window::Kept(Vec::new().into_iter()));
         Self { blocks, ahead, address, window, windows_skipped, prefix, round: Round::Start }
     }
 
     /// The next window of the list, sorted.
-    fn take_window(&mut self) -> std::vec::IntoIter<u64> {
-        let mut window: Vec<u64> = self.ahead.by_ref().take(SORT_WINDOW_BLOCKS).collect();
-        if !window.is_sorted_by_key(|block| (self.address)(*block)) {
-            window.sort_by_cached_key(|block| (self.address)(*block));
+    fn take_window(&mut self) -> Window<B> {
+        let blocks = self.ahead.clone();
+        let (mut left, mut is_sorted, mut last) = (0, true, 0);
+        for block in self.ahead.by_ref().take(SORT_WINDOW_BLOCKS) {
+            let address = (self.address)(block);
+            is_sorted &= last <= address;
+            (left, last) = (left + 1, address);
         }
-        window.into_iter()
+        if is_sorted {
+            return Window::AsItIs { blocks, left };
+        }
+        let mut window: Vec<u64> = blocks.take(left).collect();
+        window.sort_by_cached_key(|block| (self.address)(*block));
+        Window::Kept(window.into_iter())
     }
 
     /// Takes the next window that is due; false when nothing is left.
@@ -137,7 +176,7 @@ impl<B: Iterator<Item = u64> + Clone, A: Fn(u64) -> u64> Windows<B, A> {
             }
             Round::ToEnd => {
                 self.window = self.take_window();
-                if self.window.len() == 0 {
+                if self.window.is_empty() {
                     self.ahead = self.blocks.clone();
                     self.round = Round::FromBeginning(self.windows_skipped);
                 }
@@ -145,16 +184,15 @@ impl<B: Iterator<Item = u64> + Clone, A: Fn(u64) -> u64> Windows<B, A> {
             }
             Round::FromBeginning(0) if self.prefix == 0 => false,
             Round::FromBeginning(0) => {
-                let mut last: Vec<u64> = self.take_window().collect();
-                last.truncate(self.prefix);
-                self.window = last.into_iter();
+                let last: Vec<u64> = self.take_window().take(self.prefix).collect();
+                self.window = Window::Kept(last.into_iter());
                 self.round = Round::Last;
                 true
             }
             Round::FromBeginning(left) => {
                 self.window = self.take_window();
                 // A list shorter than its owner said ends here.
-                let ended = self.window.len() == 0;
+                let ended = self.window.is_empty();
                 self.round = if ended { Round::Last } else { Round::FromBeginning(left - 1) };
                 !ended
             }
