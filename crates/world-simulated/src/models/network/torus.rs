@@ -155,6 +155,14 @@ impl Lanes {
         Self(vec![NodeLanes([0; LANES_PER_NODE]); nodes].into())
     }
 
+    /// When both lanes of a link are.
+    #[inline(always)]
+    fn link_free_at_ns(&self, lane: u32) -> u64 {
+        let node = &self.0[lane as usize / LANES_PER_NODE].0;
+        let place = lane as usize % LANES_PER_NODE;
+        node[place].max(node[place ^ 1])
+    }
+
     #[inline(always)]
     fn free_at_ns(&mut self, lane: u32) -> &mut u64 {
         &mut self.0[lane as usize / LANES_PER_NODE].0[lane as usize % LANES_PER_NODE]

@@ -69,7 +69,8 @@ struct Worm {
     place: usize,
     head_ns: u64,
     waits: bool,
-    /// The lanes in which it began to stream later than the one before tells, and when.
+    /// The lanes in which it began to stream later than the one before tells, and when; in the
+    /// order of lanes.
     starts: Vec<(usize, u64)>,
 }
 
@@ -199,9 +200,14 @@ impl Torus {
         let is_ahead =
             |torus: &Self, worm: &Worm| worm.head_ns > now_ns && torus.longest_way_ns.is_some();
         while worm.place < last {
-            if is_ahead(self, worm) {
+            if self.longest_way_ns.is_none() {
+                self.run(worm, last);
+            } else if is_ahead(self, worm) {
                 self.come(worm, index);
                 return None;
+            }
+            if worm.place == last {
+                break;
             }
             if *self.lanes.free_at_ns(worm.way[worm.place]) > worm.head_ns {
                 self.wait(worm, index);
@@ -218,19 +224,24 @@ impl Torus {
         let free_at_ns = *self.lanes.free_at_ns(worm.way[last]);
         assert!(free_at_ns < CONTESTED, "nobody waits for anything in the way into a node");
         self.enter(worm, worm.head_ns.max(free_at_ns));
-        // Nothing is added to them any more.
-        worm.starts.sort_unstable();
-        let mut tails = Tails::of(self, worm);
-        let mut tail_ns = tails.next_ns();
-        debug_assert_eq!(tail_ns, self.tail_ns(worm, worm.settled));
-        for i in worm.settled..last {
-            let next_ns = tails.next_ns();
-            debug_assert_eq!(next_ns, self.tail_ns(worm, i + 1));
-            self.release(worm.way[i], self.leaves_at_ns(i, tail_ns, next_ns));
-            tail_ns = next_ns;
-        }
+        let tail_ns = self.leave(worm, last);
         self.release(worm.way[last], tail_ns);
         Some(tail_ns)
+    }
+
+    /// Has a head go on through lanes whose links nobody else uses, as [`enter`](Self::enter) lane by
+    /// lane, while it comes no later than is told of it already.
+    #[inline]
+    fn run(&mut self, worm: &mut Worm, last: usize) {
+        let Some(&(before, at_ns)) = worm.starts.last() else { return };
+        let (mut place, mut head_ns) = (worm.place, worm.head_ns);
+        if place == 0 || head_ns > at_ns + (place - before) as u64 * self.hop_ns {
+            return;
+        }
+        while place < last && self.lanes.link_free_at_ns(worm.way[place]) <= head_ns {
+            (place, head_ns) = (place + 1, head_ns + self.hop_ns);
+        }
+        (worm.place, worm.head_ns) = (place, head_ns);
     }
 
     /// Has a head enter the lane to which it has come.
@@ -255,6 +266,7 @@ impl Torus {
 
     /// Has a worm that goes on let others go first in the other lanes of the links behind its head.
     fn share_again(&mut self, worm: &mut Worm, now_ns: u64) {
+        let told = worm.starts.len();
         for i in worm.settled.max(1)..worm.place {
             let other_ns = self.lane_free_at_ns(worm.way[i] ^ 1);
             if other_ns != UNKNOWN && other_ns > now_ns {
@@ -262,6 +274,9 @@ impl Torus {
                 let passed_ns = (worm.place - i) as u64 * self.buffer_ns();
                 worm.starts.push((i, other_ns - passed_ns.min(other_ns)));
             }
+        }
+        if worm.starts.len() > told {
+            worm.starts.sort_unstable();
         }
     }
 
@@ -284,14 +299,14 @@ impl Torus {
 
     /// Says of all lanes behind a head when its worm leaves them, or that this is not known.
     fn settle(&mut self, worm: &mut Worm) {
-        let buffer_ns = self.buffer_ns();
-        let place = worm.place;
-        while worm.settled < place && (place - 1 - worm.settled) as u64 * buffer_ns >= worm.busy_ns
-        {
-            let i = worm.settled;
-            let (tail_ns, next_ns) = (self.tail_ns(worm, i), self.tail_ns(worm, i + 1));
-            self.release(worm.way[i], self.leaves_at_ns(i, tail_ns, next_ns));
-            worm.settled += 1;
+        let (buffer_ns, place) = (self.buffer_ns(), worm.place);
+        let mut end = worm.settled;
+        while end < place && (place - 1 - end) as u64 * buffer_ns >= worm.busy_ns {
+            end += 1;
+        }
+        if end > worm.settled {
+            self.leave(worm, end);
+            worm.settled = end;
         }
         for i in worm.held.max(worm.settled)..place {
             if *self.lanes.free_at_ns(worm.way[i]) < CONTESTED {
@@ -299,6 +314,23 @@ impl Torus {
             }
         }
         worm.held = place;
+    }
+
+    /// Says of the lanes from the first that is not settled to `end` when its worm leaves them.
+    /// Returns when its tail is in the next one.
+    fn leave(&mut self, worm: &Worm, end: usize) -> u64 {
+        let mut tails = Tails::of(self, worm);
+        let mut tail_ns = tails.next_ns();
+        #[cfg(debug_assertions)]
+        assert_eq!(tail_ns, self.tail_ns(worm, worm.settled));
+        for i in worm.settled..end {
+            let next_ns = tails.next_ns();
+            #[cfg(debug_assertions)]
+            assert_eq!(next_ns, self.tail_ns(worm, i + 1));
+            self.release(worm.way[i], self.leaves_at_ns(i, tail_ns, next_ns));
+            tail_ns = next_ns;
+        }
+        tail_ns
     }
 
     /// When a lane, but the last, can be another worm's, if the tail is then in it, and then in the
@@ -309,6 +341,7 @@ impl Torus {
     }
 
     /// When the tail is in a lane, in ns; this module says why.
+    #[cfg(debug_assertions)]
     fn tail_ns(&self, worm: &Worm, i: usize) -> u64 {
         let (hop_ns, buffer_ns, busy_ns) = (self.hop_ns, self.buffer_ns(), worm.busy_ns);
         let tails = worm.starts.iter().map(|&(k, start_ns)| {
@@ -324,12 +357,20 @@ impl Torus {
         tails.max().expect("a worm must have begun to stream")
     }
 
+    #[inline]
     fn release(&mut self, lane: u32, free_at_ns: u64) {
+        let place = self.lanes.free_at_ns(lane);
+        if *place < CONTESTED {
+            *place = free_at_ns;
+        } else {
+            self.release_contested(lane, free_at_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn release_contested(&mut self, lane: u32, free_at_ns: u64) {
         let place = *self.lanes.free_at_ns(lane);
-        let Some(queue) = self.queue_of(lane) else {
-            *self.lanes.free_at_ns(lane) = free_at_ns;
-            return;
-        };
+        let queue = self.queue_of(lane).expect("a contested lane must have a queue");
         queue.free_at_ns = free_at_ns;
         if let Some(&first) = queue.waiting.front() {
             let worm = &self.meetings.worms[first as usize];
@@ -382,8 +423,8 @@ struct Tails<'a> {
 }
 
 impl<'a> Tails<'a> {
-    /// Of a worm whose starts are sorted.
     fn of(torus: &Torus, worm: &'a Worm) -> Self {
+        debug_assert!(worm.starts.is_sorted(), "what is told of lanes must be in their order");
         Self {
             hop_ns: torus.hop_ns,
             buffer_ns: torus.buffer_ns(),
