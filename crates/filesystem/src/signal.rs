@@ -3,6 +3,7 @@
 //! Invariants: who no longer waits leaves nothing behind, so a signal that is never rung does not
 //! grow; those who wait stand in the order in which they began to.
 
+use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
@@ -11,9 +12,12 @@ use std::task::{Poll, Waker};
 #[derive(Default)]
 pub(crate) struct Signal {
     next: Cell<u64>,
-    /// Who waits, by numbers that ascend; nearly all come in at the end.
-    waiting: RefCell<Vec<(u64, Waker)>>,
+    /// Who waits, by numbers that ascend; nearly all come in at the end, and most often there is
+    /// one.
+    waiting: RefCell<Waiting>,
 }
+
+type Waiting = SmallVec<[(u64, Waker); 1]>;
 
 impl Signal {
     /// Waits until `condition` gives a value; asks now and after each [`Signal::notify`].
@@ -66,9 +70,9 @@ impl Signal {
         for (_, waker) in waiting.drain(..) {
             waker.wake();
         }
-        // Most often they wait again, and there is room for them.
+        // Where many wait they most often wait again, and there is room for them.
         let empty = &mut *self.waiting.borrow_mut();
-        if empty.capacity() == 0 {
+        if empty.is_empty() && waiting.spilled() {
             *empty = waiting;
         }
     }

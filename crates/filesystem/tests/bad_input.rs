@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use crate::raw::{KEY, Raw, Reaction, record};
 use crate::support;
 
 use filesystem::Fault;
@@ -15,74 +16,14 @@ use support::{
     Cluster, Numbers, Shape, Start, create, expect_equal, for_each_seed, image, memory_of,
     read_back, share, transfer, write_image,
 };
-use units::{ClientId, Duration, FileId, PeerId, RegionId, ServerId};
+use units::{ClientId, Duration, FileId, RegionId, ServerId};
 use wire::{
-    ClientKey, CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupMessage,
-    Introduction, Made, Message, PROTOCOL_VERSION, PartRequest, Participant, PullRequest,
-    ReadRequest, Reply, Request, RequestId, WriteRequest,
+    CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupMessage, Made,
+    Message, PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
+    RequestId, WriteRequest,
 };
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
-
-const KEY: ClientKey = ClientKey(77);
-
-/// What a server does about something.
-#[derive(Debug)]
-enum Reaction {
-    Answers(Result<Reply, Fault>),
-    HangsUp,
-    IsSilent,
-}
-
-/// A node that speaks to server 0 without the client library.
-struct Raw {
-    start: Start,
-    server: PeerId,
-}
-
-impl Raw {
-    async fn connect(start: &Start) -> Self {
-        let server = start.world.connect(&start.servers[0]).await.unwrap();
-        Self { start: start.clone(), server }
-    }
-
-    async fn greeted(start: &Start) -> Self {
-        let raw = Self::connect(start).await;
-        raw.tell(&Message::Hello { version: PROTOCOL_VERSION, key: KEY }).await;
-        raw
-    }
-
-    async fn tell(&self, message: &Message) {
-        self.send(wire::encode(message), None).await;
-    }
-
-    async fn send(&self, header: Header, body: Option<Bytes>) {
-        let message = world::Message { header, body, place: None, loan: None };
-        self.start.world.send(self.server, message).await.unwrap();
-    }
-
-    async fn ask(&self, request: Request, body: Option<Bytes>) -> Reaction {
-        let request = Message::Request { id: RequestId(5), request };
-        self.send(wire::encode(&request), body).await;
-        self.reaction().await
-    }
-
-    async fn reaction(&self) -> Reaction {
-        let world = &self.start.world;
-        let heard = std::pin::pin!(world.receive());
-        let patience = std::pin::pin!(world.sleep(Duration::from_ms(1_000)));
-        match futures_util::future::select(heard, patience).await {
-            futures_util::future::Either::Left((Incoming::Message { header, .. }, _)) => {
-                match wire::decode(&header) {
-                    Ok(Message::Reply { id: RequestId(5), result }) => Reaction::Answers(result),
-                    other => panic!("a server must answer what it was asked, not {other:?}"),
-                }
-            }
-            futures_util::future::Either::Left((Incoming::Departed { .. }, _)) => Reaction::HangsUp,
-            futures_util::future::Either::Right(_) => Reaction::IsSilent,
-        }
-    }
-}
 
 const FILE_BYTES: u64 = 1000;
 
@@ -186,19 +127,6 @@ fn another_version_is_told_so() {
     });
     let told = matches!(reaction, Reaction::Answers(Err(Fault::WrongVersion { .. })));
     assert!(told, "{reaction:?}");
-}
-
-fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
-    let pool = Pool::all(2);
-    FileRecord {
-        file: FileId(file),
-        name: "f".to_owned(),
-        bytes,
-        cuts: 0,
-        stripe,
-        pool,
-        buffering: Buffering::default(),
-    }
 }
 
 /// Requests that make no sense; the file of the test is number 1, with 64 bytes in a block.
@@ -325,48 +253,6 @@ fn nobody_is_deceived_about_an_open_file() {
     });
     assert!(matches!(first, Reaction::Answers(Ok(_))), "{first:?}");
     assert!(matches!(second, Reaction::Answers(Err(Fault::BadRequest { .. }))), "{second:?}");
-}
-
-#[test]
-fn an_introduction_has_an_address_for_each() {
-    let introduce = |members: usize, addresses: usize| {
-        let cluster = Cluster::<Bytes>::new(Shape::default());
-        cluster.run_alone(0, move |start| async move {
-            let raw = Raw::greeted(&start).await;
-            let (members, addresses) = (vec![KEY; members], vec!["node:1"; addresses]);
-            let addresses = addresses.into_iter().collect();
-            let introduction = Introduction { group: 1, members, addresses };
-            raw.ask(Request::Introduce(Box::new(introduction)), None).await
-        })
-    };
-    for (members, addresses) in [(0, 0), (1, 1), (9, 9), (0, 3)] {
-        let reaction = introduce(members, addresses);
-        assert!(matches!(reaction, Reaction::Answers(Ok(Reply::Done))), "{reaction:?}");
-    }
-    for (members, addresses) in [(1, 0), (3, 2), (2, 3), (65_537, 65_537)] {
-        let reaction = introduce(members, addresses);
-        let is_refused = matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })));
-        assert!(is_refused, "{members}, {addresses}: {reaction:?}");
-    }
-}
-
-#[test]
-fn nobody_introduces_more_groups_than_a_server_keeps() {
-    let cluster = Cluster::<Bytes>::new(Shape::default());
-    let reactions = cluster.run_alone(0, |start| async move {
-        let raw = Raw::greeted(&start).await;
-        let mut reactions = Vec::new();
-        // The last but one of them is known already; then one ends.
-        for (group, count) in (0..1024).map(|group| (group, 1)).chain([(1024, 1), (7, 1), (7, 0)]) {
-            let addresses = vec![""; count].into_iter().collect();
-            let introduction = Introduction { group, members: vec![KEY; count], addresses };
-            let reaction = raw.ask(Request::Introduce(Box::new(introduction)), None).await;
-            reactions.push(matches!(reaction, Reaction::Answers(Ok(Reply::Done))));
-        }
-        reactions
-    });
-    let refused: Vec<usize> = (0..reactions.len()).filter(|&at| !reactions[at]).collect();
-    assert_eq!(refused, [1024]);
 }
 
 /// Accesses that a collective of one client must not be made with.

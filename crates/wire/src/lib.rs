@@ -10,6 +10,7 @@ mod codec;
 mod entry;
 mod fault;
 mod frequent;
+mod introduction;
 mod message;
 
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
@@ -18,11 +19,12 @@ pub use entry::{
 };
 pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
+pub use introduction::{Addresses, Introduction, Regions};
 pub use message::{
-    Addresses, BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest,
-    GroupMessage, Introduction, Message, PARTICIPANTS_MAX, PartRequest, Participant, PullRequest,
-    ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
+    BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
+    GroupMessage, Message, PARTICIPANTS_MAX, PartRequest, Participant, PullRequest, ReadRequest,
+    Reply, Request, RequestId, ServerStatus, WriteRequest,
 };
 
 /// The version of the messages; both sides must speak the same.
-pub const PROTOCOL_VERSION: u16 = 9;
+pub const PROTOCOL_VERSION: u16 = 10;

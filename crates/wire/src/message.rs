@@ -1,6 +1,6 @@
 //! What clients and servers say to one another.
 
-use crate::{Entry, Fault, FileDefaults, FileRecord, FileSize, Made};
+use crate::{Entry, Fault, FileDefaults, FileRecord, FileSize, Introduction, Made, Regions};
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, RegionId, ServerId};
@@ -197,6 +197,8 @@ pub enum Request {
     },
     /// Tells where the members of a group are, for its transfers.
     Introduce(Box<Introduction>),
+    /// Disk-directed: the one request of a collective of a group that was introduced.
+    GroupCollective(Box<GroupCollective>),
 }
 
 /// Caching: asks for bytes of one block.
@@ -275,12 +277,25 @@ pub struct CollectiveRequest {
     pub file: FileId,
     /// Which bytes belong to whom.
     pub access: Access,
-    /// Who takes part and where their memory is, by rank.
+    /// Who takes part and where their memory is, by rank; nobody in a [`GroupCollective`], which
+    /// says it otherwise.
     pub participants: Vec<Participant>,
     /// In which order each disk is used.
     pub order: DiskOrder,
     /// Whether written data must be on stable storage at the end.
     pub sync: bool,
+}
+
+/// Disk-directed: a collective of the members of an introduced group. To name thousands of them to
+/// each server again would take longer than many a transfer.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GroupCollective {
+    /// Number of the group among the sender's.
+    pub group: u64,
+    /// Where the members' memory is, by rank.
+    pub regions: Regions,
+    /// What is to be done.
+    pub request: CollectiveRequest,
 }
 
 /// Disk-directed, non-collective: all that one client wants of this server, in one request. What
@@ -310,54 +325,6 @@ pub struct Participant {
     pub key: ClientKey,
     /// The memory it exposed to the servers.
     pub region: RegionId,
-}
-
-/// The members of a group, for transfers that the sender will ask for: a server calls on those that
-/// it has something for and that are not connected to it. It replaces what was said of the group
-/// before.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Introduction {
-    /// Number of the group among the sender's.
-    pub group: u64,
-    /// Who they are, by rank; nobody when there will be no more transfers.
-    pub members: Vec<ClientKey>,
-    /// Where each of them listens whose memory is open to whoever connects to it, by rank; those of
-    /// the others are empty.
-    pub addresses: Addresses,
-}
-
-/// Where thousands of nodes listen: one text, cut into pieces.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Addresses {
-    text: String,
-    ends: Vec<u32>,
-}
-
-impl Addresses {
-    /// How many there are, those that are empty too.
-    pub fn count(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// The address of number `index`, unless that is empty or not there.
-    pub fn get(&self, index: usize) -> Option<&str> {
-        let before = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
-        let (start, end) = (before? as usize, *self.ends.get(index)? as usize);
-        self.text.get(start..end).filter(|address| !address.is_empty())
-    }
-}
-
-impl<'a> FromIterator<&'a str> for Addresses {
-    /// Of at most 4 GiB of text; whatever is beyond is not there.
-    fn from_iter<I: IntoIterator<Item = &'a str>>(addresses: I) -> Self {
-        let (mut text, mut ends) = (String::new(), Vec::new());
-        for address in addresses {
-            text.push_str(address);
-            let Ok(end) = u32::try_from(text.len()) else { break };
-            ends.push(end);
-        }
-        Self { text, ends }
-    }
 }
 
 /// What a server answers.
@@ -467,21 +434,4 @@ pub enum GroupMessage {
         /// Why.
         fault: Fault,
     },
-}
-
-#[cfg(test)]
-mod tests {
-    //! Proves: addresses are what they were made of, and no form that comes from elsewhere panics.
-    use super::*;
-
-    #[test]
-    fn addresses_are_what_they_were_made_of() {
-        let addresses: Addresses = ["node:1", "", "unix:/a\nb", "é"].into_iter().collect();
-        let got: Vec<_> = (0..5).map(|index| addresses.get(index)).collect();
-        assert_eq!(got, [Some("node:1"), None, Some("unix:/a\nb"), Some("é"), None]);
-        assert_eq!(Addresses::default().get(0), None);
-        let strange = Addresses { text: "é".to_owned(), ends: vec![2, 1, 1, 9] };
-        assert_eq!(strange.get(0), Some("é"));
-        assert_eq!([1, 2, 3].map(|index| strange.get(index)), [None; 3]);
-    }
 }

@@ -12,9 +12,9 @@ use policy::{
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
-    ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, FileSize, GroupMessage,
-    Introduction, Made, Message, PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply,
-    Request, RequestId, decode, encode,
+    ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, FileSize, GroupCollective,
+    GroupMessage, Introduction, Made, Message, PROTOCOL_VERSION, PartRequest, Participant,
+    ReadRequest, Reply, Request, RequestId, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -100,6 +100,11 @@ fn some_messages() -> Vec<(&'static str, Message)> {
         order,
         sync: true,
     };
+    let among = GroupCollective {
+        group: 7,
+        regions: [3, 3, 4, 3].map(RegionId).into_iter().collect(),
+        request: CollectiveRequest { participants: Vec::new(), ..collective.clone() },
+    };
     let part = PartRequest {
         number: 6,
         direction,
@@ -141,6 +146,7 @@ fn some_messages() -> Vec<(&'static str, Message)> {
         ("forget", request(Request::Forget { file })),
         ("open_sizes", request(Request::OpenSizes { after: Some(file) })),
         ("read", request(Request::Read(read))),
+        ("group-collective", request(Request::GroupCollective(Box::new(among)))),
         ("collective", request(Request::Collective(Box::new(collective)))),
         ("part", request(Request::Part(Box::new(part)))),
         ("entry", Message::Reply { id, result: Ok(Reply::Entry(known)) }),

@@ -140,8 +140,8 @@ impl<P> Flights<P> {
     }
 
     /// Where the flight at a place is bound for.
-    pub(crate) fn bound(&self, place: u32) -> Bound {
-        self.bounds[place as usize]
+    pub(crate) fn bound(&self, place: u32) -> &Bound {
+        &self.bounds[place as usize]
     }
 
     pub(crate) fn get(&mut self, place: u32) -> &mut Flight<P> {

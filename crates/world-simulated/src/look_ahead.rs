@@ -43,6 +43,9 @@ impl<P: Kind> Foresee for Machine<P> {
     fn foresee(&self, token: u64, when: When) {
         let token = Token(token);
         let node = &*self.nodes[token.node() as usize];
+        if when == When::Later {
+            prefetch(self.flights.borrow().bound(token.place()), usize::MAX);
+        }
         match (when, token.stage()) {
             (When::Later, Stage::Leaves) => {}
             (When::Later, Stage::Arrives) => prefetch(node, usize::MAX),

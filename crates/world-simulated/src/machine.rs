@@ -87,6 +87,8 @@ pub struct Machine<P: Kind> {
     pub(crate) nodes: Vec<Rc<Node<P>>>,
     /// Which nodes live. Whoever sends looks at it, and nodes lie far apart.
     alive: Vec<Cell<bool>>,
+    /// Of nodes that were killed: what their processors had to send until then is lost.
+    lost_until: RefCell<BTreeMap<u32, Instant>>,
     pub(crate) flights: RefCell<Flights<P>>,
     pub(crate) own: Weak<Self>,
     /// What the engine calls it.
@@ -106,8 +108,6 @@ pub(crate) struct Node<P: Kind> {
     /// Only where faults are planned.
     pub(crate) records_under_way: OnceCell<Box<RecordsUnderWay>>,
     pub(crate) random: Cell<u64>,
-    /// What its processor had to send until then is lost, because it was killed.
-    lost_until: Cell<Option<Instant>>,
     pub(crate) regions: RefCell<Regions<P>>,
     pub(crate) links: RefCell<Vec<Link>>,
     /// What the program has yet to receive.
@@ -176,6 +176,7 @@ impl<P: Kind> Machine<P> {
             engine,
             costs: config.messages,
             alive: vec![Cell::new(true); nodes.len()],
+            lost_until: RefCell::default(),
             nodes,
             flights: RefCell::default(),
         }))
@@ -204,7 +205,8 @@ impl<P: Kind> Machine<P> {
     pub fn kill(&self, node: u32) {
         let node = &self.nodes[node as usize];
         self.alive[node.index as usize].set(false);
-        node.lost_until.set(Some(node.processor.borrow().free_at()));
+        let lost_until = node.processor.borrow().free_at();
+        self.lost_until.borrow_mut().insert(node.index, lost_until);
         node.regions.borrow_mut().clear();
         for arrival in node.inbox.take() {
             if let Arrival::Message { place } = arrival {
@@ -322,7 +324,7 @@ impl<P: Kind> Machine<P> {
     /// The processor of a node is done with what is at a place. With the node's power only messages
     /// are lost: of connections that it had ended before, the other side learns.
     fn leave(&self, from: u32, place: u32) {
-        let lost_until = self.nodes[from as usize].lost_until.get();
+        let lost_until = self.lost_until.borrow().get(&from).copied();
         let is_message =
             || matches!(self.flights.borrow_mut().get(place).parcel, Parcel::Message(_));
         if lost_until.is_some_and(|until| self.engine.now() <= until) && is_message() {
@@ -332,7 +334,7 @@ impl<P: Kind> Machine<P> {
     }
 
     fn launch(&self, from: u32, place: u32) {
-        let Bound { to, bytes } = self.flights.borrow().bound(place);
+        let Bound { to, bytes } = *self.flights.borrow().bound(place);
         let token = Token::arrives(place, to.node).0;
         if let Some(arrival) = self.network.launch((from, to.node), bytes, token) {
             self.engine.tell_at(arrival, self.callee, token);
@@ -442,7 +444,6 @@ impl<P: Kind> Node<P> {
             records: RefCell::default(),
             records_under_way: OnceCell::new(),
             random: Cell::new(mix(config.seed.wrapping_add(mix(u64::from(index))))),
-            lost_until: Cell::default(),
             regions: RefCell::default(),
             links: RefCell::default(),
             inbox: RefCell::default(),

@@ -9,6 +9,7 @@ use futures_util::future::{Either, join, pending, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use litemap::LiteMap;
 use policy::Dissemination;
+use smallvec::SmallVec;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -30,7 +31,7 @@ pub struct Group<W: World> {
     /// The members that this one is connected to.
     peers: RefCell<LiteMap<ClientId, PeerId>>,
     /// Whom this one tells in each round of an agreement.
-    told: Vec<PeerId>,
+    told: SmallVec<[PeerId; ROUNDS]>,
     /// Each member's name, by rank; known to member 0 only, who names them to the servers.
     keys: Vec<ClientKey>,
     agreements: Cell<u64>,
@@ -74,6 +75,12 @@ impl<W: World> SharedMemory<W> {
         &self.memory
     }
 
+    /// Whether the servers have to be told where the members are that have it: some may have to be
+    /// called on. Known to member 0 only.
+    pub(crate) fn is_introduced(&self) -> bool {
+        self.at_servers.iter().any(|at| at.is_open)
+    }
+
     /// The name of a member's memory to the other members. Panics unless it is shared there.
     pub(crate) fn region_of(&self, member: ClientId) -> RegionId {
         let among = self.among.get().expect("two-phase shares memory among members first");
@@ -89,6 +96,9 @@ enum For {
     /// All members. Much data in a large group, unless few bring a value.
     All,
 }
+
+/// Rounds of an agreement among up to 4,096 members.
+const ROUNDS: usize = 12;
 
 /// How long a member waits for another to listen before it tries again.
 const CONNECT_PAUSE: Duration = Duration::from_ms(5);
@@ -113,7 +123,7 @@ impl<W: World> Group<W> {
             addresses,
             patience,
             peers: RefCell::default(),
-            told: Vec::new(),
+            told: SmallVec::new(),
             keys: Vec::new(),
             agreements: Cell::new(0),
             collectives: Cell::new(0),
@@ -228,6 +238,11 @@ impl<W: World> Group<W> {
     fn why_broken(&self) -> Option<Fault> {
         let broken = self.client.mailbox().why_broken(self.number);
         broken.or_else(|| self.client.0.calls.first_left())
+    }
+
+    /// Its number among the groups of this client.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Number of members.
@@ -350,7 +365,7 @@ impl<W: World> Group<W> {
         servers: impl Iterator<Item = ServerId>,
         memory: &SharedMemory<W>,
     ) -> Result<(), Fault> {
-        if !memory.at_servers.iter().any(|at| at.is_open) {
+        if !memory.is_introduced() {
             return Ok(());
         }
         let new: Vec<ServerId> =

@@ -165,6 +165,9 @@ impl<W: World> Server<W> {
             Request::Collective(request) => {
                 disk_directed::server::serve(self, from, *request).await
             }
+            Request::GroupCollective(request) => {
+                disk_directed::server::serve_group(self, from, *request).await
+            }
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::Introduce(introduction) => {
                 let sessions = self.sessions.borrow();

@@ -68,8 +68,8 @@ impl<W: World> Session<W> {
         Ok(())
     }
 
-    /// The groups that it has introduced.
-    pub(crate) fn introductions(&self) -> Vec<Rc<Introduction>> {
-        self.introductions.borrow().values().cloned().collect()
+    /// A group that it has introduced.
+    pub(crate) fn introduced(&self, group: u64) -> Option<Rc<Introduction>> {
+        self.introductions.borrow().get(&group).cloned()
     }
 }

@@ -7,20 +7,17 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::{ClientId, PeerId, RegionId};
-use wire::{ClientKey, Fault, Introduction, Participant};
+use wire::{ClientKey, Fault, Introduction, Participant, Regions};
 use world::{Address, World};
 
 /// The participants of one collective, as one server knows them. On those that are not connected
 /// and say where they listen, it calls when it has something for them.
 pub(super) struct Participants<W: World> {
     server: Rc<Server<W>>,
-    /// Who they are and where their memory is, by rank.
-    named: Vec<Participant>,
+    members: Members,
     /// Who asked for the collective.
     sponsor: PeerId,
     peers: RefCell<Table<ClientId, PeerId>>,
-    /// The groups of the sponsor, with where their members listen.
-    groups: Vec<Rc<Introduction>>,
     /// On whom this server called for it before.
     acquaintances: BTreeMap<ClientKey, PeerId>,
     /// Those on whom some block's transfer is calling.
@@ -29,22 +26,58 @@ pub(super) struct Participants<W: World> {
     reached: Signal,
 }
 
+/// Who they are and where their memory is, by rank.
+pub(super) enum Members {
+    /// Each said for itself: they are connected.
+    Named(Vec<Participant>),
+    /// Those of a group that was introduced; as many regions.
+    Introduced(Rc<Introduction>, Regions),
+}
+
+impl Members {
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Named(named) => named.len(),
+            Self::Introduced(group, _) => group.members.len(),
+        }
+    }
+
+    /// Where a participant listens, if it says so.
+    fn address(&self, client: ClientId) -> Option<&str> {
+        match self {
+            Self::Named(_) => None,
+            Self::Introduced(group, _) => group.addresses.get(client.0 as usize),
+        }
+    }
+
+    fn key(&self, client: ClientId) -> Option<ClientKey> {
+        let place = client.0 as usize;
+        match self {
+            Self::Named(named) => named.get(place).map(|one| one.key),
+            Self::Introduced(group, _) => group.members.get(place).copied(),
+        }
+    }
+
+    fn region(&self, client: ClientId) -> Option<RegionId> {
+        match self {
+            Self::Named(named) => named.get(client.0 as usize).map(|one| one.region),
+            Self::Introduced(_, regions) => regions.get(client),
+        }
+    }
+}
+
 impl<W: World> Participants<W> {
-    pub(super) fn new(server: &Rc<Server<W>>, named: Vec<Participant>, sponsor: PeerId) -> Self {
-        let ranked = (0..).map(ClientId).zip(&named);
+    pub(super) fn new(server: &Rc<Server<W>>, members: Members, sponsor: PeerId) -> Self {
         // Those that have an address are looked for when there is something for them: they may be
         // thousands, and few of them are connected.
-        let sessions = server.sessions.borrow();
-        let groups = sessions.get(sponsor).map(|own| own.introductions()).unwrap_or_default();
-        let connected =
-            ranked.filter(|(rank, one)| address_of(&groups, (*rank, one.key)).is_none());
-        let peers = connected.filter_map(|(rank, one)| Some((rank, server.peer_of(one.key)?)));
+        let ranks = (0..members.count() as u32).map(ClientId);
+        let connected = ranks.filter(|rank| members.address(*rank).is_none());
+        let peers = connected.filter_map(|rank| Some((rank, server.peer_of(members.key(rank)?)?)));
         Self {
             server: Rc::clone(server),
             sponsor,
             peers: RefCell::new(peers.collect()),
-            named,
-            groups,
+            members,
             acquaintances: server.acquaintances.of(sponsor),
             calling: RefCell::default(),
             reached: Signal::default(),
@@ -62,7 +95,8 @@ impl<W: World> Participants<W> {
             Some(peer) => peer,
             None => Box::pin(self.call_on(client)).await?,
         };
-        Ok((peer, self.named[client.0 as usize].region))
+        let region = self.members.region(client).ok_or_else(|| not_named(client))?;
+        Ok((peer, region))
     }
 
     fn peer(&self, client: ClientId) -> Option<PeerId> {
@@ -73,8 +107,8 @@ impl<W: World> Participants<W> {
     /// collective.
     async fn call_on(&self, client: ClientId) -> Result<PeerId, Fault> {
         let left = |cause: String| Fault::ClientLeft { client, cause };
-        let key = self.named[client.0 as usize].key;
-        let Some(address) = address_of(&self.groups, (client, key)) else {
+        let key = self.members.key(client).ok_or_else(|| not_named(client))?;
+        let Some(address) = self.members.address(client) else {
             return Err(left("it is not connected to this server".to_owned()));
         };
         let known = self.server.peer_of(key).or_else(|| self.acquaintances.get(&key).copied());
@@ -110,9 +144,6 @@ impl<W: World> Participants<W> {
     }
 }
 
-/// Where the participant listens that has this rank and name in one of some groups, if it says so.
-fn address_of(groups: &[Rc<Introduction>], (rank, key): (ClientId, ClientKey)) -> Option<&str> {
-    let place = rank.0 as usize;
-    let mut own = groups.iter().filter(|group| group.members.get(place) == Some(&key));
-    own.find_map(|group| group.addresses.get(place))
+fn not_named(client: ClientId) -> Fault {
+    Fault::BadRequest { cause: format!("{client} is not among those that take part") }
 }

@@ -1,6 +1,6 @@
 //! The server's side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
-use super::participants::Participants;
+use super::participants::{Members, Participants};
 use crate::collective::{may_overlap, transfer_fault};
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
@@ -11,7 +11,7 @@ use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
-use wire::{CollectiveRequest, Fault, Message, PARTICIPANTS_MAX, Reply};
+use wire::{CollectiveRequest, Fault, GroupCollective, Message, PARTICIPANTS_MAX, Reply};
 use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
 
 /// One collective transfer, as this server carries it out.
@@ -34,18 +34,46 @@ pub(crate) async fn serve<W: World>(
     from: PeerId,
     mut request: CollectiveRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
+    let named = Members::Named(std::mem::take(&mut request.participants));
+    serve_members(server, from, request, named).await
+}
+
+/// The same for the members of a group that was introduced.
+pub(crate) async fn serve_group<W: World>(
+    server: &Rc<Server<W>>,
+    from: PeerId,
+    request: GroupCollective,
+) -> Result<Answer<W::Payload>, Fault> {
+    let GroupCollective { group, regions, request } = request;
+    let introduced = server.sessions.borrow().get(from).and_then(|own| own.introduced(group));
+    let Some(introduced) = introduced else {
+        return Err(Fault::BadRequest { cause: format!("nobody has introduced group {group}") });
+    };
+    let members = introduced.members.len();
+    if regions.count() != members {
+        let cause = format!("{} regions are named for {members} members", regions.count());
+        return Err(Fault::BadRequest { cause });
+    }
+    serve_members(server, from, request, Members::Introduced(introduced, regions)).await
+}
+
+async fn serve_members<W: World>(
+    server: &Rc<Server<W>>,
+    from: PeerId,
+    request: CollectiveRequest,
+    members: Members,
+) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
-    check(&request, &file)?;
+    check(&request, members.count(), &file)?;
     let place = server.place_in(&file)?;
     let running = Running::new(server, (from, request.collective), request.file)?;
     let number = request.collective;
-    let named = std::mem::take(&mut request.participants);
     let collective = Rc::new(Collective {
         server: Rc::clone(server),
         request,
         file,
         place,
-        participants: Participants::new(server, named, from),
+        participants: Participants::new(server, members, from),
         moved: Cell::new(0),
     });
     let why_ended = || running.verdict().or_else(|| collective.who_left());
@@ -83,9 +111,8 @@ async fn tell_participants<W: World>(
     join_all(listeners.into_iter().map(tell)).await;
 }
 
-fn check(request: &CollectiveRequest, file: &OpenFile) -> Result<(), Fault> {
+fn check(request: &CollectiveRequest, participants: usize, file: &OpenFile) -> Result<(), Fault> {
     file.check_access(request.direction, &request.access)?;
-    let participants = request.participants.len();
     if participants > PARTICIPANTS_MAX || participants != request.access.clients() as usize {
         let cause = format!(
             "{participants} participants are named for an access of {} clients",

@@ -1,0 +1,205 @@
+//! Who the members of a group are and where, for servers to which most of them are not connected.
+//!
+//! There may be thousands of members, and each server is told of all of them, so lists of numbers
+//! travel as bytes that are taken over at once, and what most members have in common is said once.
+
+use crate::ClientKey;
+use serde::{Deserialize, Serialize};
+use units::{ClientId, RegionId};
+
+/// The members of a group, for transfers that the sender will ask for: a server calls on those that
+/// it has something for and that are not connected to it. It replaces what was said of the group
+/// before.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Introduction {
+    /// Number of the group among the sender's.
+    pub group: u64,
+    /// Who they are, by rank; nobody when there will be no more transfers.
+    #[serde(with = "packed")]
+    pub members: Vec<ClientKey>,
+    /// Where each of them listens whose memory is open to whoever connects to it, by rank; those of
+    /// the others are empty.
+    pub addresses: Addresses,
+}
+
+/// Where thousands of nodes listen: one text, cut into pieces.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Addresses {
+    text: String,
+    #[serde(with = "packed")]
+    ends: Vec<u32>,
+}
+
+impl Addresses {
+    /// How many there are, those that are empty too.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The address of number `index`, unless that is empty or not there.
+    pub fn get(&self, index: usize) -> Option<&str> {
+        let before = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
+        let (start, end) = (before? as usize, *self.ends.get(index)? as usize);
+        self.text.get(start..end).filter(|address| !address.is_empty())
+    }
+}
+
+impl<'a> FromIterator<&'a str> for Addresses {
+    /// Of at most 4 GiB of text; whatever is beyond is not there.
+    fn from_iter<I: IntoIterator<Item = &'a str>>(addresses: I) -> Self {
+        let (mut text, mut ends) = (String::new(), Vec::new());
+        for address in addresses {
+            text.push_str(address);
+            let Ok(end) = u32::try_from(text.len()) else { break };
+            ends.push(end);
+        }
+        Self { text, ends }
+    }
+}
+
+/// A region of each member, by rank: most often the members' regions have one name.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Regions {
+    /// The name of the regions of all members from the end of the run before up to this end.
+    runs: Vec<(u32, RegionId)>,
+}
+
+impl Regions {
+    /// Of how many members.
+    pub fn count(&self) -> usize {
+        self.runs.last().map_or(0, |(end, _)| *end as usize)
+    }
+
+    /// That of a member, unless it has none.
+    pub fn get(&self, member: ClientId) -> Option<RegionId> {
+        let run = self.runs.partition_point(|(end, _)| *end <= member.0);
+        self.runs.get(run).map(|(_, region)| *region)
+    }
+}
+
+impl FromIterator<RegionId> for Regions {
+    /// Of at most as many members as a group can have.
+    fn from_iter<I: IntoIterator<Item = RegionId>>(regions: I) -> Self {
+        let mut runs: Vec<(u32, RegionId)> = Vec::new();
+        for (end, region) in (1..=u32::MAX).zip(regions) {
+            match runs.last_mut() {
+                Some(last) if last.1 == region => last.0 = end,
+                _ => runs.push((end, region)),
+            }
+        }
+        Self { runs }
+    }
+}
+
+/// Lists of numbers as the bytes of one after the other, the lowest first.
+mod packed {
+    use super::ClientKey;
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
+    use std::fmt;
+    use std::marker::PhantomData;
+
+    /// A number of a fixed length.
+    pub(super) trait Packed: Sized {
+        const BYTES: usize;
+        fn put(&self, bytes: &mut Vec<u8>);
+        /// Of exactly as many bytes.
+        fn of(bytes: &[u8]) -> Option<Self>;
+    }
+
+    impl Packed for u32 {
+        const BYTES: usize = size_of::<Self>();
+        fn put(&self, bytes: &mut Vec<u8>) {
+            bytes.extend_from_slice(&self.to_le_bytes());
+        }
+        fn of(bytes: &[u8]) -> Option<Self> {
+            bytes.try_into().ok().map(Self::from_le_bytes)
+        }
+    }
+
+    impl Packed for ClientKey {
+        const BYTES: usize = size_of::<u64>();
+        fn put(&self, bytes: &mut Vec<u8>) {
+            bytes.extend_from_slice(&self.0.to_le_bytes());
+        }
+        fn of(bytes: &[u8]) -> Option<Self> {
+            bytes.try_into().ok().map(|bytes| Self(u64::from_le_bytes(bytes)))
+        }
+    }
+
+    pub(super) fn serialize<N: Packed, S: Serializer>(
+        numbers: &[N],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::with_capacity(numbers.len() * N::BYTES);
+        numbers.iter().for_each(|number| number.put(&mut bytes));
+        serializer.serialize_bytes(&bytes)
+    }
+
+    pub(super) fn deserialize<'de, N: Packed, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<N>, D::Error> {
+        deserializer.deserialize_bytes(Numbers(PhantomData))
+    }
+
+    struct Numbers<N>(PhantomData<N>);
+
+    impl<N: Packed> Visitor<'_> for Numbers<N> {
+        type Value = Vec<N>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(formatter, "numbers of {} bytes each", N::BYTES)
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<N>, E> {
+            let numbers = bytes.chunks(N::BYTES).map(N::of).collect::<Option<_>>();
+            numbers.ok_or_else(|| E::invalid_length(bytes.len(), &self))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: addresses and regions are what they were made of, and no form that comes from
+    //! elsewhere panics.
+    use super::*;
+
+    #[test]
+    fn addresses_are_what_they_were_made_of() {
+        let addresses: Addresses = ["node:1", "", "unix:/a\nb", "é"].into_iter().collect();
+        let got: Vec<_> = (0..5).map(|index| addresses.get(index)).collect();
+        assert_eq!(got, [Some("node:1"), None, Some("unix:/a\nb"), Some("é"), None]);
+        assert_eq!(Addresses::default().get(0), None);
+        let strange = Addresses { text: "é".to_owned(), ends: vec![2, 1, 1, 9] };
+        assert_eq!(strange.get(0), Some("é"));
+        assert_eq!([1, 2, 3].map(|index| strange.get(index)), [None; 3]);
+    }
+
+    #[test]
+    fn regions_are_what_they_were_made_of() {
+        for names in [&[][..], &[7], &[7, 7, 7], &[7, 7, 8, 7, 7], &[1, 2, 3]] {
+            let regions: Regions = names.iter().copied().map(RegionId).collect();
+            assert_eq!(regions.count(), names.len());
+            let got = (0..).map_while(|member| regions.get(ClientId(member)));
+            assert!(got.eq(names.iter().copied().map(RegionId)), "{names:?}");
+        }
+        let same: Regions = std::iter::repeat_n(RegionId(3), 65_536).collect();
+        assert_eq!(same.runs, [(65_536, RegionId(3))]);
+        let strange = Regions { runs: vec![(9, RegionId(1)), (2, RegionId(2)), (0, RegionId(3))] };
+        assert_eq!(strange.count(), 0);
+        (0..20).for_each(|member| drop(strange.get(ClientId(member))));
+    }
+
+    #[test]
+    fn numbers_that_do_not_fill_their_bytes_are_refused() {
+        let members = vec![ClientKey(1), ClientKey(u64::MAX)];
+        let addresses = ["a", ""].into_iter().collect();
+        let introduction = Introduction { group: 1, members, addresses };
+        let mut bytes: Vec<u8> = crate::encode_record(&introduction);
+        assert_eq!(crate::decode_record(&bytes), Ok(introduction));
+        // The length of the list of members: 16 bytes.
+        assert_eq!(bytes[1], 16);
+        bytes[1] = 15;
+        assert!(crate::decode_record::<Introduction>(&bytes).is_err());
+    }
+}
