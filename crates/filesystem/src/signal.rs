@@ -63,17 +63,8 @@ impl Signal {
 
     /// Lets every waiting task ask again, the one that has waited longest first.
     pub(crate) fn notify(&self) {
-        if self.waiting.borrow().is_empty() {
-            return;
-        }
-        let mut waiting = std::mem::take(&mut *self.waiting.borrow_mut());
-        for (_, waker) in waiting.drain(..) {
+        for (_, waker) in std::mem::take(&mut *self.waiting.borrow_mut()) {
             waker.wake();
-        }
-        // Where many wait they most often wait again, and there is room for them.
-        let empty = &mut *self.waiting.borrow_mut();
-        if empty.is_empty() && waiting.spilled() {
-            *empty = waiting;
         }
     }
 }

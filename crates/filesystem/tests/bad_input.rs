@@ -18,9 +18,9 @@ use support::{
 };
 use units::{ClientId, Duration, FileId, RegionId, ServerId};
 use wire::{
-    CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupMessage, Made,
-    Message, PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply, Request,
-    RequestId, WriteRequest,
+    CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupCollective,
+    GroupMessage, Introduction, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
+    Participant, PullRequest, ReadRequest, Reply, Request, RequestId, WriteRequest,
 };
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
@@ -293,7 +293,8 @@ fn hostile() -> Vec<Access> {
 #[test]
 fn hostile_collectives_are_refused() {
     for access in hostile() {
-        for direction in [Direction::Read, Direction::Write] {
+        let directions = [Direction::Read, Direction::Write].into_iter();
+        for (direction, is_introduced) in directions.flat_map(|d| [(d, false), (d, true)]) {
             let reaction = unharmed_by(|start| {
                 let access = access.clone();
                 async move {
@@ -307,14 +308,21 @@ fn hostile_collectives_are_refused() {
                         direction,
                         file: FileId(1),
                         access,
-                        participants: vec![Participant { key: KEY, region }],
                         order: DiskOrder::Sorted,
                         sync: false,
                     };
-                    let request = Message::Request {
-                        id: RequestId(5),
-                        request: Request::Collective(Box::new(request)),
+                    let request = if is_introduced {
+                        let (members, addresses) = (vec![KEY], [""].into_iter().collect());
+                        let introduction = Introduction { group: 7, members, addresses };
+                        raw.ask(Request::Introduce(Box::new(introduction)), None).await;
+                        let regions = [region].into_iter().collect();
+                        let named = GroupCollective { request, group: 7, regions };
+                        Request::GroupCollective(Box::new(named))
+                    } else {
+                        let participants = vec![Participant { key: KEY, region }];
+                        Request::Collective(Box::new(NamedCollective { request, participants }))
                     };
+                    let request = Message::Request { id: RequestId(5), request };
                     raw.tell(&request).await;
                     // A collective that began is told to its participant first.
                     match start.world.receive().await {

@@ -10,7 +10,10 @@ use filesystem::Fault;
 use policy::{Access, Direction, DiskOrder};
 use support::{Cluster, Shape};
 use units::{FileId, RegionId};
-use wire::{CollectiveRequest, GroupCollective, Introduction, Reply, Request};
+use wire::{
+    ClientKey, CollectiveRequest, GroupCollective, Introduction, Message, PROTOCOL_VERSION, Reply,
+    Request,
+};
 use world::payload::Bytes;
 
 #[test]
@@ -55,38 +58,64 @@ fn nobody_introduces_more_groups_than_a_server_keeps() {
     assert_eq!(refused, [1024]);
 }
 
+/// A collective of group 7 that moves nothing.
+fn collective_of(clients: u32, regions: usize) -> Request {
+    let request = CollectiveRequest {
+        collective: 1,
+        direction: Direction::Read,
+        file: FileId(1),
+        access: Access::All { bytes: 0, clients },
+        order: DiskOrder::Sorted,
+        sync: false,
+    };
+    let regions = (0..regions).map(|_| RegionId(0)).collect();
+    Request::GroupCollective(Box::new(GroupCollective { request, group: 7, regions }))
+}
+
+fn introduction_of(group: u64, members: usize) -> Request {
+    let addresses = vec![""; members].into_iter().collect();
+    let members = vec![KEY; members];
+    Request::Introduce(Box::new(Introduction { group, members, addresses }))
+}
+
 #[test]
 fn a_group_collective_is_of_a_group_that_was_introduced() {
-    let ask = |introduced: usize, regions: usize, clients: u32| {
+    // What is asked for after the introduction of group 7, and how it ends.
+    let ask = |introduced: usize, request: Request| {
         let cluster = Cluster::<Bytes>::new(Shape::default());
-        cluster.run_alone(0, move |start| async move {
-            let raw = Raw::greeted(&start).await;
-            let open = record(1, 0, start.shape.stripe());
-            raw.ask(Request::Open(open), None).await;
-            let (members, addresses) = (vec![KEY; introduced], vec![""; introduced]);
-            let addresses = addresses.into_iter().collect();
-            let introduction = Introduction { group: 7, members, addresses };
-            raw.ask(Request::Introduce(Box::new(introduction)), None).await;
-            let request = CollectiveRequest {
-                collective: 1,
-                direction: Direction::Read,
-                file: FileId(1),
-                access: Access::All { bytes: 0, clients },
-                participants: Vec::new(),
-                order: DiskOrder::Sorted,
-                sync: false,
-            };
-            let regions = (0..regions).map(|_| RegionId(0)).collect();
-            let request = GroupCollective { group: 7, regions, request };
-            raw.ask(Request::GroupCollective(Box::new(request)), None).await
+        cluster.run_alone(0, move |start| {
+            let request = request.clone();
+            async move {
+                let raw = Raw::greeted(&start).await;
+                raw.ask(Request::Open(record(1, 0, start.shape.stripe())), None).await;
+                // Others besides, which are not meant.
+                for (group, members) in [(6, 5), (7, 3), (7, introduced), (8, 4)] {
+                    raw.ask(introduction_of(group, members), None).await;
+                }
+                raw.ask(request, None).await
+            }
         })
     };
-    let reaction = ask(3, 3, 3);
+    let reaction = ask(3, collective_of(3, 3));
     let moves_nothing = matches!(reaction, Reaction::Answers(Ok(Reply::Moved { bytes: 0 })));
     assert!(moves_nothing, "{reaction:?}");
-    for (introduced, regions, clients) in [(0, 3, 3), (3, 2, 3), (3, 4, 3), (3, 0, 3), (3, 3, 2)] {
-        let reaction = ask(introduced, regions, clients);
+    for (introduced, clients, regions) in [(0, 3, 3), (3, 3, 2), (3, 3, 4), (3, 3, 0), (3, 2, 3)] {
+        let reaction = ask(introduced, collective_of(clients, regions));
         let is_refused = matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })));
-        assert!(is_refused, "{introduced}, {regions}, {clients}: {reaction:?}");
+        assert!(is_refused, "{introduced}, {clients}, {regions}: {reaction:?}");
     }
+}
+
+#[test]
+fn an_introduction_is_for_who_made_it() {
+    let cluster = Cluster::<Bytes>::new(Shape::default());
+    let reaction = cluster.run_alone(0, |start| async move {
+        let (one, other) = (Raw::greeted(&start).await, Raw::connect(&start).await);
+        other.tell(&Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(78) }).await;
+        one.ask(introduction_of(7, 3), None).await;
+        other.ask(Request::Open(record(1, 0, start.shape.stripe())), None).await;
+        other.ask(collective_of(3, 3), None).await
+    });
+    let is_refused = matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })));
+    assert!(is_refused, "{reaction:?}");
 }

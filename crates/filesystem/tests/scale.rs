@@ -13,7 +13,8 @@ use world::Payloads;
 use world::payload::Phantom;
 use world_simulated::Mechanism;
 
-/// What a file 1024 times as large may cost in addition.
+/// What a file 1024 times as large may cost in addition: no more than a list of its 65,536 blocks,
+/// of 8 bytes each, for each of 8 clients.
 const GROWTH_MAX_KIB: u64 = 4096;
 
 /// The most memory this process has had so far, in KiB.

@@ -101,6 +101,18 @@ enum Window<B> {
 }
 
 impl<B: Iterator<Item = u64>> Window<B> {
+    /// Its first `count` blocks.
+    fn up_to(self, count: usize) -> Self {
+        match self {
+            Self::AsItIs { blocks, left } => Self::AsItIs { blocks, left: left.min(count) },
+            Self::Kept(blocks) => {
+                let mut blocks: Vec<u64> = blocks.collect();
+                blocks.truncate(count);
+                Self::Kept(blocks.into_iter())
+            }
+        }
+    }
+
     fn is_empty(&self) -> bool {
         match self {
             Self::AsItIs { left, .. } => *left == 0,
@@ -184,8 +196,7 @@ impl<B: Iterator<Item = u64> + Clone, A: Fn(u64) -> u64> Windows<B, A> {
             }
             Round::FromBeginning(0) if self.prefix == 0 => false,
             Round::FromBeginning(0) => {
-                let last: Vec<u64> = self.take_window().take(self.prefix).collect();
-                self.window = Window::Kept(last.into_iter());
+                self.window = self.take_window().up_to(self.prefix);
                 self.round = Round::Last;
                 true
             }

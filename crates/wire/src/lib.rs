@@ -22,8 +22,8 @@ pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use introduction::{Addresses, Introduction, Regions};
 pub use message::{
     BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
-    GroupMessage, Message, PARTICIPANTS_MAX, PartRequest, Participant, PullRequest, ReadRequest,
-    Reply, Request, RequestId, ServerStatus, WriteRequest,
+    GroupMessage, Message, NamedCollective, PARTICIPANTS_MAX, PartRequest, Participant,
+    PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
 };
 
 /// The version of the messages; both sides must speak the same.

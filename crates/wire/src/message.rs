@@ -121,7 +121,7 @@ pub enum Request {
     /// Caching: waits for write-behind and prefetches.
     Flush(FlushRequest),
     /// Disk-directed: the one request of a collective. It is large, and all others move often.
-    Collective(Box<CollectiveRequest>),
+    Collective(Box<NamedCollective>),
     /// What this server is and does.
     Status,
     /// Finish what is under way, write everything back, and end.
@@ -266,7 +266,7 @@ pub struct FlushRequest {
     pub sync: bool,
 }
 
-/// Disk-directed: the whole transfer in one request.
+/// Disk-directed: the whole transfer in one request, but for who takes part.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CollectiveRequest {
     /// Number of the collective within its group.
@@ -277,25 +277,31 @@ pub struct CollectiveRequest {
     pub file: FileId,
     /// Which bytes belong to whom.
     pub access: Access,
-    /// Who takes part and where their memory is, by rank; nobody in a [`GroupCollective`], which
-    /// says it otherwise.
-    pub participants: Vec<Participant>,
     /// In which order each disk is used.
     pub order: DiskOrder,
     /// Whether written data must be on stable storage at the end.
     pub sync: bool,
 }
 
+/// Disk-directed: a collective of clients that are connected.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct NamedCollective {
+    /// What is to be done.
+    pub request: CollectiveRequest,
+    /// Who takes part and where their memory is, by rank.
+    pub participants: Vec<Participant>,
+}
+
 /// Disk-directed: a collective of the members of an introduced group. To name thousands of them to
 /// each server again would take longer than many a transfer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GroupCollective {
+    /// What is to be done.
+    pub request: CollectiveRequest,
     /// Number of the group among the sender's.
     pub group: u64,
     /// Where the members' memory is, by rank.
     pub regions: Regions,
-    /// What is to be done.
-    pub request: CollectiveRequest,
 }
 
 /// Disk-directed, non-collective: all that one client wants of this server, in one request. What

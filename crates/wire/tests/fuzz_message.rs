@@ -13,8 +13,8 @@ use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
     ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, FileSize, GroupCollective,
-    GroupMessage, Introduction, Made, Message, PROTOCOL_VERSION, PartRequest, Participant,
-    ReadRequest, Reply, Request, RequestId, decode, encode,
+    GroupMessage, Introduction, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
+    Participant, ReadRequest, Reply, Request, RequestId, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -96,15 +96,15 @@ fn some_messages() -> Vec<(&'static str, Message)> {
         direction,
         file,
         access: distribution,
-        participants: vec![participant; 4],
         order,
         sync: true,
     };
     let among = GroupCollective {
+        request: collective.clone(),
         group: 7,
         regions: [3, 3, 4, 3].map(RegionId).into_iter().collect(),
-        request: CollectiveRequest { participants: Vec::new(), ..collective.clone() },
     };
+    let collective = NamedCollective { request: collective, participants: vec![participant; 4] };
     let part = PartRequest {
         number: 6,
         direction,
@@ -159,7 +159,18 @@ fn some_messages() -> Vec<(&'static str, Message)> {
 fn use_message(message: &Message) {
     match message {
         Message::Request { request, .. } => match request {
-            Request::Collective(request) => use_access(&request.access, ClientId(0)),
+            Request::Collective(named) => use_access(&named.request.access, ClientId(0)),
+            Request::GroupCollective(group) => {
+                use_access(&group.request.access, ClientId(0));
+                let members = [0, 1, group.regions.count() as u32, u32::MAX].map(ClientId);
+                let named = members.map(|member| group.regions.get(member));
+                assert!(named[3].is_none() || group.regions.count() > 0);
+            }
+            Request::Introduce(introduction) => {
+                let addresses = &introduction.addresses;
+                let members = [0, 1, 2, addresses.count(), usize::MAX];
+                members.iter().for_each(|member| assert_ne!(addresses.get(*member), Some("")));
+            }
             Request::Part(request) => use_access(&request.access, request.client),
             Request::Open(record) | Request::Measure(record) | Request::Create { record, .. }
                 if record.stripe.validate().is_ok()

@@ -2,15 +2,15 @@
 //!
 //! Time never runs backwards in a simulation, so what is added never precedes what was taken last.
 //! A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990) lives on that: an entry lies
-//! in the bucket of the highest bit in which its key differs from a base. When the front is used
-//! up, the lowest bucket becomes the front if it is short, and is dealt out to lower ones if it is
-//! not; both are passes over adjacent memory. A binary heap is as fast with thirty entries and
-//! ten times slower with 100,000
+//! in the bucket of the highest digit in which its key differs from a base, and of what that digit
+//! is. When the front is used up, the lowest bucket becomes the front if it is short, and is dealt
+//! out to lower ones if it is not; both are passes over adjacent memory. A binary heap is as fast
+//! with thirty entries and ten times slower with 100,000
 //! ([decision 15](../../../docs/decisions/0015-a-radix-heap-for-events.md)).
 //!
 //! Invariants: the front descends, and all of it precedes `front_end`, which precedes everything
-//! else; every other entry lies in the bucket that [`bucket_of`] names for its key and `base`; bit
-//! `b` of `occupied` is set when bucket `b` is not empty; no two keys are equal, because sequence
+//! else; every other entry lies in the bucket that [`bucket_of`] names for its key and `base`; what
+//! `occupied` says of a bucket is whether it is not empty; no two keys are equal, because sequence
 //! numbers differ.
 
 use units::Instant;
@@ -31,11 +31,54 @@ pub(crate) struct EventQueue<T> {
     front_end: Key,
     base: Key,
     buckets: Vec<Vec<(Key, T)>>,
-    occupied: u128,
+    occupied: Occupied,
 }
 
-/// One for each bit of a key: 64 of the time, 64 of the sequence number.
-const BUCKETS: usize = 128;
+/// Bits of a digit. (With one, an entry among thousands is moved ten times until it comes out.)
+const DIGIT_BITS: usize = 4;
+
+/// What a digit can be.
+const DIGITS: usize = 1 << DIGIT_BITS;
+
+/// Digits of a key: those of the sequence number, then, higher, those of the time.
+const PLACES: usize = 128 / DIGIT_BITS;
+
+/// Which buckets are not empty.
+#[derive(Default)]
+struct Occupied {
+    /// A bit for each place of which a bucket is not empty.
+    places: u32,
+    /// For each place, a bit for each digit.
+    digits: [u16; PLACES],
+}
+
+const _: () = assert!(PLACES == u32::BITS as usize && DIGITS == u16::BITS as usize);
+
+impl Occupied {
+    /// The lowest of those that are not empty; past the last if all are.
+    #[inline]
+    fn lowest(&self) -> usize {
+        let place = self.places.trailing_zeros() as usize;
+        let digit = self.digits.get(place).map_or(0, |digits| digits.trailing_zeros() as usize);
+        place * DIGITS + digit
+    }
+
+    #[inline]
+    fn insert(&mut self, bucket: usize) {
+        let (place, digit) = (bucket / DIGITS, bucket % DIGITS);
+        self.digits[place] |= 1 << digit;
+        self.places |= 1 << place;
+    }
+
+    #[inline]
+    fn remove(&mut self, bucket: usize) {
+        let (place, digit) = (bucket / DIGITS, bucket % DIGITS);
+        self.digits[place] &= !(1 << digit);
+        if self.digits[place] == 0 {
+            self.places &= !(1 << place);
+        }
+    }
+}
 
 /// Longest bucket that becomes the front as it is.
 const REFILL_MAX: usize = 16;
@@ -65,8 +108,8 @@ impl<T> Default for EventQueue<T> {
             is_front_new: false,
             front_end: Key::FIRST,
             base: Key::FIRST,
-            buckets: std::iter::repeat_with(Vec::new).take(BUCKETS).collect(),
-            occupied: 0,
+            buckets: std::iter::repeat_with(Vec::new).take(PLACES * DIGITS).collect(),
+            occupied: Occupied::default(),
         }
     }
 }
@@ -123,20 +166,18 @@ impl<T: Copy> EventQueue<T> {
     /// What will be the next front unless more is added before, if that is known without a search;
     /// in no order.
     pub(crate) fn next_front(&self) -> impl Iterator<Item = T> {
-        let lowest = self.buckets.get(self.occupied.trailing_zeros() as usize);
+        let lowest = self.buckets.get(self.occupied.lowest());
         let next = lowest.map(Vec::as_slice).filter(|entries| entries.len() <= REFILL_MAX);
         next.unwrap_or_default().iter().map(|(_, entry)| *entry)
     }
 
     #[inline(never)]
     fn refill_front(&mut self) {
-        if self.occupied == 0 {
-            return;
-        }
-        let lowest = self.occupied.trailing_zeros() as usize;
-        self.occupied &= self.occupied - 1;
+        let lowest = self.occupied.lowest();
+        let Some(bucket) = self.buckets.get_mut(lowest) else { return };
+        let mut entries = std::mem::take(bucket);
+        self.occupied.remove(lowest);
         self.is_front_new = true;
-        let mut entries = std::mem::take(&mut self.buckets[lowest]);
         if entries.len() <= REFILL_MAX {
             self.front_end = end_of_bucket(lowest, self.base);
             entries.sort_unstable_by_key(|(key, _)| std::cmp::Reverse(*key));
@@ -165,7 +206,7 @@ impl<T: Copy> EventQueue<T> {
         for (key, entry) in self.front.drain(..half) {
             let bucket = bucket_of(key, base);
             buckets[bucket].push((key, entry));
-            *occupied |= 1 << bucket;
+            occupied.insert(bucket);
         }
     }
 
@@ -173,24 +214,33 @@ impl<T: Copy> EventQueue<T> {
     fn put(&mut self, key: Key, entry: T) {
         let bucket = bucket_of(key, self.base);
         self.buckets[bucket].push((key, entry));
-        self.occupied |= 1 << bucket;
+        self.occupied.insert(bucket);
     }
 }
 
-/// The highest bit in which two different keys differ.
+/// The bucket of a key: of the highest digit in which it differs from a lower one, and of what that
+/// is.
 #[inline]
 fn bucket_of(key: Key, base: Key) -> usize {
-    let at = key.at.as_ns() ^ base.at.as_ns();
-    let (difference, lowest) = if at == 0 { (key.sequence ^ base.sequence, 0) } else { (at, 64) };
-    debug_assert!(difference != 0, "two keys must differ");
-    lowest + difference.ilog2() as usize
+    const TIME: usize = PLACES / 2;
+    let at = key.at.as_ns();
+    let (number, difference, lowest) = match at ^ base.at.as_ns() {
+        0 => (key.sequence, key.sequence ^ base.sequence, 0),
+        difference => (at, difference, TIME),
+    };
+    debug_assert!(key > base, "what is in a bucket must come after the base");
+    let place = difference.ilog2() as usize / DIGIT_BITS;
+    let digit = (number >> (place * DIGIT_BITS)) as usize % DIGITS;
+    (lowest + place) * DIGITS + digit
 }
 
 /// The first key that is later than all that may lie in a bucket.
 fn end_of_bucket(bucket: usize, base: Key) -> Key {
-    let above = (base.as_number() >> bucket >> 1) + 1;
-    let end = above.checked_mul(1 << bucket).and_then(|end| end.checked_mul(2));
-    end.map_or(Key::LAST, Key::from_number)
+    let (place, digit) = (bucket / DIGITS, bucket % DIGITS);
+    let bits = place * DIGIT_BITS;
+    let above = base.as_number() >> bits >> DIGIT_BITS << DIGIT_BITS;
+    let end = (above | digit as u128) + 1;
+    end.checked_mul(1 << bits).map_or(Key::LAST, Key::from_number)
 }
 
 #[cfg(test)]

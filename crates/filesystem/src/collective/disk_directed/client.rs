@@ -4,7 +4,7 @@ use super::super::{Transfer, call_to_the_end};
 use crate::client::{Expected, Group, SharedMemory};
 use futures_util::future::{Either, select};
 use units::{ClientId, ServerId};
-use wire::{CollectiveRequest, Fault, GroupCollective, Participant, Request};
+use wire::{CollectiveRequest, Fault, GroupCollective, NamedCollective, Participant, Request};
 use world::World;
 
 /// The whole collective. Every member's memory was shared before, so the servers can reach it.
@@ -39,18 +39,17 @@ async fn direct<W: World>(
         direction: transfer.direction,
         file: transfer.file.file,
         access: transfer.access.clone(),
-        participants: Vec::new(),
         order: transfer.order,
         sync: transfer.sync,
     };
     let regions = memory.at_servers.iter().map(|at| at.region);
     let request = if memory.is_introduced() {
         let (group, regions) = (group.number(), regions.collect());
-        Request::GroupCollective(Box::new(GroupCollective { group, regions, request }))
+        Request::GroupCollective(Box::new(GroupCollective { request, group, regions }))
     } else {
         let members = group.keys().iter().zip(regions);
         let participants = members.map(|(&key, region)| Participant { key, region }).collect();
-        Request::Collective(Box::new(CollectiveRequest { participants, ..request }))
+        Request::Collective(Box::new(NamedCollective { request, participants }))
     };
     let servers: Vec<ServerId> = transfer.file.servers().collect();
     call_to_the_end(group.client(), &servers, &request, collective).await

@@ -28,7 +28,7 @@ pub(super) struct Participants<W: World> {
 
 /// Who they are and where their memory is, by rank.
 pub(super) enum Members {
-    /// Each said for itself: they are connected.
+    /// One by one: who is not connected to this server cannot be reached.
     Named(Vec<Participant>),
     /// Those of a group that was introduced; as many regions.
     Introduced(Rc<Introduction>, Regions),

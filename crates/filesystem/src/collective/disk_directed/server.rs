@@ -11,7 +11,9 @@ use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
-use wire::{CollectiveRequest, Fault, GroupCollective, Message, PARTICIPANTS_MAX, Reply};
+use wire::{
+    CollectiveRequest, Fault, GroupCollective, Message, NamedCollective, PARTICIPANTS_MAX, Reply,
+};
 use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
 
 /// One collective transfer, as this server carries it out.
@@ -26,25 +28,23 @@ struct Collective<W: World> {
     moved: Cell<u64>,
 }
 
-/// Serves the one request of a collective. When a participant leaves before the end, the transfer
-/// is dropped with all its buffers, and those that are connected of their own will are told who
-/// left.
+/// Serves the one request of a collective.
 pub(crate) async fn serve<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
-    mut request: CollectiveRequest,
+    collective: NamedCollective,
 ) -> Result<Answer<W::Payload>, Fault> {
-    let named = Members::Named(std::mem::take(&mut request.participants));
-    serve_members(server, from, request, named).await
+    let NamedCollective { request, participants } = collective;
+    serve_members(server, from, request, Members::Named(participants)).await
 }
 
 /// The same for the members of a group that was introduced.
 pub(crate) async fn serve_group<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
-    request: GroupCollective,
+    collective: GroupCollective,
 ) -> Result<Answer<W::Payload>, Fault> {
-    let GroupCollective { group, regions, request } = request;
+    let GroupCollective { request, group, regions } = collective;
     let introduced = server.sessions.borrow().get(from).and_then(|own| own.introduced(group));
     let Some(introduced) = introduced else {
         return Err(Fault::BadRequest { cause: format!("nobody has introduced group {group}") });
@@ -57,6 +57,8 @@ pub(crate) async fn serve_group<W: World>(
     serve_members(server, from, request, Members::Introduced(introduced, regions)).await
 }
 
+/// When a participant leaves before the end, the transfer is dropped with all its buffers, and
+/// those that are connected of their own will are told who left.
 async fn serve_members<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,

@@ -51,6 +51,9 @@ pub struct Torus {
     meetings: Meetings,
     /// When the next of the worms that have met others goes on; `u64::MAX` when none does.
     due_at_ns: u64,
+    /// For tests: heads do not run through free lanes at once.
+    #[cfg(test)]
+    goes_lane_by_lane: bool,
 }
 
 impl Torus {
@@ -69,6 +72,8 @@ impl Torus {
             lanes,
             meetings: Meetings::default(),
             due_at_ns: u64::MAX,
+            #[cfg(test)]
+            goes_lane_by_lane: false,
         }
     }
 

@@ -11,7 +11,10 @@ use units::Duration;
 /// When each arrives, in ns; `sendings` are in order of time. Asks at every instant that the
 /// network names, as its driver does, and checks that everything arrives once, at such an instant.
 fn arrivals_with(size: TorusSize, link: LinkSpec, sendings: &[Sending]) -> Vec<u64> {
-    let mut torus = Torus::new(size, link);
+    arrivals_in(Torus::new(size, link), sendings)
+}
+
+fn arrivals_in(mut torus: Torus, sendings: &[Sending]) -> Vec<u64> {
     let mut arrivals = vec![None; sendings.len()];
     let mut take = |torus: &mut Torus, until: Option<u64>, known: Option<(usize, Instant)>| {
         if let Some((number, at)) = known {
@@ -270,6 +273,22 @@ proptest! {
             times.sort_unstable();
             prop_assert!(times.windows(2).all(|two| two[0].1 <= two[1].0), "{:?}", times);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Proves that heads which run through free lanes at once come where those come that go lane by
+    /// lane, and when. (In these tests each tail is also compared with a look at all that its worm
+    /// has waited for.)
+    #[test]
+    fn heads_that_run_come_as_those_that_go(
+        (size, sendings) in cases((1..=4_u32, 33..=40_u32), 150, 30_000),
+    ) {
+        let mut walking = Torus::new(size, LinkSpec::TOCS_1997);
+        walking.goes_lane_by_lane = true;
+        prop_assert_eq!(arrivals(size, &sendings), arrivals_in(walking, &sendings));
     }
 }
 
