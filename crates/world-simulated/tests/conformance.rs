@@ -1,16 +1,18 @@
 //! Proves: a simulated node keeps the contracts of `world`, with every kind of data.
 
+mod support;
+
 use std::future::Future;
 use std::marker::PhantomData;
+use support::MESSAGES;
 use units::{Duration, Run};
 use world::conformance::{Fixture, cases, run_all};
 use world::payload::{Bytes, Kind, Origin, Phantom, Segment, Traced, TracedMemory};
 use world::{Memory, Payload};
 use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{
-    DeviceConfig, Engine, FatTreeShape, LayoutKind, Machine, MachineConfig, Mechanism,
-    MessageCosts, NetworkKind, NetworkSpec, NodeConfig, Pieces, QueueKind, SimulatedWorld,
-    StartAngle,
+    DeviceConfig, Engine, FatTreeShape, LayoutKind, Machine, MachineConfig, Mechanism, NetworkKind,
+    NetworkSpec, NodeConfig, QueueKind, SimulatedWorld, StartAngle,
 };
 
 /// A kind of data that can, or cannot, be made of bytes and read again.
@@ -129,7 +131,6 @@ impl<P: Readable> Fixture for Nodes<P> {
 }
 
 fn machine(nodes: usize, disk: &DeviceConfig, network: NetworkSpec) -> MachineConfig {
-    let us = Duration::from_us;
     MachineConfig {
         nodes: vec![
             NodeConfig {
@@ -141,14 +142,7 @@ fn machine(nodes: usize, disk: &DeviceConfig, network: NetworkSpec) -> MachineCo
             };
             nodes
         ],
-        messages: MessageCosts {
-            send: us(5),
-            receive: us(5),
-            one_sided: us(5),
-            get_answer: us(0),
-            per_50_words: us(1),
-            pieces: Pieces::Batched { gather: us(0) },
-        },
+        messages: MESSAGES,
         network,
         disk: disk.clone(),
         seed: 1,

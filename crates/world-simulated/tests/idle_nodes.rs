@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use units::Duration;
+mod support;
+
+use support::MESSAGES;
 use world::payload::Phantom;
 use world_simulated::{
-    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NetworkKind,
-    NetworkSpec, NodeConfig, Pieces, QueueKind, StartAngle,
+    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, NetworkKind, NetworkSpec,
+    NodeConfig, QueueKind, StartAngle,
 };
 
 /// What an idle node may need.
@@ -28,17 +30,9 @@ fn resident_bytes() -> u64 {
 fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
     let (speed, reference_speed) = (1, 1);
     let node = NodeConfig { disks, speed, reference_speed, variation_percent: 0, traced: false };
-    let us = Duration::from_us;
     MachineConfig {
         nodes: vec![node; nodes as usize],
-        messages: MessageCosts {
-            send: us(5),
-            receive: us(5),
-            one_sided: us(5),
-            get_answer: us(0),
-            per_50_words: us(1),
-            pieces: Pieces::Batched { gather: us(0) },
-        },
+        messages: MESSAGES,
         network: NetworkSpec { kind, ..NetworkSpec::default() },
         disk: DeviceConfig {
             mechanism: Mechanism::Hp97560,

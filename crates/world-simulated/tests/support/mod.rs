@@ -2,6 +2,7 @@
 
 // Each test file is a crate of its own and uses a part of this.
 #![allow(dead_code)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::rc::Rc;
 use units::Duration;
@@ -14,8 +15,17 @@ use world_simulated::{
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 8192;
 
-/// Two nodes with a disk each, whose work does not vary and which need 5 us to send a message and
-/// 5 us to take one in.
+/// 5 us to send a message, and 5 us to take one in.
+pub(crate) const MESSAGES: MessageCosts = MessageCosts {
+    send: Duration::from_us(5),
+    receive: Duration::from_us(5),
+    one_sided: Duration::from_us(5),
+    get_answer: Duration::ZERO,
+    per_50_words: Duration::from_us(1),
+    pieces: Pieces::Batched { gather: Duration::ZERO },
+};
+
+/// Two nodes with a disk each, whose work does not vary.
 pub(crate) fn machine(mechanism: Mechanism) -> (Engine, Rc<Machine<Bytes>>) {
     machine_that_varies(mechanism, 0)
 }
@@ -25,19 +35,11 @@ pub(crate) fn machine_that_varies(
     mechanism: Mechanism,
     variation_percent: u32,
 ) -> (Engine, Rc<Machine<Bytes>>) {
-    let us = Duration::from_us;
     let (speed, reference_speed) = (1, 1);
     let node = NodeConfig { disks: 1, speed, reference_speed, variation_percent, traced: false };
     let config = MachineConfig {
         nodes: vec![node; 2],
-        messages: MessageCosts {
-            send: us(5),
-            receive: us(5),
-            one_sided: us(5),
-            get_answer: us(0),
-            per_50_words: us(1),
-            pieces: Pieces::Batched { gather: us(0) },
-        },
+        messages: MESSAGES,
         network: NetworkSpec::default(),
         disk: DeviceConfig {
             mechanism,
