@@ -34,8 +34,7 @@ fn an_introduction_has_an_address_for_each() {
     }
     for (members, addresses) in [(1, 0), (3, 2), (2, 3), (65_537, 65_537)] {
         let reaction = introduce(members, addresses);
-        let is_refused = matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })));
-        assert!(is_refused, "{members}, {addresses}: {reaction:?}");
+        assert!(is_refused(&reaction), "{members}, {addresses}: {reaction:?}");
     }
 }
 
@@ -47,15 +46,17 @@ fn nobody_introduces_more_groups_than_a_server_keeps() {
         let mut reactions = Vec::new();
         // The last but one of them is known already; then one ends.
         for (group, count) in (0..1024).map(|group| (group, 1)).chain([(1024, 1), (7, 1), (7, 0)]) {
-            let addresses = vec![""; count].into_iter().collect();
-            let introduction = Introduction { group, members: vec![KEY; count], addresses };
-            let reaction = raw.ask(Request::Introduce(Box::new(introduction)), None).await;
+            let reaction = raw.ask(introduction_of(group, count), None).await;
             reactions.push(matches!(reaction, Reaction::Answers(Ok(Reply::Done))));
         }
         reactions
     });
     let refused: Vec<usize> = (0..reactions.len()).filter(|&at| !reactions[at]).collect();
     assert_eq!(refused, [1024]);
+}
+
+fn is_refused(reaction: &Reaction) -> bool {
+    matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })))
 }
 
 /// A collective of group 7 that moves nothing.
@@ -101,8 +102,7 @@ fn a_group_collective_is_of_a_group_that_was_introduced() {
     assert!(moves_nothing, "{reaction:?}");
     for (introduced, clients, regions) in [(0, 3, 3), (3, 3, 2), (3, 3, 4), (3, 3, 0), (3, 2, 3)] {
         let reaction = ask(introduced, collective_of(clients, regions));
-        let is_refused = matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })));
-        assert!(is_refused, "{introduced}, {clients}, {regions}: {reaction:?}");
+        assert!(is_refused(&reaction), "{introduced}, {clients}, {regions}: {reaction:?}");
     }
 }
 
@@ -116,6 +116,5 @@ fn an_introduction_is_for_who_made_it() {
         other.ask(Request::Open(record(1, 0, start.shape.stripe())), None).await;
         other.ask(collective_of(3, 3), None).await
     });
-    let is_refused = matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })));
-    assert!(is_refused, "{reaction:?}");
+    assert!(is_refused(&reaction), "{reaction:?}");
 }

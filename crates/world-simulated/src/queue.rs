@@ -34,7 +34,7 @@ pub(crate) struct EventQueue<T> {
     occupied: Occupied,
 }
 
-/// Bits of a digit. (With one, an entry among thousands is moved ten times until it comes out.)
+/// Bits of a digit. (With one, an entry moves for every bit by which its bucket gets lower.)
 const DIGIT_BITS: usize = 4;
 
 /// What a digit can be.
