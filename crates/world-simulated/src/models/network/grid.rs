@@ -5,21 +5,8 @@
 
 use super::{NODES_MAX, TorusSize, UnfitNetwork};
 
-/// The ways out of a node, by their place in its links: right, left, down, up, and to and from the
-/// node itself.
-pub(super) const RIGHT: u32 = 0;
-pub(super) const LEFT: u32 = 1;
-pub(super) const DOWN: u32 = 2;
-pub(super) const UP: u32 = 3;
-pub(super) const INJECTION: u32 = 4;
-pub(super) const EJECTION: u32 = 5;
-/// Six links a node, padded so that they start on a multiple of a power of two.
-pub(super) const LINKS_PER_NODE: u32 = 8;
-
-/// Lanes of a link; those into and out of a node use only the first. Lanes are numbered in the
-/// order of their links, so the eight between routers come first among those of a node.
+/// Lanes of a link; those into and out of a node use only the first.
 pub(super) const LANES_PER_LINK: u32 = 2;
-pub(super) const LANES_PER_NODE: u32 = LINKS_PER_NODE * LANES_PER_LINK;
 
 impl TorusSize {
     /// The smallest torus, nearly square, that holds `nodes` nodes: 36 are 6 by 6, as in the
@@ -46,14 +33,17 @@ impl TorusSize {
     }
 }
 
-/// The routers of a torus. Distances are counted in lanes, so that the way of a message is nothing
-/// but additions: a step along x is [`LANES_PER_NODE`], one along y as many as a row has.
+/// The routers of a torus, and the numbers of its lanes.
+///
+/// Each ring has its links one after the other, in the direction in which it is passed: first
+/// those that go right, row by row, then those that go left, down, up, and then those out of nodes
+/// and into them. So a way is little more than two runs of neighbours, and few lines of a
+/// processor's caches.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    lanes_per_row: u32,
-    lanes: u32,
-    /// Of each node the first lane of its column and the first one of its row, to spare the hot
-    /// path a division. Both together are its own first lane.
+    width: u32,
+    height: u32,
+    /// Where each node is, to spare the hot path a division.
     places: Box<[(u32, u32)]>,
     /// The ways of a small torus.
     ways: Option<Ways>,
@@ -81,28 +71,43 @@ impl Grid {
             (1..=u64::from(NODES_MAX)).contains(&size.places()),
             "a torus must have 1 to {NODES_MAX} nodes, not {width} by {height}"
         );
-        let lanes_per_row = width * LANES_PER_NODE;
-        let place = |x, y| (x * LANES_PER_NODE, y * lanes_per_row);
-        let places = (0..height).flat_map(|y| (0..width).map(move |x| place(x, y))).collect();
-        let mut grid = Self { lanes_per_row, lanes: height * lanes_per_row, places, ways: None };
+        let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y))).collect();
+        let mut grid = Self { width, height, places, ways: None };
         if size.places() <= KEPT_NODES_MAX {
             grid.ways = Some(Ways::of(&grid));
         }
         grid
     }
 
-    /// Places for lanes: [`LANES_PER_NODE`] for each node.
-    pub(super) fn lanes(&self) -> u32 {
-        self.lanes
+    /// Nodes, and the links of each kind: right, left, down, up, out of a node, into one.
+    fn nodes(&self) -> u32 {
+        self.width * self.height
+    }
+
+    /// All links, [`LANES_PER_LINK`] lanes each.
+    pub(super) fn links(&self) -> u32 {
+        6 * self.nodes()
+    }
+
+    /// Those that lead from router to router, which have the first numbers: a head goes a hop from
+    /// the start of one to that of the next.
+    #[inline(always)]
+    pub(super) fn links_with_hop(&self) -> u32 {
+        4 * self.nodes()
     }
 
     /// The way between two different nodes.
     #[inline(always)]
     pub(super) fn route(&self, from: u32, to: u32) -> Route {
-        let (start, end) = (self.place(from), self.place(to));
+        let (nodes, width, height) = (self.nodes(), self.width, self.height);
+        let ((from_x, from_y), (to_x, to_y)) = (self.place(from), self.place(to));
+        // Along x in the row where it begins, and along y in the column where it ends.
+        let (row, column) = (from_y * width, to_x * height);
         Route {
-            along_x: Leg::new(start.0, end.0, self.lanes_per_row, LANES_PER_NODE),
-            along_y: Leg::new(start.1, end.1, self.lanes, self.lanes_per_row),
+            out: 4 * nodes + from,
+            along_x: Leg::new(from_x, to_x, width, (row, nodes + row)),
+            along_y: Leg::new(from_y, to_y, height, (2 * nodes + column, 3 * nodes + column)),
+            into: 5 * nodes + to,
         }
     }
 
@@ -126,7 +131,7 @@ impl Ways {
         for from in 0..nodes as u32 {
             for to in 0..nodes as u32 {
                 if from != to {
-                    grid.route(from, to).for_each_lane(|lane, _| lanes.push(lane as u16));
+                    lanes.extend(grid.route(from, to).lanes().map(|lane| lane as u16));
                 }
                 ends.push(lanes.len() as u32);
             }
@@ -143,95 +148,149 @@ impl Ways {
     }
 }
 
-/// Whether a head goes a hop from the start of a lane to that of the next.
-#[inline(always)]
-pub(super) fn has_hop(lane: u32) -> bool {
-    lane % LANES_PER_NODE < INJECTION * LANES_PER_LINK
-}
-
-/// The way along one ring, in lanes from its position 0.
-#[derive(Clone, Copy)]
+/// The way along one ring.
+#[derive(Clone, Copy, Debug, Default)]
 struct Leg {
-    from: u32,
-    to: u32,
+    /// The ring's first link, in the direction of the way.
     ring: u32,
-    /// From one node to the next; backward as the rest of the way round, so that both directions
-    /// are one loop, which a processor predicts better than two.
-    step: u32,
-    forward: bool,
+    /// Where on it the way begins, in links, and how many it passes.
+    at: u32,
+    hops: u32,
+    /// Links of the ring.
+    around: u32,
 }
 
 impl Leg {
+    /// From one place to another of a ring of so many links: the first of those that go forward,
+    /// and the first of those that go backward.
     #[inline(always)]
-    fn new(from: u32, to: u32, ring: u32, step: u32) -> Self {
-        let ahead = if to >= from { to - from } else { to + ring - from };
-        let forward = ahead <= ring - ahead;
-        Self { from, to, ring, step: if forward { step } else { ring - step }, forward }
+    fn new(from: u32, to: u32, around: u32, (forward, backward): (u32, u32)) -> Self {
+        let ahead = if to >= from { to - from } else { to + around - from };
+        if ahead <= around - ahead {
+            Self { ring: forward, at: from, hops: ahead, around }
+        } else {
+            Self { ring: backward, at: around - 1 - from, hops: around - ahead, around }
+        }
     }
 
-    /// Calls `visit` with the lane of each hop as long as it returns true; whether it always did.
-    /// The lane at position 0 is `first`, one of the first of a link.
+    /// The links from its hop number `hop` on that are neighbours and passed in the same lane.
     ///
-    /// The link that closes the ring is the one after which the position starts anew; backward,
-    /// where a step is the rest of the way round, the only one after which it does not.
+    /// A worm starts each leg of its way in lane 0 and is in lane 1 from the link on that closes
+    /// the ring, its last (Dally and Seitz, IEEE Transactions on Computers C-36(5), 1987): then
+    /// worms that keep lanes while they wait for others never wait in a circle.
     #[inline(always)]
-    fn all_lanes(self, first: u32, mut visit: impl FnMut(u32) -> bool) -> bool {
-        let Self { from: mut at, to, ring, step, forward } = self;
-        let mut lane = 0;
-        while at != to {
-            let next = at + step;
-            let starts_anew = next >= ring;
-            lane |= u32::from(starts_anew == forward);
-            if !visit((first + at) | lane) {
-                return false;
-            }
-            at = if starts_anew { next - ring } else { next };
+    fn stretch(self, hop: u32) -> Stretch {
+        let Self { ring, at, hops, around } = self;
+        let (at, left, last) = (at + hop, hops - hop, around - 1);
+        if at < last {
+            return Stretch { link: ring + at, links: left.min(last - at), lane: 0, has_hop: true };
         }
-        true
+        if at == last {
+            return Stretch { link: ring + at, links: 1, lane: 1, has_hop: true };
+        }
+        Stretch { link: ring + at - around, links: left, lane: 1, has_hop: true }
+    }
+}
+
+/// Links that a way passes one after the other, in the lanes of the same number.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch {
+    /// The first of them.
+    pub(super) link: u32,
+    pub(super) links: u32,
+    pub(super) lane: u32,
+    /// Whether they lead from router to router.
+    pub(super) has_hop: bool,
+}
+
+impl Stretch {
+    /// The lane of its first link: that of a link has the number `link * LANES_PER_LINK + lane`.
+    #[inline(always)]
+    fn first_lane(&self) -> u32 {
+        self.link * LANES_PER_LINK + self.lane
+    }
+
+    /// Its first links, so many at most.
+    #[inline(always)]
+    pub(super) fn first(self, links: u32) -> Self {
+        Self { links: self.links.min(links), ..self }
     }
 }
 
 /// The way between two different nodes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Route {
+    out: u32,
     along_x: Leg,
     along_y: Leg,
+    into: u32,
 }
 
 impl Route {
     /// Links between routers.
     #[cfg(test)]
     pub(super) fn hops(&self) -> u32 {
-        let mut hops = 0;
-        self.for_each_lane(|_, has_hop| hops += u32::from(has_hop));
-        hops
+        self.along_x.hops + self.along_y.hops
     }
 
-    /// Calls `visit(lane, has_hop)` for each lane in order; `has_hop` says whether the head has to
-    /// go a hop from the start of this one until it stands at the start of the next.
-    pub(super) fn for_each_lane(self, mut visit: impl FnMut(u32, bool)) {
-        self.all_lanes(|lane, has_hop| {
-            visit(lane, has_hop);
-            true
-        });
-    }
-
-    /// The same as long as `visit` returns true; whether it always did.
-    ///
-    /// A worm starts each leg of its way in lane 0 and is in lane 1 from the link on that closes
-    /// the ring (Dally and Seitz, IEEE Transactions on Computers C-36(5), 1987): then worms that
-    /// keep lanes while they wait for others never wait in a circle.
+    /// The place of its last lane, the one into a node; the first is 0.
     #[inline(always)]
-    pub(super) fn all_lanes(self, mut visit: impl FnMut(u32, bool) -> bool) -> bool {
-        const LANES: u32 = LANES_PER_LINK;
-        let Self { along_x, along_y } = self;
-        // Along x in the row where it begins, and along y in the column where it ends.
-        let way_x = if along_x.forward { RIGHT } else { LEFT };
-        let way_y = if along_y.forward { DOWN } else { UP };
-        visit(along_y.from + along_x.from + INJECTION * LANES, false)
-            && along_x.all_lanes(along_y.from + way_x * LANES, |lane| visit(lane, true))
-            && along_y.all_lanes(along_x.to + way_y * LANES, |lane| visit(lane, true))
-            && visit(along_y.to + along_x.to + EJECTION * LANES, false)
+    pub(super) fn last(&self) -> u32 {
+        self.along_x.hops + self.along_y.hops + 1
+    }
+
+    /// Its links from `place` on that are neighbours and passed in the same lane.
+    #[inline(always)]
+    pub(super) fn stretch(&self, place: u32) -> Stretch {
+        let Self { out, along_x, along_y, into } = self;
+        let (hops_x, hops_y) = (along_x.hops, along_y.hops);
+        let end = |link| Stretch { link, links: 1, lane: 0, has_hop: false };
+        match place {
+            0 => end(*out),
+            _ if place <= hops_x => along_x.stretch(place - 1),
+            _ if place <= hops_x + hops_y => along_y.stretch(place - 1 - hops_x),
+            _ => end(*into),
+        }
+    }
+
+    /// The lane at a place.
+    #[inline]
+    pub(super) fn lane(&self, place: u32) -> u32 {
+        self.stretch(place).first_lane()
+    }
+
+    /// All of them, in order.
+    pub(super) fn lanes(self) -> impl Iterator<Item = u32> {
+        (0..=self.last()).map(move |place| self.lane(place))
+    }
+
+    /// Those from `place` on, in order, and then the last over and over.
+    #[inline(always)]
+    pub(super) fn lanes_from(&self, place: u32) -> LanesFrom<'_> {
+        LanesFrom { way: self, place, lane: 0, until: place }
+    }
+}
+
+/// The lanes of a way from one of them on.
+pub(super) struct LanesFrom<'a> {
+    way: &'a Route,
+    place: u32,
+    lane: u32,
+    /// The place at which the present stretch ends.
+    until: u32,
+}
+
+impl LanesFrom<'_> {
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> u32 {
+        if self.place == self.until {
+            let stretch = self.way.stretch(self.place);
+            (self.lane, self.until) = (stretch.first_lane(), self.place + stretch.links);
+        } else {
+            self.lane += LANES_PER_LINK;
+        }
+        self.place += 1;
+        self.lane
     }
 }
 
@@ -251,41 +310,72 @@ mod tests {
         assert!((1..2_000).all(|nodes| TorusSize::for_nodes(nodes).places() >= u64::from(nodes)));
     }
 
-    /// Proves that lanes are those of the links of the way, and that a way is in lane 1 of a leg
-    /// from the link on that goes over the edge of the torus, and nowhere else.
+    /// Proves that lanes are those of the links of the way, each with a number of its own, and that
+    /// a way is in lane 1 of a leg from the link on that goes over the edge of the torus, and
+    /// nowhere else.
     #[test]
     fn a_way_changes_its_lane_where_it_goes_over_the_edge() {
         let (width, height) = (6, 5);
         let grid = Grid::new(TorusSize { width, height });
+        // Where each link leads from, and to; into and out of a node are links from it to itself.
+        let mut ends_of = vec![None; grid.links() as usize];
         for from in 0..width * height {
             for to in (0..width * height).filter(|&to| to != from) {
-                let (mut x, mut y) = (from % width, from / width);
-                let (mut direction_before, mut lane_expected) = (INJECTION, 0);
-                let mut kept = grid.way(from, to).expect("a small torus has it").iter();
-                grid.route(from, to).for_each_lane(|number, has_hop| {
-                    assert_eq!(kept.next().copied().map(u32::from), Some(number));
-                    assert_eq!(has_hop, super::has_hop(number));
+                let way: Vec<u32> = grid.route(from, to).lanes().collect();
+                let route = grid.route(from, to);
+                let mut in_order = route.lanes_from(0);
+                assert!(way.iter().all(|&lane| in_order.next() == lane), "{from} to {to}");
+                let kept = grid.way(from, to).expect("a small torus has it");
+                assert!(kept.iter().copied().map(u32::from).eq(way.iter().copied()));
+
+                let ends = nodes_between(width, height, from, to);
+                assert_eq!(way.len(), ends.len(), "{from} to {to}");
+                let (mut along_y_before, mut lane_expected) = (false, 0);
+                for (&number, &(start, end)) in way.iter().zip(&ends) {
                     let (link, lane) = (number / LANES_PER_LINK, number % LANES_PER_LINK);
-                    let (node, direction) = (link / LINKS_PER_NODE, link % LINKS_PER_NODE);
-                    assert_eq!(node, y * width + x, "{from} to {to}");
-                    if direction != direction_before {
-                        (direction_before, lane_expected) = (direction, 0);
+                    assert_eq!(link < grid.links_with_hop(), start != end, "{from} to {to}");
+                    let is_out = start == end && number == way[0];
+                    let known = *ends_of[link as usize].get_or_insert((start, end, is_out));
+                    assert_eq!(known, (start, end, is_out), "a link's number is its own");
+                    let along_y = start % width == end % width && start != end;
+                    if along_y != along_y_before || start == end {
+                        (along_y_before, lane_expected) = (along_y, 0);
                     }
-                    let (x_before, y_before) = (x, y);
-                    match direction {
-                        RIGHT => x = (x + 1) % width,
-                        LEFT => x = (x + width - 1) % width,
-                        DOWN => y = (y + 1) % height,
-                        UP => y = (y + height - 1) % height,
-                        _ => assert!(!has_hop),
-                    }
-                    let is_over_edge = x.abs_diff(x_before) > 1 || y.abs_diff(y_before) > 1;
+                    let (start_x, end_x) = (start % width, end % width);
+                    let (start_y, end_y) = (start / width, end / width);
+                    let is_over_edge = start_x.abs_diff(end_x) > 1 || start_y.abs_diff(end_y) > 1;
                     lane_expected |= u32::from(is_over_edge);
-                    assert_eq!(lane, lane_expected, "{from} to {to} at {node}");
-                });
-                assert_eq!((x, y), (to % width, to / width), "{from} to {to}");
-                assert_eq!(kept.next(), None, "{from} to {to}");
+                    assert_eq!(lane, lane_expected, "{from} to {to} at {start}");
+                }
             }
         }
+        let mut links: Vec<_> = ends_of.into_iter().flatten().collect();
+        links.sort_unstable();
+        links.dedup();
+        assert_eq!(links.len(), 6 * 30, "each link has one number");
+    }
+
+    /// The way of a message, node by node, the long way to say it: out of the first, along x, along
+    /// y, into the last.
+    fn nodes_between(width: u32, height: u32, from: u32, to: u32) -> Vec<(u32, u32)> {
+        let mut ends = vec![(from, from)];
+        let mut at = from;
+        let mut go_to = |node| {
+            ends.push((at, node));
+            at = node;
+        };
+        let (mut x, mut y) = (from % width, from / width);
+        let right = (to % width + width - x) % width;
+        for _ in 0..right.min(width - right) {
+            x = (x + if right <= width / 2 { 1 } else { width - 1 }) % width;
+            go_to(y * width + x);
+        }
+        let down = (to / width + height - y) % height;
+        for _ in 0..down.min(height - down) {
+            y = (y + if down <= height / 2 { 1 } else { height - 1 }) % height;
+            go_to(y * width + x);
+        }
+        ends.push((to, to));
+        ends
     }
 }

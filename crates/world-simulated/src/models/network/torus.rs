@@ -22,14 +22,17 @@
 //!
 //! Invariants: a lane carries one worm at a time; what is known to arrive is not put off any more.
 
+mod lanes;
 mod meetings;
+mod tails;
 
 #[cfg(test)]
 mod tests;
 
-use super::grid::{self, Grid};
+use super::grid::{Grid, LANES_PER_LINK, Route};
 use super::links::Pace;
 use super::{LinkSpec, TorusSize};
+use lanes::Lanes;
 use meetings::Meetings;
 use units::Instant;
 
@@ -60,7 +63,7 @@ impl Torus {
     /// A quiet torus. Panics unless it has 1 to [`NODES_MAX`](super::NODES_MAX) places.
     pub fn new(size: TorusSize, link: LinkSpec) -> Self {
         let grid = Grid::new(size);
-        let lanes = Lanes::new(size.places() as usize);
+        let lanes = Lanes::new(grid.links() as usize);
         let hop_ns = link.hop.as_ns();
         let hops = size.width / 2 + size.height / 2;
         Self {
@@ -101,31 +104,46 @@ impl Torus {
             self.advance(now);
             if self.longest_way_ns.is_some() {
                 let route = self.grid.route(from, to);
-                return self.meet(route, None, (start_ns, start_ns, busy_ns), parcel);
+                return self.meet(route, 0, (start_ns, start_ns, busy_ns), parcel);
             }
         }
-        let (nodes, hop_ns) = (&mut *self.lanes.0, self.hop_ns);
-        let (mut head_ns, mut taken) = (start_ns, None);
-        let mut enter = |lane: u32, has_hop: bool| {
-            let node = &mut nodes[lane as usize / LANES_PER_NODE].0;
-            let place = lane as usize % LANES_PER_NODE;
-            if node[place].max(node[place ^ 1]) > head_ns {
-                taken = Some(lane);
-                return false;
+        let (head_ns, passed, is_free) = match self.grid.way(from, to) {
+            Some(way) => {
+                let links_with_hop = self.grid.links_with_hop();
+                let (mut head_ns, mut passed) = (start_ns, 0);
+                let is_free = way.iter().all(|&lane| {
+                    let is_free = self.lanes.enter(lane.into(), head_ns, busy_ns);
+                    let has_hop = u32::from(lane) / LANES_PER_LINK < links_with_hop;
+                    head_ns += if is_free && has_hop { self.hop_ns } else { 0 };
+                    passed += u32::from(is_free);
+                    is_free
+                });
+                (head_ns, passed, is_free)
             }
-            node[place] = head_ns + busy_ns;
-            head_ns += if has_hop { hop_ns } else { 0 };
-            true
-        };
-        let is_free = match self.grid.way(from, to) {
-            Some(way) => way.iter().all(|&lane| enter(lane.into(), grid::has_hop(lane.into()))),
-            None => self.grid.route(from, to).all_lanes(enter),
+            None => self.enter_far(&self.grid.route(from, to), start_ns, busy_ns),
         };
         if is_free {
             return Some(Instant::from_ns(head_ns + busy_ns));
         }
         let route = self.grid.route(from, to);
-        self.meet(route, taken, (start_ns, head_ns, busy_ns), parcel)
+        self.meet(route, passed, (start_ns, head_ns, busy_ns), parcel)
+    }
+
+    /// Has a worm have the lanes of its way up to the first whose link is not free: when its head
+    /// is there, how many it has, and whether that is all of them.
+    #[inline(always)]
+    fn enter_far(&mut self, route: &Route, start_ns: u64, busy_ns: u64) -> (u64, u32, bool) {
+        let (mut head_ns, mut passed) = (start_ns, 0);
+        while passed <= route.last() {
+            let stretch = route.stretch(passed);
+            let hop_ns = if stretch.has_hop { self.hop_ns } else { 0 };
+            let entered = self.lanes.enter_free(&stretch, head_ns, hop_ns, busy_ns);
+            (head_ns, passed) = (head_ns + u64::from(entered) * hop_ns, passed + entered);
+            if entered < stretch.links {
+                return (head_ns, passed, false);
+            }
+        }
+        (head_ns, passed, true)
     }
 
     /// When a message that is sent now can enter, and how long a link carries it, in ns.
@@ -139,37 +157,5 @@ impl Torus {
             }
             None => (now_ns, self.pace.ns(bytes)),
         }
-    }
-}
-
-/// When each lane is free, in ns; or, with [`CONTESTED`](meetings::CONTESTED), where it is said
-/// which worms wait for it or do not know when they will leave it.
-#[derive(Debug)]
-struct Lanes(Box<[NodeLanes]>);
-
-/// The lanes that begin at a router, and those into and out of its node, by their number: the eight
-/// between routers are one line of a processor's caches.
-#[derive(Clone, Debug)]
-#[repr(align(64))]
-struct NodeLanes([u64; LANES_PER_NODE]);
-
-const LANES_PER_NODE: usize = grid::LANES_PER_NODE as usize;
-
-impl Lanes {
-    fn new(nodes: usize) -> Self {
-        Self(vec![NodeLanes([0; LANES_PER_NODE]); nodes].into())
-    }
-
-    /// When both lanes of a link are.
-    #[inline(always)]
-    fn link_free_at_ns(&self, lane: u32) -> u64 {
-        let node = &self.0[lane as usize / LANES_PER_NODE].0;
-        let place = lane as usize % LANES_PER_NODE;
-        node[place].max(node[place ^ 1])
-    }
-
-    #[inline(always)]
-    fn free_at_ns(&mut self, lane: u32) -> &mut u64 {
-        &mut self.0[lane as usize / LANES_PER_NODE].0[lane as usize % LANES_PER_NODE]
     }
 }

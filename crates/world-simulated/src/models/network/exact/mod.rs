@@ -22,7 +22,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
-use super::grid::{EJECTION, Grid, INJECTION, LANES_PER_LINK, LINKS_PER_NODE};
+use super::grid::{Grid, LANES_PER_LINK};
 use super::{LinkSpec, TorusSize, UnfitNetwork};
 use std::collections::VecDeque;
 use units::Instant;
@@ -67,7 +67,7 @@ impl ExactTorus {
         self.advance(now);
         let grid = &self.grid;
         let flits = bytes.div_ceil(self.flit_bytes).max(1);
-        self.worms.send(parcel, flits, |way| lanes_of(grid, (from, to), way));
+        self.worms.send(parcel, flits, |way| way.extend(grid.route(from, to).lanes()));
     }
 
     /// The next parcel, in order, whose last flit has arrived by now.
@@ -108,17 +108,10 @@ pub(super) fn check(link: LinkSpec, buffer_flits: u32) -> Result<u64, UnfitNetwo
 
 /// All lanes of a torus, in the order of their numbers.
 fn lane_specs(grid: &Grid, buffer_flits: u32) -> impl Iterator<Item = LaneSpec> {
-    (0..grid.lanes()).map(move |lane| {
+    (0..grid.links() * LANES_PER_LINK).map(move |lane| {
         let link = lane / LANES_PER_LINK;
-        let room_flits = match link % LINKS_PER_NODE {
-            INJECTION | EJECTION => u64::MAX,
-            _ => u64::from(buffer_flits),
-        };
+        let has_hop = link < grid.links_with_hop();
+        let room_flits = if has_hop { u64::from(buffer_flits) } else { u64::MAX };
         LaneSpec { link, room_flits }
     })
-}
-
-/// Puts the lanes between two nodes into `way`, in order.
-fn lanes_of(grid: &Grid, (from, to): (u32, u32), way: &mut Vec<u32>) {
-    grid.route(from, to).for_each_lane(|lane, _| way.push(lane));
 }

@@ -41,8 +41,7 @@ fn reference_arrivals(size: TorusSize, buffer_flits: u32, sendings: &[Sending]) 
     let messages: Vec<Message> = sendings
         .iter()
         .map(|sending| {
-            let mut way = Vec::new();
-            lanes_of(&grid, (sending.from, sending.to), &mut way);
+            let way = grid.route(sending.from, sending.to).lanes().collect();
             let from_tick = sending.at_ns.div_ceil(TICK_NS);
             Message { from_tick, flits: sending.bytes.div_ceil(FLIT_BYTES).max(1), way }
         })

@@ -27,6 +27,8 @@
 use super::super::exact::BUFFER_FLITS;
 use super::super::grid::{LANES_PER_LINK, Route};
 use super::Torus;
+use super::tails::Tails;
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::Instant;
@@ -34,13 +36,15 @@ use units::Instant;
 /// Marks a lane that has a queue; the rest of the number says which.
 pub(super) const CONTESTED: u64 = 1 << 63;
 
-/// Of a lane that belongs to a worm which does not know when it will leave it.
-const UNKNOWN: u64 = u64::MAX;
+/// Of a lane that belongs to a worm which does not know when it will leave it, and for which nobody
+/// waits.
+pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// Worms that have met others.
 #[derive(Debug, Default)]
 pub(super) struct Meetings {
-    worms: Vec<Worm>,
+    /// One that goes on is out of its place.
+    worms: Vec<Option<Box<Worm>>>,
     free_worms: Vec<u32>,
     queues: Vec<Queue>,
     free_queues: Vec<u32>,
@@ -60,26 +64,37 @@ struct Worm {
     number: u64,
     parcel: u32,
     busy_ns: u64,
+    /// How many buffers it fills.
+    fills: u32,
     /// The lanes of its way: out of the node, from router to router, into a node.
-    way: Vec<u32>,
+    way: Route,
     /// How many of them it will leave at a known time, and how many others know that they are its.
-    settled: usize,
-    held: usize,
+    settled: u32,
+    held: u32,
     /// The one to which its head comes next, and when; it may have to wait there.
-    place: usize,
+    place: u32,
     head_ns: u64,
     waits: bool,
     /// The lanes in which it began to stream later than the one before tells, and when; in the
     /// order of lanes.
-    starts: Vec<(usize, u64)>,
+    starts: Starts,
 }
 
-/// Worms that wait for a lane, in the order of asking.
+/// Places of lanes and times in ns; of few worms there are more.
+pub(super) type Starts = SmallVec<[(u32, u64); 4]>;
+
+/// Worms that wait for a lane, in the order of asking; somebody does.
 #[derive(Debug)]
 struct Queue {
     /// When the lane is free, or [`UNKNOWN`].
     free_at_ns: u64,
     waiting: VecDeque<u32>,
+}
+
+impl Meetings {
+    fn take(&mut self, index: u32) -> Box<Worm> {
+        self.worms[index as usize].take().expect("a worm must be in its place")
+    }
 }
 
 impl Torus {
@@ -116,29 +131,28 @@ impl Torus {
         self.meetings.due.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns)
     }
 
-    /// Sends a worm that has come to a lane that is `taken`, or whose link is, or not yet to its
-    /// first. The times are when it was sent, when its head is there, and its length. Returns when
-    /// it arrives if that is known.
+    /// Sends a worm that has `passed` so many lanes of its way and come to one that is taken, or
+    /// whose link is, or not yet to its first. The times are when it was sent, when its head is
+    /// there, and its length. Returns when it arrives if that is known.
     #[inline(never)]
     pub(super) fn meet(
         &mut self,
         route: Route,
-        taken: Option<u32>,
+        passed: u32,
         (start_ns, head_ns, busy_ns): (u64, u64, u64),
         parcel: impl FnOnce() -> u32,
     ) -> Option<Instant> {
+        let fills = self.buffers_filled(busy_ns);
         let meetings = &mut self.meetings;
         let index = meetings.free_worms.pop().unwrap_or_else(|| {
-            meetings.worms.push(Worm::default());
+            meetings.worms.push(Some(Box::default()));
             meetings.worms.len() as u32 - 1
         });
-        let mut worm = std::mem::take(&mut meetings.worms[index as usize]);
+        let mut worm = meetings.take(index);
         meetings.met += 1;
         (worm.number, worm.busy_ns) = (meetings.met, busy_ns);
         (worm.settled, worm.held, worm.waits) = (0, 0, false);
-        worm.way.clear();
-        route.for_each_lane(|lane, _| worm.way.push(lane));
-        let passed = worm.way.iter().position(|&lane| Some(lane) == taken).unwrap_or(0);
+        (worm.fills, worm.way) = (fills, route);
         worm.starts.clear();
         if passed > 1 {
             worm.starts.push((1, start_ns));
@@ -160,16 +174,20 @@ impl Torus {
 
     /// Has a worm go on: the lane for which it waits is free, or its head has come to the next one.
     fn go_on(&mut self, now_ns: u64, index: u32) {
-        let mut worm = std::mem::take(&mut self.meetings.worms[index as usize]);
+        let mut worm = self.meetings.take(index);
         if worm.waits {
-            let queue = self.queue_of(worm.way[worm.place]).expect("who waits must be in a queue");
+            let lane = worm.way.lane(worm.place);
+            let queue = self.queue_of(lane).expect("who waits must be in a queue");
             let first = queue.waiting.pop_front();
             assert_eq!(first, Some(index), "lanes must be given in the order of asking");
             queue.free_at_ns = UNKNOWN;
+            if queue.waiting.is_empty() {
+                self.end_queue(lane, UNKNOWN);
+            }
             self.meetings.waiting -= 1;
             worm.waits = false;
             self.share_again(&mut worm, now_ns);
-            self.enter(&mut worm, now_ns);
+            self.enter(&mut worm, lane, now_ns);
         }
         let arrival = self.walk(&mut worm, index, now_ns);
         if let Some(at_ns) = arrival {
@@ -186,8 +204,8 @@ impl Torus {
         self.meetings.due.push(Reverse((worm.head_ns, worm.number, index)));
     }
 
-    fn keep(&mut self, worm: Worm, index: u32, arrival: Option<u64>) {
-        self.meetings.worms[index as usize] = worm;
+    fn keep(&mut self, worm: Box<Worm>, index: u32, arrival: Option<u64>) {
+        self.meetings.worms[index as usize] = Some(worm);
         if arrival.is_some() {
             self.meetings.free_worms.push(index);
         }
@@ -196,7 +214,7 @@ impl Torus {
     /// Moves a head on until it has to wait, or is ahead of the present where that matters, or has
     /// reached its node: then when its tail does, in ns.
     fn walk(&mut self, worm: &mut Worm, index: u32, now_ns: u64) -> Option<u64> {
-        let last = worm.way.len() - 1;
+        let last = worm.way.last();
         let is_ahead =
             |torus: &Self, worm: &Worm| worm.head_ns > now_ns && torus.longest_way_ns.is_some();
         while worm.place < last {
@@ -209,46 +227,54 @@ impl Torus {
             if worm.place == last {
                 break;
             }
-            if *self.lanes.free_at_ns(worm.way[worm.place]) > worm.head_ns {
-                self.wait(worm, index);
+            let lane = worm.way.lane(worm.place);
+            if *self.lanes.free_at_ns(lane) > worm.head_ns {
+                self.wait(worm, lane, index);
                 self.settle(worm);
                 return None;
             }
-            self.enter(worm, worm.head_ns);
+            self.enter(worm, lane, worm.head_ns);
         }
         if is_ahead(self, worm) {
             self.come(worm, index);
             return None;
         }
         // Whoever is before it there is in its node already, so it is known when it will be done.
-        let free_at_ns = *self.lanes.free_at_ns(worm.way[last]);
+        let lane = worm.way.lane(last);
+        let free_at_ns = *self.lanes.free_at_ns(lane);
         assert!(free_at_ns < CONTESTED, "nobody waits for anything in the way into a node");
-        self.enter(worm, worm.head_ns.max(free_at_ns));
+        self.enter(worm, lane, worm.head_ns.max(free_at_ns));
         let tail_ns = self.leave(worm, last);
-        self.release(worm.way[last], tail_ns);
+        self.release(lane, tail_ns);
         Some(tail_ns)
     }
 
     /// Has a head go on through lanes whose links nobody else uses, as [`enter`](Self::enter) would
     /// lane by lane: where it is not held up, nothing has to be told of it.
     #[inline]
-    fn run(&mut self, worm: &mut Worm, last: usize) {
+    fn run(&mut self, worm: &mut Worm, last: u32) {
         #[cfg(test)]
         if self.goes_lane_by_lane {
             return;
         }
         let Some(&(before, at_ns)) = worm.starts.last() else { return };
         let (mut place, mut head_ns) = (worm.place, worm.head_ns);
-        let told_ns = at_ns + (place - before) as u64 * self.hop_ns;
+        let told_ns = at_ns + u64::from(place - before) * self.hop_ns;
         assert!(head_ns <= told_ns, "a worm must not stream before its head comes");
-        while place < last && self.lanes.link_free_at_ns(worm.way[place]) <= head_ns {
-            (place, head_ns) = (place + 1, head_ns + self.hop_ns);
+        while place < last {
+            // (Only the way out of a node has no hop, and it is passed.)
+            let stretch = worm.way.stretch(place);
+            let free = self.lanes.count_free(&stretch, head_ns, self.hop_ns);
+            (place, head_ns) = (place + free, head_ns + u64::from(free) * self.hop_ns);
+            if free < stretch.links {
+                break;
+            }
         }
         (worm.place, worm.head_ns) = (place, head_ns);
     }
 
     /// Has a head enter the lane to which it has come.
-    fn enter(&mut self, worm: &mut Worm, now_ns: u64) {
+    fn enter(&mut self, worm: &mut Worm, lane: u32, now_ns: u64) {
         let place = worm.place;
         (worm.place, worm.head_ns) = (place + 1, now_ns);
         if place == 0 {
@@ -256,12 +282,12 @@ impl Torus {
         }
         worm.head_ns += self.hop_ns;
         // A worm in the other lane of the link goes first, if it is known when it will have gone.
-        let other_ns = self.lane_free_at_ns(worm.way[place] ^ 1);
+        let other_ns = self.lane_free_at_ns(lane ^ 1);
         let start_ns = if other_ns == UNKNOWN { now_ns } else { other_ns.max(now_ns) };
         let told_ns = worm
             .starts
             .last()
-            .map(|&(before, at_ns)| at_ns + (place - before) as u64 * self.hop_ns);
+            .map(|&(before, at_ns)| at_ns + u64::from(place - before) * self.hop_ns);
         if told_ns.is_none_or(|told_ns| start_ns > told_ns) {
             worm.starts.push((place, start_ns));
         }
@@ -270,11 +296,17 @@ impl Torus {
     /// Has a worm that goes on let others go first in the other lanes of the links behind its head.
     fn share_again(&mut self, worm: &mut Worm, now_ns: u64) {
         let told = worm.starts.len();
-        for i in worm.settled.max(1)..worm.place {
-            let other_ns = self.lane_free_at_ns(worm.way[i] ^ 1);
+        let from = worm.settled.max(1);
+        let mut lanes = worm.way.lanes_from(from);
+        for i in from..worm.place {
+            let other = lanes.next() ^ 1;
+            if *self.lanes.free_at_ns(other) <= now_ns {
+                continue;
+            }
+            let other_ns = self.lane_free_at_ns(other);
             if other_ns != UNKNOWN && other_ns > now_ns {
                 // What the buffers have taken has passed the link.
-                let passed_ns = (worm.place - i) as u64 * self.buffer_ns();
+                let passed_ns = u64::from(worm.place - i) * self.buffer_ns();
                 worm.starts.push((i, other_ns - passed_ns.min(other_ns)));
             }
         }
@@ -284,10 +316,9 @@ impl Torus {
     }
 
     /// Puts a worm last in the queue for a lane that is not free.
-    fn wait(&mut self, worm: &mut Worm, index: u32) {
-        let lane = worm.way[worm.place];
+    fn wait(&mut self, worm: &mut Worm, lane: u32, index: u32) {
         let free_at_ns = *self.lanes.free_at_ns(lane);
-        if free_at_ns < CONTESTED {
+        if !has_queue(free_at_ns) {
             self.contest(lane, free_at_ns);
         }
         worm.waits = true;
@@ -302,18 +333,18 @@ impl Torus {
 
     /// Says of all lanes behind a head when its worm leaves them, or that this is not known.
     fn settle(&mut self, worm: &mut Worm) {
-        let (buffer_ns, place) = (self.buffer_ns(), worm.place);
-        let mut end = worm.settled;
-        while end < place && (place - 1 - end) as u64 * buffer_ns >= worm.busy_ns {
-            end += 1;
-        }
+        let place = worm.place;
+        let end = place.saturating_sub(worm.fills);
         if end > worm.settled {
             self.leave(worm, end);
             worm.settled = end;
         }
-        for i in worm.held.max(worm.settled)..place {
-            if *self.lanes.free_at_ns(worm.way[i]) < CONTESTED {
-                self.contest(worm.way[i], UNKNOWN);
+        let from = worm.held.max(worm.settled);
+        let mut lanes = worm.way.lanes_from(from);
+        for _ in from..place {
+            let free_at_ns = self.lanes.free_at_ns(lanes.next());
+            if !has_queue(*free_at_ns) {
+                *free_at_ns = UNKNOWN;
             }
         }
         worm.held = place;
@@ -321,49 +352,28 @@ impl Torus {
 
     /// Says of the lanes from the first that is not settled to `end` when its worm leaves them.
     /// Returns when its tail is in the next one.
-    fn leave(&mut self, worm: &Worm, end: usize) -> u64 {
-        let mut tails = Tails::of(self, worm);
-        let mut tail_ns = tails.next_ns();
-        #[cfg(test)]
-        assert_eq!(tail_ns, self.tail_ns(worm, worm.settled));
-        for i in worm.settled..end {
-            let next_ns = tails.next_ns();
-            #[cfg(test)]
-            assert_eq!(next_ns, self.tail_ns(worm, i + 1));
-            self.release(worm.way[i], self.leaves_at_ns(i, tail_ns, next_ns));
-            tail_ns = next_ns;
-        }
-        tail_ns
-    }
-
-    /// When a lane, but the last, can be another worm's, if the tail is then in it, and then in the
-    /// next. In the last hop before that, the other one's head would only wait behind this tail in
-    /// the buffer.
-    fn leaves_at_ns(&self, i: usize, tail_ns: u64, next_ns: u64) -> u64 {
-        if i == 0 { next_ns } else { tail_ns.max(next_ns - self.hop_ns) }
-    }
-
-    /// When the tail is in a lane, in ns; this module says why.
-    #[cfg(test)]
-    fn tail_ns(&self, worm: &Worm, i: usize) -> u64 {
-        let (hop_ns, buffer_ns, busy_ns) = (self.hop_ns, self.buffer_ns(), worm.busy_ns);
-        let tails = worm.starts.iter().map(|&(k, start_ns)| {
-            if k <= i {
-                return start_ns + (i - k) as u64 * hop_ns + busy_ns;
+    fn leave(&mut self, worm: &mut Worm, end: u32) -> u64 {
+        let held_up_ns = self.buffer_ns() - self.hop_ns;
+        let tails = Tails::of(worm.busy_ns, worm.fills, self.hop_ns, held_up_ns);
+        let way = &worm.way;
+        tails.between(worm.settled, end, &mut worm.starts, |places, mut leaves| {
+            let mut place = places.start;
+            while place < places.end {
+                let stretch = way.stretch(place).first(places.end - place);
+                let quiet = self.lanes.release_quiet(&stretch, &mut leaves);
+                if quiet < stretch.links {
+                    self.release_contested(way.lane(place + quiet), leaves.next_ns());
+                    place += 1;
+                }
+                place += quiet;
             }
-            let ahead = (k - i) as u64;
-            if ahead * buffer_ns >= busy_ns {
-                return 0;
-            }
-            start_ns + busy_ns - ahead * (buffer_ns - hop_ns)
-        });
-        tails.max().expect("a worm must have begun to stream")
+        })
     }
 
     #[inline]
     fn release(&mut self, lane: u32, free_at_ns: u64) {
         let place = self.lanes.free_at_ns(lane);
-        if *place < CONTESTED {
+        if !has_queue(*place) {
             *place = free_at_ns;
         } else {
             self.release_contested(lane, free_at_ns);
@@ -372,17 +382,20 @@ impl Torus {
 
     #[inline(never)]
     fn release_contested(&mut self, lane: u32, free_at_ns: u64) {
-        let place = *self.lanes.free_at_ns(lane);
         let queue = self.queue_of(lane).expect("a contested lane must have a queue");
         queue.free_at_ns = free_at_ns;
-        if let Some(&first) = queue.waiting.front() {
-            let worm = &self.meetings.worms[first as usize];
-            let at_ns = free_at_ns.max(worm.head_ns);
-            self.meetings.due.push(Reverse((at_ns, worm.number, first)));
-        } else {
-            self.meetings.free_queues.push((place & !CONTESTED) as u32);
-            *self.lanes.free_at_ns(lane) = free_at_ns;
-        }
+        let first = *queue.waiting.front().expect("somebody must wait in a queue");
+        let worm = self.meetings.worms[first as usize].as_ref();
+        let worm = worm.expect("a worm that waits must be in its place");
+        let due = (free_at_ns.max(worm.head_ns), worm.number, first);
+        self.meetings.due.push(Reverse(due));
+    }
+
+    /// Takes the queue of a lane, in which nobody is any more.
+    fn end_queue(&mut self, lane: u32, free_at_ns: u64) {
+        let place = self.lanes.free_at_ns(lane);
+        self.meetings.free_queues.push((*place & !CONTESTED) as u32);
+        *place = free_at_ns;
     }
 
     /// Gives a lane a queue.
@@ -398,7 +411,7 @@ impl Torus {
 
     fn queue_of(&mut self, lane: u32) -> Option<&mut Queue> {
         let place = *self.lanes.free_at_ns(lane);
-        (place >= CONTESTED).then(|| &mut self.meetings.queues[(place & !CONTESTED) as usize])
+        has_queue(place).then(|| &mut self.meetings.queues[(place & !CONTESTED) as usize])
     }
 
     /// When a lane is free, in ns, or [`UNKNOWN`].
@@ -407,83 +420,23 @@ impl Torus {
         self.queue_of(lane).map_or(free_at_ns, |queue| queue.free_at_ns)
     }
 
+    /// How many buffers a worm fills that a link needs `busy_ns` for.
+    fn buffers_filled(&self, busy_ns: u64) -> u32 {
+        match self.buffer_ns() {
+            0 => u32::from(busy_ns > 0) * u32::MAX,
+            buffer_ns => u32::try_from(busy_ns.div_ceil(buffer_ns)).unwrap_or(u32::MAX),
+        }
+    }
+
     fn buffer_ns(&self) -> u64 {
         u64::from(BUFFER_FLITS) * self.hop_ns
     }
 }
 
-/// When the tail of a worm is in each lane, one after another, from the first that is not settled
-/// on: as [`Torus::tail_ns`], but without a look at all that it has waited for, for each.
-struct Tails<'a> {
-    hop_ns: u64,
-    buffer_ns: u64,
-    busy_ns: u64,
-    lane: usize,
-    /// Those ahead of the lane, by their lanes.
-    starts: &'a [(usize, u64)],
-    /// When the first flit streams into the lane, by what lies behind.
-    flows_ns: Option<u64>,
-    /// How many buffers the worm fills.
-    reach: usize,
-    /// Up to this lane its tail comes a hop later in each.
-    steady_until: usize,
-}
-
-impl<'a> Tails<'a> {
-    fn of(torus: &Torus, worm: &'a Worm) -> Self {
-        #[cfg(test)]
-        assert!(worm.starts.is_sorted(), "what is told of lanes must be in their order");
-        Self {
-            hop_ns: torus.hop_ns,
-            buffer_ns: torus.buffer_ns(),
-            busy_ns: worm.busy_ns,
-            lane: worm.settled,
-            starts: &worm.starts,
-            flows_ns: None,
-            reach: worm.busy_ns.checked_div(torus.buffer_ns()).map_or(usize::MAX, |full| {
-                usize::try_from(full).map_or(usize::MAX, |full| full.saturating_add(1))
-            }),
-            steady_until: 0,
-        }
-    }
-
-    #[inline]
-    fn next_ns(&mut self) -> u64 {
-        if self.lane < self.steady_until
-            && let Some(flows_ns) = self.flows_ns
-        {
-            self.lane += 1;
-            self.flows_ns = Some(flows_ns + self.hop_ns);
-            return flows_ns + self.busy_ns;
-        }
-        self.next_that_changes_ns()
-    }
-
-    #[inline(never)]
-    fn next_that_changes_ns(&mut self) -> u64 {
-        while let Some((&(place, start_ns), ahead)) = self.starts.split_first()
-            && place <= self.lane
-        {
-            let flows_ns = start_ns + (self.lane - place) as u64 * self.hop_ns;
-            (self.flows_ns, self.starts) = (self.flows_ns.max(Some(flows_ns)), ahead);
-        }
-        let mut tail_ns = self.flows_ns.map_or(0, |flows_ns| flows_ns + self.busy_ns);
-        for &(place, start_ns) in self.starts {
-            let ahead = (place - self.lane) as u64;
-            if ahead * self.buffer_ns >= self.busy_ns {
-                break;
-            }
-            let stopped_ns = start_ns + self.busy_ns - ahead * (self.buffer_ns - self.hop_ns);
-            tail_ns = tail_ns.max(stopped_ns);
-        }
-        self.lane += 1;
-        self.flows_ns = self.flows_ns.map(|flows_ns| flows_ns + self.hop_ns);
-        self.steady_until = self.starts.first().map_or(usize::MAX, |&(place, _)| {
-            // Of a start ahead nothing is noticed until the buffers before it are full.
-            place.saturating_sub(self.reach)
-        });
-        tail_ns
-    }
+/// Whether what is said of a lane is which worms wait for it.
+#[inline(always)]
+pub(super) fn has_queue(free_at_ns: u64) -> bool {
+    (CONTESTED..UNKNOWN).contains(&free_at_ns)
 }
 
 const _: () = assert!(LANES_PER_LINK == 2, "the other lane of a link must be one bit away");

@@ -229,10 +229,7 @@ fn cases(
 }
 
 fn lanes_of(size: TorusSize, sending: &Sending) -> Vec<u32> {
-    let mut lanes = Vec::new();
-    let route = Grid::new(size).route(sending.from, sending.to);
-    route.for_each_lane(|lane, _| lanes.push(lane));
-    lanes
+    Grid::new(size).route(sending.from, sending.to).lanes().collect()
 }
 
 proptest! {
