@@ -87,6 +87,8 @@ pub struct Machine<P: Kind> {
     pub(crate) nodes: Vec<Rc<Node<P>>>,
     /// Which nodes live. Whoever sends looks at it, and nodes lie far apart.
     alive: Vec<Cell<bool>>,
+    /// Nothing happens on it any more.
+    is_off: Cell<bool>,
     /// Of nodes that were killed: what their processors had to send until then is lost.
     lost_until: RefCell<BTreeMap<u32, Instant>>,
     pub(crate) flights: RefCell<Flights<P>>,
@@ -176,6 +178,7 @@ impl<P: Kind> Machine<P> {
             engine,
             costs: config.messages,
             alive: vec![Cell::new(true); nodes.len()],
+            is_off: Cell::default(),
             lost_until: RefCell::default(),
             nodes,
             flights: RefCell::default(),
@@ -249,6 +252,12 @@ impl<P: Kind> Machine<P> {
         }
     }
 
+    /// Says that the simulation is over: programs that are dropped from now on do not hang up,
+    /// which for thousands of them would cost as much as a part of the simulation.
+    pub fn switch_off(&self) {
+        self.is_off.set(true);
+    }
+
     /// Tells the recorder of what is still going on, and then nothing any more.
     pub fn stop_recording(&self) {
         for disk in self.nodes.iter().flat_map(|node| &node.disks) {
@@ -276,6 +285,9 @@ impl<P: Kind> Machine<P> {
     /// Ends a connection of `node` by its program's will, which receives nothing more over it. What
     /// it has sent goes out before.
     pub(crate) fn hang_up(&self, node: &Node<P>, link: PeerId) {
+        if self.is_off.get() {
+            return;
+        }
         if let Some(place) = self.unlink(node, link, "it disconnected") {
             let sent_until = node.processor.borrow().free_at();
             self.launch_at(sent_until, node.index, place);

@@ -89,6 +89,15 @@ fn a_connection_ends_after_what_was_sent_before() {
 }
 
 #[test]
+fn on_a_machine_that_is_off_nobody_hangs_up() {
+    let heard = received(async |one, peer, machine| {
+        machine.switch_off();
+        one.disconnect(peer);
+    });
+    assert_eq!(heard, []);
+}
+
+#[test]
 fn what_waits_in_a_processor_goes_with_its_node() {
     let heard = received(async |one, peer, machine| {
         one.send_after(Duration::from_us(40), peer, message(1)).await.unwrap();

@@ -80,7 +80,10 @@ pub(crate) fn run_trial<P: Verify>(
             "choose blocks that its disks can hold, and a network that can be built",
         )
     })?;
-    let ended = run_on(scenario, access, &engine, &machine);
+    let mut tasks = Vec::new();
+    let ended = run_on(scenario, access, &engine, &machine, &mut tasks);
+    machine.switch_off();
+    drop(tasks);
     engine.shut_down();
     ended
 }
@@ -90,17 +93,16 @@ fn run_on<P: Verify>(
     access: &Access,
     engine: &Engine,
     machine: &Rc<Machine<P>>,
+    tasks: &mut Vec<TaskHandle>,
 ) -> Result<Outcome, LaunchError> {
-    let _servers: Vec<TaskHandle> = (0..scenario.servers)
-        .map(|id| {
-            let world = machine.world(id);
-            let config = machines::server(scenario, id);
-            world.clone().spawn(async move {
-                let ended = serve(world, config, || {}, std::future::pending()).await;
-                debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");
-            })
+    tasks.extend((0..scenario.servers).map(|id| {
+        let world = machine.world(id);
+        let config = machines::server(scenario, id);
+        world.clone().spawn(async move {
+            let ended = serve(world, config, || {}, std::future::pending()).await;
+            debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");
         })
-        .collect();
+    }));
     let progress = Rc::new(Progress::<P> {
         first_start: Cell::default(),
         last_end: Cell::default(),
@@ -116,16 +118,20 @@ fn run_on<P: Verify>(
         scenario: Rc::new(scenario.clone()),
         access: Rc::new(access.clone()),
     };
-    let _clients: Vec<TaskHandle> = (0..scenario.clients)
-        .map(|rank| {
-            let world = machine.world(scenario.servers + rank);
-            let (start, progress) = (start.clone(), Rc::clone(&progress));
-            world.clone().spawn(async move {
-                let ended = client(world, start, ClientId(rank), &progress).await;
-                progress.client_ended(ended);
-            })
+    tasks.extend((0..scenario.clients).map(|rank| {
+        let world = machine.world(scenario.servers + rank);
+        let (start, progress) = (start.clone(), Rc::clone(&progress));
+        world.clone().spawn(async move {
+            let (ended, _stays) = match client(world, start, ClientId(rank), &progress).await {
+                Ok(stays) => (Ok(()), Some(stays)),
+                Err(fault) => (Err(fault), None),
+            };
+            progress.client_ended(ended);
+            // To hang up takes the others' time, and a machine with thousands of clients more than
+            // the transfer does.
+            std::future::pending::<()>().await;
         })
-        .collect();
+    }));
     let watched = Rc::clone(&progress);
     let ended = engine.run(async move { watched.all_ended().await });
     ended.map_err(|deadlock| defect(scenario, &deadlock.to_string()))?;
@@ -170,13 +176,14 @@ fn new_file(scenario: &Scenario) -> NewFile {
     }
 }
 
-/// One client: joins the group, opens the file, shares its memory, and transfers once.
+/// One client: joins the group, opens the file, shares its memory, and transfers once. Returns what
+/// it holds; it hangs up when that is dropped.
 async fn client<P: Verify>(
     world: SimulatedWorld<P>,
     start: Start,
     rank: ClientId,
     progress: &Progress<P>,
-) -> Result<(), Fault> {
+) -> Result<impl Sized + use<P>, Fault> {
     let Start { scenario, access, servers, members } = start;
     let costs = scenario.machine.costs;
     let connects_when_needed = scenario.servers > CONNECTED_AT_ONCE_MAX;
@@ -218,7 +225,7 @@ async fn client<P: Verify>(
     group.transfer(&transfer, &shared).await?;
     progress.last_end.set(Some(world.now()));
     progress.memories.borrow_mut()[rank.0 as usize] = Some(shared.memory().clone());
-    Ok(())
+    Ok((client, group, shared))
 }
 
 impl<P: Verify> Progress<P> {

@@ -154,12 +154,52 @@ fn again(scenario: &Scenario, seed: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: trials run one by one, in any order, make the same row as all run in parallel, and
-    //! watching the processors changes nothing but what is told.
+    //! Proves: trials run one by one, in any order, make the same row as all run in parallel;
+    //! watching the processors changes nothing but what is told; nobody hangs up while others are
+    //! still timed.
     use super::*;
     use crate::scenario::{LayoutName, NetworkName};
     use crate::simulate;
+    use filesystem::collective::Strategy;
+    use std::cell::RefCell;
+    use std::rc::Rc;
     use units::MIB;
+    use world_simulated::{Link, Mark, Recorder, Slice, What};
+
+    /// Bytes of each message that was taken in.
+    #[derive(Default)]
+    struct Received(Vec<u64>);
+
+    impl Recorder for Received {
+        fn slice(&mut self, slice: &Slice<'_>) -> Option<Mark> {
+            if let What::Receive { bytes } = slice.what {
+                self.0.push(bytes);
+            }
+            None
+        }
+
+        fn arrow(&mut self, _: Link, _: Mark, _: Mark) {}
+    }
+
+    /// An envelope without a message is the end of a connection; it takes whoever has it as long as
+    /// any message.
+    #[test]
+    fn nobody_hangs_up_while_others_are_timed() {
+        for strategy in Strategy::ALL {
+            let scenario = Scenario {
+                strategy,
+                file_bytes: MIB,
+                clients: 9,
+                servers: 4,
+                ..Scenario::default()
+            };
+            let received = Rc::new(RefCell::new(Received::default()));
+            simulate_trial_recorded(&scenario, 0, received.clone()).unwrap();
+            let received = &received.borrow().0;
+            assert!(received.len() > 100, "{} messages", received.len());
+            assert!(received.iter().all(|bytes| *bytes > 16), "{strategy}: somebody hung up");
+        }
+    }
 
     #[test]
     fn the_order_of_trials_makes_no_difference() {
