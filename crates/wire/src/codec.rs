@@ -28,11 +28,17 @@ pub enum DecodeError {
     },
 }
 
+/// Bytes of messages that need no memory of their own while they are encoded.
+const SMALL_BYTES: usize = 128;
+
 /// The bytes of a message. `B` is something that holds bytes in memory.
-pub fn encode<B: Default + Write>(message: &Message) -> B {
+pub fn encode<B: Default + Write + From<Vec<u8>>>(message: &Message) -> B {
     match Frequent::of(message) {
         Some(frequent) => hold(frequent.encode(&mut [0; FREQUENT_BYTES_MAX])),
-        None => hold(&encode_record(message)),
+        None => match postcard::to_slice(message, &mut [0; SMALL_BYTES]) {
+            Ok(small) => hold(small),
+            Err(_) => encode_record(message).into(),
+        },
     }
 }
 
@@ -47,12 +53,13 @@ impl PreparedRequest {
     }
 
     /// What [`encode`] makes of it as request number `id`.
-    pub fn encode<B: Default + Write>(&self, id: RequestId) -> B {
+    pub fn encode<B: From<Vec<u8>>>(&self, id: RequestId) -> B {
         // A request comes last in its message.
         let mut bytes = encode_record(&Message::Request { id, request: Request::Stop });
         bytes.truncate(bytes.len() - encode_record(&Request::Stop).len());
+        bytes.reserve_exact(self.0.len());
         bytes.extend_from_slice(&self.0);
-        hold(&bytes)
+        bytes.into()
     }
 }
 
@@ -124,6 +131,17 @@ mod tests {
     fn a_message_comes_back() {
         let bytes: Vec<u8> = encode(&read_request());
         assert_eq!(decode(&bytes), Ok(read_request()));
+    }
+
+    #[test]
+    fn messages_of_any_length_are_encoded_alike() {
+        for length in 0..2 * SMALL_BYTES {
+            let message = Message::CollectiveFailed {
+                collective: 1,
+                fault: crate::Fault::BadRequest { cause: "x".repeat(length) },
+            };
+            assert_eq!(encode::<Vec<u8>>(&message), encode_record(&message), "{length}");
+        }
     }
 
     #[test]

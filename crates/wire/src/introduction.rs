@@ -153,8 +153,12 @@ mod packed {
         }
 
         fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<N>, E> {
-            let numbers = bytes.chunks(N::BYTES).map(N::of).collect::<Option<_>>();
-            numbers.ok_or_else(|| E::invalid_length(bytes.len(), &self))
+            let mut numbers = Vec::with_capacity(bytes.len() / N::BYTES);
+            for number in bytes.chunks(N::BYTES) {
+                let number = N::of(number);
+                numbers.push(number.ok_or_else(|| E::invalid_length(bytes.len(), &self))?);
+            }
+            Ok(numbers)
         }
     }
 }

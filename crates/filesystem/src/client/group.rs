@@ -5,8 +5,8 @@
 //! ends a group for one member ends it for all of them, and for the same reason.
 
 use crate::client::{Client, Exposed, server_left};
-use futures_util::future::{Either, join, pending, select};
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::future::{Either, join, pending, ready, select};
+use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
 use litemap::LiteMap;
 use policy::Dissemination;
 use smallvec::SmallVec;
@@ -16,7 +16,9 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
 use units::{ClientId, Duration, Instant, PeerId, RegionId, ServerId};
-use wire::{Addresses, ClientKey, Fault, GroupMessage, Introduction, Message, Request};
+use wire::{
+    Addresses, ClientKey, Fault, GroupMessage, Introduction, Message, PreparedRequest, Request,
+};
 use world::{Address, NetworkError, World};
 
 /// One client's membership in a group. All members make the same calls in the same order.
@@ -99,6 +101,10 @@ enum For {
 
 /// Rounds of an agreement among up to 4,096 members.
 const ROUNDS: usize = 12;
+
+/// Servers that are told of the members at a time: there may be hundreds, and each is sent 20 bytes
+/// for every member.
+const INTRODUCED_AT_ONCE: usize = 64;
 
 /// How long a member waits for another to listen before it tries again.
 const CONNECT_PAUSE: Duration = Duration::from_ms(5);
@@ -379,7 +385,10 @@ impl<W: World> Group<W> {
         let introduction = Introduction { group: self.number, members, addresses };
         let request = Request::Introduce(Box::new(introduction));
         self.introduced.borrow_mut().extend(new.iter().map(|server| (*server, false)));
-        self.client.call_servers(new.iter().copied(), &request).await?;
+        let request = PreparedRequest::new(&request);
+        let calls = new.iter().map(|server| self.client.call_prepared(*server, &request));
+        let answers = stream::iter(calls).buffer_unordered(INTRODUCED_AT_ONCE);
+        answers.try_for_each(|_| ready(Ok(()))).await?;
         self.introduced.borrow_mut().extend(new.iter().map(|server| (*server, true)));
         Ok(())
     }
