@@ -6,6 +6,7 @@
 mod client;
 pub mod collective;
 mod costs;
+mod few;
 mod server;
 mod signal;
 mod table;

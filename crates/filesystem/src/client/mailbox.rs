@@ -6,6 +6,7 @@
 //! Invariant: whoever of a broken group is or becomes connected to this client is told of it by
 //! [`News`], once; members are connected to few others, and hear of a fault from one another only.
 
+use crate::few::Few;
 use crate::signal::Signal;
 use crate::table::Table;
 use litemap::LiteMap;
@@ -21,11 +22,11 @@ pub(crate) struct Mailbox {
     changed: Signal,
 }
 
-/// (Sorted vectors: there are few of each, and in a simulation of thousands of clients a tree is a
-/// few more misses of the caches for each message.)
+/// (There are few of each, and in a simulation of thousands of clients a tree is a few more misses
+/// of the caches for each message.)
 #[derive(Default)]
 struct State {
-    groups: LiteMap<u64, Members>,
+    groups: Few<u64, Members>,
     /// Which member of which group is at the other end of a connection.
     peers: Table<PeerId, (u64, ClientId)>,
     /// Groups that were broken when this client left them, or that it has not joined and whose
@@ -42,7 +43,7 @@ struct Members {
     is_open: bool,
     /// Those who have said that they are members.
     joined: LiteMap<ClientId, PeerId>,
-    tokens: LiteMap<TokenKey, Token>,
+    tokens: Few<TokenKey, Token>,
     /// Those who are no longer there, and what is known of why.
     gone: BTreeMap<ClientId, String>,
     /// Who of them was the first: others may have gone for that reason.
@@ -85,7 +86,7 @@ impl Mailbox {
     /// This client is about to join `group`.
     pub(crate) fn open(&self, group: u64) -> Result<(), Fault> {
         let state = &mut *self.state.borrow_mut();
-        let members = state.groups.entry(group).or_default();
+        let members = state.groups.or_default(group);
         if let Some(at) = state.ended.iter().position(|ended| ended.0 == group) {
             members.broken = state.ended.remove(at).map(|ended| ended.1);
         }
@@ -249,10 +250,10 @@ impl State {
             return Some(News { group, fault: fault.clone(), peers: vec![from] });
         }
         let early = self.groups.values().filter(|members| !members.is_open).count();
-        if early >= EARLY_GROUPS_MAX && !self.groups.contains_key(&group) {
+        if early >= EARLY_GROUPS_MAX && self.groups.get(&group).is_none() {
             return None;
         }
-        let members = self.groups.entry(group).or_default();
+        let members = self.groups.or_default(group);
         if members.joined.len() < PARTICIPANTS_MAX && !members.joined.contains_key(&client) {
             members.joined.insert(client, from);
             self.peers.insert(from, (group, client));

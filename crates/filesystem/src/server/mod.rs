@@ -10,6 +10,7 @@ pub(crate) mod block_locks;
 mod catalogue;
 pub(crate) mod failures;
 mod files;
+mod introductions;
 mod kept_sizes;
 pub(crate) mod movements;
 pub(crate) mod open_file;

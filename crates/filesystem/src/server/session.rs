@@ -1,6 +1,7 @@
 //! The clients of a server, as it sees them.
 
 use crate::server::files::OpenFiles;
+use crate::server::introductions;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -47,9 +48,9 @@ impl<W: World> Session<W> {
     /// The client introduces a group, or says that there is no more to come of one.
     pub(crate) fn introduce(&self, introduction: Introduction) -> Result<(), Fault> {
         let bad = |cause: String| Err(Fault::BadRequest { cause });
-        let mut introductions = self.introductions.borrow_mut();
+        let mut introduced = self.introductions.borrow_mut();
         if introduction.members.is_empty() {
-            introductions.remove(&introduction.group);
+            introduced.remove(&introduction.group);
             return Ok(());
         }
         let (members, addresses) = (introduction.members.len(), introduction.addresses.count());
@@ -60,11 +61,11 @@ impl<W: World> Session<W> {
             );
             return bad(cause);
         }
-        let is_known = introductions.contains_key(&introduction.group);
-        if !is_known && introductions.len() >= INTRODUCTIONS_MAX {
+        let is_known = introduced.contains_key(&introduction.group);
+        if !is_known && introduced.len() >= INTRODUCTIONS_MAX {
             return bad(format!("a client has at most {INTRODUCTIONS_MAX} groups; leave some"));
         }
-        introductions.insert(introduction.group, Rc::new(introduction));
+        introduced.insert(introduction.group, introductions::shared(introduction));
         Ok(())
     }
 
