@@ -272,8 +272,7 @@ impl Connection {
         let number = state.next_request();
         state.answers.insert(number, sender);
         state.loans.insert(number, (source.clone(), Rc::new(())));
-        let there =
-            pieces.iter().map(|piece| PieceRun { offset: piece.offset + offset, ..*piece });
+        let there = pieces.iter().map(|piece| PieceRun { offset: piece.offset + offset, ..*piece });
         let mut frame = Frame::new(Kind::PutLent, region.0, number);
         frame.body_bytes = pieces.iter().map(|piece| piece.bytes()).sum();
         let header = encode_pieces(there);
