@@ -6,9 +6,9 @@
 mod client;
 pub mod collective;
 mod costs;
-mod few;
 mod server;
 mod signal;
+mod small_map;
 mod table;
 
 pub use client::{Buffer, BufferPart, BufferPool, Client, Group, NewFile, Page, SharedMemory};

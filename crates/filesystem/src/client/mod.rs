@@ -2,9 +2,9 @@
 
 mod calls;
 mod catalogue;
+mod failure_propagation;
 mod group;
 mod mailbox;
-mod news;
 mod pages;
 mod pool;
 mod servers;
@@ -355,7 +355,9 @@ impl<W: World> State<W> {
             Ok(Message::CollectiveFailed { collective, fault }) if is_server() => {
                 self.mailbox.collective_failed(collective, fault);
             }
-            Ok(Message::Group(message)) => self.pass_on(self.mailbox.accept(from, message)),
+            Ok(Message::Group(message)) => {
+                self.propagate_failure(self.mailbox.accept(from, message))
+            }
             // A peer that speaks another language is no peer.
             Ok(_) | Err(_) => {
                 self.world.disconnect(from);

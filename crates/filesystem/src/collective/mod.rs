@@ -135,7 +135,7 @@ impl<W: World> Group<W> {
         check_client(self.rank(), &transfer.access)?;
         self.client().reach(|| self.servers_for(transfer)).await?;
         match transfer.strategy {
-            Strategy::DiskDirected => self.introduce(transfer.file.servers(), memory).await,
+            Strategy::DiskDirected => self.send_roster(transfer.file.servers(), memory).await,
             _ => Ok(()),
         }
     }

@@ -55,7 +55,7 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a server may take to end after it was asked to.
 pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How much of a server's cache may be dirty if nothing is said, in hundredths. Clients may fasten
+/// How much of a server's cache may be dirty if nothing is said, in hundredths. Clients may pin
 /// half of a cache; if all the rest were dirty, whoever needs room would wait for a disk.
 pub const DIRTY_PERCENT: u32 = 50;
 

@@ -150,7 +150,7 @@ pub(super) struct ClientSpec {
 /// How a client uses a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Work {
-    /// Fastens pages and copies them out, again and again.
+    /// Pins pages and copies them out, again and again.
     CopyPages,
     /// Reads into buffers, again and again.
     Read,

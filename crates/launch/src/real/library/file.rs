@@ -28,7 +28,7 @@ pub struct LibraryFile {
     pub(super) known: Known,
 }
 
-/// A page of a file as it was when it was asked for; fastened until dropped.
+/// A page of a file as it was when it was asked for; pinned until dropped.
 #[derive(Clone)]
 pub struct LibraryPage(Page<RealWorld>);
 
@@ -175,7 +175,7 @@ impl LibraryFile {
         })
     }
 
-    /// Fastens a page.
+    /// Pins a page.
     pub fn page(&self, number: u64) -> Result<LibraryPage, LaunchError> {
         let what = format!("cannot read page {number} of {:?}", self.record().name);
         let page = self.library.run(&what, async |client| {
@@ -185,12 +185,12 @@ impl LibraryFile {
         page.map(LibraryPage)
     }
 
-    /// Fastens the pages of a range.
+    /// Pins the pages of a range.
     pub fn page_range(&self, numbers: Range<u64>) -> Result<Vec<LibraryPage>, LaunchError> {
         self.start_page_range(numbers).wait()
     }
 
-    /// Begins to fasten the pages of a range.
+    /// Begins to pin the pages of a range.
     pub fn start_page_range(&self, numbers: Range<u64>) -> Operation<Vec<LibraryPage>> {
         let what = format!("cannot read pages {numbers:?} of {:?}", self.record().name);
         let (client, known) = (self.library.0.client.clone(), self.known.clone());

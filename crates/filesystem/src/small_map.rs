@@ -1,21 +1,21 @@
 //! Maps of which most have one entry or two.
 //!
-//! Invariant: each key is there once. Entries lie in the map itself while they are few: in a
+//! Invariant: each key is there once. Entries lie in the map itself while they are small: in a
 //! simulation of thousands of clients, what lies elsewhere is another miss of the caches.
 
 use smallvec::SmallVec;
 
-/// A value for each of a few keys; of one, without memory of its own. To find one is to look at
+/// A value for each of a small keys; of one, without memory of its own. To find one is to look at
 /// all.
-pub(crate) struct Few<K, V>(SmallVec<[(K, V); 1]>);
+pub(crate) struct SmallMap<K, V>(SmallVec<[(K, V); 1]>);
 
-impl<K, V> Default for Few<K, V> {
+impl<K, V> Default for SmallMap<K, V> {
     fn default() -> Self {
         Self(SmallVec::new())
     }
 }
 
-impl<K: Eq, V> Few<K, V> {
+impl<K: Eq, V> SmallMap<K, V> {
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -69,20 +69,20 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(acts in prop::collection::vec((0_u8..4, 0_u8..6, any::<u8>()), 0..60)) {
-            let (mut few, mut map) = (Few::<u8, u8>::default(), BTreeMap::new());
+            let (mut small, mut map) = (SmallMap::<u8, u8>::default(), BTreeMap::new());
             for (act, key, value) in acts {
                 match act {
                     0 => {
-                        few.insert(key, value);
+                        small.insert(key, value);
                         map.insert(key, value);
                     }
-                    1 => prop_assert_eq!(few.remove(&key), map.remove(&key)),
-                    2 => *few.or_default(key) = *map.entry(key).or_default(),
-                    _ => prop_assert_eq!(few.get_mut(&key), map.get_mut(&key)),
+                    1 => prop_assert_eq!(small.remove(&key), map.remove(&key)),
+                    2 => *small.or_default(key) = *map.entry(key).or_default(),
+                    _ => prop_assert_eq!(small.get_mut(&key), map.get_mut(&key)),
                 }
-                prop_assert_eq!(few.get(&key), map.get(&key));
-                prop_assert_eq!(few.len(), map.len());
-                let mut values: Vec<u8> = few.values().copied().collect();
+                prop_assert_eq!(small.get(&key), map.get(&key));
+                prop_assert_eq!(small.len(), map.len());
+                let mut values: Vec<u8> = small.values().copied().collect();
                 let mut expected: Vec<u8> = map.values().copied().collect();
                 values.sort_unstable();
                 expected.sort_unstable();

@@ -4,7 +4,7 @@
 //! that ends.
 
 use crate::server::Server;
-use crate::server::movements::Movements;
+use crate::server::transfer_watchdog::TransferWatchdog;
 use crate::signal::Signal;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,47 +15,47 @@ use wire::Fault;
 use world::{Clock, World};
 
 /// A transfer under way.
-pub(crate) struct Underway {
+pub(crate) struct ActiveTransfer {
     pub(crate) file: FileId,
     /// Why it must end, once it must.
-    pub(crate) verdict: Option<Fault>,
+    pub(crate) abort_reason: Option<Fault>,
 }
 
 /// A transfer's entry among those under way, as long as it is.
-pub(crate) struct Running<'a, W: World> {
+pub(crate) struct ActiveTransferGuard<'a, W: World> {
     server: &'a Server<W>,
     key: (PeerId, u64),
 }
 
-impl<'a, W: World> Running<'a, W> {
+impl<'a, W: World> ActiveTransferGuard<'a, W> {
     /// Enters the transfer `key`: who asked for it, and its number.
     pub(crate) fn new(
         server: &'a Server<W>,
         key: (PeerId, u64),
         file: FileId,
     ) -> Result<Self, Fault> {
-        match server.collectives.borrow_mut().entry(key) {
+        match server.active_transfers.borrow_mut().entry(key) {
             Entry::Occupied(_) => {
                 let cause = format!("collective {} is already under way", key.1);
                 Err(Fault::BadRequest { cause })
             }
             Entry::Vacant(vacant) => {
-                vacant.insert(Underway { file, verdict: None });
+                vacant.insert(ActiveTransfer { file, abort_reason: None });
                 Ok(Self { server, key })
             }
         }
     }
 
     /// Why it must end, once it must.
-    pub(crate) fn verdict(&self) -> Option<Fault> {
-        self.server.collectives.borrow().get(&self.key)?.verdict.clone()
+    pub(crate) fn abort_reason(&self) -> Option<Fault> {
+        self.server.active_transfers.borrow().get(&self.key)?.abort_reason.clone()
     }
 }
 
-impl<W: World> Drop for Running<'_, W> {
+impl<W: World> Drop for ActiveTransferGuard<'_, W> {
     fn drop(&mut self) {
-        self.server.collectives.borrow_mut().remove(&self.key);
-        self.server.departures.notify();
+        self.server.active_transfers.borrow_mut().remove(&self.key);
+        self.server.abort_signal.notify();
     }
 }
 
@@ -63,36 +63,36 @@ impl<W: World> Drop for Running<'_, W> {
 /// wants more than there are free waits, in the order of coming. The limit bends: there is room for
 /// as many buffers as one transfer uses, however long they are. (A disk that has stopped keeps its
 /// own from those who wait for it, and nobody else. Clients that have stopped are let go.)
-pub(crate) struct Buffers {
+pub(crate) struct TransferBufferPool {
     disk: DiskId,
     bytes_max: u64,
-    /// Buffers of a transfer.
+    /// TransferBufferPool of a transfer.
     count_min: u64,
     held: Cell<u64>,
     waiting: RefCell<VecDeque<u64>>,
     next: Cell<u64>,
     freed: Signal,
-    movements: Rc<Movements>,
+    watchdog: Rc<TransferWatchdog>,
 }
 
 /// The bytes of a buffer, as long as it is held.
-pub(crate) struct Held<'a> {
-    buffers: &'a Buffers,
+pub(crate) struct BufferPermit<'a> {
+    buffers: &'a TransferBufferPool,
     bytes: u64,
 }
 
 /// A place among those who wait.
-struct Turn<'a> {
-    buffers: &'a Buffers,
+struct Ticket<'a> {
+    buffers: &'a TransferBufferPool,
     number: u64,
 }
 
-impl Buffers {
+impl TransferBufferPool {
     pub(crate) fn new(
         disk: DiskId,
         bytes_max: u64,
         count_min: u64,
-        movements: Rc<Movements>,
+        watchdog: Rc<TransferWatchdog>,
     ) -> Self {
         Self {
             disk,
@@ -102,7 +102,7 @@ impl Buffers {
             waiting: RefCell::default(),
             next: Cell::default(),
             freed: Signal::default(),
-            movements,
+            watchdog,
         }
     }
 
@@ -113,16 +113,16 @@ impl Buffers {
 
     /// Waits until there is room for a buffer of `bytes` bytes. Whoever holds one must need nothing
     /// of another disk to be done with it, and no other buffer.
-    pub(crate) async fn take(&self, world: &impl Clock, bytes: u64) -> Held<'_> {
+    pub(crate) async fn take(&self, world: &impl Clock, bytes: u64) -> BufferPermit<'_> {
         if !(self.waiting.borrow().is_empty() && self.has_room(bytes)) {
             self.wait(world, bytes).await;
         }
         self.held.set(self.held.get() + bytes);
-        Held { buffers: self, bytes }
+        BufferPermit { buffers: self, bytes }
     }
 
     async fn wait(&self, world: &impl Clock, bytes: u64) {
-        let turn = Turn { buffers: self, number: self.next.replace(self.next.get() + 1) };
+        let turn = Ticket { buffers: self, number: self.next.replace(self.next.get() + 1) };
         self.waiting.borrow_mut().push_back(turn.number);
         let is_first = || self.waiting.borrow().front() == Some(&turn.number);
         self.freed.until(|| is_first().then_some(())).await;
@@ -130,7 +130,7 @@ impl Buffers {
             let held = self.held.get();
             let freed = self.freed.until(|| (self.held.get() != held).then_some(()));
             // Whatever was the reason, all that can be done about it has been.
-            let _ = self.movements.wait(world, Some(self.disk), freed).await;
+            let _ = self.watchdog.wait(world, Some(self.disk), freed).await;
         }
     }
 
@@ -142,50 +142,50 @@ impl Buffers {
 
 /// The data that came with requests to write and waits for room in the cache, which is limited
 /// too, however many clients send.
-pub(crate) struct Brought {
+pub(crate) struct WriteBudget {
     bytes_max: u64,
     bytes: Cell<u64>,
 }
 
 /// Such data of one request, as long as it is kept.
-pub(crate) struct Kept {
-    brought: Rc<Brought>,
+pub(crate) struct WritePermit {
+    write_budget: Rc<WriteBudget>,
     bytes: u64,
 }
 
-impl Brought {
+impl WriteBudget {
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { bytes_max, bytes: Cell::default() }
     }
 
     /// Keeps `bytes` bytes, unless that is too much; anything may be kept alone.
-    pub(crate) fn keep(self: &Rc<Self>, bytes: u64) -> Option<Kept> {
+    pub(crate) fn keep(self: &Rc<Self>, bytes: u64) -> Option<WritePermit> {
         let before = self.bytes.get();
         let after = before.saturating_add(bytes);
         if before > 0 && after > self.bytes_max {
             return None;
         }
         self.bytes.set(after);
-        Some(Kept { brought: Rc::clone(self), bytes })
+        Some(WritePermit { write_budget: Rc::clone(self), bytes })
     }
 }
 
-impl Drop for Kept {
+impl Drop for WritePermit {
     fn drop(&mut self) {
-        self.brought.bytes.update(|bytes| bytes - self.bytes);
+        self.write_budget.bytes.update(|bytes| bytes - self.bytes);
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         self.buffers.waiting.borrow_mut().retain(|number| *number != self.number);
         self.buffers.freed.notify();
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for BufferPermit<'_> {
     fn drop(&mut self) {
-        let Buffers { held, freed, .. } = self.buffers;
+        let TransferBufferPool { held, freed, .. } = self.buffers;
         held.set(held.get() - self.bytes);
         freed.notify();
     }
@@ -197,11 +197,16 @@ mod tests {
     //! transfer; who gives up waiting does not keep others from their turn, nor does a client that
     //! never frees what it holds.
     use super::*;
-    use crate::server::movements::tests::Hand;
+    use crate::server::transfer_watchdog::tests::Hand;
     use futures_util::FutureExt;
 
-    fn buffers(bytes_max: u64, count_min: u64) -> Buffers {
-        Buffers::new(DiskId(0), bytes_max, count_min, Rc::new(Movements::new(true)))
+    fn buffers(bytes_max: u64, count_min: u64) -> TransferBufferPool {
+        TransferBufferPool::new(
+            DiskId(0),
+            bytes_max,
+            count_min,
+            Rc::new(TransferWatchdog::new(true)),
+        )
     }
 
     #[test]
@@ -227,7 +232,7 @@ mod tests {
 
     #[test]
     fn so_much_is_kept_of_what_is_brought() {
-        let brought = Rc::new(Brought::new(10));
+        let brought = Rc::new(WriteBudget::new(10));
         let first = brought.keep(20);
         assert!(first.is_some() && brought.keep(1).is_none());
         drop(first);
@@ -250,7 +255,7 @@ mod tests {
     fn clients_that_keep_buffers_are_let_go() {
         let (buffers, clock) = (buffers(10, 1), Hand::default());
         let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
-        let mut moving = Box::pin(buffers.movements.moving(
+        let mut moving = Box::pin(buffers.watchdog.watch(
             (PeerId(1), DiskId(0)),
             1,
             std::future::pending::<Result<(), ()>>(),
@@ -260,7 +265,7 @@ mod tests {
         assert!((&mut next).now_or_never().is_none());
         clock.0.set(true);
         assert!((&mut next).now_or_never().is_none());
-        assert_eq!(buffers.movements.next_stopped().now_or_never(), Some(PeerId(1)));
+        assert_eq!(buffers.watchdog.next_to_disconnect().now_or_never(), Some(PeerId(1)));
         drop((moving, stopped));
         let next = next.now_or_never().unwrap();
         assert_eq!(buffers.held_bytes(), 10);

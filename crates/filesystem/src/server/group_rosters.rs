@@ -16,13 +16,13 @@ thread_local! {
     static LATEST: RefCell<Vec<Weak<Introduction>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The same introduction; one and the same for all who are told the same.
-pub(crate) fn shared(introduction: Introduction) -> Rc<Introduction> {
+/// The same roster; one and the same for all who are told the same.
+pub(crate) fn shared(roster: Introduction) -> Rc<Introduction> {
     LATEST.with_borrow_mut(|latest| {
         latest.retain(|known| known.strong_count() > 0);
-        let known = latest.iter().filter_map(Weak::upgrade).find(|known| **known == introduction);
+        let known = latest.iter().filter_map(Weak::upgrade).find(|known| **known == roster);
         known.unwrap_or_else(|| {
-            let new = Rc::new(introduction);
+            let new = Rc::new(roster);
             latest.truncate(COMPARED_MAX - 1);
             latest.insert(0, Rc::downgrade(&new));
             new
@@ -37,27 +37,26 @@ mod tests {
     use super::*;
     use wire::ClientKey;
 
-    fn introduction(group: u64) -> Introduction {
+    fn roster(group: u64) -> Introduction {
         let addresses = ["node:1", ""].into_iter().collect();
         Introduction { group, members: vec![ClientKey(1), ClientKey(2)], addresses }
     }
 
     #[test]
-    fn equal_introductions_are_one() {
-        let (one, same, other) =
-            (shared(introduction(1)), shared(introduction(1)), introduction(2));
+    fn equal_rosters_share_one_copy() {
+        let (one, same, other) = (shared(roster(1)), shared(roster(1)), roster(2));
         assert!(Rc::ptr_eq(&one, &same));
         let other = shared(other);
         assert_eq!((one.group, other.group), (1, 2));
         drop((one, same));
-        let alone = shared(introduction(2));
+        let alone = shared(roster(2));
         assert!(Rc::ptr_eq(&alone, &other));
         LATEST.with_borrow(|latest| assert_eq!(latest.len(), 1, "the first is forgotten"));
     }
 
     #[test]
-    fn what_is_compared_is_bounded() {
-        let kept: Vec<_> = (0..100).map(|group| shared(introduction(group))).collect();
+    fn number_of_compared_rosters_is_bounded() {
+        let kept: Vec<_> = (0..100).map(|group| shared(roster(group))).collect();
         assert!((0..).zip(&kept).all(|(group, kept)| kept.group == group));
         LATEST.with_borrow(|latest| assert_eq!(latest.len(), COMPARED_MAX));
     }
