@@ -256,6 +256,26 @@ impl Access {
         }
     }
 
+    /// The access in which each client, by rank, has the part that it says: as one rule for all of
+    /// them where their parts amount to one.
+    pub fn of_parts(parts: Vec<OwnPart>) -> Self {
+        let is_nest = |part: &OwnPart| matches!(part, OwnPart::Nested(nests) if nests.len() <= 1);
+        if let Some(distribution) = one_distribution(&parts) {
+            return Self::Distribution(distribution.clone());
+        }
+        if parts.iter().all(is_nest) {
+            let nothing =
+                Nested { file_offset: 0, memory_offset: 0, length: 0, levels: Vec::new() };
+            let nest_of = |part| match part {
+                OwnPart::Nested(nests) => nests.into_iter().next(),
+                OwnPart::Dealt { .. } | OwnPart::List(_) => None,
+            };
+            let nests = parts.into_iter().map(|part| nest_of(part).unwrap_or(nothing.clone()));
+            return Self::Nested(nests.collect());
+        }
+        Self::Parts(parts)
+    }
+
     /// Number of clients, with those that own nothing.
     pub fn clients(&self) -> u32 {
         match self {
@@ -420,6 +440,22 @@ impl Iterator for ClientsOf<'_> {
                 .find(|client| access.raw_pieces(*client, *range).next().is_some()),
         }
     }
+}
+
+/// The array that all clients share, each with the part of its rank, if there is one.
+fn one_distribution(parts: &[OwnPart]) -> Option<&Distribution> {
+    let first = match parts.first()? {
+        OwnPart::Dealt { distribution, .. } => distribution,
+        OwnPart::Nested(_) | OwnPart::List(_) => return None,
+    };
+    let shares = |(rank, part): (u32, &OwnPart)| match part {
+        OwnPart::Dealt { distribution, client, file_offset: 0 } => {
+            distribution == first && *client == ClientId(rank)
+        }
+        _ => false,
+    };
+    let is_one = first.clients as usize == parts.len() && (0..).zip(parts).all(shares);
+    is_one.then_some(first)
 }
 
 /// The part of `client` in a vector with one part a client, if it has one.

@@ -7,6 +7,7 @@ mod group;
 mod mailbox;
 mod pages;
 mod pool;
+mod rendezvous;
 mod servers;
 mod sizes;
 
@@ -15,6 +16,7 @@ pub use group::{Group, SharedMemory};
 pub(crate) use mailbox::Expected;
 pub use pages::Page;
 pub use pool::{Buffer, BufferPart, BufferPool};
+pub use rendezvous::Membership;
 pub(crate) use servers::Exposed;
 
 use crate::Costs;

@@ -14,6 +14,7 @@ mod group_rosters;
 mod kept_sizes;
 pub(crate) mod open_file;
 mod outbound_connections;
+pub(crate) mod rendezvous;
 pub(crate) mod requests;
 mod resize;
 mod session;
@@ -28,6 +29,7 @@ use crate::server::files::Files;
 use crate::server::kept_sizes::KeptSizes;
 use crate::server::open_file::OpenFile;
 use crate::server::outbound_connections::OutboundConnections;
+use crate::server::rendezvous::Rendezvous;
 use crate::server::session::Session;
 use crate::server::transfer_watchdog::TransferWatchdog;
 use crate::signal::Signal;
@@ -98,6 +100,8 @@ pub(crate) struct Server<W: World> {
     pub(crate) watchdog: Rc<TransferWatchdog>,
     /// Collectives and parts under way, by who asked for them and their number.
     pub(crate) active_transfers: RefCell<BTreeMap<(PeerId, u64), ActiveTransfer>>,
+    /// Groups whose members meet at the servers.
+    pub(crate) rendezvous: Rendezvous,
     /// Rung when a client has left, or a collective has ended or must.
     pub(crate) abort_signal: Signal,
     pub(crate) stopping: Cell<bool>,
@@ -159,6 +163,7 @@ pub async fn serve<W: World>(
         counters: Counters::default(),
         spaces,
         active_transfers: RefCell::default(),
+        rendezvous: Rendezvous::default(),
         abort_signal: Signal::default(),
         stopping: Cell::new(false),
         stop: Signal::default(),
@@ -300,6 +305,7 @@ impl<W: World> Server<W> {
             let closed = self.files.close_all(&session.open);
             // What it had under way ends here.
             drop(session);
+            self.rendezvous.peer_left(peer);
             self.disconnect_outbound_of(peer);
             closed.into_iter().for_each(|file| self.closed(file));
         }

@@ -174,6 +174,11 @@ impl<W: World> Server<W> {
                 let set = sessions.get(from).map(|own| own.set_roster(*roster));
                 set.unwrap_or(Ok(())).map(|()| Reply::Done.into())
             }
+            Request::Meet(request) => self.meet(*request).await.map(Answer::from),
+            Request::Enrol(request) => {
+                self.rendezvous.enrol(from, request).map(|()| Reply::Done.into())
+            }
+            Request::Join(request) => self.join(from, *request).await.map(Answer::from),
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record).await,
             Request::Close { file, recorded } => self.close(from, file, recorded),
@@ -295,6 +300,8 @@ impl<W: World> Server<W> {
 
     /// Ends a collective or a part of this client, if it is still under way.
     fn cancel(&self, from: PeerId, collective: u64) -> Reply {
+        self.rendezvous.cancel(from, collective);
+        let from = self.rendezvous.directed_for(from, collective).unwrap_or(from);
         if let Some(transfer) = self.active_transfers.borrow_mut().get_mut(&(from, collective)) {
             transfer.abort_reason = Some(Fault::Cancelled);
         }
