@@ -1,8 +1,8 @@
 //! The picture of `sim --plot`: where the head of a disk is over time, by each strategy.
 
 use crate::words::show_size;
-use launch::{Activity, HeadMotion, HeadPath, Scenario, Trial};
 use plot::{Kind, Panel, Stroke, Ways};
+use simulate::{Activity, HeadMotion, HeadPath, Scenario, Trial};
 
 /// What the head does, as the picture names and draws it: those that are drawn later lie above.
 const KINDS: [(&str, &str, f64, Option<&str>); 6] = [

@@ -3,9 +3,9 @@
 //! Everything that can be refused is refused before anything is simulated, the paths included.
 
 use crate::arguments::Sim;
-use crate::heads;
-use crate::present;
-use launch::{ExitCode, HeadPath, LaunchError, Row, Scenario, TraceSummary, Trial, WholeFile};
+use crate::{heads, present};
+use interface::{ExitCode, Row, UserError, WholeFile};
+use simulate::{HeadPath, Scenario, TraceSummary, Trial};
 use std::io::Write;
 use std::path::Path;
 
@@ -26,12 +26,12 @@ impl<'a> Wanted<'a> {
 }
 
 /// Simulates one trial of each case and shows what is wanted of it.
-pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row>, LaunchError> {
+pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row>, UserError> {
     for scenario in scenarios {
         scenario.check()?;
         if scenario.trials > 1 {
             let cause = format!("{} trials are asked for", scenario.trials);
-            return Err(LaunchError::usage(
+            return Err(UserError::usage(
                 "only one trial can be looked at",
                 cause,
                 "say --trials 1; trial n of a case is the one with --seed plus n",
@@ -49,7 +49,7 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
         let case = |it: &Scenario| (it.pattern.to_string(), it.record_bytes);
         let is_one = scenarios.windows(2).all(|pair| case(&pair[0]) == case(&pair[1]));
         one_case("a plot shows one case, by one or more strategies", is_one)?;
-        scenarios.iter().try_for_each(|it| launch::check_disk(it, wanted.disk))?;
+        scenarios.iter().try_for_each(|it| simulate::check_disk(it, wanted.disk))?;
     }
     let timeline = wanted.timeline.map(Output::create).transpose()?;
     let plot = wanted.plot.map(Output::create).transpose()?;
@@ -58,19 +58,19 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
         trials = vec![trace(scenario, output)?];
     }
     if let Some(output) = plot {
-        let followed = scenarios.iter().map(|it| launch::follow_head(it, wanted.disk));
+        let followed = scenarios.iter().map(|it| simulate::follow_head(it, wanted.disk));
         let (of_plot, heads): (Vec<Trial>, Vec<HeadPath>) =
             followed.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
         output.write(&heads::picture(scenarios, wanted.disk, &of_plot, &heads).draw())?;
         trials = of_plot;
     }
     let both = scenarios.iter().zip(trials);
-    both.map(|(scenario, trial)| launch::combine_trials(scenario, &[trial])).collect()
+    both.map(|(scenario, trial)| simulate::combine_trials(scenario, &[trial])).collect()
 }
 
-fn trace(scenario: &Scenario, output: Output<'_>) -> Result<Trial, LaunchError> {
+fn trace(scenario: &Scenario, output: Output<'_>) -> Result<Trial, UserError> {
     let writer = output.file.writer().map_err(|error| cannot_write(output.path, &error))?;
-    let (trial, summary) = launch::trace_trial(scenario, writer)?;
+    let (trial, summary) = simulate::trace_trial(scenario, writer)?;
     let TraceSummary { events, events_left_out } = summary;
     output.finish(&format!(": {events} events"))?;
     if events_left_out > 0 {
@@ -89,18 +89,18 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(crate) fn create(path: &'a Path) -> Result<Self, LaunchError> {
+    pub(crate) fn create(path: &'a Path) -> Result<Self, UserError> {
         let file = WholeFile::create(path).map_err(|error| cannot_write(path, &error))?;
         Ok(Self { path, file })
     }
 
-    pub(crate) fn write(self, text: &str) -> Result<(), LaunchError> {
+    pub(crate) fn write(self, text: &str) -> Result<(), UserError> {
         let written = self.file.writer().and_then(|mut out| out.write_all(text.as_bytes()));
         written.map_err(|error| cannot_write(self.path, &error))?;
         self.finish("")
     }
 
-    fn finish(self, what: &str) -> Result<(), LaunchError> {
+    fn finish(self, what: &str) -> Result<(), UserError> {
         let Self { path, file } = self;
         file.finish().map_err(|error| cannot_write(path, &error))?;
         present::note(&format!("wrote {}{what}", path.display()));
@@ -108,8 +108,8 @@ impl<'a> Output<'a> {
     }
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
-    LaunchError::new(
+fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
+    UserError::new(
         ExitCode::Failed,
         format!("cannot write {}", path.display()),
         error.to_string(),
@@ -117,8 +117,8 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
     )
 }
 
-fn too_many(what: &str, cases: usize) -> LaunchError {
-    LaunchError::usage(
+fn too_many(what: &str, cases: usize) -> UserError {
+    UserError::usage(
         what,
         format!("patterns, records and strategies make {cases} cases"),
         "say one of each, such as --pattern rb --record 8KiB --strategy disk-directed",

@@ -3,12 +3,12 @@
 use crate::output_failed;
 use crate::words::show_size;
 use clap::error::ErrorKind;
-use launch::{Availability, LaunchError, Limits, Report, Row};
+use interface::{Availability, Limits, Report, Row, UserError};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 
 /// Prints one JSON object on a line of its own, as it comes: it may be long.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), LaunchError> {
+pub(crate) fn json(value: &impl Serialize) -> Result<(), UserError> {
     print(|output| {
         serde_json::to_writer(&mut *output, value)?;
         writeln!(output)
@@ -16,14 +16,14 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), LaunchError> {
 }
 
 /// Prints lines of the result, as they come: there may be a million.
-pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> Result<(), LaunchError> {
+pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> Result<(), UserError> {
     print(|output| lines.into_iter().try_for_each(|line| writeln!(output, "{line}")))
 }
 
 /// Bytes that are printed at a time.
 const PRINTED_BYTES: usize = 1 << 16;
 
-fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), LaunchError> {
+fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), UserError> {
     let mut output = BufWriter::with_capacity(PRINTED_BYTES, std::io::stdout().lock());
     match say(&mut output).and_then(|()| output.flush()) {
         Ok(()) => Ok(()),
@@ -32,7 +32,7 @@ fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), 
 }
 
 /// Prints a line of the result.
-pub(crate) fn line(text: &str) -> Result<(), LaunchError> {
+pub(crate) fn line(text: &str) -> Result<(), UserError> {
     let mut output = std::io::stdout().lock();
     match writeln!(output, "{text}") {
         Ok(()) => Ok(()),
@@ -47,7 +47,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Prints a report as JSON or as a table.
-pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), LaunchError> {
+pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), UserError> {
     if as_json {
         return json(report);
     }
@@ -88,7 +88,7 @@ pub(crate) fn table_header(with_limits: bool) -> String {
 
 pub(crate) fn table_row(row: &Row, limits: Option<&Limits>) -> String {
     let ratios = limits.map(|limits| {
-        let (copy, dd) = (limits.memory_copy_mib_s, limits.dd_mib_s(row));
+        let (copy, dd) = (limits.memory_copy_mib_s, row.dd_mib_s(limits));
         format!(" {:>6.3} {:>6.3}", row.mib_s / copy, row.mib_s / dd)
     });
     format!(
@@ -106,7 +106,7 @@ pub(crate) fn table_row(row: &Row, limits: Option<&Limits>) -> String {
 }
 
 /// A mistake on the command line, in three parts.
-pub(crate) fn usage_error(error: &clap::Error) -> LaunchError {
+pub(crate) fn usage_error(error: &clap::Error) -> UserError {
     let help = "unisono --help, or --help after a command, shows what can be said";
     let (what, cause) = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -114,7 +114,7 @@ pub(crate) fn usage_error(error: &clap::Error) -> LaunchError {
         }
         _ => what_and_cause(error),
     };
-    LaunchError::usage(what, cause, help)
+    UserError::usage(what, cause, help)
 }
 
 fn what_and_cause(error: &clap::Error) -> (String, String) {

@@ -25,11 +25,11 @@ pub(crate) fn patterns(cases: &Cases) -> Vec<String> {
 /// The strategies named; `all` is each of them, and so is no name.
 pub(crate) fn strategies(named: &[String]) -> Vec<String> {
     let expand = |name: &String| match name.as_str() {
-        "all" => launch::strategy_names(),
+        "all" => interface::strategy_names(),
         _ => vec![name.clone()],
     };
     if named.is_empty() {
-        launch::strategy_names()
+        interface::strategy_names()
     } else {
         named.iter().flat_map(expand).collect()
     }

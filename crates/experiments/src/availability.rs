@@ -54,7 +54,7 @@ mod tests {
     //! Proves: only rows with both values count, and the worst is the farthest on either side.
     use super::*;
     use crate::compare::tests::row;
-    use launch::Availability;
+    use interface::Availability;
 
     fn row_with(pattern: &str, published: Option<f64>, simulated: f64) -> RowResult {
         let mut row = row(pattern, (1.0, 1.0), (1.0, 1.0));

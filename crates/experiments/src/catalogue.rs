@@ -3,8 +3,8 @@
 mod cai94;
 
 use crate::method::Method;
-use launch::LayoutName;
 use serde::Serialize;
+use simulate::LayoutName;
 
 /// Where an experiment was published, which decides the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

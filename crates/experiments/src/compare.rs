@@ -9,8 +9,9 @@ use crate::published::Throughputs;
 use crate::queue::Done;
 use crate::scenarios::{FIRST_SEED, scenario};
 use crate::stats::{Ratio, Sample, median};
-use launch::{Availability, LaunchError, Trial};
+use interface::{Availability, UserError};
 use serde::Serialize;
+use simulate::Trial;
 
 /// Errors within which cells are counted, in percent.
 pub(crate) const WITHIN_PERCENT: [f64; 3] = [2.0, 10.0, 35.0];
@@ -166,11 +167,11 @@ pub struct OrderSummary {
 
 impl Comparison {
     /// Compares an experiment whose trials are done.
-    pub(crate) fn new(experiment: &Experiment, done: &Done) -> Result<Self, LaunchError> {
+    pub(crate) fn new(experiment: &Experiment, done: &Done) -> Result<Self, UserError> {
         let published = Throughputs::of(experiment.name)?;
         let row = |point: &Point| RowResult::new(experiment, point, &published, done);
         let rows: Vec<RowResult> =
-            experiment.points.iter().map(row).collect::<Result<_, LaunchError>>()?;
+            experiment.points.iter().map(row).collect::<Result<_, UserError>>()?;
         let methods = experiment.methods.iter().copied();
         Ok(Self {
             name: experiment.name,
@@ -209,7 +210,7 @@ impl RowResult {
         point: &Point,
         published: &Throughputs,
         done: &Done,
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<Self, UserError> {
         let mut cells = Vec::new();
         let mut clients = 0;
         for &method in &experiment.methods {

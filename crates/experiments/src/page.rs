@@ -3,7 +3,7 @@
 use crate::catalogue::{Axis, Processors, RaUnit};
 use crate::compare::{Comparison, RowResult};
 use crate::method::Method;
-use launch::Availability;
+use interface::Availability;
 use plot::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
 
 /// The name of the vertical axis of every plot.

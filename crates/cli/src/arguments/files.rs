@@ -3,7 +3,7 @@
 use super::InstanceOnly;
 use crate::words::count;
 use clap::{Args, Subcommand, ValueEnum};
-use launch::{Declared, Replacement, parse_size as size};
+use interface::{Declared, Replacement, parse_size as size};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]

@@ -11,7 +11,7 @@ pub(crate) use servers::{ALL, AsRoot, Doctor, Hosts, Serve, ServeTold, Start};
 
 use crate::words::count;
 use clap::{Args, Parser, Subcommand};
-use launch::parse_size as size;
+use interface::parse_size as size;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
@@ -157,7 +157,7 @@ pub(crate) struct Bench {
     #[arg(long, default_value = "256MiB", value_parser = size)]
     pub(crate) size: u64,
     /// Bytes of a block.
-    #[arg(long, default_value = launch::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
+    #[arg(long, default_value = interface::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
     pub(crate) block: u64,
     /// Number of transfers of each case.
     #[arg(long, default_value = "3", value_parser = count)]

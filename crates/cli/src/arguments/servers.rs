@@ -4,7 +4,8 @@ use super::InstanceOnly;
 use crate::words::count;
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
-use launch::{DIRTY_PERCENT, LaunchError, parse_size as size};
+use client::DIRTY_PERCENT;
+use interface::{UserError, parse_size as size};
 use std::path::PathBuf;
 
 const START_HELP: &str = "\
@@ -75,8 +76,8 @@ pub(crate) struct AsRoot {
 
 impl AsRoot {
     /// Refuses root, unless it may.
-    pub(crate) fn check(&self) -> Result<(), LaunchError> {
-        if self.allow_root { Ok(()) } else { launch::refuse_root() }
+    pub(crate) fn check(&self) -> Result<(), UserError> {
+        if self.allow_root { Ok(()) } else { cluster::refuse_root() }
     }
 }
 

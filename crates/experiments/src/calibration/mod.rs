@@ -11,7 +11,8 @@ mod report;
 use crate::queue::Progress;
 use cells::{Cell, Cells};
 use descent::{Limits, Step, descend};
-use launch::{FittedCosts, LaunchError, Machine, MachineName};
+use interface::UserError;
+use simulate::{FittedCosts, Machine, MachineName};
 
 /// What each cost is tried times and over, first coarse, then finer; in percent.
 const FACTORS_PERCENT: [u64; 3] = [130, 110, 103];
@@ -46,11 +47,11 @@ pub struct Calibration {
 pub fn calibrate_1994(
     jobs: usize,
     progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Calibration, LaunchError> {
+) -> Result<Calibration, UserError> {
     let mut cells = Cells::new(jobs, progress)?;
     let start = FittedCosts::of(&Machine::of(MachineName::Tr94));
     let limits = Limits { factors_percent: &FACTORS_PERCENT, rounds_max: ROUNDS_MAX };
-    let score = |choices: &[[u64; 5]]| -> Result<Vec<Score>, LaunchError> {
+    let score = |choices: &[[u64; 5]]| -> Result<Vec<Score>, UserError> {
         let choices: Vec<FittedCosts> = choices.iter().map(from_array).collect();
         cells.simulate(&choices)?;
         Ok(choices.iter().map(|costs| score_of(&cells.with(costs))).collect())

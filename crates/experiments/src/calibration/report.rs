@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::calibration::descent::Step;
     use crate::method::Method;
-    use launch::FittedCosts;
+    use simulate::FittedCosts;
 
     fn calibration() -> Calibration {
         let start = FittedCosts {

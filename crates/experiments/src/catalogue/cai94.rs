@@ -3,7 +3,7 @@
 
 use super::{DISTRIBUTIONS, Experiment, LARGE, Paper, Point, Processors, SMALL, patterns_1997};
 use crate::method::Method;
-use launch::LayoutName;
+use simulate::LayoutName;
 
 const TABLES_NOTE: &str = "Easy patterns are those of 8192-byte records, hard ones those of 8-byte \
     records.";
