@@ -1,7 +1,7 @@
 //! `bench`: measures real transfers.
 
 use crate::arguments::{Bench, BenchCommand};
-use crate::{present, words};
+use crate::present;
 use client::{Direct, Instance};
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use interface::{Limits, Report, Row, UserError};
@@ -91,11 +91,11 @@ fn or<T: Clone>(said: Vec<T>, otherwise: &[T]) -> Vec<T> {
 
 fn plan(arguments: &Bench) -> Result<BenchPlan, UserError> {
     let cases = &arguments.cases;
-    let patterns = or(words::patterns(cases), &PATTERNS.map(str::to_owned));
+    let patterns = or(cases.patterns(), &PATTERNS.map(str::to_owned));
     let mut specs = Vec::new();
     for pattern in &patterns {
         for &record_bytes in &or(cases.record.clone(), &[RECORD_BYTES]) {
-            for strategy in words::strategies(&cases.strategy) {
+            for strategy in cases.strategies() {
                 specs.push(CaseSpec {
                     strategy,
                     pattern: pattern.clone(),

@@ -1,8 +1,8 @@
 //! `put`, `get`, `cp`, `cat`.
 
 use crate::arguments::{Cat, Cp, Get, Put};
+use crate::format::show_size;
 use crate::instances::instance;
-use crate::words::show_size;
 use crate::{entries, present};
 use client::{CopyPlan, FileRecord, LocalOutput, Place, SCHEME, Session, instance_name};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

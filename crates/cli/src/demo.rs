@@ -1,8 +1,8 @@
 //! `demo`: a real file through every strategy, here and on the simulated machine of 1994.
 
 use crate::arguments::Demo;
+use crate::format::show_size;
 use crate::present::{self, line};
-use crate::words::show_size;
 use cluster::Program;
 use interface::{Row, UserError};
 use measure::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent};

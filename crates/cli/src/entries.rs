@@ -1,6 +1,6 @@
 //! How files and directories of an instance look.
 
-use crate::words::{plural, show_size};
+use crate::format::{plural, show_size};
 use client::{Entry, EntryKind, FileRecord};
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 
 use crate::arguments::{Du, Find, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Rm};
 use crate::entries::{self, entry_json, last_part, long_line, short_line};
+use crate::format::show_size;
 use crate::instances::instance;
 use crate::present;
-use crate::words::show_size;
 use client::{Entry, EntryKind, SCHEME, Session, instance_name, no_directory};
 use globset::Glob;
 use interface::UserError;

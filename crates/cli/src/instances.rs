@@ -1,8 +1,8 @@
 //! `start`, `stop`, `status`, and the server process itself.
 
 use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
+use crate::format::{plural, show_size};
 use crate::present;
-use crate::words::{plural, show_size};
 use client::{Direct, Instance, InstanceFile, ServerEntry, ServerState, Session};
 use cluster::{
     Choice, DataDirectories, Finding, HostOptions, HostPlan, Program, ServerOptions, Stopped,
@@ -80,7 +80,7 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, Us
         direct: direct(arguments)?,
         tcp_host: arguments.tcp.clone(),
     };
-    cluster::start(&instance, &Program::current()?, &data, &options)
+    cluster::start(instance, &Program::current()?, &data, &options)
 }
 
 fn start_on_hosts(
@@ -98,7 +98,7 @@ fn start_on_hosts(
         patience_s: arguments.patience,
         remote_program: arguments.remote_program.clone(),
     };
-    cluster::start_on_hosts(&instance, &Program::current()?, &plan.launcher, seats, options)
+    cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, seats, options)
 }
 
 pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), UserError> {

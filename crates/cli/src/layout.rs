@@ -1,9 +1,9 @@
 //! `layout get`, `layout set`: how files lie on servers, and how servers buffer them.
 
 use crate::arguments::{Layout, LayoutGet, LayoutSet};
+use crate::format::{plural, show_size};
 use crate::instances::instance;
 use crate::present;
-use crate::words::{plural, show_size};
 use client::{Buffering, EntryKind, FileDefaults, FileRecord, ServerId, Session, instance_name};
 use interface::UserError;
 use serde_json::{Value, json};

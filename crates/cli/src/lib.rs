@@ -14,19 +14,21 @@ mod demerit;
 mod demo;
 mod entries;
 mod files;
-mod heads;
+mod format;
+mod head_plot;
 mod instances;
 mod layout;
-mod look;
+mod output_file;
 mod present;
 mod reproduce;
 mod simulate;
 mod tops;
-mod words;
+mod trace_output;
+mod value_parsers;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use interface::{ExitCode, Rules, UserError};
+use interface::{Rules, UserError};
 
 /// The command, as the words after the program's name say. Its servers, also those that it starts,
 /// and its simulations have these replacement policies besides the usual ones.
@@ -79,17 +81,4 @@ fn run(arguments: Arguments, rules: Rules) -> Result<(), UserError> {
         Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),
     }
-}
-
-/// A failure to write to standard output. A reader that has gone away is no failure.
-fn output_failed(error: &std::io::Error) -> Result<(), UserError> {
-    if error.kind() == std::io::ErrorKind::BrokenPipe {
-        return Ok(());
-    }
-    Err(UserError::new(
-        ExitCode::Failed,
-        "cannot write the result",
-        error.to_string(),
-        "check where standard output goes",
-    ))
 }

@@ -1,9 +1,8 @@
 //! How results and errors look.
 
-use crate::output_failed;
-use crate::words::show_size;
+use crate::format::show_size;
 use clap::error::ErrorKind;
-use interface::{Availability, Limits, Report, Row, UserError};
+use interface::{Availability, ExitCode, Limits, Report, Row, UserError};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 
@@ -29,6 +28,19 @@ fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), 
         Ok(()) => Ok(()),
         Err(error) => output_failed(&error),
     }
+}
+
+/// A failure to write to standard output. A reader that has gone away is no failure.
+fn output_failed(error: &std::io::Error) -> Result<(), UserError> {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return Ok(());
+    }
+    Err(UserError::new(
+        ExitCode::Failed,
+        "cannot write the result",
+        error.to_string(),
+        "check where standard output goes",
+    ))
 }
 
 /// Prints a line of the result.

@@ -1,7 +1,7 @@
 //! `sim`: simulates transfers, and explains scenarios.
 
 use crate::arguments::{Sim, SimCommand};
-use crate::{demerit, look, present, words};
+use crate::{demerit, present, trace_output};
 use interface::{Report, Rules, UserError};
 use simulate::{Setting, SimulationPlan};
 
@@ -13,9 +13,9 @@ pub(crate) fn run(arguments: &Sim, rules: &Rules) -> Result<(), UserError> {
     if arguments.explain {
         return explain(&plan, arguments.cases.json);
     }
-    let results = match look::Wanted::of(arguments) {
+    let results = match trace_output::Wanted::of(arguments) {
         // One trial can be looked at.
-        Some(wanted) => look::run(&plan.with_default_trials(1).scenarios(), &wanted)?,
+        Some(wanted) => trace_output::run(&plan.with_default_trials(1).scenarios(), &wanted)?,
         None => {
             let mut results = Vec::new();
             for scenario in &plan.scenarios() {
@@ -67,7 +67,7 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
     let records: Vec<String> = cases.record.iter().map(u64::to_string).collect();
     let distribution = cases.distribution.as_ref().map(|_| "--distribution");
     let lists = [
-        (distribution.unwrap_or("--pattern"), "pattern", words::patterns(cases)),
+        (distribution.unwrap_or("--pattern"), "pattern", cases.patterns()),
         ("--record", "record", records),
         ("--strategy", "strategy", cases.strategy.clone()),
     ];

@@ -1,8 +1,8 @@
 //! `bench tops`: the experiments of Tower of Pizzas on this machine, as tables, CSV and plots.
 
 use crate::arguments::Tops;
+use crate::format::show_size;
 use crate::present;
-use crate::words::show_size;
 use cluster::Program;
 use interface::UserError;
 use measure::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport};

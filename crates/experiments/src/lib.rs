@@ -10,6 +10,7 @@ mod availability;
 mod calibration;
 mod catalogue;
 mod compare;
+mod defect;
 mod files;
 mod html;
 mod improvement;
@@ -18,6 +19,7 @@ mod page;
 mod parquet_file;
 mod published;
 mod queue;
+mod results;
 mod rows;
 mod scenarios;
 mod select;
@@ -28,13 +30,12 @@ pub use anchors::AnchorResult;
 pub use availability::AvailableSummary;
 pub use calibration::{Calibration, calibrate_1994};
 pub use catalogue::{Axis, Experiment, Point, Processors, RaUnit};
-pub use compare::{
-    Cell, ColumnSummary, Comparison, OrderSummary, RatioCell, RowResult, Simulated, TrialResult,
-};
+pub use compare::{ColumnSummary, Comparison, OrderSummary};
 pub use files::Folder;
 pub use improvement::ImprovementRow;
 pub use method::Method;
 pub use queue::Progress;
+pub use results::{Cell, RatioCell, RowResult, Simulated, TrialResult};
 pub use select::{Only, experiment_names, select};
 pub use stats::{Improvement, Ratio, Sample};
 pub use text::text;
@@ -87,14 +88,4 @@ pub fn run(
     let plan = queue::Plan::new(experiments, options.trials)?;
     let done = plan.run(options.jobs, progress)?;
     experiments.iter().map(|experiment| Comparison::new(experiment, &done)).collect()
-}
-
-/// An error in the files that this crate carries; its tests parse all of them.
-pub(crate) fn defect(cause: impl Into<String>) -> UserError {
-    UserError::new(
-        interface::ExitCode::Failed,
-        "the published values cannot be read",
-        cause,
-        "this is a defect of unisono; please report it with the command line",
-    )
 }

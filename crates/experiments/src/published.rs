@@ -1,7 +1,7 @@
 //! What the papers print, from the files of `published/`.
 
 use crate::catalogue::Point;
-use crate::defect;
+use crate::defect::defect;
 use crate::method::Method;
 use crate::stats::Improvement;
 use interface::UserError;

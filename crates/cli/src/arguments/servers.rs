@@ -1,7 +1,7 @@
 //! What can be said about servers and where they run.
 
-use super::InstanceOnly;
-use crate::words::count;
+use super::instance::InstanceOnly;
+use crate::value_parsers::count;
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
 use client::DIRTY_PERCENT;

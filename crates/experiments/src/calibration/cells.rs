@@ -1,7 +1,7 @@
 //! The cells that costs are fitted to, and what is simulated of them.
 
 use crate::catalogue::Point;
-use crate::defect;
+use crate::defect::defect;
 use crate::method::Method;
 use crate::published::Throughputs;
 use crate::queue::Progress;

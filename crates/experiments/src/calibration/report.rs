@@ -1,7 +1,7 @@
 //! A calibration as a page for readers, in Markdown.
 
 use super::cells::{Cell, ratio_error_percent};
-use super::{Calibration, FACTORS_PERCENT, NAMES, ROUNDS_MAX, Score, to_array};
+use super::fit::{Calibration, FACTORS_PERCENT, NAMES, ROUNDS_MAX, Score, to_array};
 use crate::text::percent;
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! The bytes of a file before it is written, to write them and to compare what is read.
 
-use crate::bench::SourceSpec;
+use super::spec::SourceSpec;
 use policy::Access;
 use std::fs::File;
 use std::io;

@@ -6,9 +6,8 @@
 use super::client::UNDER_WAY;
 use super::device::Device;
 use super::limits::{Carried, Streams, tcp_mib_s};
-use super::run::{BUFFERED_BYTES, Kind, Stand};
-use super::spec::Work;
-use super::{TopsGoal, TopsPlan};
+use super::spec::{TopsGoal, TopsPlan, Work};
+use super::stand::{BUFFERED_BYTES, Kind, Stand};
 use crate::bench::measure_copy;
 use cluster::Program;
 use filesystem::collective::Strategy;

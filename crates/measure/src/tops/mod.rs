@@ -11,6 +11,7 @@ mod goals;
 mod limits;
 mod run;
 mod spec;
+mod stand;
 
 pub use client::tops_client;
 pub use limits::TopsLimits;

@@ -1,6 +1,6 @@
 //! What is measured, and what comes of it.
 
-use super::TopsLimits;
+use super::limits::TopsLimits;
 use interface::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -1,39 +1,4 @@
-//! Words of the command line that stand for numbers and cases.
-
-use crate::arguments::Cases;
-
-/// A number that is not zero.
-pub(crate) fn count(word: &str) -> Result<u32, String> {
-    match word.parse::<u32>() {
-        Ok(0) => Err("there must be at least one".to_owned()),
-        Ok(count) => Ok(count),
-        Err(_) => Err("write a whole number from 1 to 4294967295".to_owned()),
-    }
-}
-
-/// The patterns that a command is for: those named, if any, or one from a distribution.
-pub(crate) fn patterns(cases: &Cases) -> Vec<String> {
-    match &cases.distribution {
-        Some(words) => {
-            let direction = if cases.write { "w" } else { "r" };
-            vec![format!("{direction}:{words}")]
-        }
-        None => cases.pattern.clone(),
-    }
-}
-
-/// The strategies named; `all` is each of them, and so is no name.
-pub(crate) fn strategies(named: &[String]) -> Vec<String> {
-    let expand = |name: &String| match name.as_str() {
-        "all" => interface::strategy_names(),
-        _ => vec![name.clone()],
-    };
-    if named.is_empty() {
-        interface::strategy_names()
-    } else {
-        named.iter().flat_map(expand).collect()
-    }
-}
+//! Sizes and counts, as people read them.
 
 /// A size for people, in the largest binary unit that it reaches; with one decimal where the unit
 /// does not divide it.

@@ -3,10 +3,10 @@
 //! Everything that can be refused is refused before anything is simulated, the paths included.
 
 use crate::arguments::Sim;
-use crate::{heads, present};
-use interface::{ExitCode, Row, UserError, WholeFile};
+use crate::output_file::{OutputFile, cannot_write};
+use crate::{head_plot, present};
+use interface::{Row, UserError};
 use simulate::{HeadPath, Scenario, TraceSummary, Trial};
-use std::io::Write;
 use std::path::Path;
 
 /// What to show of a simulation.
@@ -51,8 +51,8 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
         one_case("a plot shows one case, by one or more strategies", is_one)?;
         scenarios.iter().try_for_each(|it| simulate::check_disk(it, wanted.disk))?;
     }
-    let timeline = wanted.timeline.map(Output::create).transpose()?;
-    let plot = wanted.plot.map(Output::create).transpose()?;
+    let timeline = wanted.timeline.map(OutputFile::create).transpose()?;
+    let plot = wanted.plot.map(OutputFile::create).transpose()?;
     let mut trials = Vec::new();
     if let (Some(output), Some(scenario)) = (timeline, scenarios.first()) {
         trials = vec![trace(scenario, output)?];
@@ -61,14 +61,14 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
         let followed = scenarios.iter().map(|it| simulate::follow_head(it, wanted.disk));
         let (of_plot, heads): (Vec<Trial>, Vec<HeadPath>) =
             followed.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        output.write(&heads::picture(scenarios, wanted.disk, &of_plot, &heads).draw())?;
+        output.write(&head_plot::picture(scenarios, wanted.disk, &of_plot, &heads).draw())?;
         trials = of_plot;
     }
     let both = scenarios.iter().zip(trials);
     both.map(|(scenario, trial)| simulate::combine_trials(scenario, &[trial])).collect()
 }
 
-fn trace(scenario: &Scenario, output: Output<'_>) -> Result<Trial, UserError> {
+fn trace(scenario: &Scenario, output: OutputFile<'_>) -> Result<Trial, UserError> {
     let writer = output.file.writer().map_err(|error| cannot_write(output.path, &error))?;
     let (trial, summary) = simulate::trace_trial(scenario, writer)?;
     let TraceSummary { events, events_left_out } = summary;
@@ -80,41 +80,6 @@ fn trace(scenario: &Scenario, output: Output<'_>) -> Result<Trial, UserError> {
         ));
     }
     Ok(trial)
-}
-
-/// A file that the user has named. What was there stays when nothing comes of it.
-pub(crate) struct Output<'a> {
-    path: &'a Path,
-    file: WholeFile,
-}
-
-impl<'a> Output<'a> {
-    pub(crate) fn create(path: &'a Path) -> Result<Self, UserError> {
-        let file = WholeFile::create(path).map_err(|error| cannot_write(path, &error))?;
-        Ok(Self { path, file })
-    }
-
-    pub(crate) fn write(self, text: &str) -> Result<(), UserError> {
-        let written = self.file.writer().and_then(|mut out| out.write_all(text.as_bytes()));
-        written.map_err(|error| cannot_write(self.path, &error))?;
-        self.finish("")
-    }
-
-    fn finish(self, what: &str) -> Result<(), UserError> {
-        let Self { path, file } = self;
-        file.finish().map_err(|error| cannot_write(path, &error))?;
-        present::note(&format!("wrote {}{what}", path.display()));
-        Ok(())
-    }
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
-    UserError::new(
-        ExitCode::Failed,
-        format!("cannot write {}", path.display()),
-        error.to_string(),
-        "name a file in a folder that is there and that you may write",
-    )
 }
 
 fn too_many(what: &str, cases: usize) -> UserError {
