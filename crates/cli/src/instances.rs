@@ -5,8 +5,8 @@ use crate::format::{plural, show_size};
 use crate::present;
 use client::{Direct, Instance, InstanceFile, ServerEntry, ServerState, Session};
 use cluster::{
-    Choice, DataDirectories, Finding, HostOptions, HostPlan, Program, ServerOptions, Stopped,
-    Venue, Wish,
+    DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program,
+    ServerOptions, Stopped, Target,
 };
 use interface::{Rules, UserError};
 use serde_json::json;
@@ -23,9 +23,9 @@ const SERVERS: u32 = 4;
 pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
     arguments.root.check()?;
     let instance = instance(&arguments.which);
-    let file = match venue(&arguments.hosts, arguments.tcp.is_some())? {
-        Venue::Here => start_here(&instance, arguments)?,
-        Venue::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
+    let file = match target(&arguments.hosts, arguments.tcp.is_some())? {
+        Target::Here => start_here(&instance, arguments)?,
+        Target::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
     };
     Session::new(instance.clone()).free_leftovers();
     if arguments.which.json {
@@ -50,15 +50,15 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
 }
 
 /// Where servers are to run; says why, if that is not plain from the arguments.
-fn venue(hosts: &Hosts, is_here: bool) -> Result<Venue, UserError> {
+fn target(hosts: &Hosts, is_here: bool) -> Result<Target, UserError> {
     let (hostfile, launcher) = (hosts.hostfile.as_deref(), Some(hosts.launcher.as_str()));
     let usual = std::env::var("UNISONO_LAUNCHER").ok();
-    let wish = Wish { hostfile, launcher, usual_launcher: usual.as_deref(), is_here };
-    let Choice { venue, why } = Choice::make(&wish)?;
+    let request = LaunchRequest { hostfile, launcher, usual_launcher: usual.as_deref(), is_here };
+    let LaunchPlan { target, why } = LaunchPlan::make(&request)?;
     if let Some(why) = why {
         present::note(&format!("unisono: {why}"));
     }
-    Ok(venue)
+    Ok(target)
 }
 
 /// Which disks move their data past the page cache: all, if one --direct names none.
@@ -89,7 +89,7 @@ fn start_on_hosts(
     arguments: &Start,
 ) -> Result<InstanceFile, UserError> {
     let Start { servers, servers_per_host, data, .. } = arguments;
-    let seats = plan.seats(*servers, *servers_per_host, data)?;
+    let placements = plan.placements(*servers, *servers_per_host, data)?;
     let options = HostOptions {
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
@@ -98,7 +98,7 @@ fn start_on_hosts(
         patience_s: arguments.patience,
         remote_program: arguments.remote_program.clone(),
     };
-    cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, seats, options)
+    cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, placements, options)
 }
 
 pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), UserError> {
@@ -150,10 +150,10 @@ fn all_answer(states: &[ServerState]) -> Result<(), UserError> {
 pub(crate) fn doctor(arguments: &Doctor) -> Result<(), UserError> {
     arguments.root.check()?;
     client::clean_up_on_signals()?;
-    let venue = venue(&arguments.hosts, false)?;
-    let hosts = match &venue {
-        Venue::Here => None,
-        Venue::Hosts(plan) => Some(plan),
+    let target = target(&arguments.hosts, false)?;
+    let hosts = match &target {
+        Target::Here => None,
+        Target::Hosts(plan) => Some(plan),
     };
     let as_json = arguments.which.json;
     let (mut failed, mut shown) = (None, Vec::new());

@@ -76,8 +76,8 @@ fn run(arguments: Arguments, rules: Rules) -> Result<(), UserError> {
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve, rules),
-        Command::ServeTold(_) => cluster::serve_told(rules),
-        Command::Keep(which) => cluster::keep(&instances::instance(&which)),
+        Command::ServeRemote(_) => cluster::serve_remote(rules),
+        Command::Supervise(which) => cluster::supervise(&instances::instance(&which)),
         Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),
     }

@@ -42,8 +42,8 @@ impl Session {
                 client.status().await.pop().unwrap_or(Err(Fault::Cancelled))
             })
         });
-        let keeper = asked.first().and_then(|first| first.as_ref().ok());
-        let files = keeper.map(|status| status.files.clone());
+        let catalogue = asked.first().and_then(|first| first.as_ref().ok());
+        let files = catalogue.map(|status| status.files.clone());
         let files = files.map(|files| files.into_iter().collect::<BTreeMap<_, _>>());
         let state = |(entry, asked): (ServerEntry, Result<ServerStatus, Fault>)| ServerState {
             files: files.as_ref().map(|all| all.get(&ServerId(entry.id)).copied().unwrap_or(0)),

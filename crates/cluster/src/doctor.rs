@@ -21,16 +21,16 @@ pub struct Finding {
 }
 
 /// Bytes of the file that goes in and comes out.
-const TRIAL_BYTES: usize = 24 * MIB as usize + 4321;
+const PROBE_BYTES: usize = 24 * MIB as usize + 4321;
 
-/// Servers of the instance that is started for the trial.
-const TRIAL_SERVERS: u32 = 2;
+/// Servers of the instance that is started for the probe.
+const PROBE_SERVERS: u32 = 2;
 
 /// Descriptors that a server with many clients and files may need.
 const DESCRIPTORS_MIN: u64 = 1024;
 
 /// Looks at everything, one thing after the other; `tell` hears of each at once. The servers that
-/// are started for a trial keep their data below `parent` (default: the system's temporary
+/// are started for a probe keep their data below `parent` (default: the system's temporary
 /// directory) and are gone at the end. With `hosts`, also whether servers can be started there.
 pub fn doctor(
     program: &Program,
@@ -44,10 +44,10 @@ pub fn doctor(
     look("memory", memory());
     look("descriptors", descriptors());
     look("space", space(&directory));
-    look("servers and files", trial(program, parent));
+    look("servers and files", probe(program, parent));
     if let Some(hosts) = hosts {
-        look("launcher", hosts.try_launcher());
-        look("program on hosts", hosts.try_program(program));
+        look("launcher", hosts.probe_launcher());
+        look("program on hosts", hosts.probe_program(program));
     }
     look("instance", state_of(instance));
 }
@@ -104,17 +104,17 @@ fn space(directory: &Path) -> Result<String, UserError> {
 }
 
 /// Starts servers, copies a file in and out, and compares every byte.
-fn trial(program: &Program, parent: Option<&Path>) -> Result<String, UserError> {
+fn probe(program: &Program, parent: Option<&Path>) -> Result<String, UserError> {
     let begun = Instant::now();
     let options = ServerOptions::default();
-    let instance = TemporaryInstance::start(program, TRIAL_SERVERS, &[], parent, &options)?;
+    let instance = TemporaryInstance::start(program, PROBE_SERVERS, &[], parent, &options)?;
     let started = begun.elapsed();
     let session = Session::new(instance.instance().clone());
-    let content: Vec<u8> = (0..TRIAL_BYTES).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect();
+    let content: Vec<u8> = (0..PROBE_BYTES).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect();
     let (from, to) = (instance.directory().join("in"), instance.directory().join("out"));
     let here = |error: std::io::Error| {
         UserError::usage(
-            "cannot write a file for the trial",
+            "cannot write a file for the probe",
             error.to_string(),
             "name a directory that you may write to with --directory",
         )
@@ -131,13 +131,13 @@ fn trial(program: &Program, parent: Option<&Path>) -> Result<String, UserError> 
     session.copy(&plan, &|_| ())?;
     match std::fs::read(&to).map_err(here)? == content {
         true => Ok(format!(
-            "{TRIAL_SERVERS} servers started in {:.2} s; a file went in and came out, every byte",
+            "{PROBE_SERVERS} servers started in {:.2} s; a file went in and came out, every byte",
             started.as_secs_f64()
         )),
         false => Err(UserError::new(
             ExitCode::DataCheck,
             "a file did not come out as it went in",
-            format!("{TRIAL_BYTES} bytes were copied in and out; they differ"),
+            format!("{PROBE_BYTES} bytes were copied in and out; they differ"),
             "do not use this machine for data; report it with `unisono --version`",
         )),
     }

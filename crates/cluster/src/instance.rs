@@ -84,9 +84,9 @@ fn why_running(instance: &Instance, file: &InstanceFile) -> Option<String> {
     if let Some(server) = file.servers.iter().find(|server| instance.is_running(server)) {
         return Some(format!("server {} is process {}", server.id, server.pid));
     }
-    let keeper = file.keeper.as_ref()?;
-    if end_of(keeper).is_some() {
-        return Some(format!("the keeper of its launchers is process {}", keeper.pid));
+    let supervisor = file.supervisor.as_ref()?;
+    if end_of(supervisor).is_some() {
+        return Some(format!("the supervisor of its launchers is process {}", supervisor.pid));
     }
     let node = instance.client_node(&file.servers).ok()?;
     let answer = for_each_at_once(&file.servers, |one| server_answers(one, node.clone()));

@@ -1,8 +1,8 @@
 //! Starts, finds, watches and stops the servers of an instance, here and on hosts.
 //!
 //! [`start`] starts servers on this machine and [`start_on_hosts`] on others; [`stop`] ends them.
-//! [`serve_process`] and [`serve_told`] are the servers themselves, and [`keep`] the process that
-//! holds the launchers of those on hosts.
+//! [`serve_process`] and [`serve_remote`] are the servers themselves. [`supervise`] is the process
+//! that holds the launchers of those on hosts.
 //!
 //! *Invariants:*
 //! - One process of a machine starts or stops the servers of an instance at a time.
@@ -25,7 +25,8 @@ mod temporary;
 pub use data::DataDirectories;
 pub use doctor::{Finding, doctor};
 pub use hosts::{
-    Choice, HostOptions, HostPlan, Launcher, Seat, Venue, Wish, keep, serve_told, start_on_hosts,
+    HostOptions, HostPlan, LaunchPlan, LaunchRequest, Launcher, Placement, Target, serve_remote,
+    start_on_hosts, supervise,
 };
 pub use private::refuse_root;
 pub use process::{Child, Program, run_to_end};

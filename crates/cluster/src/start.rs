@@ -132,7 +132,7 @@ fn prepare(
         cache_bytes: options.cache_bytes,
         dirty_percent: options.dirty_percent,
         direct: options.direct.clone(),
-        keeper: None,
+        supervisor: None,
         origin: None,
     };
     write(instance, &file)?;

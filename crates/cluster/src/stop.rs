@@ -13,8 +13,8 @@ use world_real::NodeConfig;
 /// How long a server may take to end after it was asked to.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How much longer a keeper may take than its servers: it has its own ways to end launchers.
-const KEEPER_PATIENCE: Duration = Duration::from_secs(15);
+/// How much longer a supervisor may take than its servers: it has its own ways to end launchers.
+const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long a server that does not answer may take to end, when nobody knows that it was told to.
 const LEAVING_PATIENCE: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
     if let Some(error) = first_error {
         return Err(error);
     }
-    end_keeper(instance, &file)?;
+    end_supervisor(instance, &file)?;
     for (server, end) in &silent {
         must(instance, end.wait_until(deadline), server)?;
     }
@@ -130,21 +130,23 @@ fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
     }
 }
 
-/// Ends the keeper of launchers, if there is one here: it ends those that are left.
-fn end_keeper(instance: &Instance, file: &InstanceFile) -> Result<(), UserError> {
-    let Some((keeper, end)) = file.keeper.as_ref().and_then(|one| Some((one, end_of(one)?))) else {
+/// Ends the supervisor of launchers, if there is one here: it ends those that are left.
+fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserError> {
+    let Some((supervisor, end)) =
+        file.supervisor.as_ref().and_then(|one| Some((one, end_of(one)?)))
+    else {
         return Ok(());
     };
-    if let Some(pid) = Pid::from_raw(keeper.pid as i32) {
+    if let Some(pid) = Pid::from_raw(supervisor.pid as i32) {
         // It may have ended by itself.
         let _ = kill_process(pid, Signal::TERM);
     }
-    if end.wait_until(Instant::now() + STOP_PATIENCE + KEEPER_PATIENCE) {
+    if end.wait_until(Instant::now() + STOP_PATIENCE + SUPERVISOR_PATIENCE) {
         return Ok(());
     }
     Err(does_not_end(
-        "the keeper of the launchers",
-        &format!("process {} is still there", keeper.pid),
+        "the supervisor of the launchers",
+        &format!("process {} is still there", supervisor.pid),
         &instance.directory().join("keeper.log"),
     ))
 }

@@ -5,7 +5,7 @@ use super::demo::Demo;
 use super::files::{Cat, Cp, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
 use super::instance::InstanceOnly;
 use super::reproduce::Reproduce;
-use super::servers::{Doctor, Serve, ServeTold, Start};
+use super::servers::{Doctor, Serve, ServeRemote, Start};
 use super::sim::Sim;
 use clap::{Parser, Subcommand};
 
@@ -74,11 +74,11 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Serve(Serve),
     /// A server process that standard input tells what it is; started by a launcher.
-    #[command(hide = true)]
-    ServeTold(ServeTold),
+    #[command(name = "serve-told", hide = true)]
+    ServeRemote(ServeRemote),
     /// The process that keeps launchers; started by `start`.
-    #[command(hide = true)]
-    Keep(InstanceOnly),
+    #[command(name = "keep", hide = true)]
+    Supervise(InstanceOnly),
     /// A client process of a bench; started by `bench`.
     #[command(hide = true)]
     BenchClient,

@@ -120,7 +120,7 @@ pub(crate) struct Serve {
 
 /// Only for those who look at the processes of a host.
 #[derive(Args, Debug)]
-pub(crate) struct ServeTold {
+pub(crate) struct ServeRemote {
     #[arg(long)]
     pub(crate) id: u32,
     #[arg(long)]

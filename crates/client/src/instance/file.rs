@@ -32,8 +32,8 @@ pub struct InstanceFile {
     /// Which disks move their data past the page cache.
     pub direct: Direct,
     /// The process that keeps the launchers of servers on other hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keeper: Option<ProcessName>,
+    #[serde(rename = "keeper", default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<ProcessName>,
     /// How the directory is known that such servers were started from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,

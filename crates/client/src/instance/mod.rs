@@ -6,7 +6,7 @@
 //!   key                 0600, the secret of connections beyond this machine
 //!   server-0.sock …     where they listen
 //!   server-0.log …      what they say, and the launchers of those on other hosts
-//!   keeper.log          what the keeper of such launchers says
+//!   keeper.log          what the supervisor of such launchers says
 //!   origin              tells this directory from a copy, if servers run on other hosts
 //!   clients/            sockets of clients that work in groups, if servers listen on sockets
 //!   data/server-0/ …    blocks, unless other directories were named

@@ -1,7 +1,7 @@
-//! One launcher and the server behind it, as their keeper has them.
+//! One launcher and the server behind it, as their supervisor has them.
 
+use super::control::{LINE_BYTES_MAX, MARK, Said, line};
 use super::launcher::Launcher;
-use super::talk::{LINE_BYTES_MAX, MARK, Said, line};
 use interface::{ExitCode, UserError};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
@@ -148,12 +148,12 @@ impl<'a> Launched<'a> {
             true => format!("{} said nothing: {how}", self.launcher),
             false => format!("{} ({how})", tail.join("; ")),
         };
-        let trial = self.launcher.words(self.host, &["true".to_owned()]).join(" ");
+        let probe = self.launcher.words(self.host, &["true".to_owned()]).join(" ");
         UserError::new(
             ExitCode::NoServer,
             format!("server {} did not start on {}", self.id, self.host),
             cause,
-            format!("look at {}, or try: {trial}", self.log_path.display()),
+            format!("look at {}, or try: {probe}", self.log_path.display()),
         )
     }
 

@@ -1,9 +1,9 @@
 //! Starting an instance on hosts, as the command that asks for it sees it.
 
+use super::control::{SupervisorAnswer, SupervisorOrder, hear, line};
 use super::launcher::Launcher;
 use super::options::HostOptions;
-use super::seat::Seat;
-use super::talk::{KeeperAnswer, KeeperOrder, hear, line};
+use super::placement::Placement;
 use crate::instance::{begin_start, cannot_write, forget, make_ready};
 use crate::process::{Program, cannot_start};
 use client::{Instance, InstanceFile};
@@ -13,7 +13,7 @@ use std::io::{BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 
-/// Starts a server at each seat, by launchers that stay as long as the servers do.
+/// Starts a server at each placement, by launchers that stay as long as the servers do.
 ///
 /// # Errors
 /// When one does not begin: then all that did have been ended.
@@ -21,7 +21,7 @@ pub fn start_on_hosts(
     instance: &Instance,
     program: &Program,
     launcher: &Launcher,
-    seats: Vec<Seat>,
+    placements: Vec<Placement>,
     options: HostOptions,
 ) -> Result<InstanceFile, UserError> {
     let _starting = begin_start(instance)?;
@@ -33,24 +33,24 @@ pub fn start_on_hosts(
     let directory = instance.directory().display().to_string();
     let mut command = program.command(&["keep".to_owned(), "--instance".to_owned(), directory]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).current_dir("/");
-    let mut keeper = command.spawn().map_err(|error| cannot_start(&command, &error))?;
-    let order = KeeperOrder {
+    let mut supervisor = command.spawn().map_err(|error| cannot_start(&command, &error))?;
+    let order = SupervisorOrder {
         launcher: launcher.clone(),
         program: options.remote_program.clone().unwrap_or_else(|| program.path.clone()),
-        seats,
+        placements,
         options,
     };
-    if let Some(input) = &mut keeper.stdin {
+    if let Some(input) = &mut supervisor.stdin {
         // Should it not listen, it does not answer.
         let _ = input.write_all(line(&order).as_bytes());
     }
-    let answer = keeper.stdout.take().map(|output| hear(&mut BufReader::new(output)));
+    let answer = supervisor.stdout.take().map(|output| hear(&mut BufReader::new(output)));
     match answer {
-        Some(Ok(KeeperAnswer::Running(file))) => Ok(file),
-        Some(Ok(KeeperAnswer::Failed(failure))) => Err(failure.into()),
+        Some(Ok(SupervisorAnswer::Running(file))) => Ok(file),
+        Some(Ok(SupervisorAnswer::Failed(failure))) => Err(failure.into()),
         Some(Err(_)) | None => Err(UserError::new(
             ExitCode::Failed,
-            "the keeper of the launchers has ended",
+            "the supervisor of the launchers has ended",
             "it did not say why",
             format!("look at {}", log_path.display()),
         )),

@@ -20,8 +20,8 @@ pub(super) const DISTRIBUTIONS: [&str; 8] = ["b", "c", "nb", "bb", "cb", "bc", "
 pub(super) const SENSITIVITY: [&str; 4] = ["ra", "rn", "rb", "rc"];
 
 pub(super) const RECORDS_NOTE: &str = "ra, rn and wn do not depend on the size of a record.";
-pub(super) const PICTURE_NOTE: &str = "The published curves are a picture; only figures that the text of \
-    the paper states are compared.";
+pub(super) const PICTURE_NOTE: &str = "The published curves are a picture; only figures that the \
+    text of the paper states are compared.";
 pub(super) const CHOSEN_NOTE: &str = "The published curves are a picture, and the values on its \
     horizontal axis are not in the text: those here are ours.";
 

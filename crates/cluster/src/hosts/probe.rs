@@ -1,7 +1,7 @@
 //! Whether a launcher can start what is to be started on each host.
 
-use super::choice::HostPlan;
 use super::launcher::Launcher;
+use super::plan::HostPlan;
 use crate::process::{ProcessEnd, Program};
 use client::for_each_at_once;
 use interface::{ExitCode, UserError};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// How long a program that does next to nothing may take on a host.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The most bytes of what a trial says that are looked at.
+/// The most bytes of what a probe says that are looked at.
 const SAID_BYTES_MAX: u64 = 8 << 10;
 
 impl HostPlan {
@@ -22,7 +22,7 @@ impl HostPlan {
     ///
     /// # Errors
     /// Of the first host on which that fails.
-    pub(crate) fn try_launcher(&self) -> Result<String, UserError> {
+    pub(crate) fn probe_launcher(&self) -> Result<String, UserError> {
         let begun = Instant::now();
         let hosts = self.run_on_all(&["true".to_owned()], |_| Ok(()))?;
         let seconds = begun.elapsed().as_secs_f64();
@@ -33,7 +33,7 @@ impl HostPlan {
     ///
     /// # Errors
     /// When one does not answer, or with another version than that of this one.
-    pub(crate) fn try_program(&self, program: &Program) -> Result<String, UserError> {
+    pub(crate) fn probe_program(&self, program: &Program) -> Result<String, UserError> {
         let version = env!("CARGO_PKG_VERSION");
         let path = program.path.display().to_string();
         let hosts = self.run_on_all(&[path.clone(), "--version".to_owned()], |said| {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// One server's place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Seat {
+pub struct Placement {
     /// Its host.
     pub host: String,
     /// The directories there, one for each of its disks, in each of which it has one of its own;
@@ -22,11 +22,11 @@ pub struct Seat {
 ///
 /// # Errors
 /// When there are too many, or the servers of a host cannot share its directories.
-pub(super) fn seats(
+pub(super) fn placements(
     hosts: &[Slots],
     total: Option<u32>,
     directories: &[PathBuf],
-) -> Result<Vec<Seat>, UserError> {
+) -> Result<Vec<Placement>, UserError> {
     let sum = hosts.iter().map(|host| u64::from(host.servers)).sum::<u64>();
     let wanted = total.map_or(sum, u64::from);
     if wanted == 0 || wanted > HOSTS_MAX as u64 {
@@ -42,7 +42,7 @@ pub(super) fn seats(
     };
     let dealt: Vec<_> = (0..).flat_map(in_round).take(wanted as usize).collect();
     let of_host = |host: &Slots| dealt.iter().filter(|(other, _)| *other == host).count();
-    let seats = dealt.iter().map(|(host, turn)| {
+    let placements = dealt.iter().map(|(host, turn)| {
         let data = share(directories, *turn as usize, of_host(host));
         let data = data.ok_or_else(|| {
             cannot_share(format!(
@@ -52,15 +52,15 @@ pub(super) fn seats(
                 host.host
             ))
         })?;
-        Ok(Seat { host: host.host.clone(), data })
+        Ok(Placement { host: host.host.clone(), data })
     });
-    let seats = seats.collect::<Result<Vec<Seat>, UserError>>()?;
-    match seats.iter().find(|seat| seat.data.len() != seats[0].data.len()) {
-        None => Ok(seats),
+    let placements = placements.collect::<Result<Vec<Placement>, UserError>>()?;
+    match placements.iter().find(|placement| placement.data.len() != placements[0].data.len()) {
+        None => Ok(placements),
         Some(other) => Err(cannot_share(format!(
             "a server of {} would have {} disks, one of {} {}",
-            seats[0].host,
-            seats[0].data.len(),
+            placements[0].host,
+            placements[0].data.len(),
             other.host,
             other.data.len()
         ))),
@@ -101,12 +101,12 @@ mod tests {
             .map(|(host, servers)| Slots { host: (*host).to_owned(), servers: *servers })
             .collect();
         let data: Vec<PathBuf> = data.iter().map(PathBuf::from).collect();
-        let show = |seat: Seat| {
-            let data = seat.data.iter().map(|path| path.display().to_string());
-            format!("{}{}", seat.host, data.collect::<Vec<_>>().join("+"))
+        let show = |placement: Placement| {
+            let data = placement.data.iter().map(|path| path.display().to_string());
+            format!("{}{}", placement.host, data.collect::<Vec<_>>().join("+"))
         };
-        let seats = seats(&hosts, total, &data).map_err(|error| error.cause)?;
-        Ok(seats.into_iter().map(show).collect::<Vec<_>>().join(" "))
+        let placements = placements(&hosts, total, &data).map_err(|error| error.cause)?;
+        Ok(placements.into_iter().map(show).collect::<Vec<_>>().join(" "))
     }
 
     #[test]

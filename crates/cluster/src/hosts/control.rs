@@ -1,9 +1,9 @@
-//! What passes between the command, the keeper of the launchers, and the servers on their hosts:
-//! lines of JSON on standard input and output.
+//! The control protocol between the command, the supervisor of the launchers, and the servers on
+//! their hosts: lines of JSON on standard input and output.
 
 use super::launcher::Launcher;
 use super::options::HostOptions;
-use super::seat::Seat;
+use super::placement::Placement;
 use client::{Direct, InstanceFile};
 use interface::Failure;
 use serde::de::DeserializeOwned;
@@ -17,19 +17,20 @@ pub(super) const MARK: &str = "unisono-server ";
 /// The most bytes of a line.
 pub(super) const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// What the keeper is told first.
+/// What the supervisor is told first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct KeeperOrder {
+pub(super) struct SupervisorOrder {
     pub(super) launcher: Launcher,
     /// This program, as the hosts have it.
     pub(super) program: PathBuf,
-    pub(super) seats: Vec<Seat>,
+    #[serde(rename = "seats")]
+    pub(super) placements: Vec<Placement>,
     pub(super) options: HostOptions,
 }
 
-/// What the keeper answers, once.
+/// What the supervisor answers, once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum KeeperAnswer {
+pub(super) enum SupervisorAnswer {
     /// All servers run; the instance's file says so.
     Running(InstanceFile),
     /// One could not begin, and all have ended.

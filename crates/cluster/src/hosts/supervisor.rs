@@ -4,9 +4,11 @@
 //! servers, because they lose their input; it outlives the command that started it only after it
 //! has answered.
 
+use super::control::{
+    Found, Permission, Said, ServerOrder, SupervisorAnswer, SupervisorOrder, hear, line,
+};
 use super::launched::Launched;
-use super::seat::Seat;
-use super::talk::{Found, KeeperAnswer, KeeperOrder, Permission, Said, ServerOrder, hear, line};
+use super::placement::Placement;
 use crate::data::{common_set, lost_catalogue, new_set};
 use crate::instance::{cannot_write, data_name, write};
 use crate::process::on_stdin_closed;
@@ -39,24 +41,24 @@ const OTHERS_MAX: usize = 3;
 ///
 /// # Errors
 /// When it cannot begin; what goes wrong with servers is answered.
-pub fn keep(instance: &Instance) -> Result<(), UserError> {
+pub fn supervise(instance: &Instance) -> Result<(), UserError> {
     let failed = |cause: String| {
         UserError::new(
             ExitCode::Failed,
-            "cannot keep the launchers of servers",
+            "cannot supervise the launchers of servers",
             cause,
             "servers are started by: unisono start",
         )
     };
     // From now on no terminal's end or Ctrl-C is for this process and its launchers.
     rustix::process::setsid().map_err(|error| failed(error.to_string()))?;
-    let order: KeeperOrder =
+    let order: SupervisorOrder =
         hear(&mut std::io::stdin().lock()).map_err(|error| failed(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| failed(error.to_string()))?.block_on(keep_all(instance, &order))
+    runtime.map_err(|error| failed(error.to_string()))?.block_on(supervise_all(instance, &order))
 }
 
-async fn keep_all(instance: &Instance, order: &KeeperOrder) -> Result<(), UserError> {
+async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(), UserError> {
     let (sender, asker_gone) = oneshot::channel();
     on_stdin_closed(|| {
         // It may have been answered.
@@ -70,10 +72,10 @@ async fn keep_all(instance: &Instance, order: &KeeperOrder) -> Result<(), UserEr
         () = &mut told_to_end => Err(given_up()),
     };
     match begun {
-        Ok(file) => answer(&KeeperAnswer::Running(file)),
+        Ok(file) => answer(&SupervisorAnswer::Running(file)),
         Err(error) => {
             end_all(&mut launched, GIVE_UP_PATIENCE).await;
-            answer(&KeeperAnswer::Failed(error.into()));
+            answer(&SupervisorAnswer::Failed(error.into()));
             return Ok(());
         }
     }
@@ -93,7 +95,7 @@ async fn keep_all(instance: &Instance, order: &KeeperOrder) -> Result<(), UserEr
 /// which is written.
 async fn begin<'a>(
     instance: &Instance,
-    order: &'a KeeperOrder,
+    order: &'a SupervisorOrder,
     launched: &mut Vec<Launched<'a>>,
 ) -> Result<InstanceFile, UserError> {
     let patience = Duration::from_secs(order.options.patience_s.into());
@@ -117,7 +119,7 @@ async fn begin<'a>(
         cache_bytes: order.options.cache_bytes,
         dirty_percent: order.options.dirty_percent,
         direct: order.options.direct.clone(),
-        keeper: own_name(),
+        supervisor: own_name(),
         origin: Some(origin.map_err(|error| cannot_write("origin".as_ref(), &error))?),
     };
     write(instance, &file)?;
@@ -127,22 +129,22 @@ async fn begin<'a>(
 /// Starts the launchers, some at a time, and tells each server what it is. Returns what they find.
 async fn launch_all<'a>(
     instance: &Instance,
-    order: &'a KeeperOrder,
+    order: &'a SupervisorOrder,
     launched: &mut Vec<Launched<'a>>,
     patience: Duration,
 ) -> Result<Vec<Found>, UserError> {
     let (key, instance_name) = (instance.key()?, data_name(instance)?);
     let mut found = Vec::new();
-    let numbered: Vec<(u32, &Seat)> = (0..).zip(&order.seats).collect();
+    let numbered: Vec<(u32, &Placement)> = (0..).zip(&order.placements).collect();
     for some in waves(&numbered) {
         let first = launched.len();
-        for (id, seat) in some {
+        for (id, placement) in some {
             let command = server_command(&order.program, instance, *id);
             let log = instance.log_path(*id);
-            launched.push(Launched::start(*id, &seat.host, &order.launcher, &command, log)?);
+            launched.push(Launched::start(*id, &placement.host, &order.launcher, &command, log)?);
         }
-        let starts = launched[first..].iter_mut().zip(some).map(async |(one, (id, seat))| {
-            one.tell(&server_order(order, *id, seat, &instance_name, key)).await;
+        let starts = launched[first..].iter_mut().zip(some).map(async |(one, (id, placement))| {
+            one.tell(&server_order(order, *id, placement, &instance_name, key)).await;
             match one.hear(patience).await? {
                 Said::Found(found) => Ok(found),
                 _ => Err(speaks_otherwise(*id)),
@@ -153,13 +155,13 @@ async fn launch_all<'a>(
     Ok(found)
 }
 
-/// Parts of the seats that are in their start at once.
-fn waves<'w, 'a>(mut left: &'w [(u32, &'a Seat)]) -> Vec<&'w [(u32, &'a Seat)]> {
+/// Parts of the placements that are in their start at once.
+fn waves<'w, 'a>(mut left: &'w [(u32, &'a Placement)]) -> Vec<&'w [(u32, &'a Placement)]> {
     let mut waves = Vec::new();
     while !left.is_empty() {
         let mut starts: BTreeMap<&str, usize> = BTreeMap::new();
-        let has_room = |(_, seat): &&(u32, &'a Seat)| {
-            let starts = starts.entry(&seat.host).or_default();
+        let has_room = |(_, placement): &&(u32, &'a Placement)| {
+            let starts = starts.entry(&placement.host).or_default();
             *starts += 1;
             *starts <= STARTS_PER_HOST_MAX
         };
@@ -172,20 +174,24 @@ fn waves<'w, 'a>(mut left: &'w [(u32, &'a Seat)]) -> Vec<&'w [(u32, &'a Seat)]> 
 }
 
 fn server_order(
-    order: &KeeperOrder,
+    order: &SupervisorOrder,
     id: u32,
-    seat: &Seat,
+    placement: &Placement,
     instance_name: &str,
     key: [u8; 32],
 ) -> ServerOrder {
-    let others = order.seats.iter().map(|seat| &seat.host).filter(|other| **other != seat.host);
+    let others = order
+        .placements
+        .iter()
+        .map(|placement| &placement.host)
+        .filter(|other| **other != placement.host);
     ServerOrder {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         id,
-        servers: order.seats.len() as u32,
-        host: seat.host.clone(),
+        servers: order.placements.len() as u32,
+        host: placement.host.clone(),
         others: others.take(OTHERS_MAX).cloned().collect(),
-        data: seat.data.clone(),
+        data: placement.data.clone(),
         instance_name: instance_name.to_owned(),
         cache_bytes: order.options.cache_bytes,
         dirty_percent: order.options.dirty_percent,
@@ -196,9 +202,9 @@ fn server_order(
 }
 
 /// The identity of all directories.
-fn set_of(order: &KeeperOrder, found: &[Found]) -> Result<String, UserError> {
-    let named = order.seats.iter().zip(found).flat_map(|(seat, found)| {
-        let name = |path: &PathBuf| format!("{} of {}", path.display(), seat.host);
+fn set_of(order: &SupervisorOrder, found: &[Found]) -> Result<String, UserError> {
+    let named = order.placements.iter().zip(found).flat_map(|(placement, found)| {
+        let name = |path: &PathBuf| format!("{} of {}", path.display(), placement.host);
         found.data.iter().map(name).zip(found.sets.iter().cloned())
     });
     common_set(&named.collect::<Vec<_>>())?.map_or_else(new_set, Ok)
@@ -235,13 +241,13 @@ async fn told_to_end() {
     futures_util::future::select_all(caught).await;
 }
 
-fn answer(answer: &KeeperAnswer) {
+fn answer(answer: &SupervisorAnswer) {
     let mut output = std::io::stdout().lock();
     // Whoever asked may be gone; then they see the instance's file.
     let _ = output.write_all(line(answer).as_bytes()).and_then(|()| output.flush());
 }
 
-/// Says something in the keeper's log.
+/// Says something in the supervisor's log.
 fn note(text: &str) {
     // A log that cannot be written is no reason to end servers.
     let _ = writeln!(std::io::stderr(), "{text}");
@@ -273,9 +279,9 @@ mod tests {
     #[test]
     fn waves_are_small() {
         let lengths = |hosts: &[&str]| {
-            let seat = |host: &&str| Seat { host: (*host).to_owned(), data: Vec::new() };
-            let seats: Vec<Seat> = hosts.iter().map(seat).collect();
-            let numbered: Vec<(u32, &Seat)> = (0..).zip(&seats).collect();
+            let placement = |host: &&str| Placement { host: (*host).to_owned(), data: Vec::new() };
+            let placements: Vec<Placement> = hosts.iter().map(placement).collect();
+            let numbered: Vec<(u32, &Placement)> = (0..).zip(&placements).collect();
             let waves = waves(&numbered);
             assert_eq!(waves.concat().len(), hosts.len());
             waves.into_iter().map(<[_]>::len).collect::<Vec<_>>()

@@ -4,7 +4,7 @@
 //! its input ends, whoever started it is gone, so it writes everything back and ends.
 
 use super::address::own_address;
-use super::talk::{Found, MARK, Permission, Said, ServerOrder, hear, line};
+use super::control::{Found, MARK, Permission, Said, ServerOrder, hear, line};
 use crate::data::{OwnDirectories, has_catalogue, has_objects};
 use crate::private;
 use crate::private::refuse_root;
@@ -28,7 +28,7 @@ const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 ///
 /// # Errors
 /// When it cannot begin, which whoever started it is told too, or cannot write everything back.
-pub fn serve_told(rules: Rules) -> Result<(), UserError> {
+pub fn serve_remote(rules: Rules) -> Result<(), UserError> {
     let order: ServerOrder = told()?;
     let begun = begin(&order).and_then(|(plan, own)| {
         say(&Said::Found(Found {

@@ -4,13 +4,13 @@ use super::address::is_this_host;
 use super::allocation::Allocation;
 use super::hostfile::{self, Slots};
 use super::launcher::{Launcher, is_on_path};
-use super::seat::{Seat, seats};
+use super::placement::{Placement, placements};
 use interface::UserError;
 use std::path::{Path, PathBuf};
 
 /// What a user says about it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish<'a> {
+pub struct LaunchRequest<'a> {
     /// A file that names the hosts.
     pub hostfile: Option<&'a Path>,
     /// `auto`, `local`, or what starts programs on hosts, with its options.
@@ -23,16 +23,16 @@ pub struct Wish<'a> {
 
 /// Where servers are to run, and why there.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Choice {
+pub struct LaunchPlan {
     /// Where.
-    pub venue: Venue,
+    pub target: Target,
     /// Why, if it is not plain from what the user said.
     pub why: Option<String>,
 }
 
 /// Where servers run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Venue {
+pub enum Target {
     /// On this machine.
     Here,
     /// On these hosts.
@@ -58,42 +58,45 @@ impl HostPlan {
     ///
     /// # Errors
     /// When there are too many, or the servers of a host cannot share `data`.
-    pub fn seats(
+    pub fn placements(
         &self,
         total: Option<u32>,
         per_host: Option<u32>,
         data: &[PathBuf],
-    ) -> Result<Vec<Seat>, UserError> {
+    ) -> Result<Vec<Placement>, UserError> {
         let mut hosts = self.hosts.clone();
         for host in &mut hosts {
             host.servers = per_host.unwrap_or(host.servers);
         }
-        seats(&hosts, total, data)
+        placements(&hosts, total, data)
     }
 }
 
-impl Choice {
+impl LaunchPlan {
     /// Chooses by what is said and by what the environment tells of a job.
     ///
     /// # Errors
     /// When the hosts cannot be known, or there are none.
-    pub fn make(wish: &Wish<'_>) -> Result<Self, UserError> {
+    pub fn make(request: &LaunchRequest<'_>) -> Result<Self, UserError> {
         // What is not UTF-8 names no host.
-        Self::of(wish, |name| std::env::var(name).ok())
+        Self::of(request, |name| std::env::var(name).ok())
     }
 
-    fn of(wish: &Wish<'_>, variable: impl Fn(&str) -> Option<String>) -> Result<Self, UserError> {
-        let said = wish.launcher.filter(|word| *word != "auto");
-        match (wish.hostfile, said) {
+    fn of(
+        request: &LaunchRequest<'_>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, UserError> {
+        let said = request.launcher.filter(|word| *word != "auto");
+        match (request.hostfile, said) {
             (Some(file), Some("local")) => Err(UserError::usage(
                 "cannot start servers here and on other hosts",
                 format!("--launcher local is this machine, {} names others", file.display()),
                 "leave out one of the two",
             )),
-            (Some(file), _) => Self::of_file(file, said.or(wish.usual_launcher), variable),
+            (Some(file), _) => Self::of_file(file, said.or(request.usual_launcher), variable),
             (None, Some("local")) => Ok(Self::here(None)),
-            (None, None) if wish.is_here => Ok(Self::here(None)),
-            (None, _) => Self::of_job(said, wish.usual_launcher, variable),
+            (None, None) if request.is_here => Ok(Self::here(None)),
+            (None, _) => Self::of_job(said, request.usual_launcher, variable),
         }
     }
 
@@ -115,7 +118,7 @@ impl Choice {
             file.display(),
             count(hosts.len())
         );
-        Ok(Self { venue: Venue::Hosts(HostPlan { launcher, hosts }), why: Some(why) })
+        Ok(Self { target: Target::Hosts(HostPlan { launcher, hosts }), why: Some(why) })
     }
 
     fn of_job(
@@ -154,11 +157,11 @@ impl Choice {
             count(job.hosts.len())
         );
         let hosts = job.hosts.into_iter().map(|host| Slots { host, servers: 1 }).collect();
-        Ok(Self { venue: Venue::Hosts(HostPlan { launcher, hosts }), why: Some(why) })
+        Ok(Self { target: Target::Hosts(HostPlan { launcher, hosts }), why: Some(why) })
     }
 
     fn here(why: Option<String>) -> Self {
-        Self { venue: Venue::Here, why }
+        Self { target: Target::Here, why }
     }
 }
 
@@ -175,14 +178,17 @@ mod tests {
     const JOB: [(&str, &str); 2] = [("SLURM_JOB_ID", "7"), ("SLURM_JOB_NODELIST", "n[1-3]")];
     const HERE: [(&str, &str); 2] = [("SLURM_JOB_ID", "7"), ("SLURM_JOB_NODELIST", "127.0.0.1")];
 
-    fn choose(wish: Wish<'_>, job: &[(&str, &str)]) -> Result<(String, String), UserError> {
+    fn choose(
+        request: LaunchRequest<'_>,
+        job: &[(&str, &str)],
+    ) -> Result<(String, String), UserError> {
         let value = |wanted: &str| {
             job.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
         };
-        let Choice { venue, why } = Choice::of(&wish, value)?;
-        let shown = match venue {
-            Venue::Here => "here".to_owned(),
-            Venue::Hosts(plan) => {
+        let LaunchPlan { target, why } = LaunchPlan::of(&request, value)?;
+        let shown = match target {
+            Target::Here => "here".to_owned(),
+            Target::Hosts(plan) => {
                 format!("{}: {}", plan.launcher, plan.hosts().collect::<Vec<_>>().join(" "))
             }
         };
@@ -191,35 +197,35 @@ mod tests {
 
     #[test]
     fn without_a_job_servers_run_here() {
-        let nothing = Wish::default();
+        let nothing = LaunchRequest::default();
         assert_eq!(choose(nothing, &[]), Ok(("here".to_owned(), String::new())));
-        let srun = Wish { launcher: Some("srun"), ..nothing };
+        let srun = LaunchRequest { launcher: Some("srun"), ..nothing };
         assert!(choose(srun, &[]).is_err(), "there are no hosts");
-        let usual = Wish { usual_launcher: Some("ssh -x"), ..nothing };
+        let usual = LaunchRequest { usual_launcher: Some("ssh -x"), ..nothing };
         assert_eq!(choose(usual, &[]), Ok(("here".to_owned(), String::new())));
         assert_eq!(choose(usual, &HERE).expect("a list").0, "here");
         assert_eq!(choose(usual, &JOB).expect("a list").0, "ssh -x: n1 n2 n3");
-        let both = Wish { launcher: Some("srun"), ..usual };
+        let both = LaunchRequest { launcher: Some("srun"), ..usual };
         assert_eq!(choose(both, &JOB).expect("a list").0, "srun: n1 n2 n3");
     }
 
     #[test]
     fn a_job_has_hosts() {
-        let nothing = Wish::default();
-        let (venue, why) = choose(nothing, &JOB).expect("a list");
-        assert_eq!(venue, "srun: n1 n2 n3");
+        let nothing = LaunchRequest::default();
+        let (target, why) = choose(nothing, &JOB).expect("a list");
+        assert_eq!(target, "srun: n1 n2 n3");
         assert!(why.contains("Slurm job 7 has 3 hosts") && why.contains("srun"), "{why}");
-        let (venue, why) = choose(nothing, &HERE).expect("a list");
-        assert_eq!(venue, "here");
+        let (target, why) = choose(nothing, &HERE).expect("a list");
+        assert_eq!(target, "here");
         assert!(why.contains("Slurm job 7 has this host alone"), "{why}");
         let only = |here| [HERE[0], ("SLURM_JOB_NODELIST", "n1"), ("SLURMD_NODENAME", here)];
         assert_eq!(choose(nothing, &only("n1")).expect("a list").0, "here");
         assert_eq!(choose(nothing, &only("n2")).expect("a list").0, "srun: n1");
-        let said = |launcher| Wish { launcher: Some(launcher), ..nothing };
+        let said = |launcher| LaunchRequest { launcher: Some(launcher), ..nothing };
         assert_eq!(choose(said("local"), &JOB), Ok(("here".to_owned(), String::new())));
         assert_eq!(choose(said("ssh -x"), &JOB).expect("a list").0, "ssh -x: n1 n2 n3");
         assert_eq!(choose(said("srun"), &HERE).expect("a list").0, "srun: 127.0.0.1");
-        let tcp = Wish { is_here: true, ..nothing };
+        let tcp = LaunchRequest { is_here: true, ..nothing };
         assert_eq!(choose(tcp, &JOB), Ok(("here".to_owned(), String::new())));
     }
 
@@ -227,12 +233,12 @@ mod tests {
     fn a_file_wins_over_a_job() {
         let file = tempfile::NamedTempFile::new().expect("a test must have room");
         std::fs::write(file.path(), "a\nb\n").expect("a test must have room");
-        let wish = Wish { hostfile: Some(file.path()), ..Wish::default() };
-        let (venue, why) = choose(wish, &[]).expect("a file");
-        assert_eq!(venue, "ssh: a b");
+        let request = LaunchRequest { hostfile: Some(file.path()), ..LaunchRequest::default() };
+        let (target, why) = choose(request, &[]).expect("a file");
+        assert_eq!(target, "ssh: a b");
         assert!(why.contains("names 2 hosts"), "{why}");
-        assert_eq!(choose(wish, &JOB).expect("a file").0, "srun: a b");
-        let local = Wish { launcher: Some("local"), ..wish };
+        assert_eq!(choose(request, &JOB).expect("a file").0, "srun: a b");
+        let local = LaunchRequest { launcher: Some("local"), ..request };
         assert!(choose(local, &[]).is_err());
     }
 }
