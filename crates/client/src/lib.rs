@@ -18,7 +18,7 @@ mod parallel;
 mod session;
 
 pub use cleanup::{Cleanup, Undo, clean_up_on_signals};
-pub use copy::{Copied, CopyPlan, FileCopy, LocalOutput, no_directory};
+pub use copy::{CopyPlan, LocalOutput, no_directory};
 pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, Member,
     Origin, ProcessName, ServerEntry, absolute, default_instance_directory, own_address_towards,

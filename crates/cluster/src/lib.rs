@@ -25,8 +25,8 @@ mod temporary;
 pub use data::DataDirectories;
 pub use doctor::{Finding, doctor};
 pub use hosts::{
-    HostOptions, HostPlan, LaunchPlan, LaunchRequest, Launcher, Placement, Target, serve_remote,
-    start_on_hosts, supervise,
+    HostOptions, HostPlan, LaunchPlan, LaunchRequest, Target, serve_remote, start_on_hosts,
+    supervise,
 };
 pub use private::refuse_root;
 pub use process::{Child, Program, run_to_end};

@@ -20,9 +20,7 @@ pub use error::{ExitCode, Failure, UserError};
 pub use filesystem::collective::Strategy;
 pub use limits::Limits;
 pub use nearest::nearest;
-pub use policy::{
-    BrokenRule, Declared, MakeRule, Pattern, Replacement, Rule, RuleNameError, Rules,
-};
+pub use policy::{Declared, Pattern, Replacement, Rule, Rules};
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};
 pub use whole_file::WholeFile;

@@ -13,4 +13,4 @@ mod tops;
 
 pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
-pub use tops::{Figure, TopsGoal, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};
+pub use tops::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};

@@ -20,15 +20,14 @@ mod scenario;
 mod timeline;
 mod trials;
 
-pub use demerit::{DEMERIT_SCHEMA, Demerit, DemeritPlan, Percentile, demerit};
+pub use demerit::{Demerit, DemeritPlan, demerit};
 pub use disk::DiskName;
 pub use fitted::FittedCosts;
 pub use machine::{Machine, Network};
-pub use names::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, ReadAhead};
+pub use names::{LayoutName, MachineName, NetworkName, OrderName, ReadAhead};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use scenario::Scenario;
 pub use timeline::{
-    Activity, EVENTS_MAX, HEAD_MOTIONS_MAX, HeadMotion, HeadPath, TraceSummary, check_disk,
-    follow_head, trace_trial,
+    Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_trial,
 };
 pub use trials::{Trial, combine_trials, simulate, simulate_trial};

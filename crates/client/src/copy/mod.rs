@@ -14,5 +14,4 @@ mod run;
 mod verify;
 
 pub use output::LocalOutput;
-pub use plan::{CopyPlan, FileCopy, no_directory};
-pub use run::Copied;
+pub use plan::{CopyPlan, no_directory};

@@ -1,6 +1,6 @@
 //! Which disks of an instance move their data past the page cache of their system (O_DIRECT).
 
-use crate::instance::absolute;
+use super::path::absolute;
 use interface::UserError;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! An instance by its private directory: finds its servers, its key and its logs.
 
+use super::path::absolute;
 use super::{InstanceFile, ServerEntry};
 use interface::{ExitCode, UserError};
 use std::fs;
@@ -109,10 +110,4 @@ pub fn default_instance_directory() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let parent = runtime.filter(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
     parent.join(format!("unisono-{}", rustix::process::getuid().as_raw()))
-}
-
-/// The same path from the root, without a slash at its end, which would lead through a link; as it
-/// is when it is empty.
-pub fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components().collect()
 }

@@ -20,11 +20,13 @@ mod directory;
 mod file;
 mod member;
 mod origin;
+mod path;
 mod process_name;
 
 pub use direct::Direct;
-pub use directory::{CLIENTS_DIRECTORY, Instance, absolute, default_instance_directory};
+pub use directory::{CLIENTS_DIRECTORY, Instance, default_instance_directory};
 pub use file::{DIRTY_PERCENT, INSTANCE_SCHEMA, InstanceFile, ServerEntry};
 pub use member::{Member, own_address_towards};
 pub use origin::Origin;
+pub use path::absolute;
 pub use process_name::ProcessName;

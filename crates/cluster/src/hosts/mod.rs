@@ -28,9 +28,8 @@ mod remote_server;
 mod start;
 mod supervisor;
 
-pub use launcher::Launcher;
 pub use options::HostOptions;
-pub use placement::Placement;
+
 pub use plan::{HostPlan, LaunchPlan, LaunchRequest, Target};
 pub use remote_server::serve_remote;
 pub use start::start_on_hosts;

@@ -16,4 +16,4 @@ mod stand;
 pub use client::tops_client;
 pub use limits::TopsLimits;
 pub use run::tops;
-pub use spec::{Figure, TopsGoal, TopsPlan, TopsPoint, TopsReport};
+pub use spec::{Figure, TopsPlan, TopsPoint, TopsReport};

@@ -11,4 +11,4 @@ mod srt;
 mod tests;
 mod trace;
 
-pub use run::{DEMERIT_SCHEMA, Demerit, DemeritPlan, Percentile, demerit};
+pub use run::{Demerit, DemeritPlan, demerit};

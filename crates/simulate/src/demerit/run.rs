@@ -10,7 +10,7 @@ use world_simulated::models::disk_model::DiskModel;
 use world_simulated::models::request_queue::QueueKind;
 
 /// Names the form of a report of a demerit.
-pub const DEMERIT_SCHEMA: &str = "unisono.demerit/1";
+const DEMERIT_SCHEMA: &str = "unisono.demerit/1";
 
 /// What to compare.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub struct DemeritPlan<'a> {
 /// What came of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Demerit {
-    /// [`DEMERIT_SCHEMA`].
+    /// `unisono.demerit/1`.
     pub schema: String,
     /// The trace, as it was named.
     pub trace: String,

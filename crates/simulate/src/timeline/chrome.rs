@@ -13,7 +13,7 @@ use units::Instant;
 use world_simulated::{Activity, Link, Mark, Phase, Recorder, Slice, Track, What};
 
 /// Events of one trace. Perfetto and Chrome show about so many with ease; they are some 150 MB.
-pub const EVENTS_MAX: u64 = 1_000_000;
+pub(super) const EVENTS_MAX: u64 = 1_000_000;
 
 /// What came of writing a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 use world_simulated::{Activity, Link, Mark, Recorder, Slice, Track, What};
 
 /// Motions that are kept; those after them are only counted. A picture shows no more.
-pub const HEAD_MOTIONS_MAX: usize = 200_000;
+const HEAD_MOTIONS_MAX: usize = 200_000;
 
 /// Where the head of a disk was, in nanoseconds of simulated time.
 #[derive(Clone, Default, Debug)]

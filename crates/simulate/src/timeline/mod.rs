@@ -7,7 +7,7 @@ mod head;
 mod tests;
 mod trace;
 
-pub use chrome::{EVENTS_MAX, TraceSummary};
-pub use head::{HEAD_MOTIONS_MAX, HeadMotion, HeadPath};
+pub use chrome::TraceSummary;
+pub use head::{HeadMotion, HeadPath};
 pub use trace::{check_disk, follow_head, trace_trial};
 pub use world_simulated::Activity;

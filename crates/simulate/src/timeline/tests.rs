@@ -2,6 +2,7 @@
 //! apart, whose phases add up, and whose arrows connect slices; it can be cut anywhere; the media
 //! are busy for as long as their geometry says; and what cannot be shown is refused.
 
+use super::chrome::EVENTS_MAX;
 use super::trace::trace_with;
 use super::*;
 use crate::machine::Machine;

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// Runs trial 0 of a scenario and writes all that happens in it to `out`, as a trace in the JSON
 /// format of Chrome, which Perfetto shows. What is written is whole JSON, whatever its length; it
-/// is cut after [`EVENTS_MAX`] events.
+/// is cut after a million events.
 ///
 /// # Errors
 /// When the trial fails, or `out`.
