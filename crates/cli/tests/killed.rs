@@ -7,7 +7,7 @@
 
 mod support;
 
-use launch::{Buffering, Instance, Library};
+use client::{Buffering, Instance, Library};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
