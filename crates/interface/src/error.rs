@@ -1,5 +1,6 @@
 //! Errors as a user sees them: what happened, why, and what to do.
 
+use crate::kind::{ErrorKind, ErrorPlace, KINDS};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use wire::Fault;
@@ -15,6 +16,10 @@ pub struct UserError {
     pub help: String,
     /// How a command that meets it ends.
     pub code: ExitCode,
+    /// Kind, by which programs decide.
+    pub kind: ErrorKind,
+    /// File, bytes, server and ranks, as far as they are known.
+    pub place: Box<ErrorPlace>,
 }
 
 /// How a command ends. The numbers are part of the interface.
@@ -54,20 +59,24 @@ impl UserError {
         cause: impl Into<String>,
         help: impl Into<String>,
     ) -> Self {
-        Self { error: error.into(), cause: cause.into(), help: help.into(), code }
+        let (kind, place) = (ErrorKind::of_code(code), Box::default());
+        Self { error: error.into(), cause: cause.into(), help: help.into(), code, kind, place }
+    }
+
+    /// An error of a certain kind.
+    pub fn of_kind(
+        kind: ErrorKind,
+        error: impl Into<String>,
+        cause: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self { kind, ..Self::new(kind.row().code, error, cause, help) }
     }
 
     /// A fault of the file system, met while doing `what`.
     pub fn of_fault(what: &str, fault: &Fault) -> Self {
-        let code = match fault {
-            Fault::NoSpace { .. } => ExitCode::NoSpace,
-            Fault::ServerLeft { .. } => ExitCode::NoServer,
-            Fault::ClientLeft { .. } | Fault::Cancelled => ExitCode::Collective,
-            Fault::Corrupt { .. } => ExitCode::DataCheck,
-            Fault::BadAccess { .. } | Fault::BadName { .. } => ExitCode::Usage,
-            _ => ExitCode::Failed,
-        };
-        Self::new(code, what, fault.to_string(), fault.help())
+        let (kind, place) = (ErrorKind::of_fault(fault), ErrorPlace::of_fault(fault).into());
+        Self { place, ..Self::of_kind(kind, what, fault.to_string(), fault.help()) }
     }
 }
 
@@ -96,24 +105,22 @@ pub struct Failure {
     cause: String,
     help: String,
     code: u8,
+    #[serde(default)]
+    kind: u32,
 }
 
 impl From<UserError> for Failure {
-    fn from(UserError { error, cause, help, code }: UserError) -> Self {
-        Self { error, cause, help, code: code as u8 }
+    fn from(UserError { error, cause, help, code, kind, .. }: UserError) -> Self {
+        Self { error, cause, help, code: code as u8, kind: kind as u32 }
     }
 }
 
 impl From<Failure> for UserError {
-    fn from(Failure { error, cause, help, code }: Failure) -> Self {
-        let codes = [
-            ExitCode::Usage,
-            ExitCode::NoServer,
-            ExitCode::DataCheck,
-            ExitCode::Collective,
-            ExitCode::NoSpace,
-        ];
+    fn from(Failure { error, cause, help, code, kind }: Failure) -> Self {
+        let kind = ErrorKind::of_number(kind).unwrap_or(ErrorKind::Other);
+        let codes = KINDS.iter().map(|row| row.code);
         let code = codes.into_iter().find(|known| *known as u8 == code);
-        Self { error, cause, help, code: code.unwrap_or(ExitCode::Failed) }
+        let error = Self::of_kind(kind, error, cause, help);
+        Self { code: code.unwrap_or(ExitCode::Failed), ..error }
     }
 }

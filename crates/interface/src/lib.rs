@@ -8,6 +8,7 @@
 mod access;
 mod availability;
 mod error;
+mod kind;
 mod limits;
 mod nearest;
 mod row;
@@ -18,6 +19,7 @@ pub use access::access_of;
 pub use availability::Availability;
 pub use error::{ExitCode, Failure, UserError};
 pub use filesystem::collective::Strategy;
+pub use kind::{ErrorKind, ErrorPlace, KINDS, KindRow};
 pub use limits::Limits;
 pub use nearest::nearest;
 pub use policy::{Declared, Pattern, Replacement, Rule, Rules};
