@@ -1,13 +1,14 @@
 //! What it costs that writes make a file longer, next to writes into one that is long enough:
 //! `cargo run --release -p client --example growing INSTANCE`.
 
-use client::{Instance, Library};
+use client::{Connection, ConnectionOptions, Instance};
 use policy::Buffering;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let instance = std::env::args().nth(1).ok_or("name the directory of an instance")?;
-    let library = Library::connect(Instance::at(&instance), 64 << 20)?;
+    let library =
+        Connection::open_with(&Instance::at(&instance), ConnectionOptions::with_pool(64 << 20))?;
     for bytes in [100, 4096, 65_536, 1 << 20, 8 << 20] {
         let count = (256_usize << 20).div_ceil(bytes).min(2000);
         let data = vec![7; bytes];

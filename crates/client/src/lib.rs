@@ -1,7 +1,8 @@
 //! The library that programs link: finds an instance, connects to its servers, and uses its files.
 //!
-//! [`Instance`] is an instance by its directory. [`Library`] has the calls of a program: open,
-//! read, write, pages. [`Session`] has names, and copies files in and out.
+//! [`Instance`] is an instance by its directory. [`Connection`], [`File`] and [`Group`] have the
+//! calls of a program: open, read, write, pages, collectives. [`Session`] has names, and copies
+//! files in and out.
 //!
 //! *Invariants:*
 //! - Nothing here starts or stops a server; the crate `cluster` does.
@@ -23,11 +24,17 @@ pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, Member,
     Origin, ProcessName, ServerEntry, absolute, default_instance_directory, own_address_towards,
 };
-pub use interface::{ExitCode, UserError};
-pub use library::{Library, LibraryBuffer, LibraryFile, LibraryPage, Operation};
+pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
+pub use library::{
+    Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Group, Operation, Page,
+    RawMemory, wait_any,
+};
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
-pub use policy::{Access, Buffering, ListEntry};
+pub use policy::{
+    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested,
+    OwnPart,
+};
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
 pub use units::ServerId;
 pub use wire::{Entry, EntryKind, FileDefaults, FileRecord};

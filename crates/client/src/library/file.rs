@@ -1,55 +1,83 @@
 //! The calls on an open file.
 
-use super::connection::{Library, LibraryBuffer};
+use super::buffer::Buffer;
+use super::connection::{Connection, Shared, beyond_all_files};
 use super::known::Known;
 use super::operation::Operation;
+use super::user_memory::{RawMemory, UserMemory};
+use filesystem::Fault;
 use filesystem::collective::Part;
-use filesystem::{Buffer, Fault, Page};
-use futures_util::future::try_join_all;
 use interface::UserError;
-use policy::{Access, BYTES_MAX, Direction, DiskOrder};
+use policy::{Access, BYTES_MAX, Direction, DiskOrder, OwnPart};
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::{Deref, Range};
-use std::rc::Rc;
-use units::{ByteRange, ClientId, MIB};
+use std::sync::Arc;
+use units::{ClientId, KIB};
 use wire::{BufferStatistics, FileRecord};
-use world::Payloads;
-use world_real::RealWorld;
+use world_real::{RealPayload, RealWorld};
 
-/// The most that one buffer of a read or write of plain bytes holds.
-const LANE_BYTES_MAX: u64 = MIB;
+/// Longer reads and writes go between the servers and the memory of the program; shorter ones
+/// through a buffer of the pool, which costs a copy and saves messages.
+const POOLED_BYTES_MAX: usize = 64 * KIB as usize;
 
-/// Buffers of such a read or write: while one is copied, servers are at the others.
-const LANES_MAX: u64 = 4;
-
-/// An open file. It is closed at the servers when [`LibraryFile::close`] was called as often as the
-/// library has opened it, or when the library ends.
-pub struct LibraryFile {
-    pub(super) library: Library,
-    pub(super) known: Known,
+/// An open file, for any thread. It is closed at the servers when [`File::close`] was called as
+/// often as the connection has opened it, or when the connection ends.
+#[derive(Clone)]
+pub struct File {
+    connection: Connection,
+    known: Known,
 }
 
-/// A page of a file as it was when it was asked for; pinned until dropped.
+/// A page of a file as it was when it was asked for, mapped from its server if that is on this
+/// machine; pinned there until the last clone is dropped.
 #[derive(Clone)]
-pub struct LibraryPage(Page<RealWorld>);
+pub struct Page {
+    payload: RealPayload,
+    /// As long as it is connected the server keeps what it lent. Dropped after the payload.
+    connection: Option<Connection>,
+}
 
-impl Deref for LibraryPage {
+impl Deref for Page {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        self.0.payload().bytes()
+        self.payload.bytes()
     }
 }
 
-impl LibraryFile {
-    /// Its size in bytes as this library last heard of it; [`LibraryFile::size`] asks.
+impl File {
+    pub(super) fn new(connection: Connection, known: Known) -> Self {
+        Self { connection, known }
+    }
+
+    /// The connection that it was opened by.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Name of the file.
+    pub fn name(&self) -> String {
+        self.record().name.clone()
+    }
+
+    /// Size in bytes as this connection last heard of it; [`File::size`] asks.
     pub fn bytes(&self) -> u64 {
         self.record().bytes
     }
 
-    /// Its size in bytes now, whoever has changed it.
+    /// Size in bytes now, whoever has changed it.
+    ///
+    /// # Errors
+    /// What the servers meet.
     pub fn size(&self) -> Result<u64, UserError> {
-        let what = format!("cannot ask for the size of {:?}", self.record().name);
-        let record = self.library.run(&what, async |client| self.known.refreshed(client).await)?;
+        let (known, name) = (self.known.clone(), self.name());
+        let record = self.connection.run(
+            move || format!("cannot ask for the size of {name:?}"),
+            async move |shared| known.refreshed(&shared.client).await,
+        )?;
         Ok(record.bytes)
     }
 
@@ -58,8 +86,11 @@ impl LibraryFile {
     /// # Errors
     /// Beyond what a file may have; what servers meet.
     pub fn set_size(&self, bytes: u64) -> Result<(), UserError> {
-        let what = format!("cannot make {:?} {bytes} bytes long", self.record().name);
-        self.library.run(&what, async |client| self.known.set_size(client, bytes).await)
+        let (known, name) = (self.known.clone(), self.name());
+        self.connection.run(
+            move || format!("cannot make {name:?} {bytes} bytes long"),
+            async move |shared| known.set_size(&shared.client, bytes).await,
+        )
     }
 
     /// Size of its pages (its blocks) in bytes; the last one may be shorter.
@@ -67,54 +98,39 @@ impl LibraryFile {
         self.record().stripe.block_bytes
     }
 
-    /// Number of its pages, as far as this library knows.
+    /// Number of its pages, as far as this connection knows.
     pub fn pages(&self) -> u64 {
         self.bytes().div_ceil(self.page_bytes())
     }
 
     /// Reads to `into` what the file has from `offset` on; returns how many bytes, fewer only at
     /// its end (pread).
+    ///
+    /// # Errors
+    /// What servers meet.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
-        let length = into.len() as u64;
-        if length == 0 {
-            return Ok(0);
-        }
-        let lanes = self.lanes(length)?;
-        let what = format!("cannot read {length} bytes at {offset} of {:?}", self.record().name);
-        self.library.run(&what, async |client| {
-            let end = offset.saturating_add(length);
-            let record = self.known.reaching(client, end).await?;
-            match read_all(&record, &lanes, into, offset).await {
-                // Another program has made it shorter.
-                Err(Fault::PastEnd { .. }) => {
-                    let record = self.known.caught_up(client).await?;
-                    read_all(&record, &lanes, into, offset).await
-                }
-                other => other,
-            }
-        })
+        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(into.as_mut_ptr(), into.len()) };
+        self.start_read_memory(memory, offset).wait()
     }
 
     /// Writes `from` to the bytes from `offset` on (pwrite); a file that ends before becomes
-    /// longer. Every later read sees it; [`LibraryFile::flush`] says when it is stored.
+    /// longer. Every later read sees it; [`File::flush`] says when it is stored.
     ///
     /// # Errors
     /// What servers met. Which bytes were written is not known then.
     pub fn write_at(&self, from: &[u8], offset: u64) -> Result<(), UserError> {
-        let length = from.len() as u64;
-        let what = format!("cannot write {length} bytes at {offset} of {:?}", self.record().name);
-        let end = self.end_of(&what, offset, length)?;
-        if length == 0 {
-            return Ok(());
-        }
-        let lanes = self.lanes(length)?;
-        self.library.run(&what, async |client| {
-            let write = async |record: &FileRecord| write_all(record, &lanes, from, offset).await;
-            self.known.write(client, end, write).await
-        })
+        // SAFETY: as for a read; a write only reads the memory.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(from.as_ptr().cast_mut(), from.len()) };
+        self.start_write_memory(memory, offset).wait()
     }
 
     /// Reads to one slice after the other (preadv).
+    ///
+    /// # Errors
+    /// As for [`File::read_at`].
     pub fn read_vectored_at(
         &self,
         into: &mut [IoSliceMut<'_>],
@@ -132,6 +148,9 @@ impl LibraryFile {
     }
 
     /// Writes one slice after the other (pwritev).
+    ///
+    /// # Errors
+    /// As for [`File::write_at`].
     pub fn write_vectored_at(&self, from: &[IoSlice<'_>], offset: u64) -> Result<(), UserError> {
         let mut at = offset;
         for slice in from {
@@ -141,60 +160,178 @@ impl LibraryFile {
         Ok(())
     }
 
-    /// Reads strided or listed bytes with one request to each server: those that belong to client
-    /// 0 of `access`, each to its offset in `into`. Bytes of `into` that the access does not name
-    /// stay as they are.
-    pub fn read_access(&self, access: &Access, into: &mut [u8]) -> Result<(), UserError> {
-        let what = format!("cannot read parts of {:?}", self.record().name);
-        self.library.run(&what, async |client| {
-            let memory = client.world().thaw(into.to_vec().into());
-            let record = self.known.reaching(client, access.file_extent().end).await?;
-            let moved =
-                client.transfer_part(&part(&record, Direction::Read, access), &memory).await;
-            into.copy_from_slice(&memory.bytes());
-            moved
+    /// Begins a [`File::read_at`] into memory of the caller.
+    pub fn start_read_memory(&self, memory: RawMemory, offset: u64) -> Operation<usize> {
+        let length = memory.bytes();
+        if length == 0 {
+            return Operation::ended(Ok(0));
+        }
+        let (known, name) = (self.known.clone(), self.name());
+        let what = move || format!("cannot read {length} bytes at {offset} of {name:?}");
+        self.connection.begin(what, true, async move |shared| {
+            let memory = memory.lend();
+            let end = offset.saturating_add(length as u64);
+            let record = known.reaching(&shared.client, end).await?;
+            match read_plain(&shared, &record, &memory, offset).await {
+                // Another program has made it shorter.
+                Err(Fault::PastEnd { .. }) => {
+                    let record = known.caught_up(&shared.client).await?;
+                    read_plain(&shared, &record, &memory, offset).await
+                }
+                other => other,
+            }
         })
     }
 
-    /// Writes strided or listed bytes with one request to each server: those of `from` that belong
-    /// to client 0 of `access`. A file that ends before becomes longer. When it returns they are
-    /// with the disks, on stable storage if `sync`.
-    pub fn write_access(&self, access: &Access, from: &[u8], sync: bool) -> Result<(), UserError> {
-        let what = format!("cannot write parts of {:?}", self.record().name);
-        self.library.run(&what, async |client| {
-            let memory = client.world().thaw(from.to_vec().into());
-            let write = async |record: &FileRecord| {
-                let part = Part { sync, ..part(record, Direction::Write, access) };
-                client.transfer_part(&part, &memory).await
-            };
-            self.known.write(client, access.file_extent().end, write).await
+    /// Begins a [`File::write_at`] from memory of the caller.
+    pub fn start_write_memory(&self, memory: RawMemory, offset: u64) -> Operation<()> {
+        let (length, name) = (memory.bytes(), self.name());
+        let what = move || format!("cannot write {length} bytes at {offset} of {name:?}");
+        let end = offset.checked_add(length as u64).filter(|end| *end <= BYTES_MAX);
+        let Some(end) = end else { return Operation::ended(Err(beyond_all_files(what()))) };
+        if length == 0 {
+            return Operation::ended(Ok(()));
+        }
+        let known = self.known.clone();
+        self.connection.begin(what, true, async move |shared| {
+            let memory = memory.lend();
+            let write =
+                async |record: &FileRecord| write_plain(&shared, record, &memory, offset).await;
+            known.write(&shared.client, end, write).await
+        })
+    }
+
+    /// Begins to read the bytes from `offset` on to a buffer of the pool, without a copy.
+    pub fn start_read(&self, buffer: Buffer, offset: u64) -> Operation<Buffer> {
+        self.start(Direction::Read, buffer, offset)
+    }
+
+    /// Begins to write a buffer of the pool to the bytes from `offset` on, without a copy.
+    pub fn start_write(&self, buffer: Buffer, offset: u64) -> Operation<Buffer> {
+        self.start(Direction::Write, buffer, offset)
+    }
+
+    fn start(&self, direction: Direction, buffer: Buffer, offset: u64) -> Operation<Buffer> {
+        let (length, name) = (buffer.len() as u64, self.name());
+        let verb = if direction == Direction::Read { "read" } else { "write" };
+        let what = move || format!("cannot {verb} {length} bytes at {offset} of {name:?}");
+        let known = self.known.clone();
+        let end = offset.saturating_add(length);
+        self.connection.begin(what, false, async move |shared| {
+            let client = &shared.client;
+            match direction {
+                Direction::Read => {
+                    let record = known.reaching(client, end).await?;
+                    buffer.buffer.get().transfer(direction, &record, offset).await?;
+                }
+                Direction::Write => {
+                    let write = async |record: &FileRecord| {
+                        buffer.buffer.get().transfer(direction, record, offset).await
+                    };
+                    known.write(client, end, write).await?;
+                }
+            }
+            Ok(buffer)
+        })
+    }
+
+    /// Reads strided or listed bytes with one request to each server, each piece to its place in
+    /// `into`. Other bytes of `into` stay as they are.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadAccess`](interface::ErrorKind::BadAccess) for a part that does not fit the
+    /// file or `into`; what servers meet.
+    pub fn read_part(&self, part: &OwnPart, into: &mut [u8]) -> Result<(), UserError> {
+        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(into.as_mut_ptr(), into.len()) };
+        self.start_part(Direction::Read, part.clone(), memory, false).wait()
+    }
+
+    /// Writes strided or listed bytes with one request to each server. A file that ends before
+    /// becomes longer. When it returns they are with the disks, on stable storage if `sync`.
+    ///
+    /// # Errors
+    /// As for [`File::read_part`].
+    pub fn write_part(&self, part: &OwnPart, from: &[u8], sync: bool) -> Result<(), UserError> {
+        // SAFETY: as for a read; a write only reads the memory.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(from.as_ptr().cast_mut(), from.len()) };
+        self.start_part(Direction::Write, part.clone(), memory, sync).wait()
+    }
+
+    /// Begins a [`File::read_part`] or [`File::write_part`] with memory of the caller.
+    pub fn start_part(
+        &self,
+        direction: Direction,
+        part: OwnPart,
+        memory: RawMemory,
+        sync: bool,
+    ) -> Operation<()> {
+        let (known, name) = (self.known.clone(), self.name());
+        let verb = if direction == Direction::Read { "read" } else { "write" };
+        let what = move || format!("cannot {verb} parts of {name:?}");
+        self.connection.begin(what, true, async move |shared| {
+            let memory = memory.lend();
+            let end = part.file_extent().map_or(0, |extent| extent.end);
+            let access = Access::Parts(vec![part]);
+            match direction {
+                Direction::Read => {
+                    let record = known.reaching(&shared.client, end).await?;
+                    let part = alone(&record, direction, access, false);
+                    shared.client.transfer_part(&part, &memory).await
+                }
+                Direction::Write => {
+                    let write = async |record: &FileRecord| {
+                        let part = alone(record, direction, access.clone(), sync);
+                        shared.client.transfer_part(&part, &memory).await
+                    };
+                    known.write(&shared.client, end, write).await
+                }
+            }
         })
     }
 
     /// Pins a page.
-    pub fn page(&self, number: u64) -> Result<LibraryPage, UserError> {
-        let what = format!("cannot read page {number} of {:?}", self.record().name);
-        let page = self.library.run(&what, async |client| {
-            let record = self.known.reaching(client, self.begin_of(number) + 1).await?;
-            client.page(&record, number).await
-        });
-        page.map(LibraryPage)
+    ///
+    /// # Errors
+    /// When the file has no such page; what its server meets.
+    pub fn page(&self, number: u64) -> Result<Page, UserError> {
+        let mut pages = self.page_range(number..number.saturating_add(1))?;
+        pages.pop().ok_or_else(|| beyond_all_files(format!("cannot read page {number}")))
     }
 
     /// Pins the pages of a range.
-    pub fn page_range(&self, numbers: Range<u64>) -> Result<Vec<LibraryPage>, UserError> {
+    ///
+    /// # Errors
+    /// As for [`File::page`].
+    pub fn page_range(&self, numbers: Range<u64>) -> Result<Vec<Page>, UserError> {
         self.start_page_range(numbers).wait()
     }
 
-    /// Begins to pin the pages of a range.
-    pub fn start_page_range(&self, numbers: Range<u64>) -> Operation<Vec<LibraryPage>> {
-        let what = format!("cannot read pages {numbers:?} of {:?}", self.record().name);
-        let (client, known) = (self.library.0.client.clone(), self.known.clone());
-        let last = self.begin_of(numbers.end.saturating_sub(1));
-        Operation::begin(&self.library, what, async move {
-            let record = known.reaching(&client, last + 1).await?;
-            let pages = client.pages(&record, numbers).await?;
-            Ok(pages.into_iter().map(LibraryPage).collect())
+    /// Begins a [`File::page_range`].
+    pub fn start_page_range(&self, numbers: Range<u64>) -> Operation<Vec<Page>> {
+        let (known, name) = (self.known.clone(), self.name());
+        let end = match numbers.end {
+            0 => 0,
+            end => self.begin_of(end - 1).saturating_add(1),
+        };
+        let Range { start, end: behind } = numbers;
+        let what = move || format!("cannot read pages {start} to {behind} of {name:?}");
+        let pages = self.connection.begin(what, false, async move |shared| {
+            let record = known.reaching(&shared.client, end).await?;
+            let pages = shared.client.pages(&record, start..behind).await?;
+            let page = |page: &filesystem::Page<RealWorld>| Page {
+                payload: page.payload().clone(),
+                connection: None,
+            };
+            Ok(pages.iter().map(page).collect())
+        });
+        let connection = self.connection.clone();
+        pages.finish_with(move |pages: &mut Vec<Page>| {
+            for page in pages {
+                page.connection = Some(connection.clone());
+            }
         })
     }
 
@@ -202,13 +339,13 @@ impl LibraryFile {
     /// longer.
     ///
     /// # Errors
-    /// When `page` is empty or longer than a page; as for [`LibraryFile::write_at`].
+    /// When `page` is empty or longer than a page; as for [`File::write_at`].
     pub fn write_page(&self, number: u64, page: &[u8]) -> Result<(), UserError> {
         let (most, length) = (self.page_bytes(), page.len() as u64);
         let ends_within = self.begin_of(number).saturating_add(length) < self.bytes();
         if length == 0 || length > most || (length < most && ends_within) {
             return Err(UserError::usage(
-                format!("cannot write page {number} of {:?}", self.record().name),
+                format!("cannot write page {number} of {:?}", self.name()),
                 format!("a page has {most} bytes and {length} were given"),
                 "give whole pages; only the last one may be shorter",
             ));
@@ -216,188 +353,115 @@ impl LibraryFile {
         self.write_at(page, self.begin_of(number))
     }
 
-    /// Begins to read the bytes from `offset` on to a buffer, without a copy.
-    pub fn start_read(&self, buffer: LibraryBuffer, offset: u64) -> Operation<LibraryBuffer> {
-        self.start(Direction::Read, buffer, offset)
-    }
-
-    /// Begins to write a buffer to the bytes from `offset` on, without a copy.
-    pub fn start_write(&self, buffer: LibraryBuffer, offset: u64) -> Operation<LibraryBuffer> {
-        self.start(Direction::Write, buffer, offset)
-    }
-
-    /// Begins a [`LibraryFile::flush`].
+    /// Begins a [`File::flush`].
     pub fn start_flush(&self, sync: bool) -> Operation<()> {
         let record = self.record();
-        let what = format!("cannot store {:?}", record.name);
-        let client = self.library.0.client.clone();
-        Operation::begin(&self.library, what, async move { client.flush(&record, sync).await })
+        let name = record.name.clone();
+        let what = move || format!("cannot store {name:?}");
+        self.connection
+            .begin(what, false, async move |shared| shared.client.flush(&record, sync).await)
     }
 
     /// Waits until all that was written is with the disks and, with `sync`, on stable storage of
     /// every server of the file (fsync).
     ///
     /// # Errors
-    /// What went wrong behind anyone's back since this library's last flush, or since it opened the
-    /// file.
+    /// What went wrong behind anyone's back since this connection's last flush, or since it opened
+    /// the file.
     pub fn flush(&self, sync: bool) -> Result<(), UserError> {
-        let record = self.record();
-        let what = format!("cannot store {:?}", record.name);
-        self.library.run(&what, async |client| client.flush(&record, sync).await)
+        self.start_flush(sync).wait()
     }
 
-    /// How each of its servers has buffered it since it was opened.
+    /// Statistics of how each of its servers has buffered it since it was opened.
+    ///
+    /// # Errors
+    /// What servers meet.
     pub fn statistics(&self) -> Result<Vec<BufferStatistics>, UserError> {
         let record = self.record();
-        let what = format!("cannot ask about {:?}", record.name);
-        self.library.run(&what, async |client| client.buffers(&record).await)
+        let name = record.name.clone();
+        let what = move || format!("cannot ask about {name:?}");
+        self.connection.run(what, async move |shared| shared.client.buffers(&record).await)
     }
 
     /// Closes it. What was written stays.
+    ///
+    /// # Errors
+    /// What servers meet.
     pub fn close(self) -> Result<(), UserError> {
         let record = self.record();
-        let what = format!("cannot close {:?}", record.name);
-        self.library.run(&what, async |client| client.close(&record).await)
+        let name = record.name.clone();
+        let what = move || format!("cannot close {name:?}");
+        self.connection.run(what, async move |shared| shared.client.close(&record).await)
     }
 
-    fn record(&self) -> Rc<FileRecord> {
+    fn record(&self) -> Arc<FileRecord> {
         self.known.get()
     }
 
-    /// Where a page begins, in bytes.
+    /// First byte of a page.
     fn begin_of(&self, page: u64) -> u64 {
         page.saturating_mul(self.page_bytes()).min(BYTES_MAX)
     }
-
-    fn start(
-        &self,
-        direction: Direction,
-        buffer: LibraryBuffer,
-        offset: u64,
-    ) -> Operation<LibraryBuffer> {
-        let length = buffer.length();
-        let name = &self.record().name;
-        let what = match direction {
-            Direction::Read => format!("cannot read {length} bytes at {offset} of {name:?}"),
-            Direction::Write => format!("cannot write {length} bytes at {offset} of {name:?}"),
-        };
-        let (client, known) = (self.library.0.client.clone(), self.known.clone());
-        let end = offset.saturating_add(length as u64);
-        Operation::begin(&self.library, what, async move {
-            match direction {
-                Direction::Read => {
-                    let record = known.reaching(&client, end).await?;
-                    buffer.buffer.transfer(direction, &record, offset).await?;
-                }
-                Direction::Write => {
-                    let write = async |record: &FileRecord| {
-                        buffer.buffer.transfer(direction, record, offset).await
-                    };
-                    known.write(&client, end, write).await?;
-                }
-            }
-            Ok(buffer)
-        })
-    }
-
-    /// Where a write ends, if there can be such bytes.
-    fn end_of(&self, what: &str, offset: u64, length: u64) -> Result<u64, UserError> {
-        let end = offset.checked_add(length).filter(|end| *end <= BYTES_MAX);
-        end.ok_or_else(|| {
-            UserError::usage(
-                what,
-                format!("a file has at most {BYTES_MAX} bytes"),
-                "write to an offset that a file can have",
-            )
-        })
-    }
-
-    /// Buffers for a read or write of so many bytes: one at least, more if there is room.
-    fn lanes(&self, length: u64) -> Result<Vec<Buffer<RealWorld>>, UserError> {
-        let most = (self.library.pool_bytes() / LANES_MAX).clamp(1, LANE_BYTES_MAX);
-        let each = length.min(most);
-        let mut lanes = vec![self.library.buffer(each)?.buffer];
-        while (lanes.len() as u64) < length.div_ceil(each.max(1)).min(LANES_MAX) {
-            match self.library.0.pool.take(each) {
-                Some(lane) => lanes.push(lane),
-                None => break,
-            }
-        }
-        Ok(lanes)
-    }
 }
 
-/// Reads what a file has from `offset` on, as far as `into` has room for it.
-async fn read_all(
+/// Reads what a file has from `offset` on, as far as the memory has room for it.
+async fn read_plain(
+    shared: &Shared,
     file: &FileRecord,
-    lanes: &[Buffer<RealWorld>],
-    into: &mut [u8],
+    memory: &UserMemory,
     offset: u64,
 ) -> Result<usize, Fault> {
+    use world::Memory;
     let rest = usize::try_from(file.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
-    let length = into.len().min(rest);
-    let mut parts: Vec<Vec<(u64, &mut [u8])>> = lanes.iter().map(|_| Vec::new()).collect();
-    let mut unread = &mut into[..length];
-    for (turn, part) in turns(lanes, ByteRange::at(offset, length as u64)) {
-        let (first, others) = std::mem::take(&mut unread).split_at_mut(part.length() as usize);
-        parts[turn].push((part.start, first));
-        unread = others;
+    let length = (memory.length() as usize).min(rest);
+    if length == 0 {
+        return Ok(0);
     }
-    let reads = lanes.iter().zip(parts).map(async |(lane, parts)| {
-        for (offset, into) in parts {
-            let part = lane.part(into.len() as u64);
-            part.transfer(Direction::Read, file, offset).await?;
-            let (memory, range) = part.place();
-            into.copy_from_slice(&memory.bytes()[range.start as usize..range.end as usize]);
-        }
-        Ok::<_, Fault>(())
-    });
-    try_join_all(reads).await?;
+    if length <= POOLED_BYTES_MAX
+        && let Some(buffer) = shared.pool.take(length as u64)
+    {
+        buffer.transfer(Direction::Read, file, offset).await?;
+        let (pool, range) = buffer.place();
+        let bytes = pool.bytes();
+        memory.with_bytes_mut(|all| {
+            all[..length].copy_from_slice(&bytes[range.start as usize..range.end as usize]);
+        });
+        return Ok(length);
+    }
+    let access = Access::Parts(vec![OwnPart::contiguous(offset, length as u64)]);
+    let part = alone(file, Direction::Read, access, false);
+    shared.client.transfer_part(&part, memory).await?;
     Ok(length)
 }
 
-/// Writes `from` to the bytes of a file from `offset` on, which it has.
-async fn write_all(
+/// Writes the memory to the bytes of a file from `offset` on, which it has.
+async fn write_plain(
+    shared: &Shared,
     file: &FileRecord,
-    lanes: &[Buffer<RealWorld>],
-    from: &[u8],
+    memory: &UserMemory,
     offset: u64,
 ) -> Result<(), Fault> {
-    let mut parts: Vec<Vec<(u64, &[u8])>> = lanes.iter().map(|_| Vec::new()).collect();
-    let mut unwritten = from;
-    for (turn, part) in turns(lanes, ByteRange::at(offset, from.len() as u64)) {
-        let (first, others) = unwritten.split_at(part.length() as usize);
-        parts[turn].push((part.start, first));
-        unwritten = others;
-    }
-    let writes = lanes.iter().zip(parts).map(async |(lane, parts)| {
-        for (offset, from) in parts {
-            let part = lane.part(from.len() as u64);
-            let (memory, range) = part.place();
-            let to = range.start as usize..range.end as usize;
-            memory.with_bytes_mut(|all| all[to].copy_from_slice(from));
-            part.transfer(Direction::Write, file, offset).await?;
+    use world::Memory;
+    let length = memory.length();
+    if length as usize <= POOLED_BYTES_MAX
+        && let Some(buffer) = shared.pool.take(length)
+    {
+        {
+            let (pool, range) = buffer.place();
+            let from = memory.bytes();
+            pool.with_bytes_mut(|all| {
+                all[range.start as usize..range.end as usize].copy_from_slice(&from);
+            });
         }
-        Ok::<_, Fault>(())
-    });
-    try_join_all(writes).await.map(|_| ())
+        return buffer.transfer(Direction::Write, file, offset).await;
+    }
+    let access = Access::Parts(vec![OwnPart::contiguous(offset, length)]);
+    let part = alone(file, Direction::Write, access, false);
+    shared.client.move_part(&part, memory).await
 }
 
-/// What this library transfers of an access: all that is client 0's.
-fn part(record: &FileRecord, direction: Direction, access: &Access) -> Part {
-    let (file, access) = (record.clone(), access.clone());
-    Part { direction, file, access, client: ClientId(0), order: DiskOrder::Sorted, sync: false }
-}
-
-/// `range` in parts, and the lane whose turn each is: none longer than a lane, and cut where a file
-/// of such parts is, so that blocks are not cut more often than need be.
-fn turns(
-    lanes: &[Buffer<RealWorld>],
-    range: ByteRange,
-) -> impl Iterator<Item = (usize, ByteRange)> + use<> {
-    // A buffer of no bytes is for a range of none.
-    let lane = lanes[0].length().max(1);
-    let all = ByteRange::new(range.start / lane * lane, range.end);
-    let parts = all.windows(lane).map(move |part| part.intersect(range));
-    (0..lanes.len()).cycle().zip(parts.filter(|part| !part.is_empty()))
+/// A transfer of one client alone.
+fn alone(record: &FileRecord, direction: Direction, access: Access, sync: bool) -> Part {
+    let (file, client, order) = (record.clone(), ClientId(0), DiskOrder::Sorted);
+    Part { direction, file, access, client, order, sync }
 }

@@ -1,30 +1,33 @@
 //! What a library knows of a file that it has open, shared with what was begun on it.
 
 use filesystem::{Client, Fault};
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 use wire::FileRecord;
 use world_real::RealWorld;
 
 /// The record of an open file. Its size is what this library has last heard of it.
 #[derive(Clone)]
-pub(super) struct Known(Rc<RefCell<Rc<FileRecord>>>);
+pub(super) struct Known(Arc<Mutex<Arc<FileRecord>>>);
 
 impl Known {
     pub(super) fn new(record: FileRecord) -> Self {
-        Self(Rc::new(RefCell::new(Rc::new(record))))
+        Self(Arc::new(Mutex::new(Arc::new(record))))
     }
 
     /// The record as it is known now.
-    pub(super) fn get(&self) -> Rc<FileRecord> {
-        Rc::clone(&self.0.borrow())
+    pub(super) fn get(&self) -> Arc<FileRecord> {
+        Arc::clone(&self.lock())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Arc<FileRecord>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The record, with the size that the servers know now.
     pub(super) async fn refreshed(
         &self,
         client: &Client<RealWorld>,
-    ) -> Result<Rc<FileRecord>, Fault> {
+    ) -> Result<Arc<FileRecord>, Fault> {
         self.change(async |record| client.refresh(record).await).await
     }
 
@@ -32,7 +35,7 @@ impl Known {
     pub(super) async fn caught_up(
         &self,
         client: &Client<RealWorld>,
-    ) -> Result<Rc<FileRecord>, Fault> {
+    ) -> Result<Arc<FileRecord>, Fault> {
         self.change(async |record| client.catch_up(record).await).await
     }
 
@@ -42,7 +45,7 @@ impl Known {
         &self,
         client: &Client<RealWorld>,
         bytes: u64,
-    ) -> Result<Rc<FileRecord>, Fault> {
+    ) -> Result<Arc<FileRecord>, Fault> {
         match self.get() {
             known if known.bytes >= bytes => Ok(known),
             _ => self.refreshed(client).await,
@@ -54,7 +57,7 @@ impl Known {
         &self,
         client: &Client<RealWorld>,
         bytes: u64,
-    ) -> Result<Rc<FileRecord>, Fault> {
+    ) -> Result<Arc<FileRecord>, Fault> {
         match self.get() {
             known if known.bytes >= bytes => Ok(known),
             _ => self.change(async |record| client.grow(record, bytes).await).await,
@@ -91,13 +94,13 @@ impl Known {
     async fn change(
         &self,
         change: impl AsyncFnOnce(&mut FileRecord) -> Result<(), Fault>,
-    ) -> Result<Rc<FileRecord>, Fault> {
+    ) -> Result<Arc<FileRecord>, Fault> {
         let mut record = FileRecord::clone(&self.get());
         change(&mut record).await?;
-        let mut known = self.0.borrow_mut();
+        let mut known = self.lock();
         if known.size() < record.size() {
-            *known = Rc::new(record);
+            *known = Arc::new(record);
         }
-        Ok(Rc::clone(&known))
+        Ok(Arc::clone(&known))
     }
 }

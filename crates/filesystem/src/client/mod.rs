@@ -17,7 +17,7 @@ pub(crate) use mailbox::Expected;
 pub use pages::Page;
 pub use pool::{Buffer, BufferPart, BufferPool};
 pub use rendezvous::Membership;
-pub(crate) use servers::Exposed;
+pub(crate) use servers::{Exposed, WithdrawnOnDrop};
 
 use crate::Costs;
 use crate::client::calls::{Answer, Calls};

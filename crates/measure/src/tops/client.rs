@@ -1,7 +1,7 @@
 //! One client process: takes orders on standard input, one a line, and answers on standard output.
 
 use super::spec::{Answer, ClientSpec, Order, Work};
-use client::{Instance, Library, LibraryBuffer, LibraryFile, Operation};
+use client::{Buffer, Connection, ConnectionOptions, File, Instance, Operation};
 use interface::{ExitCode, UserError};
 use policy::{Buffering, Declared, Prefetch};
 use std::collections::VecDeque;
@@ -20,10 +20,13 @@ pub fn tops_client() -> Result<(), UserError> {
     let mut next = || orders.next().transpose().map_err(|error| unread(&error));
     let Some(line) = next()? else { return Ok(()) };
     let spec: ClientSpec = parse(&line)?;
-    let library = Library::connect(Instance::at(&spec.instance), spec.pool_bytes)?;
+    let library = Connection::open_with(
+        &Instance::at(&spec.instance),
+        ConnectionOptions::with_pool(spec.pool_bytes),
+    )?;
     while let Some(line) = next()? {
         let order: Order = parse(&line)?;
-        let opened = library.open(&order.file, Some(buffering(order.work)));
+        let opened = library.open_file_as(&order.file, Some(buffering(order.work)));
         let file = match opened {
             Ok(file) => file,
             Err(error) => {
@@ -80,8 +83,8 @@ fn unread(error: &std::io::Error) -> UserError {
 
 /// A client at work on one point.
 struct Worker<'a> {
-    library: &'a Library,
-    file: &'a LibraryFile,
+    library: &'a Connection,
+    file: &'a File,
     order: &'a Order,
     rank: u32,
 }
@@ -157,15 +160,15 @@ impl Worker<'_> {
     /// of each.
     fn keep_going(
         &self,
-        start: impl Fn(&Self, LibraryBuffer, u64) -> Operation<LibraryBuffer>,
-        look: impl Fn(&Self, u64, &LibraryBuffer) -> Result<(), UserError>,
+        start: impl Fn(&Self, Buffer, u64) -> Operation<Buffer>,
+        look: impl Fn(&Self, u64, &Buffer) -> Result<(), UserError>,
     ) -> Result<u64, UserError> {
-        let finish = |(range, request): (u64, Operation<LibraryBuffer>)| -> Result<_, UserError> {
+        let finish = |(range, request): (u64, Operation<Buffer>)| -> Result<_, UserError> {
             let buffer = request.wait()?;
             look(self, range, &buffer)?;
             Ok(buffer)
         };
-        let mut under_way: VecDeque<(u64, Operation<LibraryBuffer>)> = VecDeque::new();
+        let mut under_way: VecDeque<(u64, Operation<Buffer>)> = VecDeque::new();
         let turns = |turn| self.cyclic(turn);
         let bytes = self.again_and_again(turns, |_, range| {
             let first = if under_way.len() < UNDER_WAY { None } else { under_way.pop_front() };
@@ -180,11 +183,11 @@ impl Worker<'_> {
         Ok(bytes)
     }
 
-    fn start_read(&self, buffer: LibraryBuffer, range: u64) -> Operation<LibraryBuffer> {
+    fn start_read(&self, buffer: Buffer, range: u64) -> Operation<Buffer> {
         self.file.start_read(buffer, range * self.range_bytes())
     }
 
-    fn start_write(&self, buffer: LibraryBuffer, range: u64) -> Operation<LibraryBuffer> {
+    fn start_write(&self, buffer: Buffer, range: u64) -> Operation<Buffer> {
         self.file.start_write(self.headed(buffer, range), range * self.range_bytes())
     }
 
@@ -218,19 +221,17 @@ impl Worker<'_> {
     }
 
     /// A buffer with the heads that the pages of a range have.
-    fn headed(&self, mut buffer: LibraryBuffer, range: u64) -> LibraryBuffer {
+    fn headed(&self, mut buffer: Buffer, range: u64) -> Buffer {
         let first = range * self.order.pages;
-        buffer.with_bytes_mut(|bytes| write_heads(bytes, self.file.page_bytes(), first));
+        write_heads(&mut buffer, self.file.page_bytes(), first);
         buffer
     }
 
     /// Looks at the head of each page of a range.
-    fn check_range(&self, range: u64, buffer: &LibraryBuffer) -> Result<(), UserError> {
+    fn check_range(&self, range: u64, buffer: &Buffer) -> Result<(), UserError> {
         let first = range * self.order.pages;
-        buffer.with_bytes(|bytes| {
-            let pages = bytes.chunks(self.file.page_bytes() as usize);
-            (first..).zip(pages).try_for_each(|(number, page)| self.check(number, page))
-        })
+        let pages = buffer.chunks(self.file.page_bytes() as usize);
+        (first..).zip(pages).try_for_each(|(number, page)| self.check(number, page))
     }
 
     fn check(&self, number: u64, page: &[u8]) -> Result<(), UserError> {

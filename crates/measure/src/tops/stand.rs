@@ -2,7 +2,7 @@
 
 use super::client::write_heads;
 use super::spec::{Answer, ClientSpec, Figure, Order, TopsPlan, TopsPoint, Work};
-use client::{Direct, Instance, Library};
+use client::{Connection, ConnectionOptions, Direct, Instance};
 use cluster::{Child, Program, ServerOptions, TemporaryInstance};
 use interface::{ExitCode, UserError};
 use policy::{Buffering, Stripe};
@@ -132,7 +132,7 @@ fn fill(
     page_bytes: u64,
     request_bytes: u64,
 ) -> Result<(), UserError> {
-    let library = Library::connect(instance.clone(), 4 * request_bytes)?;
+    let library = Connection::open_with(instance, ConnectionOptions::with_pool(4 * request_bytes))?;
     let stripe = Stripe::round_robin(page_bytes, servers, 1);
     let file = library.create_striped(FILE, bytes, stripe, Buffering::default())?;
     let mut request = vec![7; request_bytes as usize];
