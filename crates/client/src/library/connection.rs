@@ -27,6 +27,9 @@ pub struct ConnectionOptions {
     /// Time after which a server that does not answer is given up, and that collective calls wait
     /// for missing members.
     pub timeout: std::time::Duration,
+    /// Host of this machine on which members of a group listen for one another, where servers
+    /// listen by TCP; `None` for the one by which this machine reaches server 0.
+    pub peer_host: Option<String>,
 }
 
 /// Time-out of calls when nothing else is said, in seconds.
@@ -36,7 +39,7 @@ impl Default for ConnectionOptions {
     /// A pool of 64 MiB, and a time-out of 60 s.
     fn default() -> Self {
         let timeout = std::time::Duration::from_secs(TIMEOUT_SECONDS);
-        Self { pool_bytes: 64 * MIB, timeout }
+        Self { pool_bytes: 64 * MIB, timeout, peer_host: None }
     }
 }
 

@@ -129,13 +129,15 @@ impl Group {
             )
         })?;
         let timeout = connection.options().timeout();
-        let (instance, thread) = (connection.instance().clone(), Arc::clone(&connection.0.thread));
+        let (instance, host) =
+            (connection.instance().clone(), connection.options().peer_host.clone());
+        let thread = Arc::clone(&connection.0.thread);
         let member = connection.run(
             || "cannot form a group".to_owned(),
             async move |shared| {
                 let (client, place) = (shared.client.clone(), (ClientId(rank), size));
                 let membership = Membership::enrol(client, number, place, timeout).await?;
-                let member = Member { membership, peers: Peers::new(instance, number) };
+                let member = Member { membership, peers: Peers::new(instance, host, number) };
                 Ok(Arc::new(OnThread::new(&thread, Rc::new(member))))
             },
         )?;
