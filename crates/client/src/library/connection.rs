@@ -86,6 +86,7 @@ pub(super) struct Inner {
     pub(super) thread: Arc<IoThread>,
     local: Option<Arc<OnThread<Local>>>,
     pool_bytes: u64,
+    pub(super) servers: u32,
 }
 
 /// What lives on the I/O thread.
@@ -144,6 +145,7 @@ impl Connection {
     pub fn open_with(instance: &Instance, options: ConnectionOptions) -> Result<Self, UserError> {
         let file = instance.read()?;
         let node = instance.client_node(&file.servers)?;
+        let servers = file.servers.len() as u32;
         let thread = IoThread::current()?;
         let what = format!("cannot use the instance {}", instance.directory().display());
         let (sender, connected) = oneshot::channel();
@@ -162,7 +164,7 @@ impl Connection {
         let local = pollster::block_on(connected).map_err(|_| io_thread::failed())?;
         let local = Some(local.map_err(|fault| UserError::of_fault(&what, &fault))?);
         let instance = instance.clone();
-        Ok(Self(Arc::new(Inner { instance, options, thread, local, pool_bytes })))
+        Ok(Self(Arc::new(Inner { instance, options, thread, local, pool_bytes, servers })))
     }
 
     /// The instance.
