@@ -169,6 +169,8 @@ fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseRe
     let measured = case.run(spec.clients, order);
     let closed = case.file.close();
     if order.life != FileLife::Kept {
+        // Nobody has it open any more.
+        group.barrier()?;
         let removed = match group.rank() {
             0 => group.connection().remove(&order.file),
             _ => Ok(()),
