@@ -5,8 +5,8 @@ use crate::present;
 use crate::words::{plural, show_size};
 use launch::{
     Choice, DataDirectories, Direct, Finding, HostOptions, HostPlan, Instance, InstanceFile,
-    LaunchError, Program, Rules, ServerEntry, ServerOptions, ServerState, Session, Stopped, Venue,
-    Wish,
+    LaunchError, Program, ReplacementPolicies, ServerEntry, ServerOptions, ServerState, Session,
+    Stopped, Venue, Wish,
 };
 use serde_json::json;
 
@@ -218,9 +218,9 @@ pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     all_answer(&states)
 }
 
-pub(crate) fn serve(arguments: &Serve, rules: Rules) -> Result<(), LaunchError> {
+pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<(), LaunchError> {
     let instance = Instance::at(&arguments.instance);
-    launch::serve_process(&instance, arguments.id, arguments.attached, rules)
+    launch::serve_process(&instance, arguments.id, arguments.attached, policies)
 }
 
 /// A server, with its host if it has one of its own.

@@ -1,7 +1,7 @@
 //! The `unisono` command: parses, calls `launch`, presents.
 //!
 //! A program that brings replacement policies along is this command with [`main_with`]; see
-//! `examples/own_rule.rs`.
+//! `examples/own_policy.rs`.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
 //! [`launch::ExitCode`], and 130 after an interruption.
@@ -25,13 +25,13 @@ mod words;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use launch::{ExitCode, LaunchError, Rules};
+use launch::{ExitCode, LaunchError, ReplacementPolicies};
 
 /// The command, as the words after the program's name say. Its servers, also those that it starts,
 /// and its simulations have these replacement policies besides the usual ones.
-pub fn main_with(rules: Rules) -> std::process::ExitCode {
+pub fn main_with(policies: ReplacementPolicies) -> std::process::ExitCode {
     let ended = match Arguments::try_parse() {
-        Ok(arguments) => run(arguments, rules),
+        Ok(arguments) => run(arguments, policies),
         Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
         Err(help_or_version) => {
             // Nobody may be reading.
@@ -48,7 +48,7 @@ pub fn main_with(rules: Rules) -> std::process::ExitCode {
     }
 }
 
-fn run(arguments: Arguments, rules: Rules) -> Result<(), LaunchError> {
+fn run(arguments: Arguments, policies: ReplacementPolicies) -> Result<(), LaunchError> {
     match arguments.command {
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
@@ -69,11 +69,11 @@ fn run(arguments: Arguments, rules: Rules) -> Result<(), LaunchError> {
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => instances::space(&df),
         Command::Bench(bench) => bench::run(&bench),
-        Command::Sim(sim) => simulate::run(&sim, &rules),
+        Command::Sim(sim) => simulate::run(&sim, &policies),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
-        Command::Serve(serve) => instances::serve(&serve, rules),
-        Command::ServeTold(_) => launch::serve_told(rules),
+        Command::Serve(serve) => instances::serve(&serve, policies),
+        Command::ServeTold(_) => launch::serve_told(policies),
         Command::Keep(which) => launch::keep(&instances::instance(&which)),
         Command::BenchClient => launch::bench_client(),
         Command::BenchTopsClient => launch::tops_client(),

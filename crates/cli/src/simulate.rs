@@ -5,13 +5,14 @@ use crate::demerit;
 use crate::look;
 use crate::present;
 use crate::words;
-use launch::{LaunchError, Report, Rules, Setting, SimulationPlan};
+use launch::{LaunchError, ReplacementPolicies, Report, Setting, SimulationPlan};
 
-pub(crate) fn run(arguments: &Sim, rules: &Rules) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Sim, policies: &ReplacementPolicies) -> Result<(), LaunchError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
         return demerit::run(demerit);
     }
-    let plan = SimulationPlan::resolve(arguments.scenario.as_deref(), options(arguments)?, rules)?;
+    let plan =
+        SimulationPlan::resolve(arguments.scenario.as_deref(), options(arguments)?, policies)?;
     if arguments.explain {
         return explain(&plan, arguments.cases.json);
     }

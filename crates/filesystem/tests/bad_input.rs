@@ -19,7 +19,7 @@ use support::{
 use units::{ClientId, Duration, FileId, RegionId, ServerId};
 use wire::{
     CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupCollective,
-    GroupMessage, Introduction, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
+    GroupMessage, GroupRoster, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
     Participant, PullRequest, ReadRequest, Reply, Request, RequestId, WriteRequest,
 };
 use world::payload::Bytes;
@@ -313,8 +313,8 @@ fn hostile_collectives_are_refused() {
                     };
                     let request = if is_introduced {
                         let (members, addresses) = (vec![KEY], [""].into_iter().collect());
-                        let introduction = Introduction { group: 7, members, addresses };
-                        raw.ask(Request::Introduce(Box::new(introduction)), None).await;
+                        let introduction = GroupRoster { group: 7, members, addresses };
+                        raw.ask(Request::RegisterGroup(Box::new(introduction)), None).await;
                         let regions = [region].into_iter().collect();
                         let named = GroupCollective { request, group: 7, regions };
                         Request::GroupCollective(Box::new(named))

@@ -31,8 +31,8 @@ pub use filesystem::collective::Strategy;
 pub use machine::{Machine, Network};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use policy::{
-    Access, BYTES_MAX, BrokenRule, Buffering, Declared, Direction, ListEntry, MakeRule, Pattern,
-    Replacement, Rule, RuleName, RuleNameError, Rules,
+    Access, BYTES_MAX, BrokenPolicy, Buffering, Declared, Direction, ListEntry, MakePolicy,
+    Pattern, PolicyName, PolicyNameError, Replacement, ReplacementPolicies, ReplacementPolicy,
 };
 pub use real::{
     Choice, Copied, CopyPlan, DIRTY_PERCENT, DataDirectories, Direct, FileCopy, Finding,

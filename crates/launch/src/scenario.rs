@@ -4,7 +4,8 @@ use crate::error::LaunchError;
 use crate::machine::Machine;
 use filesystem::collective::Strategy;
 use policy::{
-    Access, Buffering, Declared, DiskOrder, Pattern, Prefetch, Replacement, Rules, WINDOW_BLOCKS,
+    Access, Buffering, Declared, DiskOrder, Pattern, Prefetch, Replacement, ReplacementPolicies,
+    WINDOW_BLOCKS,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -43,7 +44,7 @@ pub struct Scenario {
     /// What the servers read before anyone asks for it.
     pub read_ahead: ReadAhead,
     /// The replacement policies that there are.
-    pub rules: Rules,
+    pub policies: ReplacementPolicies,
     /// Number of trials, each with a seed of its own.
     pub trials: u32,
     /// Seed of the first trial.
@@ -79,7 +80,7 @@ impl Default for Scenario {
             declared: Declared::Unknown,
             replacement: None,
             read_ahead: ReadAhead::Declared,
-            rules: Rules::default(),
+            policies: ReplacementPolicies::default(),
             trials: 5,
             seed: 1,
             sync: false,
@@ -234,10 +235,10 @@ impl Scenario {
     /// When it makes no sense: counts of nothing, a pattern that does not fit, no such block size.
     pub fn check(&self) -> Result<(), LaunchError> {
         self.access()?;
-        if let Some(unknown) = self.replacement.filter(|wanted| !self.rules.has(*wanted)) {
+        if let Some(unknown) = self.replacement.filter(|wanted| !self.policies.has(*wanted)) {
             let cause = format!("this program has no replacement policy {unknown}");
             let help = "choose lru, mru, toss-immediate, loop-aware or random; a program of your \
-                        own brings others, see crates/cli/examples/own_rule.rs";
+                        own brings others, see crates/cli/examples/own_policy.rs";
             refused(cause, help)?;
         }
         let nodes = self.clients + self.servers;

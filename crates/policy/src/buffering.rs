@@ -1,6 +1,6 @@
 //! How a file is buffered: what its users declare, and what a server makes of it.
 
-use crate::rules::RuleName;
+use crate::replacement::PolicyName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -37,8 +37,8 @@ pub enum Replacement {
     LoopAware,
     /// Any.
     Random,
-    /// As a rule says that the servers' program has brought along ([`crate::Rules::with`]).
-    Custom(RuleName),
+    /// As a rule says that the servers' program has brought along ([`crate::ReplacementPolicies::with`]).
+    Custom(PolicyName),
 }
 
 /// Which blocks a server reads before anyone asks for them.

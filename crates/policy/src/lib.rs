@@ -13,7 +13,7 @@
 //! | Which access do the papers mean by "rbc"? | [`Pattern`] |
 //! | In which order does a disk take its blocks? | [`disk_order`] |
 //! | Which bytes of a block have arrived? | [`RangeSet`] |
-//! | Which block leaves a full cache? | [`Residents`] |
+//! | Which block leaves a full cache? | [`EvictionOrder`] |
 //! | Which blocks are worth reading ahead? | [`next_on_disk`], [`Window`] |
 //! | How is a file buffered? | [`Buffering`] |
 //! | What does each client read itself in two-phase I/O? | [`conforming_segment`] |
@@ -27,6 +27,7 @@ mod conforming;
 mod coordinates;
 mod dissemination;
 mod distribution;
+mod eviction_order;
 mod factor;
 mod footprint;
 mod list;
@@ -39,8 +40,7 @@ mod pattern;
 mod pool;
 mod prefetch;
 mod ranges;
-mod residents;
-mod rules;
+mod replacement;
 mod stripe;
 mod window;
 
@@ -50,6 +50,7 @@ pub use chunks::Chunk;
 pub use conforming::conforming_segment;
 pub use dissemination::Dissemination;
 pub use distribution::{DIMENSIONS_MAX, Dimension, Distribution};
+pub use eviction_order::{BlockKey, EvictionOrder};
 pub use list::{LIST_ENTRIES_MAX, ListEntry};
 pub use lru::Lru;
 pub use nested::{LEVELS_MAX, Level, Nested};
@@ -59,7 +60,8 @@ pub use pattern::{Direction, Pattern, PatternError, PatternKind, SHAPE_RECORDS_M
 pub use pool::{Pool, PoolError};
 pub use prefetch::next_on_disk;
 pub use ranges::RangeSet;
-pub use residents::{BlockKey, Residents};
-pub use rules::{BrokenRule, MakeRule, Rule, RuleName, RuleNameError, Rules};
+pub use replacement::{
+    BrokenPolicy, MakePolicy, PolicyName, PolicyNameError, ReplacementPolicies, ReplacementPolicy,
+};
 pub use stripe::{BLOCK_BYTES_MAX, Location, Stripe, StripeError};
 pub use window::Window;

@@ -7,11 +7,13 @@
 mod ids;
 mod range;
 mod run;
+mod split_mix;
 mod time;
 
 pub use ids::{ClientId, DiskId, FileId, PeerId, RegionId, ServerId};
 pub use range::ByteRange;
 pub use run::{PieceRun, Run};
+pub use split_mix::SplitMix64;
 pub use time::{Duration, Instant};
 
 /// 2^10 bytes.

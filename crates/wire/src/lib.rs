@@ -10,7 +10,7 @@ mod codec;
 mod entry;
 mod fault;
 mod frequent;
-mod introduction;
+mod group_roster;
 mod message;
 
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
@@ -19,7 +19,7 @@ pub use entry::{
 };
 pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
-pub use introduction::{Addresses, Introduction, Regions};
+pub use group_roster::{Addresses, GroupRoster, Regions};
 pub use message::{
     BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
     GroupMessage, Message, NamedCollective, PARTICIPANTS_MAX, PartRequest, Participant,

@@ -1,6 +1,6 @@
 //! What clients and servers say to one another.
 
-use crate::{Entry, Fault, FileDefaults, FileRecord, FileSize, Introduction, Made, Regions};
+use crate::{Entry, Fault, FileDefaults, FileRecord, FileSize, GroupRoster, Made, Regions};
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, RegionId, ServerId};
@@ -196,8 +196,8 @@ pub enum Request {
         file: FileId,
     },
     /// Tells where the members of a group are, for its transfers.
-    Introduce(Box<Introduction>),
-    /// Disk-directed: the one request of a collective of a group that was introduced.
+    RegisterGroup(Box<GroupRoster>),
+    /// Disk-directed: the one request of a collective of a group whose roster was registered.
     GroupCollective(Box<GroupCollective>),
 }
 

@@ -22,7 +22,7 @@ use crate::scenario::Scenario;
 use filesystem::collective::Strategy;
 use key::{Key, Owner, Table};
 use keys::{key, keys};
-use policy::{Pattern, Rules};
+use policy::{Pattern, ReplacementPolicies};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -150,12 +150,12 @@ impl SimulationPlan {
     pub fn resolve(
         file: Option<&Path>,
         options: Vec<Setting>,
-        rules: &Rules,
+        policies: &ReplacementPolicies,
     ) -> Result<Self, LaunchError> {
         let mut settings = file.map_or_else(|| Ok(Vec::new()), file::read)?;
         settings.extend(options);
         let mut plan = Self::default();
-        plan.base.rules = rules.clone();
+        plan.base.policies = policies.clone();
         // The machine is the first of the keys, as it gives the others their values.
         for key in keys() {
             for setting in settings.iter().filter(|it| it.key.name == key.name) {

@@ -9,7 +9,7 @@ use crate::error::{ExitCode, LaunchError};
 use crate::real::data::{OwnDirectories, has_catalogue, has_objects};
 use crate::real::server::{ServerPlan, serve_plan};
 use crate::real::{on_stdin_closed, private, refuse_root};
-use policy::Rules;
+use policy::ReplacementPolicies;
 use serde::de::DeserializeOwned;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -22,11 +22,11 @@ use world::Address;
 const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 
 /// Serves as standard input says, until asked to stop by a client or a signal, or until standard
-/// input ends. Blocks may leave its cache by these rules.
+/// input ends. Its cache can use these replacement policies.
 ///
 /// # Errors
 /// When it cannot begin, which whoever started it is told too, or cannot write everything back.
-pub fn serve_told(rules: Rules) -> Result<(), LaunchError> {
+pub fn serve_told(policies: ReplacementPolicies) -> Result<(), LaunchError> {
     let order: ServerOrder = told()?;
     let begun = begin(&order).and_then(|(plan, own)| {
         say(&Said::Found(Found {
@@ -49,7 +49,7 @@ pub fn serve_told(rules: Rules) -> Result<(), LaunchError> {
         is_ready = true;
         say(&Said::Listening { address: address.0.clone(), pid: std::process::id() });
     };
-    let served = begun.and_then(|plan| serve_plan(plan, rules, ready, left_alone(input_ended)));
+    let served = begun.and_then(|plan| serve_plan(plan, policies, ready, left_alone(input_ended)));
     served.inspect_err(|error| {
         if !is_ready {
             say(&Said::Failed(error.clone().into()));

@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::Command;
 use support::{Ended, FAILED, Place, USAGE, bytes, program, run, unisono};
 
-/// The program in examples/own_rule.rs, with words.
+/// The program in examples/own_policy.rs, with words.
 fn own(words: &[&OsStr]) -> Command {
-    let path = Path::new(env!("CARGO_BIN_EXE_unisono")).with_file_name("examples/own_rule");
+    let path = Path::new(env!("CARGO_BIN_EXE_unisono")).with_file_name("examples/own_policy");
     assert!(
         path.is_file(),
-        "{} is missing: build it with `cargo build -p cli --example own_rule`, in this profile",
+        "{} is missing: build it with `cargo build -p cli --example own_policy`, in this profile",
         path.display()
     );
     program(path, words)

@@ -8,7 +8,7 @@
 
 use crate::buffering::{Buffering, Replacement};
 use crate::lru::Lru;
-use crate::rules::{Rule, Rules};
+use crate::replacement::{ReplacementPolicies, ReplacementPolicy};
 use std::collections::{BTreeMap, BTreeSet};
 use units::FileId;
 
@@ -17,8 +17,8 @@ pub type BlockKey = (FileId, u64);
 
 /// The blocks in a cache.
 #[derive(Debug, Default)]
-pub struct Residents {
-    rules: Rules,
+pub struct EvictionOrder {
+    policies: ReplacementPolicies,
     order: Lru<BlockKey>,
     /// Files that are not buffered in the common way.
     special: BTreeMap<FileId, Held>,
@@ -28,14 +28,14 @@ pub struct Residents {
 #[derive(Debug)]
 struct Held {
     buffering: Buffering,
-    rule: Box<dyn Rule>,
+    policy: Box<dyn ReplacementPolicy>,
     blocks: BTreeSet<u64>,
 }
 
-impl Residents {
+impl EvictionOrder {
     /// No blocks; files can be buffered by these rules besides the usual ones.
-    pub fn new(rules: Rules) -> Self {
-        Self { rules, ..Self::default() }
+    pub fn new(policies: ReplacementPolicies) -> Self {
+        Self { policies, ..Self::default() }
     }
 
     /// From now on a file is buffered like this; the least recently used block leaves first, if by
@@ -48,12 +48,12 @@ impl Residents {
             self.special.remove(&file);
             return;
         }
-        let mut rule = self.rules.rule(buffering.replacement());
+        let mut policy = self.policies.policy(buffering.replacement());
         let of_file = self.order.iter().filter(|(other, _)| *other == file);
         let blocks: Vec<u64> = of_file.map(|(_, block)| block).collect();
-        blocks.iter().for_each(|block| rule.used(*block, false));
+        blocks.iter().for_each(|block| policy.used(*block, false));
         let blocks = blocks.into_iter().collect();
-        self.special.insert(file, Held { buffering, rule, blocks });
+        self.special.insert(file, Held { buffering, policy, blocks });
     }
 
     /// Nobody uses a file any more: its blocks are like all others.
@@ -67,7 +67,7 @@ impl Residents {
         let place = self.order.place(key).expect("it has just come in");
         if let Some(held) = self.special.get_mut(&key.0) {
             held.blocks.insert(key.1);
-            held.rule.used(key.1, false);
+            held.policy.used(key.1, false);
         }
         place
     }
@@ -88,7 +88,7 @@ impl Residents {
             && let Some(held) = self.special.get_mut(&key.0)
             && held.blocks.contains(&key.1)
         {
-            held.rule.used(key.1, to_its_end);
+            held.policy.used(key.1, to_its_end);
         }
     }
 
@@ -97,7 +97,7 @@ impl Residents {
         self.order.remove(key);
         if let Some(held) = self.special.get_mut(&key.0) {
             held.blocks.remove(&key.1);
-            held.rule.left(key.1);
+            held.policy.left(key.1);
         }
     }
 
@@ -125,8 +125,9 @@ impl Residents {
     fn mixed_victims(&self) -> impl Iterator<Item = BlockKey> + '_ {
         let of = |file: FileId| move |block| (file, block);
         let tossed = self.special.iter().filter(|(_, held)| held.tosses());
-        let tossed = tossed
-            .flat_map(move |(file, held)| held.may_leave().take(held.rule.count()).map(of(*file)));
+        let tossed = tossed.flat_map(move |(file, held)| {
+            held.may_leave().take(held.policy.count()).map(of(*file))
+        });
         let mut turns: BTreeMap<FileId, Blocks<'_>> = BTreeMap::new();
         let by_turns = self.order.iter().filter_map(move |key| match self.special.get(&key.0) {
             None => Some(key),
@@ -146,8 +147,8 @@ type Blocks<'a> = Box<dyn Iterator<Item = u64> + 'a>;
 impl Held {
     /// All its blocks, the one that is to leave first in front.
     fn in_order(&self) -> impl Iterator<Item = u64> + '_ {
-        let others = self.blocks.iter().filter(|block| !self.rule.is_candidate(**block));
-        self.rule.candidates().chain(others.copied())
+        let others = self.blocks.iter().filter(|block| !self.policy.is_candidate(**block));
+        self.policy.candidates().chain(others.copied())
     }
 
     /// The blocks that may leave, without those it keeps.
@@ -157,7 +158,7 @@ impl Held {
 
     /// Those of them that wait for the file's turn.
     fn turns(&self) -> Blocks<'_> {
-        let tossed = if self.tosses() { self.rule.count() } else { 0 };
+        let tossed = if self.tosses() { self.policy.count() } else { 0 };
         Box::new(self.may_leave().skip(tossed))
     }
 
@@ -189,29 +190,29 @@ mod tests {
         Buffering { replacement: Some(replacement), ..Buffering::default() }
     }
 
-    fn touch(residents: &mut Residents, key: BlockKey) {
-        let place = residents.order.place(key).expect("it is there");
-        residents.touch(key, place);
+    fn touch(order: &mut EvictionOrder, key: BlockKey) {
+        let place = order.order.place(key).expect("it is there");
+        order.touch(key, place);
     }
 
     /// The hits of going through `blocks` blocks of one file `loops` times with room for `room`.
     fn loop_hits(buffering: Buffering, blocks: u64, loops: u64, room: usize) -> u64 {
-        let mut residents = Residents::default();
-        residents.declare(F, buffering);
+        let mut order = EvictionOrder::default();
+        order.declare(F, buffering);
         let (mut held, mut hits) = (BTreeSet::new(), 0);
         for block in (0..loops).flat_map(|_| 0..blocks) {
             if held.contains(&block) {
                 hits += 1;
             } else {
                 if held.len() == room {
-                    let victim = residents.victims(F).next().expect("there is one");
-                    residents.remove(victim);
+                    let victim = order.victims(F).next().expect("there is one");
+                    order.remove(victim);
                     held.remove(&victim.1);
                 }
-                residents.insert((F, block));
+                order.insert((F, block));
                 held.insert(block);
             }
-            residents.read_to_its_end((F, block));
+            order.read_to_its_end((F, block));
         }
         hits
     }
@@ -237,43 +238,43 @@ mod tests {
 
     #[test]
     fn what_was_read_to_its_end_is_tossed_before_others_leave() {
-        let mut residents = Residents::default();
-        residents.declare(F, special(Replacement::TossImmediate));
+        let mut order = EvictionOrder::default();
+        order.declare(F, special(Replacement::TossImmediate));
         for block in 0..3 {
-            residents.insert((G, block));
-            residents.insert((F, block));
+            order.insert((G, block));
+            order.insert((F, block));
         }
-        residents.read_to_its_end((F, 2));
-        touch(&mut residents, (F, 1));
-        let victims: Vec<BlockKey> = residents.victims(G).collect();
+        order.read_to_its_end((F, 2));
+        touch(&mut order, (F, 1));
+        let victims: Vec<BlockKey> = order.victims(G).collect();
         assert_eq!(victims[..2], [(F, 2), (G, 0)]);
         assert_eq!(victims.len(), 6);
     }
 
     #[test]
     fn limits_are_kept() {
-        let mut residents = Residents::default();
-        residents.declare(F, Buffering { blocks_min: 2, ..Buffering::default() });
-        residents.declare(G, Buffering { blocks_max: 2, ..Buffering::default() });
+        let mut order = EvictionOrder::default();
+        order.declare(F, Buffering { blocks_min: 2, ..Buffering::default() });
+        order.declare(G, Buffering { blocks_max: 2, ..Buffering::default() });
         for block in 0..3 {
-            residents.insert((F, block));
+            order.insert((F, block));
         }
         for block in 0..2 {
-            residents.insert((G, block));
+            order.insert((G, block));
         }
-        assert!(residents.is_at_limit(G) && !residents.is_at_limit(F));
-        assert!(residents.victims(G).eq([(G, 0), (G, 1)]), "one of its own must leave");
-        let victims = residents.victims(F);
+        assert!(order.is_at_limit(G) && !order.is_at_limit(F));
+        assert!(order.victims(G).eq([(G, 0), (G, 1)]), "one of its own must leave");
+        let victims = order.victims(F);
         assert!(victims.eq([(F, 0), (G, 0), (G, 1), (F, 1), (F, 2)]), "two of F leave last");
-        residents.forget(F);
-        assert!(residents.victims(F).eq([(F, 0), (F, 1), (F, 2), (G, 0), (G, 1)]));
+        order.forget(F);
+        assert!(order.victims(F).eq([(F, 0), (F, 1), (F, 2), (G, 0), (G, 1)]));
     }
 
     /// The block with the greatest number first, whatever its use.
     #[derive(Debug, Default)]
     struct Greatest(BTreeSet<u64>);
 
-    impl Rule for Greatest {
+    impl ReplacementPolicy for Greatest {
         fn used(&mut self, block: u64, _: bool) {
             self.0.insert(block);
         }
@@ -291,15 +292,15 @@ mod tests {
     #[test]
     fn a_rule_that_was_brought_along_decides() {
         let name = "greatest".parse().expect("it is a name");
-        let rules = Rules::default().with(name, || Box::<Greatest>::default());
-        let mut residents = Residents::new(rules.expect("it does what a rule must"));
-        residents.declare(F, special(Replacement::Custom(name)));
-        residents.declare(G, special(Replacement::Custom("unknown".parse().expect("a name"))));
+        let policies = ReplacementPolicies::default().with(name, || Box::<Greatest>::default());
+        let mut order = EvictionOrder::new(policies.expect("it does what a rule must"));
+        order.declare(F, special(Replacement::Custom(name)));
+        order.declare(G, special(Replacement::Custom("unknown".parse().expect("a name"))));
         for block in [3, 5, 1] {
-            residents.insert((F, block));
-            residents.insert((G, block));
+            order.insert((F, block));
+            order.insert((G, block));
         }
-        let victims = residents.victims(F);
+        let victims = order.victims(F);
         assert!(
             victims.eq([(F, 5), (G, 3), (F, 3), (G, 5), (F, 1), (G, 1)]),
             "G has the usual one"
@@ -320,20 +321,20 @@ mod tests {
             blocks_min in 0_u32..3,
             events in prop::collection::vec((0_u64..2, 0_u64..8, 0_u8..4), 0..60),
         ) {
-            let mut residents = Residents::default();
+            let mut order = EvictionOrder::default();
             let mut there = BTreeSet::new();
-            residents.declare(F, Buffering { blocks_min, ..special(replacement) });
+            order.declare(F, Buffering { blocks_min, ..special(replacement) });
             for (file, block, event) in events {
                 let key = (FileId(1 + file), block);
                 match event {
-                    0 | 1 if there.insert(key) => drop(residents.insert(key)),
-                    2 if there.remove(&key) => residents.remove(key),
-                    3 if there.contains(&key) => residents.read_to_its_end(key),
-                    _ if there.contains(&key) => touch(&mut residents, key),
+                    0 | 1 if there.insert(key) => drop(order.insert(key)),
+                    2 if there.remove(&key) => order.remove(key),
+                    3 if there.contains(&key) => order.read_to_its_end(key),
+                    _ if there.contains(&key) => touch(&mut order, key),
                     _ => {}
                 }
             }
-            let victims: Vec<BlockKey> = residents.victims(G).collect();
+            let victims: Vec<BlockKey> = order.victims(G).collect();
             let named: BTreeSet<BlockKey> = victims.iter().copied().collect();
             prop_assert_eq!(named.len(), victims.len());
             prop_assert_eq!(&named, &there);

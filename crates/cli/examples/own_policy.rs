@@ -1,14 +1,14 @@
-//! The command `unisono` with one more replacement policy: the block that came first leaves first,
-//! however often it is used.
+//! The command `unisono` with one more replacement policy: first in, first out.
+//! The block that was inserted first is evicted first, however often it is used.
 //!
 //! ```text
-//! cargo build --release -p cli --example own_rule
-//! target/release/examples/own_rule start
-//! target/release/examples/own_rule layout set / --replacement custom:fifo
-//! target/release/examples/own_rule sim --strategy caching --replacement custom:fifo
+//! cargo build --release -p cli --example own_policy
+//! target/release/examples/own_policy start
+//! target/release/examples/own_policy layout set / --replacement custom:fifo
+//! target/release/examples/own_policy sim --strategy caching --replacement custom:fifo
 //! ```
 
-use launch::{Rule, Rules};
+use launch::{ReplacementPolicies, ReplacementPolicy};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks by their arrival.
@@ -19,7 +19,7 @@ struct Fifo {
     next: u64,
 }
 
-impl Rule for Fifo {
+impl ReplacementPolicy for Fifo {
     fn used(&mut self, block: u64, _to_its_end: bool) {
         if !self.arrival_of.contains_key(&block) {
             self.arrival_of.insert(block, self.next);
@@ -45,6 +45,6 @@ impl Rule for Fifo {
 
 fn main() -> std::process::ExitCode {
     let name = "fifo".parse().expect("it is a name");
-    let rules = Rules::default().with(name, || Box::<Fifo>::default());
-    cli::main_with(rules.expect("it names the blocks that are there, each once"))
+    let policies = ReplacementPolicies::default().with(name, || Box::<Fifo>::default());
+    cli::main_with(policies.expect("it names the blocks that are there, each once"))
 }

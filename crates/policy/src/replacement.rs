@@ -12,9 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
+use units::SplitMix64;
 
 /// A replacement policy of one file: told what happens to its blocks, it says which leave first.
-pub trait Rule: std::fmt::Debug {
+pub trait ReplacementPolicy: std::fmt::Debug {
     /// A block was brought in or used; `to_its_end` when it was read up to its last byte.
     fn used(&mut self, block: u64, to_its_end: bool);
 
@@ -35,13 +36,13 @@ pub trait Rule: std::fmt::Debug {
     }
 }
 
-/// The most letters of a [`RuleName`].
+/// The most letters of a [`PolicyName`].
 const NAME_LETTERS_MAX: usize = 15;
 
 /// The name of a rule that a program brings along: 1 to 15 small letters, digits and hyphens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct RuleName {
+pub struct PolicyName {
     /// Behind the name, zeros.
     letters: [u8; NAME_LETTERS_MAX],
 }
@@ -49,9 +50,9 @@ pub struct RuleName {
 /// It is no name of a rule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{0:?} is no name of a rule: use 1 to {NAME_LETTERS_MAX} of a to z, 0 to 9 and hyphens")]
-pub struct RuleNameError(String);
+pub struct PolicyNameError(String);
 
-impl RuleName {
+impl PolicyName {
     fn as_str(&self) -> &str {
         let end = self.letters.iter().position(|letter| *letter == 0);
         let letters = &self.letters[..end.unwrap_or(NAME_LETTERS_MAX)];
@@ -59,13 +60,13 @@ impl RuleName {
     }
 }
 
-impl FromStr for RuleName {
-    type Err = RuleNameError;
+impl FromStr for PolicyName {
+    type Err = PolicyNameError;
 
-    fn from_str(word: &str) -> Result<Self, RuleNameError> {
+    fn from_str(word: &str) -> Result<Self, PolicyNameError> {
         let is_letter = |letter: u8| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-');
         if word.is_empty() || word.len() > NAME_LETTERS_MAX || !word.bytes().all(is_letter) {
-            return Err(RuleNameError(word.to_owned()));
+            return Err(PolicyNameError(word.to_owned()));
         }
         let mut letters = [0; NAME_LETTERS_MAX];
         letters[..word.len()].copy_from_slice(word.as_bytes());
@@ -73,26 +74,26 @@ impl FromStr for RuleName {
     }
 }
 
-impl TryFrom<String> for RuleName {
-    type Error = RuleNameError;
-    fn try_from(word: String) -> Result<Self, RuleNameError> {
+impl TryFrom<String> for PolicyName {
+    type Error = PolicyNameError;
+    fn try_from(word: String) -> Result<Self, PolicyNameError> {
         word.parse()
     }
 }
 
-impl From<RuleName> for String {
-    fn from(name: RuleName) -> Self {
+impl From<PolicyName> for String {
+    fn from(name: PolicyName) -> Self {
         name.as_str().to_owned()
     }
 }
 
-impl fmt::Display for RuleName {
+impl fmt::Display for PolicyName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }
 }
 
-impl fmt::Debug for RuleName {
+impl fmt::Debug for PolicyName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), out)
     }
@@ -101,23 +102,23 @@ impl fmt::Debug for RuleName {
 /// A rule does not do what a [`Rule`] must.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("the rule {name} is broken: {cause}")]
-pub struct BrokenRule {
+pub struct BrokenPolicy {
     /// Its name.
-    pub name: RuleName,
+    pub name: PolicyName,
     /// What it did.
     pub cause: String,
 }
 
 /// Makes a rule for a file that has no blocks yet.
-pub type MakeRule = fn() -> Box<dyn Rule>;
+pub type MakePolicy = fn() -> Box<dyn ReplacementPolicy>;
 
 /// The rules that there are: the usual ones, and those that were added.
 #[derive(Clone, Default)]
-pub struct Rules {
-    added: BTreeMap<RuleName, MakeRule>,
+pub struct ReplacementPolicies {
+    added: BTreeMap<PolicyName, MakePolicy>,
 }
 
-impl Rules {
+impl ReplacementPolicies {
     /// With one more, in place of one of the same name. Files are buffered by it when their
     /// [`Replacement`] is [`Replacement::Custom`] with this name; commands say `custom:` and the
     /// name.
@@ -125,8 +126,8 @@ impl Rules {
     /// # Errors
     /// The rule is tried with some thousand events first, and refused when it does not name the
     /// blocks that are in, each once: a server would have nothing to let go.
-    pub fn with(mut self, name: RuleName, make: MakeRule) -> Result<Self, BrokenRule> {
-        try_rule(make).map_err(|cause| BrokenRule { name, cause })?;
+    pub fn with(mut self, name: PolicyName, make: MakePolicy) -> Result<Self, BrokenPolicy> {
+        try_policy(make).map_err(|cause| BrokenPolicy { name, cause })?;
         self.added.insert(name, make);
         Ok(self)
     }
@@ -140,12 +141,12 @@ impl Rules {
     }
 
     /// The names of those that were added, in their order.
-    pub fn added(&self) -> impl Iterator<Item = RuleName> + '_ {
+    pub fn added(&self) -> impl Iterator<Item = PolicyName> + '_ {
         self.added.keys().copied()
     }
 
     /// A new rule; in place of one that there is not, that of the least recently used block.
-    pub(crate) fn rule(&self, replacement: Replacement) -> Box<dyn Rule> {
+    pub(crate) fn policy(&self, replacement: Replacement) -> Box<dyn ReplacementPolicy> {
         match replacement {
             Replacement::Lru => Box::<LeastRecent>::default(),
             Replacement::Mru => Box::<MostRecent>::default(),
@@ -161,9 +162,9 @@ impl Rules {
 }
 
 /// Tells a rule of blocks that come, are used and leave, and says what is wrong with its answers.
-fn try_rule(make: MakeRule) -> Result<(), String> {
+fn try_policy(make: MakePolicy) -> Result<(), String> {
     const EVENTS: u64 = 4000;
-    let mut rule = make();
+    let mut policy = make();
     let mut there = BTreeSet::new();
     for event in 0..EVENTS {
         let random = scramble(event);
@@ -173,39 +174,39 @@ fn try_rule(make: MakeRule) -> Result<(), String> {
             false => scramble(random % (event - EVENTS / 2 + 1)),
         };
         match random >> 32 & 3 {
-            0 if there.remove(&block) => rule.left(block),
+            0 if there.remove(&block) => policy.left(block),
             _ => {
                 there.insert(block);
-                rule.used(block, random >> 34 & 1 == 1);
+                policy.used(block, random >> 34 & 1 == 1);
             }
         }
         if event > EVENTS / 2 && !event.is_multiple_of(64) {
             continue;
         }
         // One more than there can be, should it name blocks without end.
-        let named: Vec<u64> = rule.candidates().take(there.len() + 1).collect();
-        let expected = there.iter().filter(|block| rule.is_candidate(**block)).count();
+        let named: Vec<u64> = policy.candidates().take(there.len() + 1).collect();
+        let expected = there.iter().filter(|block| policy.is_candidate(**block)).count();
         let distinct: BTreeSet<u64> = named.iter().copied().collect();
-        let is_right = |block: &u64| there.contains(block) && rule.is_candidate(*block);
+        let is_right = |block: &u64| there.contains(block) && policy.is_candidate(*block);
         if named.len() != expected || distinct.len() != expected || !named.iter().all(is_right) {
             return Err(format!("it names the blocks {named:?} when those in are {there:?}"));
         }
-        if rule.count() != expected {
-            return Err(format!("it counts {} blocks and names {expected}", rule.count()));
+        if policy.count() != expected {
+            return Err(format!("it counts {} blocks and names {expected}", policy.count()));
         }
     }
     Ok(())
 }
 
-impl fmt::Debug for Rules {
+impl fmt::Debug for ReplacementPolicies {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_set().entries(self.added.keys()).finish()
     }
 }
 
-impl Eq for Rules {}
+impl Eq for ReplacementPolicies {}
 
-impl PartialEq for Rules {
+impl PartialEq for ReplacementPolicies {
     /// Whether the names are the same: what makes rules cannot be compared.
     fn eq(&self, other: &Self) -> bool {
         self.added.keys().eq(other.added.keys())
@@ -215,7 +216,7 @@ impl PartialEq for Rules {
 #[derive(Debug, Default)]
 struct LeastRecent(Lru<u64>);
 
-impl Rule for LeastRecent {
+impl ReplacementPolicy for LeastRecent {
     fn used(&mut self, block: u64, _: bool) {
         self.0.insert(block);
     }
@@ -233,7 +234,7 @@ impl Rule for LeastRecent {
 #[derive(Debug, Default)]
 struct MostRecent(Lru<u64>);
 
-impl Rule for MostRecent {
+impl ReplacementPolicy for MostRecent {
     fn used(&mut self, block: u64, _: bool) {
         self.0.insert(block);
     }
@@ -252,7 +253,7 @@ impl Rule for MostRecent {
 #[derive(Debug, Default)]
 struct Toss(Lru<u64>);
 
-impl Rule for Toss {
+impl ReplacementPolicy for Toss {
     fn used(&mut self, block: u64, to_its_end: bool) {
         if to_its_end {
             self.0.insert(block);
@@ -280,7 +281,7 @@ struct LoopAware {
     position: u64,
 }
 
-impl Rule for LoopAware {
+impl ReplacementPolicy for LoopAware {
     fn used(&mut self, block: u64, _: bool) {
         self.blocks.insert(block);
         self.position = block;
@@ -307,7 +308,7 @@ struct AtRandom {
     arrivals: u64,
 }
 
-impl Rule for AtRandom {
+impl ReplacementPolicy for AtRandom {
     fn used(&mut self, block: u64, _: bool) {
         if let Entry::Vacant(place) = self.places.entry(block) {
             place.insert(self.blocks.len());
@@ -332,12 +333,9 @@ impl Rule for AtRandom {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): mixes all bits, one to one.
-fn scramble(mut bits: u64) -> u64 {
-    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
+/// First number of the pseudo-random sequence with this seed: mixes all bits, one to one.
+fn scramble(seed: u64) -> u64 {
+    SplitMix64::new(seed).next_u64()
 }
 
 #[cfg(test)]
@@ -346,7 +344,7 @@ mod tests {
 
     #[test]
     fn the_usual_rules_do_what_a_rule_must() {
-        let makes: [MakeRule; 5] = [
+        let makes: [MakePolicy; 5] = [
             || Box::<LeastRecent>::default(),
             || Box::<MostRecent>::default(),
             || Box::<Toss>::default(),
@@ -354,7 +352,7 @@ mod tests {
             || Box::<AtRandom>::default(),
         ];
         for make in makes {
-            assert_eq!(try_rule(make), Ok(()), "{:?}", make());
+            assert_eq!(try_policy(make), Ok(()), "{:?}", make());
         }
     }
 
@@ -362,7 +360,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct Forgetful(Vec<u64>);
 
-    impl Rule for Forgetful {
+    impl ReplacementPolicy for Forgetful {
         fn used(&mut self, block: u64, _: bool) {
             if !self.0.contains(&block) {
                 self.0.push(block);
@@ -381,7 +379,7 @@ mod tests {
     #[derive(Debug)]
     struct Stubborn;
 
-    impl Rule for Stubborn {
+    impl ReplacementPolicy for Stubborn {
         fn used(&mut self, _: u64, _: bool) {}
         fn left(&mut self, _: u64) {}
         fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
@@ -396,7 +394,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct Narrow(BTreeSet<u64>);
 
-    impl Rule for Narrow {
+    impl ReplacementPolicy for Narrow {
         fn used(&mut self, block: u64, _: bool) {
             if self.0.len() < 64 {
                 self.0.insert(block);
@@ -415,21 +413,26 @@ mod tests {
 
     #[test]
     fn broken_rules_are_refused() {
-        let name = |word: &str| word.parse::<RuleName>().expect("it is a name");
-        let refused = Rules::default().with(name("forgetful"), || Box::<Forgetful>::default());
+        let name = |word: &str| word.parse::<PolicyName>().expect("it is a name");
+        let refused =
+            ReplacementPolicies::default().with(name("forgetful"), || Box::<Forgetful>::default());
         let refused = refused.expect_err("it names what has left");
         assert!(
             refused.to_string().starts_with("the rule forgetful is broken: it names the blocks")
         );
-        Rules::default()
+        ReplacementPolicies::default()
             .with(name("stubborn"), || Box::new(Stubborn))
             .expect_err("it names nothing");
-        let narrow = Rules::default().with(name("narrow"), || Box::<Narrow>::default());
+        let narrow =
+            ReplacementPolicies::default().with(name("narrow"), || Box::<Narrow>::default());
         narrow.expect_err("it names some of many only");
-        let rules = Rules::default().with(name("lru-again"), || Box::<LeastRecent>::default());
-        let rules = rules.expect("it does what a rule must");
-        assert!(rules.has(Replacement::Custom(name("lru-again"))) && rules.has(Replacement::Lru));
-        assert!(!rules.has(Replacement::Custom(name("mru-again"))));
-        assert_eq!(format!("{rules:?}"), "{\"lru-again\"}");
+        let policies = ReplacementPolicies::default()
+            .with(name("lru-again"), || Box::<LeastRecent>::default());
+        let policies = policies.expect("it does what a rule must");
+        assert!(
+            policies.has(Replacement::Custom(name("lru-again"))) && policies.has(Replacement::Lru)
+        );
+        assert!(!policies.has(Replacement::Custom(name("mru-again"))));
+        assert_eq!(format!("{policies:?}"), "{\"lru-again\"}");
     }
 }

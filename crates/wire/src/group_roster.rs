@@ -11,7 +11,7 @@ use units::{ClientId, RegionId};
 /// it has something for and that are not connected to it. It replaces what was said of the group
 /// before.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Introduction {
+pub struct GroupRoster {
     /// Number of the group among the sender's.
     pub group: u64,
     /// Who they are, by rank; nobody when there will be no more transfers.
@@ -199,12 +199,12 @@ mod tests {
     fn numbers_that_do_not_fill_their_bytes_are_refused() {
         let members = vec![ClientKey(1), ClientKey(u64::MAX)];
         let addresses = ["a", ""].into_iter().collect();
-        let introduction = Introduction { group: 1, members, addresses };
-        let mut bytes: Vec<u8> = crate::encode_record(&introduction);
-        assert_eq!(crate::decode_record(&bytes), Ok(introduction));
+        let roster = GroupRoster { group: 1, members, addresses };
+        let mut bytes: Vec<u8> = crate::encode_record(&roster);
+        assert_eq!(crate::decode_record(&bytes), Ok(roster));
         // The length of the list of members: 16 bytes.
         assert_eq!(bytes[1], 16);
         bytes[1] = 15;
-        assert!(crate::decode_record::<Introduction>(&bytes).is_err());
+        assert!(crate::decode_record::<GroupRoster>(&bytes).is_err());
     }
 }
