@@ -24,6 +24,7 @@ pub const CLIENTS_MAX: u32 = 1 << 20;
 pub const BYTES_MAX: u64 = 1 << 62;
 
 /// Which bytes of the file go to which offset of which client's memory.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Access {
     /// Every client has the whole file, at offset 0 of its memory.

@@ -7,24 +7,26 @@ use std::str::FromStr;
 use thiserror::Error;
 
 /// How the users of a file will go through it (Tower of Pizzas, section 2.1.4).
+// Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Declared {
     /// Nothing is known.
     #[default]
-    Unknown,
+    Unknown = 0,
     /// Once, from the beginning to the end, each by itself.
-    Sequential,
+    Sequential = 1,
     /// From the beginning to the end, again and again.
-    LoopingSequential,
+    LoopingSequential = 2,
     /// Here and there, the same places again and again.
-    LoopingRandom,
+    LoopingRandom = 3,
     /// Here and there.
-    Random,
+    Random = 4,
     /// Once, all users together, each taking some of it (section 2.2).
-    GlobalSequential,
+    GlobalSequential = 5,
 }
 
 /// Which block of a file leaves a full cache first.
+// Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Replacement {
     /// The one used longest ago.
@@ -42,6 +44,7 @@ pub enum Replacement {
 }
 
 /// Which blocks a server reads before anyone asks for them.
+// Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Prefetch {
     /// None.

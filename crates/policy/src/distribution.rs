@@ -18,6 +18,7 @@ use units::{ByteRange, ClientId};
 pub const DIMENSIONS_MAX: usize = 16;
 
 /// How the indices of one dimension are dealt to the clients along it.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Dimension {
     /// Not distributed: one client along this dimension has every index.

@@ -9,15 +9,16 @@ use serde::{Deserialize, Serialize};
 pub const SORT_WINDOW_BLOCKS: usize = 65_536;
 
 /// The order in which a disk takes its blocks.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, Serialize, Deserialize, PartialEq, Eq, Debug)]
 pub enum DiskOrder {
     /// In file order.
-    AsAsked,
+    AsAsked = 0,
     /// By physical address (TOCS 1997, section 4: "presort").
-    Sorted,
+    Sorted = 1,
     /// Sorted, but each server starts at its own share of the list and wraps around, so that not
     /// all servers send to the same client at once.
-    Staggered,
+    Staggered = 2,
 }
 
 /// The blocks of `blocks` in the order `order`, made while it is walked.

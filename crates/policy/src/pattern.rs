@@ -19,12 +19,13 @@ const SHORT_NAMES: [&str; 13] =
     ["a", "n", "b", "c", "nn", "nb", "nc", "bn", "bb", "bc", "cn", "cb", "cc"];
 
 /// Which way the bytes go.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Direction {
     /// From the file to the clients.
-    Read,
+    Read = 0,
     /// From the clients to the file.
-    Write,
+    Write = 1,
 }
 
 /// How a pattern maps the file to the clients.

@@ -8,6 +8,7 @@ use thiserror::Error;
 use units::ServerId;
 
 /// The servers that hold a file, in the order in which its blocks are dealt to them.
+// Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Pool {
     /// Consecutive ones: `first`, the one after it, and so on; after the last of the instance's

@@ -17,6 +17,7 @@ pub struct RequestId(pub u64);
 pub struct ClientKey(pub u64);
 
 /// Everything that travels as a header.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// The first message of a client to a server.
@@ -52,6 +53,7 @@ pub enum Message {
 }
 
 /// What a client can ask of a server.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Request {
     /// Catalogue: makes a file; the catalogue numbers it, whatever `record.file` says.
@@ -334,6 +336,7 @@ pub struct Participant {
 }
 
 /// What a server answers.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Reply {
     /// It is done.
@@ -412,6 +415,7 @@ pub struct ServerStatus {
 }
 
 /// What the clients of a group tell one another.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum GroupMessage {
     /// I am this member.
