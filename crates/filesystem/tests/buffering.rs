@@ -85,7 +85,7 @@ fn loops_keep_what_they_will_need() {
     assert_eq!(after_reads(6, declared, reads.clone()), of(Replacement::LoopAware));
 }
 
-/// First in, first out: the block that was inserted first is evicted first, however often it is used.
+/// First in, first out: evicts the block that was inserted first, however often it is used.
 #[derive(Debug, Default)]
 struct Fifo {
     arrivals: BTreeMap<u64, u64>,

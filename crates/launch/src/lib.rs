@@ -31,8 +31,9 @@ pub use filesystem::collective::Strategy;
 pub use machine::{Machine, Network};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use policy::{
-    Access, BYTES_MAX, BrokenPolicy, Buffering, Declared, Direction, ListEntry, MakePolicy,
-    Pattern, PolicyName, PolicyNameError, Replacement, ReplacementPolicies, ReplacementPolicy,
+    Access, BYTES_MAX, BrokenPolicy, Buffering, Declared, Direction, DiskOrder, ListEntry,
+    MakePolicy, Pattern, PolicyName, PolicyNameError, Replacement, ReplacementPolicies,
+    ReplacementPolicy,
 };
 pub use real::{
     Choice, Copied, CopyPlan, DIRTY_PERCENT, DataDirectories, Direct, FileCopy, Finding,
@@ -43,9 +44,7 @@ pub use real::{
     serve_process, serve_told,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA};
-pub use scenario::{
-    LayoutName, MachineName, NetworkName, OrderName, PayloadName, ReadAhead, Scenario,
-};
+pub use scenario::{LayoutName, MachineName, NetworkName, PayloadName, ReadAhead, Scenario};
 pub use simulated::{Availability, FittedCosts, Trial, combine_trials, simulate, simulate_trial};
 pub use size::parse_size;
 pub use timeline::{

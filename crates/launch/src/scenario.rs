@@ -36,7 +36,7 @@ pub struct Scenario {
     /// How the transfer is carried out.
     pub strategy: Strategy,
     /// In which order servers that direct it use their disks.
-    pub order: OrderName,
+    pub order: DiskOrder,
     /// How the file's users say they will go through it.
     pub declared: Declared,
     /// Which block of it leaves a full cache first, if not what suits the declaration.
@@ -76,7 +76,7 @@ impl Default for Scenario {
             disks_per_server: 1,
             block_bytes: 8192,
             strategy: Strategy::DiskDirected,
-            order: OrderName::Sorted,
+            order: DiskOrder::Sorted,
             declared: Declared::Unknown,
             replacement: None,
             read_ahead: ReadAhead::Declared,
@@ -182,28 +182,6 @@ name! {
 }
 
 name! {
-    /// In which order servers that direct a transfer use their disks.
-    OrderName, "order" {
-        /// As the blocks lie on the disk ("presort").
-        Sorted = "sorted",
-        /// As the blocks lie in the file.
-        AsAsked = "as-asked",
-        /// As they lie on the disk, each server starting at its own share of them.
-        Staggered = "staggered",
-    }
-}
-
-impl OrderName {
-    pub(crate) fn policy(self) -> DiskOrder {
-        match self {
-            Self::Sorted => DiskOrder::Sorted,
-            Self::AsAsked => DiskOrder::AsAsked,
-            Self::Staggered => DiskOrder::Staggered,
-        }
-    }
-}
-
-name! {
     /// What kind of data moves in a simulation.
     PayloadName, "kind of payload" {
         /// Lengths only: costs no memory, proves nothing about places.
@@ -237,9 +215,12 @@ impl Scenario {
         self.access()?;
         if let Some(unknown) = self.replacement.filter(|wanted| !self.policies.has(*wanted)) {
             let cause = format!("this program has no replacement policy {unknown}");
-            let help = "choose lru, mru, toss-immediate, loop-aware or random; a program of your \
-                        own brings others, see crates/cli/examples/own_policy.rs";
-            refused(cause, help)?;
+            let help = format!(
+                "choose one of {}; a program of your own adds others, see \
+                 crates/cli/examples/own_policy.rs",
+                Replacement::WORDS.join(", "),
+            );
+            refused(cause, &help)?;
         }
         let nodes = self.clients + self.servers;
         if let Err(error) = self.machine.network.check(nodes) {

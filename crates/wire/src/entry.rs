@@ -18,7 +18,7 @@ pub struct Entry {
 }
 
 /// What a name stands for.
-// Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A directory, and how files in it are made.

@@ -5,8 +5,8 @@ use thiserror::Error;
 use units::{ClientId, ServerId};
 
 /// An error as it travels. Its text says what happened; [`Fault::help`] says what to do.
-// Sent, pinned by wire/tests/pinned_bytes.rs. A new fault goes before `Cancelled`, since members of a
-// group agree on the smallest fault. That changes the bytes of `Cancelled`, so it needs a new
+// Sent, pinned by wire/tests/pinned_bytes.rs. A new fault goes before `Cancelled`, since members
+// of a group agree on the smallest fault. That changes the bytes of `Cancelled`, so it needs a new
 // `PROTOCOL_VERSION`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Error, Serialize, Deserialize)]
 pub enum Fault {

@@ -11,13 +11,21 @@ pub(crate) use servers::{ALL, AsRoot, Doctor, Hosts, Serve, ServeTold, Start};
 
 use crate::words::count;
 use clap::{Args, Parser, Subcommand};
-use launch::parse_size as size;
+use launch::{Declared, DiskOrder, Replacement, parse_size as size};
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage, 3 no instance or server unreachable, 4 data check failed,
 5 collective not completed by all clients, 6 out of space, 130 interrupted.
 Sizes: 4096, 8KiB, 1MiB, 2GiB. Patterns: ra rn rb rc rnb rbb rbc rcn rcb rcc and the w forms.";
+
+/// Words of a choice as they stand in a help text: "a, b or c".
+fn either(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => words.concat(),
+    }
+}
 
 /// A parallel file system whose servers direct collective transfers, and its simulated twin.
 #[derive(Parser, Debug)]
@@ -264,18 +272,22 @@ pub(crate) struct Sim {
     /// contiguous).
     #[arg(long)]
     pub(crate) layout: Option<String>,
-    /// How servers that direct a transfer use their disks: sorted, as-asked or staggered (default:
-    /// sorted).
-    #[arg(long)]
+    #[arg(long, help = format!(
+        "Order in which servers that direct a transfer use their disks: {} (default: sorted)",
+        either(DiskOrder::WORDS),
+    ))]
     pub(crate) order: Option<String>,
-    /// How the users of the file say they will go through it: unknown, sequential,
-    /// looping-sequential, looping-random, random or global-sequential (default: unknown).
-    #[arg(long, value_name = "ACCESS")]
+    #[arg(long, value_name = "ACCESS", help = format!(
+        "Declared access of the file's users: {} (default: unknown)",
+        either(Declared::WORDS),
+    ))]
     pub(crate) declare: Option<String>,
-    /// Which block leaves a full cache first: declared, lru, mru, toss-immediate, loop-aware,
-    /// random, or custom:NAME of the program's own (default: declared, which is what suits
-    /// --declare).
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", help = format!(
+        "Replacement policy, which chooses the block that is evicted first from a full cache: \
+         declared, {}, or custom:NAME of the program's own (default: declared, which is what \
+         suits --declare)",
+        Replacement::WORDS.join(", "),
+    ))]
     pub(crate) replacement: Option<String>,
     /// What servers read before anyone asks for it: declared, nothing, next or window (default:
     /// declared, which is what suits --declare).

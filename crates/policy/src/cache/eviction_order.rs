@@ -1,45 +1,46 @@
-//! Which block leaves a full cache, when files are buffered differently.
+//! Eviction order of a block cache, when files are buffered differently.
 //!
-//! Blocks of all files leave in the order of their last use; but which of a file's blocks leaves
-//! when it is the file's turn, and how many it keeps or may hold, is a matter of the file.
+//! Blocks of all files are evicted in the order of their last use: the common order. When it is the
+//! turn of a file with a policy of its own, that policy chooses the block. A file can also reserve
+//! blocks and limit their number.
 //!
-//! Invariants: every block that was inserted and not removed is in the common order, and, if its
-//! file has rules of its own, among the blocks of that file.
+//! Invariants:
+//! - Every block that was inserted and not removed is in the common order.
+//! - If its file is not buffered in the common way, the block is also among those of the file.
 
-use crate::buffering::{Buffering, Replacement};
-use crate::lru::Lru;
-use crate::replacement::{ReplacementPolicies, ReplacementPolicy};
+use super::buffering::Buffering;
+use super::lru::Lru;
+use super::replacement::{ReplacementPolicies, ReplacementPolicy};
 use std::collections::{BTreeMap, BTreeSet};
 use units::FileId;
 
-/// A block of a file.
+/// Block of a file.
 pub type BlockKey = (FileId, u64);
 
-/// The blocks in a cache.
+/// Blocks in a cache, ranked for eviction.
 #[derive(Debug, Default)]
 pub struct EvictionOrder {
     policies: ReplacementPolicies,
     order: Lru<BlockKey>,
     /// Files that are not buffered in the common way.
-    special: BTreeMap<FileId, Held>,
+    special: BTreeMap<FileId, FileBlocks>,
 }
 
-/// The blocks of one such file.
+/// Blocks of one file that is not buffered in the common way.
 #[derive(Debug)]
-struct Held {
+struct FileBlocks {
     buffering: Buffering,
     policy: Box<dyn ReplacementPolicy>,
     blocks: BTreeSet<u64>,
 }
 
 impl EvictionOrder {
-    /// No blocks; files can be buffered by these rules besides the usual ones.
+    /// Empty order. Files can be buffered by the built-in policies and by `policies`.
     pub fn new(policies: ReplacementPolicies) -> Self {
         Self { policies, ..Self::default() }
     }
 
-    /// From now on a file is buffered like this; the least recently used block leaves first, if by
-    /// a rule that there is not.
+    /// Sets the buffering of a file from now on. LRU replaces a policy that is not in `policies`.
     pub fn declare(&mut self, file: FileId, buffering: Buffering) {
         if self.special.get(&file).is_some_and(|held| held.buffering == buffering) {
             return;
@@ -48,23 +49,23 @@ impl EvictionOrder {
             self.special.remove(&file);
             return;
         }
-        let mut policy = self.policies.policy(buffering.replacement());
+        let mut policy = self.policies.make(buffering.replacement());
         let of_file = self.order.iter().filter(|(other, _)| *other == file);
         let blocks: Vec<u64> = of_file.map(|(_, block)| block).collect();
         blocks.iter().for_each(|block| policy.used(*block, false));
         let blocks = blocks.into_iter().collect();
-        self.special.insert(file, Held { buffering, policy, blocks });
+        self.special.insert(file, FileBlocks { buffering, policy, blocks });
     }
 
-    /// Nobody uses a file any more: its blocks are like all others.
+    /// Forgets the buffering of a file that no client uses any more.
     pub fn forget(&mut self, file: FileId) {
         self.special.remove(&file);
     }
 
-    /// A block comes in. Returns its place, by which it is touched as long as it is there.
+    /// Adds a block. Returns its place, which [`EvictionOrder::touch`] takes until it is removed.
     pub fn insert(&mut self, key: BlockKey) -> usize {
         self.order.insert(key);
-        let place = self.order.place(key).expect("it has just come in");
+        let place = self.order.place(key).expect("it has just been inserted");
         if let Some(held) = self.special.get_mut(&key.0) {
             held.blocks.insert(key.1);
             held.policy.used(key.1, false);
@@ -72,13 +73,13 @@ impl EvictionOrder {
         place
     }
 
-    /// The block at this place is used.
+    /// Records a use of the block at this place.
     pub fn touch(&mut self, key: BlockKey, place: usize) {
         self.order.touch_at(place);
         self.used(key, false);
     }
 
-    /// A block was read up to its last byte.
+    /// Records that a block was read up to its last byte.
     pub fn read_to_its_end(&mut self, key: BlockKey) {
         self.used(key, true);
     }
@@ -92,7 +93,7 @@ impl EvictionOrder {
         }
     }
 
-    /// A block leaves.
+    /// Removes a block.
     pub fn remove(&mut self, key: BlockKey) {
         self.order.remove(key);
         if let Some(held) = self.special.get_mut(&key.0) {
@@ -101,7 +102,8 @@ impl EvictionOrder {
         }
     }
 
-    /// Whether a file holds as many blocks as it may: then one of its own must leave for another.
+    /// True if a file has as many blocks as it may have. One of them must then be evicted before
+    /// another block of the file is inserted.
     pub fn is_at_limit(&self, file: FileId) -> bool {
         self.special.get(&file).is_some_and(|held| {
             let max = held.buffering.blocks_max as usize;
@@ -109,8 +111,8 @@ impl EvictionOrder {
         })
     }
 
-    /// The blocks that may leave for one of `file`, in the order in which they should; those that
-    /// their files want to keep come last, for when nothing else can leave.
+    /// Blocks that can be evicted for a block of `file`, the one to be evicted first in front.
+    /// Blocks that their files reserve come last, for when no other block can be evicted.
     pub fn victims(&self, file: FileId) -> Box<dyn Iterator<Item = BlockKey> + '_> {
         if self.special.is_empty() {
             return Box::new(self.order.iter());
@@ -121,13 +123,11 @@ impl EvictionOrder {
         Box::new(self.mixed_victims())
     }
 
-    /// Blocks that were tossed first; then, in the common order, each file's turn.
+    /// Victims of all files: candidates that go before others, then each file's turn in the common
+    /// order, then reserved blocks.
     fn mixed_victims(&self) -> impl Iterator<Item = BlockKey> + '_ {
         let of = |file: FileId| move |block| (file, block);
-        let tossed = self.special.iter().filter(|(_, held)| held.tosses());
-        let tossed = tossed.flat_map(move |(file, held)| {
-            held.may_leave().take(held.policy.count()).map(of(*file))
-        });
+        let first = self.special.iter().flat_map(move |(file, held)| held.first().map(of(*file)));
         let mut turns: BTreeMap<FileId, Blocks<'_>> = BTreeMap::new();
         let by_turns = self.order.iter().filter_map(move |key| match self.special.get(&key.0) {
             None => Some(key),
@@ -136,51 +136,56 @@ impl EvictionOrder {
                 turns.next().map(of(key.0))
             }
         });
-        let kept = self.special.iter().flat_map(move |(file, held)| held.kept().map(of(*file)));
-        tossed.chain(by_turns).chain(kept)
+        let reserved =
+            self.special.iter().flat_map(move |(file, held)| held.reserved().map(of(*file)));
+        first.chain(by_turns).chain(reserved)
     }
 }
 
 /// Blocks of one file.
 type Blocks<'a> = Box<dyn Iterator<Item = u64> + 'a>;
 
-impl Held {
-    /// All its blocks, the one that is to leave first in front.
+impl FileBlocks {
+    /// All blocks, the one to be evicted first in front.
     fn in_order(&self) -> impl Iterator<Item = u64> + '_ {
         let others = self.blocks.iter().filter(|block| !self.policy.is_candidate(**block));
         self.policy.candidates().chain(others.copied())
     }
 
-    /// The blocks that may leave, without those it keeps.
-    fn may_leave(&self) -> impl Iterator<Item = u64> + '_ {
-        self.in_order().take(self.leaving())
+    /// Blocks that are not reserved.
+    fn evictable(&self) -> impl Iterator<Item = u64> + '_ {
+        self.in_order().take(self.evictable_count())
     }
 
-    /// Those of them that wait for the file's turn.
+    /// Evictable blocks that go before the blocks of other files.
+    fn first(&self) -> impl Iterator<Item = u64> + '_ {
+        self.evictable().take(self.first_count())
+    }
+
+    /// Evictable blocks that wait for the turn of their file in the common order.
     fn turns(&self) -> Blocks<'_> {
-        let tossed = if self.tosses() { self.policy.count() } else { 0 };
-        Box::new(self.may_leave().skip(tossed))
+        Box::new(self.evictable().skip(self.first_count()))
     }
 
-    /// The blocks that it keeps.
-    fn kept(&self) -> impl Iterator<Item = u64> + '_ {
-        self.in_order().skip(self.leaving())
+    /// Blocks that the file reserves: `blocks_min` of them.
+    fn reserved(&self) -> impl Iterator<Item = u64> + '_ {
+        self.in_order().skip(self.evictable_count())
     }
 
-    fn leaving(&self) -> usize {
+    fn evictable_count(&self) -> usize {
         self.blocks.len().saturating_sub(self.buffering.blocks_min as usize)
     }
 
-    /// Whether its candidates leave before anything else does.
-    fn tosses(&self) -> bool {
-        self.buffering.replacement() == Replacement::TossImmediate
+    fn first_count(&self) -> usize {
+        if self.policy.evicts_before_others() { self.policy.count() } else { 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    //! Proves: the order follows policies, reservations and limits, and names every block once.
     use super::*;
-    use crate::buffering::Declared;
+    use crate::cache::{Declared, Replacement};
     use proptest::prelude::*;
 
     const F: FileId = FileId(1);
@@ -195,7 +200,7 @@ mod tests {
         order.touch(key, place);
     }
 
-    /// The hits of going through `blocks` blocks of one file `loops` times with room for `room`.
+    /// Number of hits of `loops` passes over `blocks` blocks of one file with room for `room`.
     fn loop_hits(buffering: Buffering, blocks: u64, loops: u64, room: usize) -> u64 {
         let mut order = EvictionOrder::default();
         order.declare(F, buffering);
@@ -270,7 +275,7 @@ mod tests {
         assert!(order.victims(F).eq([(F, 0), (F, 1), (F, 2), (G, 0), (G, 1)]));
     }
 
-    /// The block with the greatest number first, whatever its use.
+    /// Policy that evicts the block with the greatest number first.
     #[derive(Debug, Default)]
     struct Greatest(BTreeSet<u64>);
 
@@ -290,10 +295,10 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_was_brought_along_decides() {
+    fn a_policy_that_was_added_decides() {
         let name = "greatest".parse().expect("it is a name");
         let policies = ReplacementPolicies::default().with(name, || Box::<Greatest>::default());
-        let mut order = EvictionOrder::new(policies.expect("it does what a rule must"));
+        let mut order = EvictionOrder::new(policies.expect("it keeps the invariants"));
         order.declare(F, special(Replacement::Custom(name)));
         order.declare(G, special(Replacement::Custom("unknown".parse().expect("a name"))));
         for block in [3, 5, 1] {
@@ -303,12 +308,12 @@ mod tests {
         let victims = order.victims(F);
         assert!(
             victims.eq([(F, 5), (G, 3), (F, 3), (G, 5), (F, 1), (G, 1)]),
-            "G has the usual one"
+            "G has the default policy"
         );
     }
 
     proptest! {
-        /// Every block is named once, whatever has happened before.
+        /// Every block is named once, after any sequence of events.
         #[test]
         fn victims_are_the_blocks_that_are_there(
             replacement in prop::sample::select(vec![

@@ -13,7 +13,7 @@
 //! slot 1    4       6         5       7
 //! ```
 
-use crate::page_map::PageMap;
+use super::page_map::PageMap;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use thiserror::Error;

@@ -3,10 +3,10 @@
 //! Invariants: every block that holds a byte of the part comes once, ascending; walking to the next
 //! one costs a few steps, however many blocks without a byte lie between.
 
-use crate::access::Access;
-use crate::footprint::Footprint;
-use crate::list::{self, ListEntry};
-use crate::stripe::Stripe;
+use super::access::Access;
+use super::footprint::Footprint;
+use super::list::{self, ListEntry};
+use crate::placement::Stripe;
 use std::collections::BTreeSet;
 use units::{ByteRange, ClientId, DiskId, ServerId};
 

@@ -3,12 +3,10 @@
 //! Invariants of a valid list: its entries ascend in the file and overlap neither there nor in
 //! memory; none is empty.
 
-use crate::access::{AccessError, BYTES_MAX};
+use super::error::AccessError;
+use super::limits::BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use units::{ByteRange, ClientId, PieceRun};
-
-/// The largest number of entries of all clients of one access together.
-pub const LIST_ENTRIES_MAX: usize = 1 << 20;
 
 /// One piece of the file and where it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -1,9 +1,8 @@
-//! What is worth reading before it is asked for: "one block ahead on same disk" (TOCS 1997,
-//! Table I).
+//! Read-ahead of one block: "one block ahead on same disk" (TOCS 1997, Table I).
 
-use crate::stripe::Stripe;
+use crate::placement::Stripe;
 
-/// The block behind `block` on the same disk, or `None` at the end of a file of `file_bytes`.
+/// Returns the next block on the disk of `block`, or `None` at the end of a file of `file_bytes`.
 pub fn next_on_disk(stripe: &Stripe, block: u64, file_bytes: u64) -> Option<u64> {
     let blocks = file_bytes.div_ceil(stripe.block_bytes);
     let next = match stripe.map {

@@ -8,26 +8,13 @@
 //! Every rule is a case of CYCLIC(k): NONE is CYCLIC(n) over one client, BLOCK is
 //! CYCLIC(ceil(n/p)) (High Performance Fortran Language Specification 1.0, section 3.2).
 
-use crate::access::{AccessError, CLIENTS_MAX};
-use crate::coordinates::{ClientsIn, CoordinateSet};
-use crate::footprint::{Axis, Footprint};
+use super::coordinates::{ClientsIn, CoordinateSet};
+use super::dimension::Dimension;
+use super::error::AccessError;
+use super::footprint::{Axis, Footprint};
+use super::limits::{CLIENTS_MAX, DIMENSIONS_MAX};
 use serde::{Deserialize, Serialize};
 use units::{ByteRange, ClientId};
-
-/// The largest number of dimensions an array may have.
-pub const DIMENSIONS_MAX: usize = 16;
-
-/// How the indices of one dimension are dealt to the clients along it.
-// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Dimension {
-    /// Not distributed: one client along this dimension has every index.
-    None,
-    /// Contiguous blocks of ceil(n/p) indices; the last clients may get fewer, or none.
-    Block,
-    /// Blocks of this many indices, dealt round-robin; at least 1.
-    Cyclic(u64),
-}
 
 /// An array of records in a file, row-major, distributed over a grid of clients, row-major.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

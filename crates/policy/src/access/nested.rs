@@ -5,13 +5,11 @@
 //! ascend and never overlap; in memory pieces may come in any order (a transposition), but no two
 //! share a byte.
 
-use crate::access::{AccessError, BYTES_MAX};
-use crate::footprint::{Axis, Footprint};
+use super::error::AccessError;
+use super::footprint::{Axis, Footprint};
+use super::limits::{BYTES_MAX, LEVELS_MAX};
 use serde::{Deserialize, Serialize};
 use units::{ByteRange, ClientId};
-
-/// The largest number of levels.
-pub const LEVELS_MAX: usize = 16;
 
 /// What one client owns: a piece and the levels that repeat it. With no bytes, or a level that
 /// repeats zero times, it owns nothing.

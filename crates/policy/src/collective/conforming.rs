@@ -2,7 +2,7 @@
 //!
 //! Invariant: the segments of all clients cover the file, each byte once, in the order of clients.
 
-use crate::stripe::Stripe;
+use crate::placement::Stripe;
 use units::{ByteRange, ClientId};
 
 /// The segment of `client`, one of `clients`: "the file is logically broken into approximately

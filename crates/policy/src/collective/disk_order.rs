@@ -3,7 +3,10 @@
 //! Invariants: every block comes out exactly once; memory holds at most one window of
 //! [`SORT_WINDOW_BLOCKS`] blocks, however long the list, and none of a list that is sorted already.
 
+use crate::choice::{self, Choice, help_text};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 
 /// Blocks that are sorted at a time: 512 KiB of block numbers, 512 MiB of file in 8 KiB blocks.
 pub const SORT_WINDOW_BLOCKS: usize = 65_536;
@@ -19,6 +22,46 @@ pub enum DiskOrder {
     /// Sorted, but each server starts at its own share of the list and wraps around, so that not
     /// all servers send to the same client at once.
     Staggered = 2,
+}
+
+/// Disk orders by name, in the order in which users see them.
+const CHOICES: [Choice<DiskOrder>; 3] = [
+    Choice {
+        value: DiskOrder::Sorted,
+        name: "sorted",
+        help: "by physical address on the disk (the papers' presort)",
+    },
+    Choice { value: DiskOrder::AsAsked, name: "as-asked", help: "as the blocks lie in the file" },
+    Choice {
+        value: DiskOrder::Staggered,
+        name: "staggered",
+        help: "by physical address, each server starting at its own share of the list",
+    },
+];
+
+impl DiskOrder {
+    /// Names of the orders.
+    pub const WORDS: &[&str] = &choice::names(&CHOICES);
+
+    /// Help text: the orders with an explanation of each.
+    pub const HELP: &str = help_text!(
+        "Order in which servers that direct a transfer serve the blocks of a disk. ",
+        CHOICES,
+        "."
+    );
+}
+
+impl FromStr for DiskOrder {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        choice::parse(word, &CHOICES, "order")
+    }
+}
+
+impl fmt::Display for DiskOrder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(choice::name_of(self, &CHOICES))
+    }
 }
 
 /// The blocks of `blocks` in the order `order`, made while it is walked.

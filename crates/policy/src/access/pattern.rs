@@ -2,9 +2,12 @@
 //!
 //! Invariant: the name of a pattern ([`Pattern`]'s `Display`) parses back to it.
 
-use crate::access::{Access, AccessError};
-use crate::distribution::{DIMENSIONS_MAX, Dimension, Distribution};
-use crate::factor::balanced_factors;
+use super::access::Access;
+use super::dimension::Dimension;
+use super::distribution::Distribution;
+use super::error::AccessError;
+use super::factor::balanced_factors;
+use super::limits::DIMENSIONS_MAX;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
