@@ -1,28 +1,28 @@
-//! Who the members of a group are and where, for servers to which most of them are not connected.
+//! Rosters: the members of a group and their addresses, for servers to which most members are not
+//! connected.
 //!
-//! There may be thousands of members, and each server is told of all of them, so lists of numbers
-//! travel as bytes that are taken over at once, and what most members have in common is said once.
+//! A group can have thousands of members, and each server gets the whole roster. Therefore lists of
+//! numbers are encoded as plain bytes, and values that most members share are encoded once.
 
 use crate::ClientKey;
 use serde::{Deserialize, Serialize};
 use units::{ClientId, RegionId};
 
-/// The members of a group, for transfers that the sender will ask for: a server calls on those that
-/// it has something for and that are not connected to it. It replaces what was said of the group
-/// before.
+/// Members of a group, for transfers that the sender will request. The server connects to a member
+/// that is not connected when it has data for it. A roster replaces the earlier one of its group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GroupRoster {
     /// Number of the group among the sender's.
     pub group: u64,
-    /// Who they are, by rank; nobody when there will be no more transfers.
+    /// Key of each member, by rank; empty when there are no more transfers.
     #[serde(with = "packed")]
     pub members: Vec<ClientKey>,
-    /// Where each of them listens whose memory is open to whoever connects to it, by rank; those of
-    /// the others are empty.
+    /// Address of each member, by rank; empty if the memory of the member is not open to servers
+    /// that connect to it.
     pub addresses: Addresses,
 }
 
-/// Where thousands of nodes listen: one text, cut into pieces.
+/// Addresses of thousands of nodes: one text, cut into pieces.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Addresses {
     text: String,
@@ -31,12 +31,12 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// How many there are, those that are empty too.
+    /// Number of addresses, including empty ones.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// The address of number `index`, unless that is empty or not there.
+    /// Returns the address with this index, unless it is empty or missing.
     pub fn get(&self, index: usize) -> Option<&str> {
         let before = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
         let (start, end) = (before? as usize, *self.ends.get(index)? as usize);
@@ -45,7 +45,7 @@ impl Addresses {
 }
 
 impl<'a> FromIterator<&'a str> for Addresses {
-    /// Of at most 4 GiB of text; whatever is beyond is not there.
+    /// Collects addresses up to 4 GiB of text and drops the rest.
     fn from_iter<I: IntoIterator<Item = &'a str>>(addresses: I) -> Self {
         let (mut text, mut ends) = (String::new(), Vec::new());
         for address in addresses {
@@ -57,21 +57,21 @@ impl<'a> FromIterator<&'a str> for Addresses {
     }
 }
 
-/// A region of each member, by rank: in simulations the members' regions most often have one name.
-/// (Where names are drawn at random, this is a list of them.)
+/// Region of each member, by rank, as runs of equal names. In simulations most members have one
+/// name; names that are drawn at random make one run each.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Regions {
-    /// The name of the regions of all members from the end of the run before up to this end.
+    /// Runs: one past the last member, and the region of its members.
     runs: Vec<(u32, RegionId)>,
 }
 
 impl Regions {
-    /// Of how many members.
+    /// Number of members.
     pub fn count(&self) -> usize {
         self.runs.last().map_or(0, |(end, _)| *end as usize)
     }
 
-    /// That of a member, unless it has none.
+    /// Returns the region of a member, if it has one.
     pub fn get(&self, member: ClientId) -> Option<RegionId> {
         let run = self.runs.partition_point(|(end, _)| *end <= member.0);
         self.runs.get(run).map(|(_, region)| *region)
@@ -79,7 +79,7 @@ impl Regions {
 }
 
 impl FromIterator<RegionId> for Regions {
-    /// Of at most as many members as a group can have.
+    /// Collects regions, of at most 2^32 - 1 members.
     fn from_iter<I: IntoIterator<Item = RegionId>>(regions: I) -> Self {
         let mut runs: Vec<(u32, RegionId)> = Vec::new();
         for (end, region) in (1..=u32::MAX).zip(regions) {
@@ -92,7 +92,7 @@ impl FromIterator<RegionId> for Regions {
     }
 }
 
-/// Lists of numbers as the bytes of one after the other, the lowest first.
+/// Codec of lists of numbers as their bytes, each number little-endian.
 mod packed {
     use super::ClientKey;
     use serde::de::{Error, Visitor};
@@ -100,11 +100,11 @@ mod packed {
     use std::fmt;
     use std::marker::PhantomData;
 
-    /// A number of a fixed length.
+    /// Number with an encoding of fixed length.
     pub(super) trait Packed: Sized {
         const BYTES: usize;
         fn put(&self, bytes: &mut Vec<u8>);
-        /// Of exactly as many bytes.
+        /// Decodes exactly [`Packed::BYTES`] bytes.
         fn of(bytes: &[u8]) -> Option<Self>;
     }
 
@@ -165,8 +165,7 @@ mod packed {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: addresses and regions are what they were made of, and no form that comes from
-    //! elsewhere panics.
+    //! Proves: addresses and regions are those that were collected, and no decoded form panics.
     use super::*;
 
     #[test]
