@@ -45,8 +45,8 @@ impl ByteRange {
         Self { start, end: self.end.min(other.end).max(start) }
     }
 
-    /// Cuts the range into parts of `bytes` bytes, the last one perhaps shorter. Panics when `bytes`
-    /// is 0.
+    /// Cuts the range into parts of `bytes` bytes, the last one perhaps shorter. Panics when
+    /// `bytes` is 0.
     pub fn windows(self, bytes: u64) -> impl Iterator<Item = Self> + use<> {
         assert!(bytes > 0, "a window must have bytes");
         let count = self.length().div_ceil(bytes);

@@ -131,8 +131,8 @@ impl Written<'_> {
         self
     }
 
-    /// Writes LEB128: seven bits a byte, the lowest first. The highest bit of a byte is set when more
-    /// bytes follow.
+    /// Writes LEB128: seven bits a byte, the lowest first. The highest bit of a byte is set when
+    /// more bytes follow.
     #[inline]
     fn number(&mut self, mut value: u64) -> &mut Self {
         while value >= 0x80 {
