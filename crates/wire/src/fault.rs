@@ -158,7 +158,7 @@ impl Fault {
             Self::NoSuchFile { .. } => "`unisono ls` shows the files there are",
             Self::FileExists { .. } => "choose another name, or remove the file first",
             Self::BadName { .. } => {
-                "use at most 1024 bytes: parts of 1 to 255 bytes, separated by /, none of them . or .."
+                "use parts of 1 to 255 bytes, 1024 in all, separated by /, none of them . or .."
             }
             Self::NoSuchDirectory { .. } => "make it first: `unisono mkdir -p DIRECTORY`",
             Self::NotADirectory { .. } => {

@@ -1,8 +1,10 @@
-//! An access: which bytes of a file go to which offset of which client's memory, as a rule.
+//! Access: a rule that maps bytes of a file to offsets in the memories of clients.
 //!
-//! Invariants of a valid access: everything lies inside the file; the bytes of one client never
-//! overlap, in the file or in its memory; no answer costs more than its length, except that asking
-//! a [`Access::Nested`] or [`Access::List`] who owns a range looks at every client once.
+//! Invariants of a valid access:
+//! - All bytes lie inside the file.
+//! - The bytes of one client never overlap, neither in the file nor in its memory.
+//! - No answer costs more time than its length. Exception: to find the owners of a range, an
+//!   [`Access::Nested`] or [`Access::List`] looks at every client once.
 
 use super::chunks::{Chunk, Chunks};
 use super::coalesce::Coalesce;
@@ -17,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use units::{ByteRange, ClientId, PieceRun};
 
-/// Which bytes of the file go to which offset of which client's memory.
+/// Mapping from bytes of a file to offsets in the memories of clients.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Access {
@@ -28,19 +30,19 @@ pub enum Access {
         /// Number of clients.
         clients: u32,
     },
-    /// An array dealt to a grid of clients.
+    /// Array distributed over a grid of clients.
     Distribution(Distribution),
-    /// Nested strides, one for each client.
+    /// Nested strides, one nest for each client.
     Nested(Vec<Nested>),
-    /// A list of pieces for each client.
+    /// List of pieces for each client.
     List(Vec<Vec<ListEntry>>),
 }
 
 impl Access {
-    /// Refuses an access that leaves a file of `file_bytes`, has no meaning, or breaks a limit.
+    /// Refuses an access that exceeds a file of `file_bytes`, has no meaning, or exceeds a limit.
     ///
-    /// Nested levels and list entries must ascend in the file without overlap, for reads too:
-    /// servers walk the file once, forwards.
+    /// Nested levels and list entries must ascend in the file without overlap, even for reads,
+    /// because servers walk the file once, forwards.
     pub fn validate(&self, file_bytes: u64) -> Result<(), AccessError> {
         if file_bytes > BYTES_MAX {
             return Err(AccessError::FileTooLarge { file_bytes });
@@ -73,10 +75,11 @@ impl Access {
         }
     }
 
-    /// [`Access::validate`], and refuses an access in which two clients own the same byte.
+    /// Validates as [`Access::validate`], and refuses an access in which two clients own the same
+    /// byte.
     ///
-    /// Not checked: whether different clients of a [`Access::Nested`] overlap (an exact answer can
-    /// cost as much as the transfer). Which of them wins is then undefined.
+    /// Overlaps between clients of an [`Access::Nested`] are not found, since an exact check can
+    /// cost as much as the transfer. The data of either client may then be written.
     pub fn validate_write(&self, file_bytes: u64) -> Result<(), AccessError> {
         self.validate(file_bytes)?;
         match self {
@@ -89,7 +92,7 @@ impl Access {
         }
     }
 
-    /// Number of clients, with those that own nothing.
+    /// Number of clients, including clients that own nothing.
     pub fn clients(&self) -> u32 {
         match self {
             Self::All { clients, .. } => *clients,
@@ -99,9 +102,9 @@ impl Access {
         }
     }
 
-    /// Number of dimensions in which the file is dealt to several clients: how many divisions it
-    /// takes to find the place of a piece. For an access without dimensions, the levels of its
-    /// deepest nest, or 1 for a list.
+    /// Number of dimensions that are distributed over several clients. It is the number of
+    /// divisions that finding the place of a piece takes. For nested strides it is the number of
+    /// levels of the deepest nest, and 1 for a list.
     pub fn dealt_dimensions(&self) -> u32 {
         match self {
             Self::All { .. } => 0,
@@ -115,7 +118,7 @@ impl Access {
         }
     }
 
-    /// The size the memory of `client` must have, in bytes; 0 for a client that owns nothing.
+    /// Required size of the memory of `client`, in bytes; 0 for a client that owns nothing.
     pub fn memory_bytes(&self, client: ClientId) -> u64 {
         match self {
             Self::All { .. } | Self::Distribution(_) => self.footprint(client).bytes(),
@@ -124,7 +127,7 @@ impl Access {
         }
     }
 
-    /// The smallest range of the file that holds every byte of the access; empty without any.
+    /// Smallest range of the file that has every byte of the access; empty if there are none.
     pub fn file_extent(&self) -> ByteRange {
         match self {
             Self::All { bytes, .. } => ByteRange::new(0, *bytes),
@@ -134,8 +137,8 @@ impl Access {
         }
     }
 
-    /// Every client that owns a byte in `range`, ascending. For a [`Access::Distribution`] some
-    /// neighbours that own none may be among them; the cost is that of the clients listed.
+    /// Clients that own a byte in `range`, ascending. For an [`Access::Distribution`], some
+    /// neighbours that own none may be among them. Takes time for the clients listed.
     pub fn clients_in(&self, range: ByteRange) -> impl Iterator<Item = ClientId> + '_ {
         match self {
             Self::All { bytes, clients } => {
@@ -149,11 +152,11 @@ impl Access {
         }
     }
 
-    /// The pieces of `client` in `range`, ascending: exactly its bytes there, each once.
+    /// Pieces of `client` in `range`, ascending: exactly its bytes there, each once.
     ///
-    /// Offsets are absolute in the file. Neighbouring runs that continue one another are joined: an
-    /// 8-byte cyclic row is one run. Finding the first takes time for the dimensions (a list: for
-    /// the logarithm of its length), not for what lies before `range`.
+    /// Offsets are absolute in the file. Neighbouring runs that continue each other are joined: an
+    /// 8-byte cyclic row is one run. Finding the first run takes time for the dimensions, or for
+    /// the logarithm of the length of a list, but not for the bytes before `range`.
     pub fn pieces(
         &self,
         client: ClientId,
@@ -162,7 +165,7 @@ impl Access {
         Coalesce::new(self.raw_pieces(client, range))
     }
 
-    /// How many bytes `client` owns in `range`.
+    /// Number of bytes that `client` owns in `range`.
     pub fn count_bytes(&self, client: ClientId, range: ByteRange) -> u64 {
         match self {
             Self::List(lists) => {
@@ -173,8 +176,8 @@ impl Access {
         }
     }
 
-    /// The pieces of `client` in the whole file that are contiguous in the file and in memory, as
-    /// long as they can be, in file order: what an ordinary program would ask for one by one.
+    /// Largest contiguous pieces of `client` in the whole file, in file order. A piece is
+    /// contiguous in the file and in memory. An ordinary program requests these pieces one by one.
     pub fn chunks(&self, client: ClientId) -> impl Iterator<Item = Chunk> + Clone + '_ {
         Chunks::new(self.pieces(client, ByteRange::new(0, BYTES_MAX)))
     }
@@ -189,7 +192,7 @@ impl Access {
         }
     }
 
-    /// What `client` owns, folded. A list has no footprint.
+    /// Footprint of `client`. A list has none.
     pub(crate) fn footprint(&self, client: ClientId) -> Footprint {
         match self {
             Self::All { bytes, clients } if client.0 < *clients => {
@@ -204,7 +207,7 @@ impl Access {
     }
 }
 
-/// The pieces of one client before neighbours are joined.
+/// Pieces of one client before neighbours are joined.
 #[derive(Clone, Debug)]
 enum RawPieces<'a> {
     Footprint(FootprintPieces),
@@ -222,7 +225,7 @@ impl Iterator for RawPieces<'_> {
     }
 }
 
-/// The clients of a range, found in the way each kind of access allows.
+/// Clients of a range, found in the way that each kind of access allows.
 #[derive(Clone, Debug)]
 enum ClientsOf<'a> {
     Counted(Range<u32>),
@@ -244,7 +247,7 @@ impl Iterator for ClientsOf<'_> {
     }
 }
 
-/// The part of `client` in a vector with one part a client, if it has one.
+/// Returns the part of `client` in a list with one part for each client, if it has one.
 fn of<T>(parts: &[T], client: ClientId) -> Option<&T> {
     parts.get(client.0 as usize)
 }
@@ -257,7 +260,7 @@ fn each_client<T>(
     (0..).map(ClientId).zip(parts).try_for_each(|(client, part)| check(client, part))
 }
 
-/// The smallest range that holds all of `ranges`; empty when there are none.
+/// Smallest range that has all of `ranges`; empty when there are none.
 fn hull(ranges: impl Iterator<Item = ByteRange>) -> ByteRange {
     let join = |a: ByteRange, b: ByteRange| ByteRange::new(a.start.min(b.start), a.end.max(b.end));
     ranges.reduce(join).unwrap_or(ByteRange::new(0, 0))

@@ -1,32 +1,33 @@
-//! The maximal contiguous pieces of one client, one by one: what an ordinary program asks for.
+//! Largest contiguous pieces of one client, one by one, as an ordinary program requests them.
 //!
-//! Invariants: chunks come in file order, and no two of them touch on both sides. Making the next
-//! chunk of a strided run costs a few additions, no division.
+//! Invariants:
+//! - Chunks come in file order, and no two of them touch on both sides.
+//! - The next chunk of a strided run takes a few additions and no division.
 
 use units::PieceRun;
 
-/// A contiguous piece of the file that goes to a contiguous piece of a client's memory.
+/// Contiguous piece of the file that goes to a contiguous piece of a client's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
-    /// Where it starts in the file, in bytes.
+    /// Start in the file, in bytes.
     pub file_offset: u64,
-    /// Where it starts in the client's memory, in bytes.
+    /// Start in the client's memory, in bytes.
     pub memory_offset: u64,
-    /// Bytes in it; at least 1.
+    /// Number of bytes; at least 1.
     pub length: u64,
 }
 
-/// Takes runs apart into chunks, joining those that touch across runs.
+/// Iterator over the chunks of runs. It joins chunks that touch across runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunks<I> {
     runs: I,
-    /// What is left of the run being taken apart.
+    /// Rest of the current run.
     run: PieceRun,
     pending: Option<Chunk>,
 }
 
 impl<I: Iterator<Item = PieceRun>> Chunks<I> {
-    /// The chunks of `runs`, which must be coalesced and in file order.
+    /// Chunks of `runs`, which must be coalesced and in file order.
     pub(crate) fn new(runs: I) -> Self {
         let run = PieceRun {
             offset: 0,
@@ -39,7 +40,7 @@ impl<I: Iterator<Item = PieceRun>> Chunks<I> {
         Self { runs, run, pending: None }
     }
 
-    /// The next piece of the current run, or of the next run.
+    /// Returns the next piece of the current run, or of the next run.
     #[inline]
     fn next_piece(&mut self) -> Option<Chunk> {
         if self.run.count == 0 {
@@ -49,7 +50,7 @@ impl<I: Iterator<Item = PieceRun>> Chunks<I> {
         let chunk =
             Chunk { file_offset: run.offset, memory_offset: run.memory_offset, length: run.length };
         run.count -= 1;
-        // The step behind the last piece leads nowhere, so it may wrap.
+        // The step after the last piece is not used, so it may wrap.
         run.offset = run.offset.wrapping_add(run.stride);
         run.memory_offset = run.memory_offset.wrapping_add(run.memory_stride);
         Some(chunk)

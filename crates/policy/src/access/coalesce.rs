@@ -1,11 +1,12 @@
-//! Joins neighbouring runs that continue one another, so that an access is said in few words.
+//! Joining of neighbouring runs that continue each other, so that an access has few runs.
 //!
-//! Invariants: the bytes, their places and their order stay the same; a run that is one contiguous
-//! range on both sides comes out as one piece.
+//! Invariants:
+//! - The bytes, their places and their order stay the same.
+//! - A run that is one contiguous range on both sides becomes one piece.
 
 use units::PieceRun;
 
-/// Joins the runs of `runs`, which must come in file order.
+/// Iterator over joined runs. `runs` must come in file order.
 #[derive(Clone, Debug)]
 pub(crate) struct Coalesce<I> {
     runs: I,
@@ -40,7 +41,7 @@ impl<I: Iterator<Item = PieceRun>> Iterator for Coalesce<I> {
     }
 }
 
-/// `run` as a single piece where its pieces touch one another on both sides.
+/// Returns `run` as a single piece if its pieces touch each other on both sides.
 fn as_one_piece(run: PieceRun) -> PieceRun {
     if !(run.file_side().is_contiguous() && run.memory_side().is_contiguous()) {
         return run;
@@ -49,7 +50,7 @@ fn as_one_piece(run: PieceRun) -> PieceRun {
     PieceRun { length, stride: length, memory_stride: length, count: 1, ..run }
 }
 
-/// One run that says `first` and then `second`, where there is one.
+/// Returns one run for `first` and then `second`, if there is such a run.
 fn join(first: PieceRun, second: PieceRun) -> Option<PieceRun> {
     let stride = step(first.offset, first.stride, first.count, second.offset)?;
     let memory_stride =
@@ -65,8 +66,8 @@ fn join(first: PieceRun, second: PieceRun) -> Option<PieceRun> {
     joins.then(|| PieceRun { stride, memory_stride, count: first.count + second.count, ..first })
 }
 
-/// The distance between pieces at which `count` pieces from `start` lead to `next`. A single piece
-/// has no distance yet and takes any.
+/// Returns the distance between pieces at which `count` pieces from `start` lead to `next`. A
+/// single piece has no distance yet and accepts any.
 fn step(start: u64, stride: u64, count: u64, next: u64) -> Option<u64> {
     let distance = next.checked_sub(start)?;
     if count == 1 {

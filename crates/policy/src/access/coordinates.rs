@@ -1,10 +1,10 @@
 //! Sets of grid coordinates, one for each dimension, and the clients at their product.
 //!
-//! Invariant: listing the clients costs time for those listed, not for those of the whole grid.
+//! Invariant: listing clients takes time for the clients listed, not for those of the whole grid.
 
 use units::ClientId;
 
-/// At most this many spans: a wrapped interval is two, and a range has an end and a start.
+/// Largest number of spans: a wrapped interval is two, and a range has an end and a start.
 const SPANS_MAX: usize = 4;
 
 /// Coordinates along one dimension, as a union of a few closed spans.
@@ -22,22 +22,22 @@ impl CoordinateSet {
         self.spans_count += 1;
     }
 
-    /// The smallest coordinate in the set that is `from` or more.
+    /// Smallest coordinate in the set that is `from` or more.
     fn at_or_after(&self, from: u32) -> Option<u32> {
         let spans = &self.spans[..self.spans_count];
         spans.iter().filter(|span| span.1 >= from).map(|span| span.0.max(from)).min()
     }
 }
 
-/// The clients at the product of coordinate sets, ascending.
+/// Clients at the product of coordinate sets, ascending.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientsIn {
-    /// The slowest dimension first.
+    /// Dimensions, the slowest first.
     wheels: Vec<Wheel>,
     finished: bool,
 }
 
-/// One dimension of the walk.
+/// Position of the walk in one dimension.
 #[derive(Clone, Copy, Debug)]
 struct Wheel {
     set: CoordinateSet,
@@ -51,7 +51,7 @@ impl ClientsIn {
         Self { wheels: Vec::new(), finished: true }
     }
 
-    /// Room for `dimensions` dimensions, to be given with [`ClientsIn::push`].
+    /// Empty product with room for `dimensions` dimensions, which [`ClientsIn::push`] adds.
     pub(crate) fn with_dimensions(dimensions: usize) -> Self {
         Self { wheels: Vec::with_capacity(dimensions), finished: false }
     }
@@ -64,7 +64,7 @@ impl ClientsIn {
         }
     }
 
-    /// Turns to the next coordinates, the last dimension fastest.
+    /// Goes to the next coordinates, the last dimension fastest.
     fn turn(&mut self) {
         for wheel in self.wheels.iter_mut().rev() {
             if let Some(coordinate) = wheel.set.at_or_after(wheel.coordinate + 1) {

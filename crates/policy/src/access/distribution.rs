@@ -1,9 +1,11 @@
-//! High-Performance Fortran distributions: an array of records dealt to a grid of clients, one
+//! High-Performance Fortran distributions: an array of records dealt to a grid of clients, with one
 //! rule for each dimension.
 //!
-//! Invariants: every record has exactly one owner; the file holds the whole array in row-major
-//! order and each client its local part in row-major order, packed. So the bytes a client owns in
-//! any range of the file are one contiguous interval of its memory.
+//! Invariants:
+//! - Every record has exactly one owner.
+//! - The file has the whole array in row-major order.
+//! - Each client has its local part in row-major order, packed. So the bytes that it owns in any
+//!   range of the file are one contiguous interval of its memory.
 //!
 //! Every rule is a case of CYCLIC(k): NONE is CYCLIC(n) over one client, BLOCK is
 //! CYCLIC(ceil(n/p)) (High Performance Fortran Language Specification 1.0, section 3.2).
@@ -16,22 +18,22 @@ use super::limits::{CLIENTS_MAX, DIMENSIONS_MAX};
 use serde::{Deserialize, Serialize};
 use units::{ByteRange, ClientId};
 
-/// An array of records in a file, row-major, distributed over a grid of clients, row-major.
+/// Array of records in a file, row-major, distributed over a grid of clients, row-major.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Distribution {
     /// Number of records along each dimension, the slowest first; each at least 1.
     pub shape: Vec<u64>,
     /// Bytes in a record; at least 1.
     pub record_bytes: u64,
-    /// The rule of each dimension.
+    /// Distribution of each dimension.
     pub dimensions: Vec<Dimension>,
-    /// Number of clients along each dimension; 1 where the rule is [`Dimension::None`].
+    /// Number of clients along each dimension; 1 for [`Dimension::None`].
     pub grid: Vec<u32>,
-    /// Number of clients taking part; those beyond the grid own nothing.
+    /// Number of clients that take part. Clients beyond the grid own nothing.
     pub clients: u32,
 }
 
-/// One dimension as CYCLIC(chunk): the rule, in numbers.
+/// Distribution of one dimension in numbers, as CYCLIC(chunk).
 #[derive(Clone, Copy)]
 struct Deal {
     /// Number of indices.
@@ -43,7 +45,7 @@ struct Deal {
 }
 
 impl Distribution {
-    /// Refuses what has no meaning, does not fit in `file_bytes`, or breaks a limit.
+    /// Refuses a distribution that has no meaning, exceeds `file_bytes`, or exceeds a limit.
     pub(crate) fn validate(&self, file_bytes: u64) -> Result<(), AccessError> {
         let dimensions = self.dimensions.len();
         if dimensions == 0 || dimensions > DIMENSIONS_MAX {
@@ -95,7 +97,7 @@ impl Distribution {
         self.shape.iter().product::<u64>() * self.record_bytes
     }
 
-    /// What `client` owns.
+    /// Footprint of `client`.
     pub(crate) fn footprint(&self, client: ClientId) -> Footprint {
         let mut footprint = Footprint::contiguous(0, 0, self.record_bytes);
         let mut index_bytes = self.record_bytes;
@@ -114,11 +116,12 @@ impl Distribution {
         if client == 0 { footprint } else { Footprint::nothing() }
     }
 
-    /// The clients that may own a byte of `range`, ascending: those whose coordinate along each
-    /// dimension owns one of the indices that `range` meets there.
+    /// Clients that may own a byte of `range`, ascending. Along each dimension, the coordinate of
+    /// such a client owns one of the indices that `range` meets.
     ///
-    /// A range meets, dimension by dimension from the slowest: one index (as long as both its ends
-    /// have the same), then perhaps the end of one row and the start of the next, then everything.
+    /// From the slowest dimension on, a range meets one index, as long as both its ends have the
+    /// same index. Then it may meet the end of one row and the start of the next. In all faster
+    /// dimensions it meets every index.
     pub(crate) fn clients_in(&self, range: ByteRange) -> ClientsIn {
         let range = range.intersect(ByteRange::new(0, self.bytes()));
         if range.is_empty() {
@@ -153,10 +156,10 @@ impl Distribution {
 }
 
 impl Deal {
-    /// The indices of the client at `coordinate` and the first of them, or `None` when it has none.
-    /// An index takes `file_unit` bytes of the file, of which the client owns `memory_unit`.
+    /// Indices of the client at `coordinate` and the first of them, or `None` when it has none. An
+    /// index takes `file_unit` bytes of the file, of which the client owns `memory_unit`.
     fn axis(self, coordinate: u32, file_unit: u64, memory_unit: u64) -> Option<(Axis, u64)> {
-        // Products that do not fit lie behind the last index, where saturated ones lie too.
+        // Products that overflow lie after the last index. So do the saturated ones.
         let first = self.chunk.saturating_mul(u64::from(coordinate));
         let period = self.chunk.saturating_mul(u64::from(self.clients));
         if first >= self.extent {
@@ -202,19 +205,20 @@ impl Deal {
     }
 }
 
-/// What a range of the file meets of the rows in front of a dimension.
+/// Rows that a range of the file meets, before one dimension.
 #[derive(Clone, Copy)]
 enum Meets {
-    /// Part of one row.
+    /// A part of one row.
     OneRow,
     /// The end of one row and the start of the next.
     TwoRows,
-    /// Whole rows, perhaps.
+    /// Whole rows, possibly.
     Rows,
 }
 
 impl Meets {
-    /// The coordinates along a dimension whose first index in the range is `from` and last `to`.
+    /// Coordinates along a dimension whose first index in the range is `from` and whose last is
+    /// `to`.
     fn coordinates(self, deal: Deal, from: u64, to: u64) -> CoordinateSet {
         let mut set = CoordinateSet::default();
         match self {
@@ -228,7 +232,7 @@ impl Meets {
         set
     }
 
-    /// What the range meets in front of the next dimension.
+    /// Rows that the range meets before the next dimension.
     fn inside(self, deal: Deal, from: u64, to: u64) -> Self {
         match self {
             Self::OneRow if from == to => Self::OneRow,

@@ -5,19 +5,19 @@ use super::limits::{BYTES_MAX, CLIENTS_MAX, DIMENSIONS_MAX, LEVELS_MAX, LIST_ENT
 use thiserror::Error;
 use units::ClientId;
 
-/// Why an access is refused.
+/// Reason for which an access is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum AccessError {
     /// There are no clients, or more than [`CLIENTS_MAX`].
     #[error("an access by {clients} clients is not possible: use 1 to {CLIENTS_MAX}")]
     Clients {
-        /// The number that was asked for.
+        /// Number that was requested.
         clients: usize,
     },
     /// The file is larger than [`BYTES_MAX`].
     #[error("a file of {file_bytes} bytes is not possible: the largest has {BYTES_MAX}")]
     FileTooLarge {
-        /// Its size in bytes.
+        /// Size of the file in bytes.
         file_bytes: u64,
     },
     /// A whole-file access is longer than the file.
@@ -31,15 +31,15 @@ pub enum AccessError {
     /// An array has no dimension, or more than [`DIMENSIONS_MAX`].
     #[error("an array of {dimensions} dimensions is not possible: use 1 to {DIMENSIONS_MAX}")]
     Dimensions {
-        /// The number that was asked for.
+        /// Number that was requested.
         dimensions: usize,
     },
-    /// Shape, grid and dimensions do not speak of the same array.
+    /// Shape, grid and dimensions are not of the same array.
     #[error(
         "{dimensions} dimensions are distributed, but the shape has {shape} and the grid {grid}"
     )]
     Ranks {
-        /// Number of rules.
+        /// Number of distributed dimensions.
         dimensions: usize,
         /// Number of extents.
         shape: usize,
@@ -52,13 +52,13 @@ pub enum AccessError {
     /// An array has no record along a dimension.
     #[error("dimension {dimension} of the array has extent 0: use at least 1")]
     EmptyDimension {
-        /// The dimension, counted from the slowest.
+        /// Number of the dimension, from the slowest.
         dimension: usize,
     },
-    /// A dimension is dealt in blocks of no index.
+    /// A dimension is cyclic with blocks without an index.
     #[error("dimension {dimension} is CYCLIC(0): use CYCLIC(1) or more")]
     CyclicZero {
-        /// The dimension, counted from the slowest.
+        /// Number of the dimension, from the slowest.
         dimension: usize,
     },
     /// A dimension has no client, or several where it is not distributed.
@@ -67,9 +67,9 @@ pub enum AccessError {
          a grid needs at least 1, and exactly 1 for NONE"
     )]
     GridExtent {
-        /// The dimension, counted from the slowest.
+        /// Number of the dimension, from the slowest.
         dimension: usize,
-        /// Its rule.
+        /// Distribution of the dimension.
         rule: Dimension,
         /// Clients along it.
         clients: u32,
@@ -97,65 +97,65 @@ pub enum AccessError {
     /// A nested access is too deep.
     #[error("{client} has {levels} nested levels: use at most {LEVELS_MAX}")]
     Levels {
-        /// Whose access it is.
+        /// Client of the access.
         client: ClientId,
-        /// The number of levels.
+        /// Number of levels.
         levels: usize,
     },
     /// A list is too long.
     #[error("the lists have {entries} entries: use at most {LIST_ENTRIES_MAX}")]
     Entries {
-        /// The number of entries of all clients.
+        /// Number of entries of all clients.
         entries: usize,
     },
     /// A list entry has no bytes.
     #[error("entry {entry} of {client} has 0 bytes: leave it out")]
     EmptyEntry {
-        /// Whose list it is.
+        /// Client of the list.
         client: ClientId,
-        /// The number of the entry.
+        /// Number of the entry.
         entry: usize,
     },
-    /// An access reaches behind the end of the file.
+    /// An access goes past the end of the file.
     #[error("entry {entry} of {client} leaves a file of {file_bytes} bytes")]
     OutsideFile {
-        /// Whose access it is.
+        /// Client of the access.
         client: ClientId,
-        /// The number of the entry or level.
+        /// Number of the entry or level.
         entry: usize,
         /// Bytes of the file.
         file_bytes: u64,
     },
-    /// An entry or level starts before the one in front of it ends.
+    /// An entry or level starts before the previous one ends.
     #[error("entry {entry} of {client} runs back in the file: entries must ascend and not overlap")]
     FileOverlap {
-        /// Whose access it is.
+        /// Client of the access.
         client: ClientId,
-        /// The number of the entry or level.
+        /// Number of the entry or level.
         entry: usize,
     },
     /// Two pieces have a byte of memory in common.
     #[error("entry {entry} of {client} overlaps another in memory")]
     MemoryOverlap {
-        /// Whose access it is.
+        /// Client of the access.
         client: ClientId,
-        /// The number of the entry, or of the level in the order of strides in memory.
+        /// Number of the entry, or of the level in the order of strides in memory.
         entry: usize,
     },
     /// A client would need more memory than [`BYTES_MAX`].
     #[error("{client} would need more than {BYTES_MAX} bytes of memory")]
     MemoryTooLarge {
-        /// The client.
+        /// Client that needs the memory.
         client: ClientId,
     },
     /// Two clients would write the same byte.
     #[error("{first} and {second} would both write byte {offset}: writes must not overlap")]
     SharedByte {
-        /// One of them.
+        /// First owner of the byte.
         first: ClientId,
-        /// The other.
+        /// Second owner of the byte.
         second: ClientId,
-        /// A byte of the file that both own.
+        /// Offset of the byte in the file.
         offset: u64,
     },
 }

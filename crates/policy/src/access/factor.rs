@@ -1,10 +1,10 @@
-//! Splitting a number into nearly equal factors: how shapes and grids are chosen.
+//! Splitting of a number into nearly equal factors, for shapes and grids.
 //!
-//! Invariant: the factors multiply to the number, the largest first.
+//! Invariant: the product of the factors is the number. The largest factor comes first.
 
-/// `parts` factors of `number`, as equal as the rule makes them, the largest first.
+/// Returns `parts` factors of `number`, nearly equal, the largest first.
 ///
-/// The rule, again and again: split off the largest divisor not above the root. For two parts this
+/// Repeatedly splits off the largest divisor that is not above the root. For two parts this
 /// gives the shapes of TOCS 1997, Table II: 1,310,720 = 1280 x 1024 and 1280 = 40 x 32; and the
 /// grids: 16 = 4 x 4. Takes at most as many steps as the square root of `number` for each part.
 /// Panics when `number` or `parts` is 0.
@@ -22,12 +22,12 @@ pub(crate) fn balanced_factors(number: u64, parts: usize) -> Vec<u64> {
     factors
 }
 
-/// The largest divisor of `number` that is not above `limit`, which must be at least 1.
+/// Largest divisor of `number` that is not above `limit`, which must be at least 1.
 fn largest_divisor(number: u64, limit: u64) -> u64 {
     (1..=limit).rev().find(|divisor| number.is_multiple_of(*divisor)).unwrap_or(1)
 }
 
-/// The largest integer whose `degree`-th power is not above `number`; `degree` is at least 2.
+/// Largest integer with a `degree`-th power not above `number`; `degree` is at least 2.
 fn root(number: u64, degree: usize) -> u64 {
     let degree = u32::try_from(degree).unwrap_or(u32::MAX);
     let fits = |base: u64| base.checked_pow(degree).is_some_and(|power| power <= number);

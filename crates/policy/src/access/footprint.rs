@@ -1,4 +1,4 @@
-//! What one client owns of a file, folded into as few nested axes as say it exactly.
+//! Footprint: the bytes of a file that one client owns, folded into as few nested axes as possible.
 //!
 //! Every regular access (a whole file, an HPF distribution, nested strides) becomes a
 //! [`Footprint`]: axes of chunks of indices, the innermost axis counting bytes. An HPF matrix
@@ -9,19 +9,24 @@
 //! memory  [##][##][##][##]                            memory_period = 2
 //! ```
 //!
-//! Invariants: file offsets grow with the rank (the number of the client's bytes that precede a
-//! byte in the file), strictly; so the bytes of any range of the file are an interval of ranks,
-//! found with one division or two for each axis. The innermost axis has units of one byte on both
-//! sides. Owned bytes and the products of strides and counts stay below 2^63, because the accesses
-//! they are made from were validated.
+//! The rank of a byte is the number of the client's bytes before it in the file.
+//!
+//! Invariants:
+//! - File offsets grow strictly with the rank. So the bytes of any range of the file are an
+//!   interval
+//!   of ranks, which one or two divisions for each axis find.
+//! - The innermost axis has units of one byte on both sides.
+//! - Owned bytes and the products of strides and counts stay below 2^63, because footprints are
+//!   made
+//!   of validated accesses.
 
 use units::{ByteRange, PieceRun};
 
-/// Chunks of indices at equal distances: index `w` of chunk `q` lies `q * period + w * unit` bytes
-/// from the start of the axis.
+/// Axis: chunks of indices at equal distances. Index `w` of chunk `q` lies `q * period + w * unit`
+/// bytes from the start of the axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Axis {
-    /// Indices in each chunk but the last; at least 1.
+    /// Indices in each chunk except the last; at least 1.
     pub(crate) chunk: u64,
     /// Indices in the last chunk; 1 to `chunk`, and `chunk` when there is only one.
     pub(crate) last_chunk: u64,
@@ -29,18 +34,18 @@ pub(crate) struct Axis {
     pub(crate) chunks: u64,
     /// Bytes of file between indices of one chunk.
     pub(crate) file_unit: u64,
-    /// Bytes of file between starts of chunks; means nothing when there is one.
+    /// Bytes of file between starts of chunks; without meaning for a single chunk.
     pub(crate) file_period: u64,
     /// Bytes of memory between indices of one chunk.
     pub(crate) memory_unit: u64,
-    /// Bytes of memory between starts of chunks; means nothing when there is one.
+    /// Bytes of memory between starts of chunks; without meaning for a single chunk.
     pub(crate) memory_period: u64,
-    /// Bytes the client owns under one index: what the axes inside this one hold together.
+    /// Bytes that the client owns under one index: those of all inner axes together.
     pub(crate) index_bytes: u64,
 }
 
 impl Axis {
-    /// `length` bytes in one piece on both sides.
+    /// Axis of `length` bytes in one piece on both sides.
     fn of_bytes(length: u64) -> Self {
         Self {
             chunk: length,
@@ -54,12 +59,12 @@ impl Axis {
         }
     }
 
-    /// Indices in all chunks.
+    /// Number of indices in all chunks.
     fn indices(&self) -> u64 {
         (self.chunks - 1) * self.chunk + self.last_chunk
     }
 
-    /// One axis that says the same as `self` around `inner`, where there is one.
+    /// Returns one axis that equals `self` around `inner`, if there is one.
     fn fold(self, inner: Self) -> Option<Self> {
         if self.indices() == 1 {
             return Some(inner);
@@ -75,7 +80,7 @@ impl Axis {
         folds.then(|| Self { chunks: inner.chunks * self.chunk, ..inner })
     }
 
-    /// [`Axis::fold`] where `inner` is one chunk.
+    /// Folds as [`Axis::fold`], for an `inner` of one chunk.
     fn fold_one_chunk(self, inner: Self) -> Option<Self> {
         let touches = inner.chunk * inner.file_unit == self.file_unit
             && inner.chunk * inner.memory_unit == self.memory_unit;
@@ -99,8 +104,8 @@ impl Axis {
         Some(Self { chunks, file_period, memory_period, ..inner })
     }
 
-    /// How many indices end at or before `distance` bytes from the start of the axis, and how far
-    /// `distance` reaches into the next one, unless it lies in a gap or behind the end.
+    /// Number of indices that end at or before `distance` bytes from the start of the axis. Also
+    /// returns the offset in the next index, unless `distance` lies in a gap or after the end.
     fn indices_before(&self, distance: u64) -> (u64, Option<u64>) {
         let (chunk, rest) = match self.chunks {
             1 => (0, distance),
@@ -126,20 +131,20 @@ impl Axis {
     }
 }
 
-/// Everything one client owns, in file order.
+/// Bytes that one client owns, in file order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Footprint {
     file_base: u64,
     memory_base: u64,
     bytes: u64,
     inner: Axis,
-    /// The axes around `inner`, from the inside to the outside. Nearly always empty: then a
-    /// footprint costs no allocation.
+    /// Axes around `inner`, from the inside to the outside. Nearly always empty; a footprint then
+    /// needs no allocation.
     outer: Vec<Axis>,
 }
 
 impl Footprint {
-    /// `length` bytes from `file_base` of the file, at `memory_base` of the memory; none for 0.
+    /// Footprint of `length` bytes at `file_base` of the file and `memory_base` of the memory.
     pub(crate) fn contiguous(file_base: u64, memory_base: u64, length: u64) -> Self {
         Self {
             file_base,
@@ -150,13 +155,13 @@ impl Footprint {
         }
     }
 
-    /// A client that owns nothing.
+    /// Footprint of a client that owns nothing.
     pub(crate) fn nothing() -> Self {
         Self::contiguous(0, 0, 0)
     }
 
-    /// Repeats everything so far along `axis`, starting `file_skip` bytes further into the file.
-    /// The footprint sets `axis.index_bytes`.
+    /// Repeats the footprint along `axis`, starting `file_skip` bytes further into the file. Sets
+    /// `axis.index_bytes`.
     pub(crate) fn repeat(&mut self, axis: Axis, file_skip: u64) {
         let axis = Axis { index_bytes: self.bytes, ..axis };
         self.file_base += file_skip;
@@ -168,12 +173,12 @@ impl Footprint {
         }
     }
 
-    /// Bytes the client owns.
+    /// Number of bytes that the client owns.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many of the client's bytes lie before `position` in the file.
+    /// Number of the client's bytes before `position` in the file.
     pub(crate) fn rank(&self, position: u64) -> u64 {
         if self.bytes == 0 || position <= self.file_base {
             return 0;
@@ -191,7 +196,7 @@ impl Footprint {
         rank
     }
 
-    /// The first of the client's bytes at or behind `position`.
+    /// First of the client's bytes at or after `position`.
     pub(crate) fn first_from(&self, position: u64) -> Option<u64> {
         let rank = self.rank(position);
         (rank < self.bytes).then(|| self.run_at(rank, self.bytes).offset)
@@ -203,19 +208,19 @@ impl Footprint {
         Some(self.run_at(last, self.bytes).offset + 1)
     }
 
-    /// How many of the client's bytes lie in `range`.
+    /// Number of the client's bytes in `range`.
     pub(crate) fn count_bytes(&self, range: ByteRange) -> u64 {
         self.rank(range.end) - self.rank(range.start)
     }
 
-    /// The client's pieces in `range`, ascending; neighbours are not yet joined across axes.
+    /// Pieces of the client in `range`, ascending. Neighbours are not joined across axes.
     pub(crate) fn pieces(self, range: ByteRange) -> FootprintPieces {
         let (next, end) = (self.rank(range.start), self.rank(range.end));
         FootprintPieces { footprint: self, next, end }
     }
 
-    /// The longest run of equal pieces that starts at the byte of rank `rank` and ends before the
-    /// byte of rank `end`.
+    /// Longest run of equal pieces that starts at the byte of rank `rank` and ends before the byte
+    /// of rank `end`.
     fn run_at(&self, rank: u64, end: u64) -> PieceRun {
         let (mut offset, mut memory_offset) = (self.file_base, self.memory_base);
         let mut rest = rank;
@@ -249,13 +254,13 @@ impl Footprint {
     }
 }
 
-/// The runs of one client in one range of the file. See [`Footprint::pieces`].
+/// Runs of one client in one range of the file. See [`Footprint::pieces`].
 #[derive(Clone, Debug)]
 pub(crate) struct FootprintPieces {
     footprint: Footprint,
-    /// The rank of the first byte not yet said.
+    /// Rank of the first byte that was not returned yet.
     next: u64,
-    /// One past the rank of the last byte to say.
+    /// One past the rank of the last byte to return.
     end: u64,
 }
 

@@ -1,21 +1,22 @@
-//! Lists of pieces: an access without a rule.
+//! Lists of pieces: accesses without a rule.
 //!
-//! Invariants of a valid list: its entries ascend in the file and overlap neither there nor in
-//! memory; none is empty.
+//! Invariants of a valid list:
+//! - Its entries ascend in the file and overlap neither there nor in memory.
+//! - No entry is empty.
 
 use super::error::AccessError;
 use super::limits::BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use units::{ByteRange, ClientId, PieceRun};
 
-/// One piece of the file and where it goes.
+/// Piece of the file and its place in the client's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListEntry {
-    /// Where it starts in the file, in bytes.
+    /// Start in the file, in bytes.
     pub file_offset: u64,
-    /// Where it starts in the client's memory, in bytes.
+    /// Start in the client's memory, in bytes.
     pub memory_offset: u64,
-    /// Bytes in it; at least 1.
+    /// Number of bytes; at least 1.
     pub length: u64,
 }
 
@@ -29,7 +30,7 @@ impl ListEntry {
     }
 }
 
-/// Refuses the list of `client` when it leaves the file, is out of order, or overlaps itself.
+/// Refuses the list of `client` when it exceeds the file, is out of order, or overlaps itself.
 /// Takes time n log n for n entries.
 pub(crate) fn validate(
     client: ClientId,
@@ -65,7 +66,7 @@ pub(crate) fn validate(
     Ok(())
 }
 
-/// Refuses valid lists in which two clients own the same byte. Time n log n for n entries in all.
+/// Refuses valid lists in which two clients own the same byte. Takes time n log n for n entries.
 pub(crate) fn validate_disjoint(lists: &[Vec<ListEntry>]) -> Result<(), AccessError> {
     let owners = (0_u32..).zip(lists).flat_map(|(client, list)| {
         list.iter().map(move |entry| (entry.file_offset, entry.file_end(), client))
@@ -81,30 +82,30 @@ pub(crate) fn validate_disjoint(lists: &[Vec<ListEntry>]) -> Result<(), AccessEr
     Ok(())
 }
 
-/// The size a client's memory must have, in bytes.
+/// Required size of a client's memory, in bytes.
 pub(crate) fn memory_bytes(entries: &[ListEntry]) -> u64 {
     entries.iter().map(ListEntry::memory_end).max().unwrap_or(0)
 }
 
-/// The smallest range that holds every entry.
+/// Smallest range that has every entry.
 pub(crate) fn file_extent(entries: &[ListEntry]) -> Option<ByteRange> {
     let (first, last) = (entries.first()?, entries.last()?);
     Some(ByteRange::new(first.file_offset, last.file_end()))
 }
 
-/// The first byte at or behind `position`. Found by bisection.
+/// First byte at or after `position`, found by bisection.
 pub(crate) fn first_from(entries: &[ListEntry], position: u64) -> Option<u64> {
     let first = entries.partition_point(|entry| entry.file_end() <= position);
     entries.get(first).map(|entry| entry.file_offset.max(position))
 }
 
-/// The entries in `range`, clipped to it. Finds the first by bisection.
+/// Entries in `range`, clipped to it. Finds the first by bisection.
 pub(crate) fn pieces(entries: &[ListEntry], range: ByteRange) -> ListPieces<'_> {
     let first = entries.partition_point(|entry| entry.file_end() <= range.start);
     ListPieces { entries: entries[first..].iter(), range }
 }
 
-/// The clipped entries of one list. See [`pieces`].
+/// Clipped entries of one list. See [`pieces`].
 #[derive(Clone, Debug)]
 pub(crate) struct ListPieces<'a> {
     entries: std::slice::Iter<'a, ListEntry>,

@@ -1,9 +1,10 @@
-//! Nested-strided accesses: a piece repeated at a distance, that repeated at a distance, and so on.
+//! Nested-strided accesses: a piece repeated at a distance, the result repeated at a distance, and
+//! so on. This is the interface of the Galley file system (Nieuwejaar and Kotz 1997).
 //!
-//! The interface of the Galley file system (Nieuwejaar and Kotz 1997). Invariants of a valid one:
-//! in the file each level is at least as far apart as what it repeats is long, so that pieces
-//! ascend and never overlap; in memory pieces may come in any order (a transposition), but no two
-//! share a byte.
+//! Invariants of a valid nest:
+//! - In the file, the stride of each level is at least the length of what it repeats. So pieces
+//!   ascend and never overlap.
+//! - In memory, pieces may come in any order (a transposition), but no two share a byte.
 
 use super::error::AccessError;
 use super::footprint::{Axis, Footprint};
@@ -11,21 +12,21 @@ use super::limits::{BYTES_MAX, LEVELS_MAX};
 use serde::{Deserialize, Serialize};
 use units::{ByteRange, ClientId};
 
-/// What one client owns: a piece and the levels that repeat it. With no bytes, or a level that
-/// repeats zero times, it owns nothing.
+/// Bytes of one client: a piece and the levels that repeat it. With no bytes, or a level of zero
+/// copies, the client owns nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Nested {
-    /// Where the first piece starts in the file, in bytes.
+    /// Start of the first piece in the file, in bytes.
     pub file_offset: u64,
-    /// Where the first piece starts in the client's memory, in bytes.
+    /// Start of the first piece in the client's memory, in bytes.
     pub memory_offset: u64,
     /// Bytes in the piece.
     pub length: u64,
-    /// The innermost level first; at most [`LEVELS_MAX`].
+    /// Levels, the innermost first; at most [`LEVELS_MAX`].
     pub levels: Vec<Level>,
 }
 
-/// One repetition: copy `i` lies `i` strides further on each side.
+/// Repetition: copy `i` lies `i` strides further on each side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Level {
     /// Number of copies.
@@ -37,7 +38,7 @@ pub struct Level {
 }
 
 impl Nested {
-    /// Refuses what leaves the file, overlaps itself, or breaks a limit.
+    /// Refuses a nest that exceeds the file, overlaps itself, or exceeds a limit.
     pub(crate) fn validate(&self, client: ClientId, file_bytes: u64) -> Result<(), AccessError> {
         let levels = self.levels.len();
         if levels > LEVELS_MAX {
@@ -62,9 +63,9 @@ impl Nested {
         self.validate_memory(client)
     }
 
-    /// No two pieces share a byte of memory: taken in the order of their strides in memory, each
-    /// level must be at least as far apart as what the nearer ones span. (Refuses some
-    /// interleavings that would be disjoint, but none that an array of any dimension order has.)
+    /// Refuses pieces that share a byte of memory. In the order of strides in memory, the stride of
+    /// each level must be at least the span of the levels before it. This refuses some
+    /// interleavings that are disjoint, but none that an array in any order of dimensions has.
     fn validate_memory(&self, client: ClientId) -> Result<(), AccessError> {
         let mut levels: Vec<Level> = self.levels.iter().filter(|l| l.count > 1).copied().collect();
         levels.sort_by_key(|level| level.memory_stride);
@@ -84,7 +85,7 @@ impl Nested {
         Ok(())
     }
 
-    /// The size the client's memory must have, in bytes.
+    /// Required size of the client's memory, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         if self.is_nothing() {
             return 0;
@@ -93,7 +94,7 @@ impl Nested {
         self.memory_offset + reach + self.length
     }
 
-    /// The smallest range that holds everything owned.
+    /// Smallest range that has every byte of the client.
     pub(crate) fn file_extent(&self) -> Option<ByteRange> {
         if self.is_nothing() {
             return None;
@@ -102,7 +103,7 @@ impl Nested {
         Some(ByteRange::at(self.file_offset, reach + self.length))
     }
 
-    /// What the client owns.
+    /// Footprint of the client.
     pub(crate) fn footprint(&self) -> Footprint {
         if self.is_nothing() {
             return Footprint::nothing();
@@ -130,7 +131,7 @@ impl Nested {
     }
 }
 
-/// The strides in file and memory; a level of one copy has none, whatever it says.
+/// Strides in file and memory. Those of a level with one copy are ignored: they count as 0.
 fn stride_used(level: &Level) -> (u64, u64) {
     if level.count == 1 { (0, 0) } else { (level.file_stride, level.memory_stride) }
 }

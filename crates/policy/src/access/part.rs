@@ -1,7 +1,8 @@
-//! The part of one client: which blocks hold a byte of it, and which servers must hear of it.
+//! Part of one client: the blocks that have a byte of it, and the servers of those blocks.
 //!
-//! Invariants: every block that holds a byte of the part comes once, ascending; walking to the next
-//! one costs a few steps, however many blocks without a byte lie between.
+//! Invariants:
+//! - Each block that has a byte of the part comes once, ascending.
+//! - The walk to the next block takes a few steps, for any number of blocks between.
 
 use super::access::Access;
 use super::footprint::Footprint;
@@ -10,13 +11,14 @@ use crate::placement::Stripe;
 use std::collections::BTreeSet;
 use units::{ByteRange, ClientId, DiskId, ServerId};
 
-/// Blocks that are looked at to find out which servers have some of a part: a part that meets
-/// fewer servers than there are, this far, is told to all of them.
+/// Largest number of blocks that the search for the servers of a part examines. If the search ends
+/// before all servers are found, all servers count as having a block.
 const BLOCKS_LOOKED_AT_MAX: usize = 4096;
 
 impl Access {
-    /// What `client` owns as an access of its own, and which client of that it is. An access that
-    /// lists its clients is cut down to the one; a rule says all of them in the same few words.
+    /// Returns the part of `client` as an access of its own, and the client's number in it. An
+    /// access with an entry for each client is reduced to one entry. A distribution stays as it is,
+    /// since it is short for any number of clients.
     pub fn part_of(&self, client: ClientId) -> (Self, ClientId) {
         let own = client.0 as usize;
         let alone = ClientId(0);
@@ -32,7 +34,7 @@ impl Access {
         }
     }
 
-    /// The smallest range of the file that holds every byte of `client`; empty without any.
+    /// Smallest range of the file that has every byte of `client`; empty if there are none.
     pub fn extent_of(&self, client: ClientId) -> ByteRange {
         let owned = Owned::by(self, client);
         match (owned.first_from(0), owned.end()) {
@@ -41,9 +43,9 @@ impl Access {
         }
     }
 
-    /// The blocks that hold a byte of `client`, ascending: all of them, or those on one disk. A
-    /// block elsewhere is stepped over with all that follows it up to the next block on that disk,
-    /// so a walk takes at most two steps for each block of the disk, and one for each of the part.
+    /// Blocks that have a byte of `client`, ascending: all of them, or those on one disk. From a
+    /// block on another disk, the walk jumps to the next block on this disk. So it takes at most
+    /// two steps for each block of the disk, and one step for each block of the part.
     pub fn blocks_of<'a>(
         &'a self,
         client: ClientId,
@@ -53,8 +55,8 @@ impl Access {
         BlocksOf { owned: Owned::by(self, client), stripe: stripe.clone(), on, position: 0 }
     }
 
-    /// The servers that have a block of `client`, ascending. A part that is spread thinly over
-    /// [`BLOCKS_LOOKED_AT_MAX`] blocks and more may name some that have none.
+    /// Servers that have a block of `client`, ascending. For a part of more than
+    /// [`BLOCKS_LOOKED_AT_MAX`] blocks, some servers without a block may be among them.
     pub fn servers_of(&self, client: ClientId, stripe: &Stripe) -> Vec<ServerId> {
         let all = stripe.servers as usize;
         let mut blocks = self.blocks_of(client, stripe, None);
@@ -72,7 +74,7 @@ impl Access {
     }
 }
 
-/// What one client owns, to ask for the next byte of it.
+/// Bytes of one client, in a form that finds the next byte.
 #[derive(Clone, Debug)]
 enum Owned<'a> {
     Footprint(Footprint),
@@ -89,7 +91,7 @@ impl<'a> Owned<'a> {
         }
     }
 
-    /// The first byte at or behind `position`.
+    /// First byte at or after `position`.
     fn first_from(&self, position: u64) -> Option<u64> {
         match self {
             Self::Footprint(footprint) => footprint.first_from(position),
@@ -106,13 +108,13 @@ impl<'a> Owned<'a> {
     }
 }
 
-/// The blocks of one client. See [`Access::blocks_of`].
+/// Blocks of one client. See [`Access::blocks_of`].
 #[derive(Clone, Debug)]
 struct BlocksOf<'a> {
     owned: Owned<'a>,
     stripe: Stripe,
     on: Option<(ServerId, DiskId)>,
-    /// Where to look next, in bytes of the file.
+    /// Offset in the file at which the search continues, in bytes.
     position: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The access patterns of the papers by name: "rbc" reads a matrix, rows BLOCK, columns CYCLIC.
+//! Access patterns of the papers by name: "rbc" reads a matrix with rows BLOCK and columns CYCLIC.
 //!
 //! Invariant: the name of a pattern ([`Pattern`]'s `Display`) parses back to it.
 
@@ -13,15 +13,15 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The largest number of records of which a shape with several dimensions is worked out: doing so
-/// takes as many steps as its square root.
+/// Largest number of records for which a shape of several dimensions is computed. The computation
+/// takes as many steps as the square root of the number.
 pub const SHAPE_RECORDS_MAX: u64 = 1 << 50;
 
-/// The distributions that have a short name (TOCS 1997, Figure 3 and Table II), without direction.
+/// Short names of distributions (TOCS 1997, Figure 3 and Table II), without direction.
 const SHORT_NAMES: [&str; 13] =
     ["a", "n", "b", "c", "nn", "nb", "nc", "bn", "bb", "bc", "cn", "cb", "cc"];
 
-/// Which way the bytes go.
+/// Direction of a transfer.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Direction {
@@ -31,7 +31,7 @@ pub enum Direction {
     Write = 1,
 }
 
-/// How a pattern maps the file to the clients.
+/// Mapping of a pattern from the file to the clients.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PatternKind {
     /// Every client has the whole file.
@@ -40,34 +40,34 @@ pub enum PatternKind {
     Distributed(Vec<Dimension>),
 }
 
-/// A direction and a distribution; the shape follows from the size of the file.
+/// Pattern: a direction and a distribution. The shape follows from the size of the file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
-    /// Which way the bytes go.
+    /// Direction of a transfer.
     pub direction: Direction,
-    /// How the file maps to the clients.
+    /// Mapping from the file to the clients.
     pub kind: PatternKind,
 }
 
-/// Why a pattern is refused.
+/// Reason for which a pattern is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PatternError {
     /// No pattern has this name.
     #[error("there is no pattern \"{name}\": did you mean \"{nearest}\"? {}", help())]
     Unknown {
-        /// What was asked for.
+        /// Name that was requested.
         name: String,
-        /// The name that looks most like it.
+        /// Known name that is most similar.
         nearest: String,
     },
-    /// No dimension is distributed like this.
+    /// The word is not a distribution of a dimension.
     #[error(
         "\"{word}\" distributes no dimension: use none, block, cyclic \
          or cyclic(k), k at least 1, or all alone"
     )]
     Word {
-        /// What was asked for.
+        /// Word that was requested.
         word: String,
     },
     /// Every client would write the whole file.
@@ -96,8 +96,8 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// A pattern from the words of High-Performance Fortran, one for each dimension, the slowest
-    /// first: `none`, `block`, `cyclic` or `cyclic(k)` separated by commas, or `all` alone.
+    /// Makes a pattern of the words of High-Performance Fortran, one for each dimension, the
+    /// slowest first: `none`, `block`, `cyclic` or `cyclic(k)` separated by commas, or `all` alone.
     pub fn from_distribution(direction: Direction, words: &str) -> Result<Self, PatternError> {
         let lower = words.trim().to_ascii_lowercase();
         let kind = if lower == "all" {
@@ -116,12 +116,15 @@ impl Pattern {
         Ok(Self { direction, kind })
     }
 
-    /// The access of `clients` clients to a file of `file_bytes` in records of `record_bytes`.
+    /// Access of `clients` clients to a file of `file_bytes` in records of `record_bytes`.
     ///
     /// The shape has nearly equal extents, the largest first (TOCS 1997, Table II: 1,310,720
     /// records are 1280 x 1024). The distributed dimensions share the clients as equally, the
-    /// larger part first; where none is distributed, client 0 has everything. Errors: a file that
-    /// is not a whole number of records, no or too many clients, too many records for a shape.
+    /// larger part first. If no dimension is distributed, client 0 has everything.
+    ///
+    /// # Errors
+    /// The file is not a whole number of records, there are no or too many clients, or there are too
+    /// many records for a shape.
     pub fn access(
         &self,
         clients: u32,
@@ -148,7 +151,7 @@ impl Pattern {
         Ok(access)
     }
 
-    /// The letters of a pattern that has a short name.
+    /// Letters of a pattern that has a short name.
     fn short_name(&self) -> Option<String> {
         let letter = |dimension: &Dimension| match dimension {
             Dimension::None => Some('n'),
@@ -237,7 +240,7 @@ impl From<Pattern> for String {
     }
 }
 
-/// The extents of an array of `records` records, nearly equal, the largest first.
+/// Extents of an array of `records` records, nearly equal, the largest first.
 fn shape(records: u64, dimensions: usize) -> Result<Vec<u64>, PatternError> {
     if dimensions == 0 || dimensions > DIMENSIONS_MAX {
         return Err(AccessError::Dimensions { dimensions }.into());
@@ -248,7 +251,7 @@ fn shape(records: u64, dimensions: usize) -> Result<Vec<u64>, PatternError> {
     Ok(balanced_factors(records, dimensions))
 }
 
-/// The clients along each dimension: shared by the distributed ones, the larger part first.
+/// Clients along each dimension. The distributed dimensions share them, the larger part first.
 fn grid(clients: u32, dimensions: &[Dimension]) -> Result<Vec<u32>, PatternError> {
     if clients == 0 {
         return Err(AccessError::Clients { clients: 0 }.into());
@@ -265,7 +268,7 @@ fn grid(clients: u32, dimensions: &[Dimension]) -> Result<Vec<u32>, PatternError
     Ok(dimensions.iter().map(&mut part).collect())
 }
 
-/// The rule that a word of High-Performance Fortran names.
+/// Distribution that a word of High-Performance Fortran names.
 fn parse_word(word: &str) -> Result<Dimension, PatternError> {
     let word = word.trim();
     let refused = || PatternError::Word { word: word.to_string() };
@@ -282,7 +285,7 @@ fn parse_word(word: &str) -> Result<Dimension, PatternError> {
     }
 }
 
-/// Every short name that may be used, reads first.
+/// Valid short names, reads first.
 fn known_names() -> impl Iterator<Item = String> {
     let reads = SHORT_NAMES.iter().map(|name| format!("r{name}"));
     let writes = SHORT_NAMES.iter().filter(|name| **name != "a").map(|name| format!("w{name}"));
@@ -294,14 +297,14 @@ fn help() -> String {
     format!("Known are {}, and e.g. r:block,cyclic(4).", names.join(" "))
 }
 
-/// The known name with the fewest edits from `name`; the first of several. Looks at no more than
-/// the first eight letters.
+/// Known name with the fewest edits from `name`; the first of several. Considers at most the first
+/// eight letters.
 fn nearest(name: &str) -> String {
     let name: Vec<char> = name.to_ascii_lowercase().chars().take(8).collect();
     known_names().min_by_key(|known| edits(&name, known)).unwrap_or_default()
 }
 
-/// Letters to insert, remove or change to make `known` of `name` (Levenshtein 1966).
+/// Number of letters to insert, remove or change to turn `name` into `known` (Levenshtein 1966).
 fn edits(name: &[char], known: &str) -> usize {
     let known: Vec<char> = known.chars().collect();
     let mut row: Vec<usize> = (0..=known.len()).collect();

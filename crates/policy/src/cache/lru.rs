@@ -1,24 +1,24 @@
-//! Which key was used longest ago: the replacement order of a cache (TOCS 1997, Table I).
+//! Keys in the order of their last use: the replacement order of a cache (TOCS 1997, Table I).
 //!
-//! Invariants: `places` has the place of every key among `links`, and those of no others; from
-//! `oldest` on, `newer` leads through all of them, in the order of their last use.
+//! Invariants:
+//! - `places` has the place in `links` of every key, and of no other.
+//! - From `oldest` on, `newer` leads through all keys in the order of their last use.
 
 use std::collections::BTreeMap;
 
-/// Keys in the order of their last use. Every method takes time for the logarithm of their number,
-/// to find one; they are a list whose links have fixed places. The owner bounds their number: the
-/// set itself forgets nothing.
+/// Keys in the order of their last use: a list with links at fixed places. To find a key takes time
+/// for the logarithm of their number. The owner bounds the number; the list itself removes no key.
 #[derive(Clone, Debug)]
 pub struct Lru<K> {
     places: BTreeMap<K, usize>,
     links: Vec<Link<K>>,
-    /// Places that no key has.
+    /// Places without a key.
     free: Vec<usize>,
     oldest: usize,
     newest: usize,
 }
 
-/// A key, and its neighbours in the order of use.
+/// Key with its neighbours in the order of use.
 #[derive(Clone, Debug)]
 struct Link<K> {
     key: K,
@@ -26,7 +26,7 @@ struct Link<K> {
     newer: usize,
 }
 
-/// The neighbour of the first and of the last.
+/// Neighbour that does not exist: before the first key and after the last.
 const NONE: usize = usize::MAX;
 
 impl<K> Default for Lru<K> {
@@ -37,12 +37,12 @@ impl<K> Default for Lru<K> {
 }
 
 impl<K: Ord + Copy> Lru<K> {
-    /// No keys.
+    /// Empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes `key` the newest if it is there; says whether it is.
+    /// Makes `key` the newest, if it is in the list. Returns true if it is.
     pub fn touch(&mut self, key: K) -> bool {
         let Some(place) = self.place(key) else {
             return false;
@@ -51,12 +51,12 @@ impl<K: Ord + Copy> Lru<K> {
         true
     }
 
-    /// The place of `key`, which it keeps as long as it is there.
+    /// Place of `key`. It stays the same until the key is removed.
     pub fn place(&self, key: K) -> Option<usize> {
         self.places.get(&key).copied()
     }
 
-    /// As [`Lru::touch`] of the key whose place this is; nothing has to be found.
+    /// Makes the key at this place the newest, without a search.
     pub fn touch_at(&mut self, place: usize) {
         if place != self.newest {
             self.take_out(place);
@@ -64,7 +64,7 @@ impl<K: Ord + Copy> Lru<K> {
         }
     }
 
-    /// Makes `key` the newest, adding it if need be; says whether it was added.
+    /// Makes `key` the newest and adds it if it is missing. Returns true if it was added.
     pub fn insert(&mut self, key: K) -> bool {
         if self.touch(key) {
             return false;
@@ -80,7 +80,7 @@ impl<K: Ord + Copy> Lru<K> {
         true
     }
 
-    /// Forgets `key`; says whether it was there.
+    /// Removes `key`. Returns true if it was in the list.
     pub fn remove(&mut self, key: K) -> bool {
         let Some(place) = self.places.remove(&key) else { return false };
         self.take_out(place);
@@ -88,17 +88,17 @@ impl<K: Ord + Copy> Lru<K> {
         true
     }
 
-    /// The key used longest ago.
+    /// Least recently used key.
     pub fn oldest(&self) -> Option<K> {
         self.iter().next()
     }
 
-    /// True when `key` is there. Does not count as a use.
+    /// True when `key` is in the list. Does not count as a use.
     pub fn contains(&self, key: K) -> bool {
         self.places.contains_key(&key)
     }
 
-    /// The keys, the one used longest ago first.
+    /// Keys, the least recently used first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = K> + '_ {
         Iter { lru: self, oldest: self.oldest, newest: self.newest, left: self.len() }
     }
@@ -136,7 +136,7 @@ impl<K: Ord + Copy> Lru<K> {
     }
 }
 
-/// The keys between two places, both included.
+/// Keys between two places, both included.
 struct Iter<'a, K> {
     lru: &'a Lru<K>,
     oldest: usize,

@@ -1,35 +1,38 @@
-//! A set of bytes kept as sorted ranges: which bytes of a block or a transfer are there.
+//! Set of bytes as sorted ranges: the bytes of a block or a transfer that are present.
 //!
-//! Invariants: the ranges are not empty, ascend, and neither overlap nor touch; no row is empty or
-//! longer than [`ROW_MAX`]; `bytes` is the sum of their lengths.
+//! Invariants:
+//! - The ranges are not empty, ascend, and neither overlap nor touch.
+//! - No row is empty or longer than [`ROW_MAX`].
+//! - `bytes` is the sum of the lengths of all ranges.
 
 use units::ByteRange;
 
-/// A set of bytes. Each call takes time for the logarithm of the number of separate ranges and for
-/// moving a row of them, however they come: clients that write the same block at different speeds
-/// leave thousands of gaps for a while. (A tree takes twice as long for a few hundred.)
+/// Set of bytes. Each call takes time for the logarithm of the number of separate ranges and for
+/// moving a row of them, in any order of calls. Clients that write the same block at different
+/// speeds leave thousands of gaps for a while. (A tree takes twice as long for a few hundred
+/// ranges.)
 #[derive(Clone, Default, Debug)]
 pub struct RangeSet {
     rows: Vec<Vec<ByteRange>>,
     bytes: u64,
 }
 
-/// Ranges in a row; with one more it becomes two.
+/// Largest number of ranges in a row. A row with one more is split in two.
 const ROW_MAX: usize = 64;
 
-/// So many of the last ranges are looked at one by one.
+/// Number of last ranges that are searched one by one.
 const LATEST: usize = 8;
 
-/// Which range: its row, and its place there.
+/// Place of a range: its row, and its index there.
 type Place = (usize, usize);
 
 impl RangeSet {
-    /// No bytes.
+    /// Empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds `range`, and says how many of its bytes were not in the set before.
+    /// Adds `range`. Returns the number of its bytes that were not in the set before.
     pub fn insert(&mut self, range: ByteRange) -> u64 {
         if range.is_empty() {
             return 0;
@@ -41,7 +44,7 @@ impl RangeSet {
 
     fn add(&mut self, range: ByteRange) -> u64 {
         let (mut end, mut known) = (range.end, 0);
-        // Those that touch it become one with it, the last first.
+        // Ranges that touch it are joined with it, the last first.
         let mut touching = self.last_before(range.end);
         while let Some((row, at)) = touching {
             let other = &mut self.rows[row][at];
@@ -49,7 +52,7 @@ impl RangeSet {
                 if other.end < range.start {
                     break;
                 }
-                // Most often one is continued.
+                // Most often a range is continued at its end.
                 let added = end.saturating_sub(other.end);
                 other.end += added;
                 return added - known;
@@ -57,7 +60,7 @@ impl RangeSet {
             known += other.length();
             end = end.max(other.end);
             if at > 0 && self.rows[row][at - 1].end < range.start {
-                // The only one, or the first of several.
+                // The only range that touches, or the first of several.
                 self.rows[row][at] = ByteRange::new(range.start, end);
                 return end - range.start - known;
             }
@@ -77,7 +80,7 @@ impl RangeSet {
         range.is_empty() || around().is_some_and(|known| range.end <= known.end)
     }
 
-    /// The bytes of `range` that are not in the set, ascending, as few ranges.
+    /// Bytes of `range` that are not in the set, ascending, as few ranges.
     pub fn missing_in(&self, range: ByteRange) -> impl Iterator<Item = ByteRange> + '_ {
         let known = self.from(range.start).take_while(move |known| known.start < range.end);
         let behind = ByteRange::new(range.end, range.end);
@@ -100,17 +103,18 @@ impl RangeSet {
         length == 0 || first().is_some_and(|first| first.start == 0 && first.end >= length)
     }
 
-    /// True when there is no byte in the set.
+    /// True when the set has no bytes.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The ranges, ascending; they neither overlap nor touch.
+    /// Ranges of the set, ascending. They neither overlap nor touch.
     pub fn iter(&self) -> impl Iterator<Item = ByteRange> + '_ {
         self.rows.iter().flatten().copied()
     }
 
-    /// Removes `length` bytes, at least one, from the first range that has so many, and says which.
+    /// Removes `length` bytes, at least one, from the first range that is long enough. Returns the
+    /// bytes removed.
     pub fn take(&mut self, length: u64) -> Option<ByteRange> {
         let is_long_enough = |range: &ByteRange| range.length() >= length;
         let place =
@@ -134,7 +138,7 @@ impl RangeSet {
         self.bytes = 0;
     }
 
-    /// The ranges that end behind `position`.
+    /// Ranges that end after `position`.
     fn from(&self, position: u64) -> impl Iterator<Item = ByteRange> + '_ {
         let (row, at) = self.last_before(position).unwrap_or_default();
         let first = self.rows.get(row).map(|row| &row[at..]).unwrap_or_default();
@@ -142,8 +146,8 @@ impl RangeSet {
         first.iter().chain(others).copied().skip_while(move |range| range.end <= position)
     }
 
-    /// The last range that begins at `position` or before. Most often it is among the last of all,
-    /// because most writers go on from where they were.
+    /// Last range that starts at or before `position`. It is most often among the last of all
+    /// ranges, because most writers continue where they stopped.
     #[inline]
     fn last_before(&self, position: u64) -> Option<Place> {
         let begins = |range: &ByteRange| range.start <= position;
@@ -168,7 +172,7 @@ impl RangeSet {
         }
     }
 
-    /// Adds a range that touches no other behind the one at `before`, or as the first.
+    /// Adds a range that touches no other, after the one at `before` or as the first.
     fn add_behind(&mut self, before: Option<Place>, range: ByteRange) {
         if self.rows.is_empty() {
             self.rows.push(Vec::new());

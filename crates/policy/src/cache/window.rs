@@ -1,11 +1,13 @@
-//! Prefetching for a pass that several clients make together (Tower of Pizzas, section 2.2).
+//! Prefetching for a pass over a file that several clients make together (Tower of Pizzas, section
+//! 2.2).
 
 use std::ops::Range;
 
-/// The window that slides over the blocks of one file on one disk, in the order in which they lie.
+/// Window that slides over the blocks of one file on one disk, in the order on the disk.
 ///
-/// The disk has read up to block i, the last one fetched. When block j is asked for and i < j, all
-/// from i + 1 to j + k are read, in this order; when j is not behind i it should be there already.
+/// The disk has read up to block i. When a client requests block j and i < j, the disk reads the
+/// blocks from i + 1 to j + k, in this order. When j is at most i, the block should be cached
+/// already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Window {
     /// One past the last block fetched.
@@ -13,8 +15,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// The blocks to read now that `asked` is asked for, with `ahead` more behind it, of a file
-    /// with `count` blocks on this disk.
+    /// Returns the blocks to read when block `asked` is requested: up to `ahead` blocks after it.
+    /// The file has `count` blocks on this disk.
     pub fn fetch(&mut self, asked: u64, ahead: u32, count: u64) -> Range<u64> {
         if asked < self.next {
             return self.next..self.next;
@@ -25,7 +27,8 @@ impl Window {
         range
     }
 
-    /// There was no room from this block on: it will be read when it is asked for.
+    /// Records that there was no room for the blocks from this one on. They are read when they are
+    /// requested.
     pub fn stop_at(&mut self, block: u64) {
         self.next = self.next.min(block);
     }

@@ -1,14 +1,16 @@
-//! The conforming distribution of two-phase I/O: the part of the file each client transfers itself.
+//! Conforming distribution of two-phase I/O: the part of the file that each client transfers
+//! itself.
 //!
 //! Invariant: the segments of all clients cover the file, each byte once, in the order of clients.
 
 use crate::placement::Stripe;
 use units::{ByteRange, ClientId};
 
-/// The segment of `client`, one of `clients`: "the file is logically broken into approximately
-/// equal-sized contiguous segments, one for each CP" (TOCS 1997, section 3), in whole blocks, so
-/// that no block is asked for twice. Sizes differ by one block at most; a client without a block,
-/// or beyond the last client, has an empty segment.
+/// Segment of `client`, one of `clients`: "the file is logically broken into approximately
+/// equal-sized contiguous segments, one for each CP" (TOCS 1997, section 3).
+///
+/// Segments are whole blocks, so that no block is requested twice. Their sizes differ by at most
+/// one block. A client without a block, or beyond the last client, has an empty segment.
 pub fn conforming_segment(
     client: ClientId,
     clients: u32,

@@ -1,26 +1,29 @@
-//! In which order a disk takes the blocks of a collective: disk-directed I/O's central choice.
+//! Order in which a disk serves the blocks of a collective: the central choice of disk-directed
+//! I/O.
 //!
-//! Invariants: every block comes out exactly once; memory holds at most one window of
-//! [`SORT_WINDOW_BLOCKS`] blocks, however long the list, and none of a list that is sorted already.
+//! Invariants:
+//! - Every block comes out exactly once.
+//! - Memory holds at most one window of [`SORT_WINDOW_BLOCKS`] blocks, for lists of any length. It
+//!   holds none of a list that is sorted already.
 
 use crate::choice::{self, Choice, help_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Blocks that are sorted at a time: 512 KiB of block numbers, 512 MiB of file in 8 KiB blocks.
+/// Number of blocks sorted at a time: 512 KiB of block numbers, 512 MiB of file in 8 KiB blocks.
 pub const SORT_WINDOW_BLOCKS: usize = 65_536;
 
-/// The order in which a disk takes its blocks.
+/// Order in which a disk serves its blocks. Names and help texts are in the table below.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, Serialize, Deserialize, PartialEq, Eq, Debug)]
 pub enum DiskOrder {
-    /// In file order.
+    /// File order.
     AsAsked = 0,
-    /// By physical address (TOCS 1997, section 4: "presort").
+    /// Order of physical addresses (TOCS 1997, section 4: "presort").
     Sorted = 1,
-    /// Sorted, but each server starts at its own share of the list and wraps around, so that not
-    /// all servers send to the same client at once.
+    /// Order of physical addresses, but each server starts at its own share of the list and wraps
+    /// around. So the servers do not all send to the same client at once.
     Staggered = 2,
 }
 
@@ -64,12 +67,15 @@ impl fmt::Display for DiskOrder {
     }
 }
 
-/// The blocks of `blocks` in the order `order`, made while it is walked.
+/// Iterates over `blocks` in the order `order`, lazily.
 ///
-/// `blocks_total` is how many there are. A staggered list of server `start_share.0` of
-/// `start_share.1` starts at that fraction of the sorted list. `address` is the physical address
-/// of a block on its disk; only the order of addresses counts. A list longer than
-/// [`SORT_WINDOW_BLOCKS`] is sorted window by window; sorting keeps the order of equal addresses.
+/// - `blocks_total` is the number of blocks.
+/// - A staggered list of server `start_share.0` of `start_share.1` starts at that fraction of the
+///   sorted list.
+/// - `address` is the physical address of a block on its disk. Only the order of addresses counts.
+///
+/// A list longer than [`SORT_WINDOW_BLOCKS`] is sorted window by window. Sorting keeps the order of
+/// equal addresses.
 pub fn disk_order<B, A>(
     order: DiskOrder,
     blocks: B,
@@ -91,7 +97,7 @@ where
     }
 }
 
-/// The position in a list of `total` at the fraction `share`; the start for an impossible share.
+/// Position in a list of `total` at the fraction `share`; the start for an impossible share.
 fn share_of(total: u64, (part, parts): (u32, u32)) -> u64 {
     if parts == 0 {
         return 0;
@@ -100,7 +106,7 @@ fn share_of(total: u64, (part, parts): (u32, u32)) -> u64 {
     u64::try_from(start).unwrap_or(0)
 }
 
-/// Either way of walking the list.
+/// Walk over the list.
 enum Ordered<B, A> {
     AsAsked(B),
     Windows(Windows<B, A>),
@@ -117,35 +123,35 @@ impl<B: Iterator<Item = u64> + Clone, A: Fn(u64) -> u64> Iterator for Ordered<B,
     }
 }
 
-/// The list in sorted windows, from some place to the end and then from the start to that place:
+/// List in sorted windows, from some place to the end and then from the start to that place:
 ///
 /// ```text
 /// window   0      1      2
-///        3 4 5 | 6 1 2 | ...     the number says when a block comes; the start lies in window 1
+///        3 4 5 | 6 1 2 | ...     a number tells when a block comes; the walk starts in window 1
 /// ```
 struct Windows<B, A> {
-    /// The whole list.
+    /// Whole list.
     blocks: B,
-    /// Windows not yet taken, in this round.
+    /// Blocks of the windows that this round has not taken yet.
     ahead: B,
     address: A,
     window: Window<B>,
-    /// Whole windows in front of the place of the start.
+    /// Number of whole windows before the start of the walk.
     windows_skipped: u64,
-    /// Blocks of the sorted window there that come last of all.
+    /// Number of blocks of the first sorted window that come last of all.
     prefix: usize,
     round: Round,
 }
 
-/// A part of the list, sorted. One that comes sorted, as all of them do where a file lies in the
-/// order of its blocks, is walked again and not kept.
+/// Sorted part of the list. A part that is sorted already is walked again and not kept. All parts
+/// are when a file lies in the order of its blocks.
 enum Window<B> {
     AsItIs { blocks: B, left: usize },
     Kept(std::vec::IntoIter<u64>),
 }
 
 impl<B: Iterator<Item = u64>> Window<B> {
-    /// Its first `count` blocks.
+    /// First `count` blocks of the window.
     fn up_to(self, count: usize) -> Self {
         match self {
             Self::AsItIs { blocks, left } => Self::AsItIs { blocks, left: left.min(count) },
@@ -180,15 +186,15 @@ impl<B: Iterator<Item = u64>> Iterator for Window<B> {
     }
 }
 
-/// How far the walk is.
+/// Progress of the walk.
 enum Round {
-    /// Nothing is taken yet.
+    /// No window is taken yet.
     Start,
     /// From the start to the end of the list.
     ToEnd,
-    /// Whole windows from the beginning of the list; this many are left.
+    /// Whole windows from the start of the list; this many are left.
     FromBeginning(u64),
-    /// Everything is in the last window taken.
+    /// The last window is taken.
     Last,
 }
 
@@ -200,7 +206,7 @@ impl<B: Iterator<Item = u64> + Clone, A: Fn(u64) -> u64> Windows<B, A> {
         Self { blocks, ahead, address, window, windows_skipped, prefix, round: Round::Start }
     }
 
-    /// The next window of the list, sorted.
+    /// Takes the next window of the list and sorts it.
     fn take_window(&mut self) -> Window<B> {
         let blocks = self.ahead.clone();
         let (mut left, mut is_sorted, mut last) = (0, true, 0);
@@ -217,7 +223,7 @@ impl<B: Iterator<Item = u64> + Clone, A: Fn(u64) -> u64> Windows<B, A> {
         Window::Kept(window.into_iter())
     }
 
-    /// Takes the next window that is due; false when nothing is left.
+    /// Takes the next window of the walk; false when none is left.
     fn advance(&mut self) -> bool {
         match self.round {
             Round::Start => {
@@ -246,7 +252,7 @@ impl<B: Iterator<Item = u64> + Clone, A: Fn(u64) -> u64> Windows<B, A> {
             }
             Round::FromBeginning(left) => {
                 self.window = self.take_window();
-                // A list shorter than its owner said ends here.
+                // A list that is shorter than `blocks_total` ends here.
                 let ended = self.window.is_empty();
                 self.round = if ended { Round::Last } else { Round::FromBeginning(left - 1) };
                 !ended

@@ -1,8 +1,10 @@
-//! Who tells whom in an agreement of all members of a group: dissemination (Hensgen, Finkel and
-//! Manber, IJPP 17(1), 1988). In round r each member tells the one 2^r further on all it knows, so
-//! that after log2(members) rounds everyone has heard of everyone.
+//! Dissemination: the message pattern of an agreement of all members of a group (Hensgen, Finkel
+//! and Manber, IJPP 17(1), 1988).
 //!
-//! The messages on which each member's word comes to member 0 form a binomial tree. Of 6 members,
+//! In round r, each member sends all that it knows to the member 2^r ranks further on. After
+//! log2(members) rounds, each member knows the values of all members.
+//!
+//! The messages that carry each member's value to member 0 form a binomial tree. For 6 members,
 //! with the rounds:
 //!
 //! ```text
@@ -11,7 +13,7 @@
 
 use units::ClientId;
 
-/// One member's place in the dissemination among all members of a group.
+/// Place of one member in the dissemination among all members of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dissemination {
     rank: u64,
@@ -19,7 +21,7 @@ pub struct Dissemination {
 }
 
 impl Dissemination {
-    /// Of member `rank` of a group of `size`.
+    /// Place of member `rank` in a group of `size` members.
     pub fn new(rank: ClientId, size: u32) -> Self {
         assert!(rank.0 < size, "{rank} must be one of {size} members");
         Self { rank: u64::from(rank.0), size: u64::from(size) }
@@ -30,18 +32,18 @@ impl Dissemination {
         self.size.next_power_of_two().trailing_zeros()
     }
 
-    /// Whom this member tells in a round.
+    /// Member that this member sends to in a round.
     pub fn next(self, round: u32) -> ClientId {
         ClientId(((self.rank + (1 << round)) % self.size) as u32)
     }
 
-    /// Whom this member hears in a round.
+    /// Member that this member receives from in a round.
     pub fn last(self, round: u32) -> ClientId {
         ClientId(((self.rank + self.size - (1 << round)) % self.size) as u32)
     }
 
-    /// All whom this member ever tells or hears, in the order of their ranks: at most twice the
-    /// number of rounds.
+    /// Members that this member ever sends to or receives from, in the order of their ranks: at
+    /// most twice the number of rounds.
     pub fn partners(self) -> Vec<ClientId> {
         let mut partners: Vec<ClientId> =
             (0..self.rounds()).flat_map(|round| [self.next(round), self.last(round)]).collect();
@@ -50,8 +52,8 @@ impl Dissemination {
         partners
     }
 
-    /// The round in which this member passes on what is meant for member 0 only, all of which has
-    /// come to it by then; `None` for member 0 itself.
+    /// Round in which this member passes on the values for member 0 only. All of them have reached
+    /// it by then. `None` for member 0 itself.
     pub fn round_to_first(self) -> Option<u32> {
         let distance = (self.size - self.rank) % self.size;
         (distance != 0).then(|| distance.trailing_zeros())
@@ -60,9 +62,8 @@ impl Dissemination {
 
 #[cfg(test)]
 mod tests {
-    //! Proves, for all groups up to 70 members and some larger ones: members agree on who tells
-    //! whom, everyone hears of everyone, each word comes to member 0 exactly once, and partners
-    //! are few.
+    //! Proves, for all groups up to 70 members and some larger ones: senders and receivers agree,
+    //! each member gets all values, each value reaches member 0 exactly once, and partners are few.
     use super::*;
     use std::collections::BTreeSet;
 

@@ -1,10 +1,11 @@
-//! Maps from the blocks of a file to servers, as its user says (`mapPageToServer` of Tower of
-//! Pizzas, section 2.1.2).
+//! Maps from the blocks of a file to servers, as the user states them (`mapPageToServer` of Tower
+//! of Pizzas, section 2.1.2).
 //!
-//! Invariants: a map has 1 to [`PAGE_MAP_MAX`] turns; the blocks of one server, in file order, have
-//! the sequence numbers 0, 1, 2, … without a hole.
+//! Invariants:
+//! - A map has 1 to [`PAGE_MAP_MAX`] turns.
+//! - The blocks of one server, in file order, have the numbers 0, 1, 2, … without a hole.
 //!
-//! A map of four turns, `0 1 1 2`, and where the first blocks come:
+//! A map of four turns, `0 1 1 2`, and the places of the first blocks:
 //!
 //! ```text
 //! block              0  1  2  3    4  5  6  7    8
@@ -16,29 +17,29 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The most turns of a map.
+/// Largest number of turns of a map.
 pub const PAGE_MAP_MAX: usize = 65_536;
 
-/// Which of a file's servers holds each block: block `b` is held by that of turn `b % turns`.
+/// Map from blocks to the servers of a file. Block `b` is on the server of turn `b % turns`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u32>", into = "Vec<u32>")]
 pub struct PageMap(Arc<Table>);
 
 #[derive(PartialEq, Eq, Debug)]
 struct Table {
-    /// The server of each turn.
+    /// Server of each turn.
     servers: Vec<u32>,
-    /// The same as servers and turns, in their order: the turns of one server lie together.
+    /// Pairs of server and turn, ascending: the turns of one server are neighbours.
     turns: Vec<(u32, u32)>,
 }
 
-/// Why a map is refused.
+/// Reason for which a map is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum PageMapError {
-    /// It has no turn, or more than [`PAGE_MAP_MAX`].
+    /// The map has no turn, or more than [`PAGE_MAP_MAX`].
     #[error("a map of {turns} turns is not possible: use 1 to {PAGE_MAP_MAX}")]
     Turns {
-        /// How many it has.
+        /// Number of turns.
         turns: usize,
     },
 }
@@ -63,12 +64,12 @@ impl From<PageMap> for Vec<u32> {
 }
 
 impl PageMap {
-    /// The server of each turn.
+    /// Server of each turn.
     pub fn servers(&self) -> &[u32] {
         &self.0.servers
     }
 
-    /// The server that holds a block, and the block's number there.
+    /// Server that holds a block, and the block's number there.
     pub(crate) fn locate(&self, block: u64) -> (u32, u64) {
         let (row, turn) = self.turn(block);
         let server = self.0.servers[turn as usize];
@@ -77,7 +78,7 @@ impl PageMap {
         (server, row * own.len() as u64 + rank as u64)
     }
 
-    /// The block that has a number on a server; undoes [`PageMap::locate`]. None where the server
+    /// Block with this number on a server: the inverse of [`PageMap::locate`]. `None` if the server
     /// holds no block, or the block is beyond 2^64.
     pub(crate) fn block_of(&self, server: u32, number: u64) -> Option<u64> {
         let own = self.turns_of(server);
@@ -87,7 +88,7 @@ impl PageMap {
         row.checked_mul(self.0.servers.len() as u64)?.checked_add(u64::from(turn))
     }
 
-    /// How many of the blocks before `block` a server holds.
+    /// Number of blocks before `block` that a server holds.
     pub(crate) fn count_before(&self, server: u32, block: u64) -> u64 {
         let (row, turn) = self.turn(block);
         let own = self.turns_of(server);
@@ -95,7 +96,7 @@ impl PageMap {
         (row * own.len() as u64).saturating_add(rank as u64)
     }
 
-    /// How often the whole map came before a block, and the turn of the block.
+    /// Number of repetitions of the whole map before a block, and the turn of the block.
     fn turn(&self, block: u64) -> (u64, u32) {
         let turns = self.0.servers.len() as u64;
         (block / turns, (block % turns) as u32)

@@ -1,43 +1,45 @@
-//! Server pools: which servers of an instance hold a file.
+//! Server pools: the servers of an instance that hold a file.
 //!
-//! A [`crate::Stripe`] numbers the servers of its file from 0; a pool says which servers of the
-//! instance they are. Invariant: in a valid pool no server comes twice.
+//! A [`crate::Stripe`] numbers the servers of its file from 0. A pool maps these numbers to the
+//! servers of the instance.
+//!
+//! Invariant: no server comes twice in a valid pool.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use units::ServerId;
 
-/// The servers that hold a file, in the order in which its blocks are dealt to them.
+/// Servers that hold a file, in the order of the stripe.
 // Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Pool {
-    /// Consecutive ones: `first`, the one after it, and so on; after the last of the instance's
-    /// `of` servers comes number 0.
+    /// Consecutive servers from `first` on. After the last of the instance's `of` servers comes
+    /// number 0.
     Consecutive {
-        /// The server of the file's first block.
+        /// Server of the file's first block.
         first: u32,
         /// Number of servers of the instance.
         of: u32,
     },
-    /// Those that are named, in this order.
+    /// List of servers, in this order.
     Named(Vec<ServerId>),
 }
 
-/// Why a pool is refused.
+/// Reason for which a pool is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PoolError {
-    /// The instance has other servers.
+    /// The instance does not have a server of the pool.
     #[error("the pool names {server}, the instance has {servers} servers")]
     NoSuchServer {
-        /// The one that is named.
+        /// Server that the pool names.
         server: ServerId,
-        /// How many there are.
+        /// Number of servers of the instance.
         servers: u32,
     },
     /// A server is named twice.
     #[error("the pool names {server} twice")]
     Twice {
-        /// Which.
+        /// Server that is named twice.
         server: ServerId,
     },
     /// The file needs another number of servers.
@@ -51,7 +53,7 @@ pub enum PoolError {
 }
 
 impl Pool {
-    /// All servers of an instance, beginning with server 0.
+    /// Pool of all servers of an instance, starting with server 0.
     pub fn all(servers: u32) -> Self {
         Self::Consecutive { first: 0, of: servers }
     }
@@ -87,8 +89,8 @@ impl Pool {
         Ok(())
     }
 
-    /// The server of the instance that is number `place` of the file. Panics when a named pool has
-    /// no such place.
+    /// Server of the instance that has number `place` in the file. Panics when a named pool has no
+    /// such place.
     pub fn server(&self, place: ServerId) -> ServerId {
         match self {
             Self::Consecutive { first, of } => {
@@ -99,7 +101,7 @@ impl Pool {
         }
     }
 
-    /// Which of the file's `needed` servers `server` is, if it is one.
+    /// Number of `server` among the file's `needed` servers, if it is one of them.
     pub fn place_of(&self, server: ServerId, needed: u32) -> Option<ServerId> {
         let place = match self {
             Self::Consecutive { first, of } => {

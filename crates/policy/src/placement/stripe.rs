@@ -1,8 +1,9 @@
-//! Striping: which server, disk and slot hold a block of a file, and back. Blocks go round all
-//! servers, or as a [`PageMap`] says.
+//! Striping: the mapping between blocks of a file and servers, disks and slots. Blocks go
+//! round-robin over all servers, or as a [`PageMap`] states.
 //!
-//! Invariant: `locate` and `block_of` are inverse to one another, and the blocks of one disk, in
-//! file order, fill its slots 0, 1, 2, … without a hole.
+//! Invariants:
+//! - `locate` and `block_of` are inverse to each other.
+//! - The blocks of one disk, in file order, fill its slots 0, 1, 2, … without a hole.
 //!
 //! Two servers with two disks each; a cell is a block:
 //!
@@ -19,11 +20,11 @@ use std::ops::Range;
 use thiserror::Error;
 use units::{ByteRange, DiskId, ServerId};
 
-/// The largest block a file may have, in bytes (1 GiB): servers hold whole blocks in memory.
+/// Largest block of a file, in bytes (1 GiB): servers hold whole blocks in memory.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 30;
 
-/// How the blocks of a file are dealt to disks: consecutive blocks to consecutive servers first,
-/// unless there is a map. Those of a server go round its disks.
+/// Mapping from the blocks of a file to disks. Without a map, consecutive blocks go to consecutive
+/// servers. The blocks of one server go round-robin over its disks.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stripe {
     /// Bytes in a block; 1 to [`BLOCK_BYTES_MAX`].
@@ -32,42 +33,42 @@ pub struct Stripe {
     pub servers: u32,
     /// Number of disks of each server; at least 1.
     pub disks_per_server: u32,
-    /// Which server holds which block, if not all in turn.
+    /// Map from blocks to servers; without it, blocks go round-robin.
     pub map: Option<PageMap>,
 }
 
-/// Where a block of a file lies.
+/// Place of a block of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Location {
-    /// The server that owns the disk.
+    /// Server that owns the disk.
     pub server: ServerId,
-    /// The disk, among those of the server.
+    /// Disk, among those of the server.
     pub disk: DiskId,
-    /// The place on the disk, counted in blocks of this file.
+    /// Place on the disk, counted in blocks of this file.
     pub slot: u64,
 }
 
-/// Why a stripe is refused.
+/// Reason for which a stripe is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum StripeError {
     /// The block is empty or larger than [`BLOCK_BYTES_MAX`].
     #[error("a block of {block_bytes} bytes is not possible: use 1 to {BLOCK_BYTES_MAX} bytes")]
     BlockBytes {
-        /// The size that was asked for.
+        /// Size that was requested.
         block_bytes: u64,
     },
     /// There is no disk to put a block on.
     #[error("{servers} servers with {disks_per_server} disks each have no disk: use at least 1")]
     NoDisk {
-        /// The number of servers that was asked for.
+        /// Number of servers that was requested.
         servers: u32,
-        /// The number of disks of each that was asked for.
+        /// Number of disks of each server that was requested.
         disks_per_server: u32,
     },
     /// The map names a server that the file does not have.
     #[error("the map names server {server} of the file, which has {servers}")]
     Map {
-        /// The one that is named.
+        /// Server that the map names.
         server: u32,
         /// Number of servers of the file.
         servers: u32,
@@ -75,13 +76,13 @@ pub enum StripeError {
 }
 
 impl Stripe {
-    /// Blocks of `block_bytes` bytes that go round all servers.
+    /// Stripe of blocks of `block_bytes` bytes, round-robin over all servers.
     pub fn round_robin(block_bytes: u64, servers: u32, disks_per_server: u32) -> Self {
         Self { block_bytes, servers, disks_per_server, map: None }
     }
 
-    /// Refuses a stripe without bytes or disks, or with a map of other servers. Every other method
-    /// needs a valid stripe.
+    /// Refuses a stripe without bytes or disks, or with a map that names other servers. All other
+    /// methods need a valid stripe.
     pub fn validate(&self) -> Result<(), StripeError> {
         let Self { block_bytes, servers, disks_per_server, ref map } = *self;
         if block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX {
@@ -102,7 +103,7 @@ impl Stripe {
         u64::from(self.servers) * u64::from(self.disks_per_server)
     }
 
-    /// Where block `block` lies.
+    /// Place of block `block`.
     pub fn locate(&self, block: u64) -> Location {
         if let Some(map) = &self.map {
             let (server, number) = map.locate(block);
@@ -119,7 +120,7 @@ impl Stripe {
         }
     }
 
-    /// The block that lies at `at`; undoes [`Stripe::locate`].
+    /// Block at the place `at`: the inverse of [`Stripe::locate`].
     ///
     /// Panics when `at` names no disk of this stripe, or a block beyond 2^64.
     pub fn block_of(&self, at: Location) -> u64 {
@@ -138,20 +139,20 @@ impl Stripe {
         }
     }
 
-    /// The bytes of the file in block `block`: fewer than a block at the file's end, none beyond.
+    /// Bytes of the file in block `block`: fewer than a block at the file's end, none beyond it.
     pub fn block_range(&self, block: u64, file_bytes: u64) -> ByteRange {
         let start = block.saturating_mul(self.block_bytes).min(file_bytes);
         ByteRange::new(start, start.saturating_add(self.block_bytes).min(file_bytes))
     }
 
-    /// The blocks that hold a byte of `range`, in file order.
+    /// Blocks that have a byte of `range`, in file order.
     pub fn blocks_in(&self, range: ByteRange) -> Range<u64> {
         let first = range.start / self.block_bytes;
         if range.is_empty() { first..first } else { first..range.end.div_ceil(self.block_bytes) }
     }
 
-    /// Those of `blocks` that lie on `disk` of `server`, ascending; none if there is no such disk.
-    /// Costs the same to start anywhere, and to skip ahead.
+    /// Blocks of `blocks` on `disk` of `server`, ascending; none if there is no such disk. Starting
+    /// anywhere and skipping ahead take constant time.
     pub fn blocks_on(
         &self,
         server: ServerId,
@@ -160,7 +161,7 @@ impl Stripe {
     ) -> impl Iterator<Item = u64> + Clone + use<> {
         let Some(turn) = self.turn(server, disk) else { return BlocksOn::none() };
         if let Some(map) = &self.map {
-            // On the disk, as numbers of the server's blocks: every so manieth.
+            // The numbers of the server's blocks on one disk are equally far apart.
             let disks = u64::from(self.disks_per_server);
             let numbers = map.count_before(server.0, blocks.start)
                 ..map.count_before(server.0, blocks.end.max(blocks.start));
@@ -170,7 +171,7 @@ impl Stripe {
         BlocksOn::every(self.disks(), turn, blocks, None)
     }
 
-    /// Bytes of the object on `disk` of `server` that hold the first `file_bytes` bytes of a file.
+    /// Size in bytes of the object on `disk` of `server` for a file of `file_bytes` bytes.
     pub fn object_bytes(&self, server: ServerId, disk: DiskId, file_bytes: u64) -> u64 {
         let blocks = self.blocks_in(ByteRange::new(0, file_bytes));
         let count = self.blocks_on(server, disk, blocks).size_hint().0 as u64;
@@ -179,25 +180,25 @@ impl Stripe {
         slot * self.block_bytes + self.block_range(block, file_bytes).length()
     }
 
-    /// Bytes of a file that has the last byte of an object of `object_bytes` bytes on `disk` of
-    /// `server`: the longest of all objects gives the length of the file. None where no file can
-    /// have such an object.
+    /// Size in bytes of a file that ends with the last byte of an object of `object_bytes` bytes on
+    /// `disk` of `server`. The largest size over all objects is that of the file. `None` if no file
+    /// can have such an object.
     pub fn file_bytes(&self, server: ServerId, disk: DiskId, object_bytes: u64) -> Option<u64> {
         let Some(last) = object_bytes.checked_sub(1) else { return Some(0) };
         let block = self.find(Location { server, disk, slot: last / self.block_bytes })?;
         block.checked_mul(self.block_bytes)?.checked_add(last % self.block_bytes + 1)
     }
 
-    /// The place of a disk in the round of all disks: its blocks are those that leave this rest.
+    /// Place of a disk in the round of all disks: the remainder of its block numbers.
     fn turn(&self, server: ServerId, disk: DiskId) -> Option<u64> {
         let known = server.0 < self.servers && disk.0 < self.disks_per_server;
         known.then(|| u64::from(disk.0) * u64::from(self.servers) + u64::from(server.0))
     }
 }
 
-/// Every `step`-th block, or number of a server's block that a map turns into the block. Not a
-/// `StepBy` of the standard library, which walks where it could jump: starting in the middle of a
-/// long list would take time for what lies before.
+/// Every `step`-th block. With a map, every `step`-th number of a server's block, which the map
+/// turns into the block. `StepBy` of the standard library would walk where this jumps: to start in
+/// the middle of a long list would take time for the blocks before.
 #[derive(Clone, Debug)]
 struct BlocksOn {
     next: u64,
@@ -211,7 +212,7 @@ impl BlocksOn {
         Self { next: 0, end: 0, step: 1, map: None }
     }
 
-    /// Those of `all` that leave `rest` when divided by `step`.
+    /// Numbers of `all` with the remainder `rest` when divided by `step`.
     fn every(step: u64, rest: u64, all: Range<u64>, map: Option<(PageMap, u32)>) -> Self {
         let ahead = (rest + step - all.start % step) % step;
         Self { next: all.start.checked_add(ahead).unwrap_or(all.end), end: all.end, step, map }

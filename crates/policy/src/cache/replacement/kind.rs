@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Replacement policy of a file: which of its blocks is evicted first from a full cache.
 ///
-/// Names, help texts and constructors are in the policies' files; see [`super::table`].
+/// Names, help texts and constructors are in the files of the policies.
 // Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Replacement {
