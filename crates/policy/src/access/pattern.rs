@@ -123,8 +123,8 @@ impl Pattern {
     /// larger part first. If no dimension is distributed, client 0 has everything.
     ///
     /// # Errors
-    /// The file is not a whole number of records, there are no or too many clients, or there are too
-    /// many records for a shape.
+    /// The file is not a whole number of records, there are no or too many clients, or there are
+    /// too many records for a shape.
     pub fn access(
         &self,
         clients: u32,
