@@ -13,7 +13,7 @@ const PROFILE: &str = "checked";
 /// A program that tests run and that `cargo test` does not build: the command with a replacement
 /// policy of its own.
 const OWN_COMMAND: [&str; 7] =
-    ["build", "--package", "cli", "--example", "own_rule", "--profile", PROFILE];
+    ["build", "--package", "cli", "--example", "own_policy", "--profile", PROFILE];
 
 /// Runs all tests; `arguments` go to `cargo test`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {

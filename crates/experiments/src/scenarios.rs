@@ -3,8 +3,8 @@
 
 use crate::catalogue::{Axis, Experiment, Paper, Point, Processors};
 use crate::method::Method;
-use interface::{Strategy, UserError};
-use simulate::{Machine, MachineName, OrderName, Scenario};
+use interface::{DiskOrder, Strategy, UserError};
+use simulate::{Machine, MachineName, Scenario};
 
 /// Seed of the first trial of every case, so that all cases meet the same layouts ("We used the
 /// same set of five layouts (one for each trial) for all random-blocks experiments": TOCS 1997,
@@ -35,10 +35,10 @@ pub(crate) fn scenario(
     trials: u32,
 ) -> Result<Scenario, UserError> {
     let (strategy, order) = match method {
-        Method::Caching => (Strategy::Caching, OrderName::Sorted),
-        Method::TwoPhase => (Strategy::TwoPhase, OrderName::Sorted),
-        Method::DiskDirected => (Strategy::DiskDirected, OrderName::Sorted),
-        Method::DiskDirectedUnsorted => (Strategy::DiskDirected, OrderName::AsAsked),
+        Method::Caching => (Strategy::Caching, DiskOrder::Sorted),
+        Method::TwoPhase => (Strategy::TwoPhase, DiskOrder::Sorted),
+        Method::DiskDirected => (Strategy::DiskDirected, DiskOrder::Sorted),
+        Method::DiskDirectedUnsorted => (Strategy::DiskDirected, DiskOrder::AsAsked),
     };
     let pattern = point.pattern.parse().map_err(
         |error: <interface::Pattern as std::str::FromStr>::Err| {

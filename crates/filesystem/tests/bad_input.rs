@@ -19,7 +19,7 @@ use support::{
 use units::{ClientId, Duration, FileId, RegionId, ServerId};
 use wire::{
     CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupCollective,
-    GroupMessage, Introduction, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
+    GroupMessage, GroupRoster, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
     Participant, PullRequest, ReadRequest, Reply, Request, RequestId, WriteRequest,
 };
 use world::payload::Bytes;
@@ -313,8 +313,8 @@ fn hostile_collectives_are_refused() {
                     };
                     let request = if needs_roster {
                         let (members, addresses) = (vec![KEY], [""].into_iter().collect());
-                        let roster = Introduction { group: 7, members, addresses };
-                        raw.ask(Request::Introduce(Box::new(roster)), None).await;
+                        let roster = GroupRoster { group: 7, members, addresses };
+                        raw.ask(Request::RegisterGroup(Box::new(roster)), None).await;
                         let regions = [region].into_iter().collect();
                         let named = GroupCollective { request, group: 7, regions };
                         Request::GroupCollective(Box::new(named))

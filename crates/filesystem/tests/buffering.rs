@@ -9,8 +9,8 @@ use crate::support;
 use filesystem::collective::{Part, Strategy};
 use filesystem::{BufferPool, Client, NewFile};
 use policy::{
-    Access, Buffering, Declared, Direction, ListEntry, Pool, Prefetch, Replacement, Rule, RuleName,
-    Rules,
+    Access, Buffering, Declared, Direction, ListEntry, PolicyName, Pool, Prefetch, Replacement,
+    ReplacementPolicies, ReplacementPolicy,
 };
 use std::collections::BTreeMap;
 use support::{
@@ -85,14 +85,14 @@ fn loops_keep_what_they_will_need() {
     assert_eq!(after_reads(6, declared, reads.clone()), of(Replacement::LoopAware));
 }
 
-/// The block that came first leaves first, however often it is used.
+/// First in, first out: evicts the block that was inserted first, however often it is used.
 #[derive(Debug, Default)]
 struct Fifo {
     arrivals: BTreeMap<u64, u64>,
     next: u64,
 }
 
-impl Rule for Fifo {
+impl ReplacementPolicy for Fifo {
     fn used(&mut self, block: u64, _: bool) {
         if !self.arrivals.values().any(|there| *there == block) {
             self.arrivals.insert(self.next, block);
@@ -112,10 +112,10 @@ impl Rule for Fifo {
 
 #[test]
 fn a_rule_that_servers_brought_along_decides() {
-    let fifo: RuleName = "fifo".parse().unwrap();
-    let rules = Rules::default().with(fifo, || Box::<Fifo>::default()).unwrap();
-    let shape = Shape { servers: 1, clients: 1, cache_blocks: 3, rules, ..Shape::default() };
-    // Block 0 is used before each new one: the usual rule keeps it, this one does not.
+    let fifo: PolicyName = "fifo".parse().unwrap();
+    let policies = ReplacementPolicies::default().with(fifo, || Box::<Fifo>::default()).unwrap();
+    let shape = Shape { servers: 1, clients: 1, cache_blocks: 3, policies, ..Shape::default() };
+    // Block 0 is used before each new one: the default policy keeps it, this one does not.
     let reads = vec![0, 1, 0, 2, 0, 3, 0, 4, 0];
     let custom = replaced_by(Replacement::Custom(fifo));
     assert_eq!(after_reads_on(shape.clone(), custom, reads.clone()).hits, 3);
@@ -124,10 +124,10 @@ fn a_rule_that_servers_brought_along_decides() {
 
 #[test]
 fn a_rule_that_is_not_there_is_refused_but_data_is_not() {
-    let fifo: RuleName = "fifo".parse().unwrap();
-    let rules = Rules::default().with(fifo, || Box::<Fifo>::default()).unwrap();
+    let fifo: PolicyName = "fifo".parse().unwrap();
+    let policies = ReplacementPolicies::default().with(fifo, || Box::<Fifo>::default()).unwrap();
     let custom = replaced_by(Replacement::Custom(fifo));
-    let shape = Shape { servers: 1, clients: 1, rules, ..Shape::default() };
+    let shape = Shape { servers: 1, clients: 1, policies, ..Shape::default() };
     let cluster = Cluster::<Bytes>::new(shape.clone());
     cluster.run_alone(0, |start| async move {
         let group = start.join(0).await.unwrap();
@@ -138,7 +138,7 @@ fn a_rule_that_is_not_there_is_refused_but_data_is_not() {
     });
     cluster.machine.kill(0);
     cluster.machine.restart(0);
-    let usual = Shape { rules: Rules::default(), ..shape };
+    let usual = Shape { policies: ReplacementPolicies::default(), ..shape };
     let _server = start_server(&cluster.machine, &usual, 0);
     cluster.run_alone(0, |start| async move {
         let client = start.connect().await.unwrap();

@@ -11,7 +11,7 @@ use policy::{Access, Direction, DiskOrder};
 use support::{Cluster, Shape};
 use units::{FileId, RegionId};
 use wire::{
-    ClientKey, CollectiveRequest, GroupCollective, Introduction, Message, PROTOCOL_VERSION, Reply,
+    ClientKey, CollectiveRequest, GroupCollective, GroupRoster, Message, PROTOCOL_VERSION, Reply,
     Request,
 };
 use world::payload::Bytes;
@@ -24,8 +24,8 @@ fn an_introduction_has_an_address_for_each() {
             let raw = Raw::greeted(&start).await;
             let (members, addresses) = (vec![KEY; members], vec!["node:1"; addresses]);
             let addresses = addresses.into_iter().collect();
-            let roster = Introduction { group: 1, members, addresses };
-            raw.ask(Request::Introduce(Box::new(roster)), None).await
+            let roster = GroupRoster { group: 1, members, addresses };
+            raw.ask(Request::RegisterGroup(Box::new(roster)), None).await
         })
     };
     for (members, addresses) in [(0, 0), (1, 1), (9, 9), (0, 3)] {
@@ -76,7 +76,7 @@ fn collective_of(clients: u32, regions: usize) -> Request {
 fn roster_of(group: u64, members: usize) -> Request {
     let addresses = vec![""; members].into_iter().collect();
     let members = vec![KEY; members];
-    Request::Introduce(Box::new(Introduction { group, members, addresses }))
+    Request::RegisterGroup(Box::new(GroupRoster { group, members, addresses }))
 }
 
 #[test]

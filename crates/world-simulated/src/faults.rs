@@ -10,11 +10,11 @@
 //! A machine without a plan runs as if this file did not exist.
 
 use crate::engine::Expire;
-use crate::machine::{Machine, Node, mix, next_random};
+use crate::machine::{Machine, Node, next_random};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
-use units::{Duration, Instant};
+use units::{Duration, Instant, SplitMix64};
 use world::payload::Kind;
 use world::{RecordChange, Shelf};
 
@@ -128,12 +128,14 @@ impl<P: Kind> Machine<P> {
     pub fn plan(&self, plan: &FaultPlan, told: impl Fn(Disruption) + 'static) {
         let disks = self.nodes.iter().flat_map(|node| &node.disks);
         for (number, disk) in (1..).zip(disks) {
-            disk.expect_trouble(mix(plan.seed ^ mix(number)));
+            disk.expect_trouble(SplitMix64::mix(plan.seed ^ SplitMix64::mix(number)));
         }
         for node in &self.nodes {
             let under_way = || RecordsUnderWay {
                 takes: plan.record_change,
-                random: Cell::new(mix(plan.seed ^ mix(!u64::from(node.index)))),
+                random: Cell::new(SplitMix64::mix(
+                    plan.seed ^ SplitMix64::mix(!u64::from(node.index)),
+                )),
                 begun: Cell::new(0),
                 waiting: RefCell::default(),
             };

@@ -20,7 +20,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 use std::task::Waker;
-use units::{Duration, Instant, PeerId, Run};
+use units::{Duration, Instant, PeerId, Run, SplitMix64};
 use world::payload::Kind;
 use world::{Incoming, Memory, Message, NetworkError, Place, RecordChange, Shelf};
 
@@ -50,17 +50,12 @@ pub enum MachineError {
     Network(#[from] UnfitNetwork),
 }
 
-/// SplitMix64's mixing step (Steele, Lea and Flood, OOPSLA 2014): a bijection that looks random.
-pub(crate) fn mix(state: u64) -> u64 {
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
-/// The next number of a random sequence whose state is `state` (SplitMix64).
+/// The next number of a random SplitMix64 sequence whose state is `state`.
 pub(crate) fn next_random(state: &Cell<u64>) -> u64 {
-    state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-    mix(state.get())
+    let mut numbers = SplitMix64::new(state.get());
+    let number = numbers.next_u64();
+    state.set(numbers.state());
+    number
 }
 
 /// What one node has.
@@ -444,18 +439,23 @@ impl<P: Kind> Node<P> {
         node: NodeConfig,
     ) -> Result<Self, LayoutError> {
         let processor = Processor::new(node.speed, node.reference_speed);
-        let random = |disk: u32| mix(config.seed ^ mix(u64::from(disk) + 1));
+        let random =
+            |disk: u32| SplitMix64::mix(config.seed ^ SplitMix64::mix(u64::from(disk) + 1));
         let disks =
             SimulatedDisk::on_one_bus(engine, &config.disk, first_disk, node.disks, random)?;
         Ok(Self {
             index,
             processor: RefCell::new(if node.traced { processor.traced() } else { processor }),
             variation_percent: node.variation_percent.min(100),
-            work_random: Cell::new(mix(config.seed ^ mix(!u64::from(index)))),
+            work_random: Cell::new(SplitMix64::mix(
+                config.seed ^ SplitMix64::mix(!u64::from(index)),
+            )),
             disks,
             records: RefCell::default(),
             records_under_way: OnceCell::new(),
-            random: Cell::new(mix(config.seed.wrapping_add(mix(u64::from(index))))),
+            random: Cell::new(SplitMix64::mix(
+                config.seed.wrapping_add(SplitMix64::mix(u64::from(index))),
+            )),
             regions: RefCell::default(),
             links: RefCell::default(),
             inbox: RefCell::default(),

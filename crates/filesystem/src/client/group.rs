@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use units::{ClientId, Duration, Instant, PeerId, RegionId, ServerId};
 use wire::{
-    Addresses, ClientKey, Fault, GroupMessage, Introduction, Message, PreparedRequest, Request,
+    Addresses, ClientKey, Fault, GroupMessage, GroupRoster, Message, PreparedRequest, Request,
 };
 use world::{Address, NetworkError, World};
 
@@ -50,8 +50,8 @@ impl<W: World> Drop for Group<W> {
         let servers = self.roster_servers.take();
         if !servers.is_empty() {
             let (group, members, addresses) = (self.number, Vec::new(), Addresses::default());
-            let nobody = Introduction { group, members, addresses };
-            let nobody = Request::Introduce(Box::new(nobody));
+            let nobody = GroupRoster { group, members, addresses };
+            let nobody = Request::RegisterGroup(Box::new(nobody));
             self.client.notify_servers(servers.into_keys(), &nobody);
         }
         for peer in self.client.mailbox().close(self.number) {
@@ -383,8 +383,8 @@ impl<W: World> Group<W> {
         let members = self.addresses.iter().zip(&memory.at_servers);
         let addresses = members.map(|(address, at)| if at.is_open { &address.0 } else { "" });
         let (members, addresses) = (self.keys.clone(), addresses.collect());
-        let roster = Introduction { group: self.number, members, addresses };
-        let request = Request::Introduce(Box::new(roster));
+        let roster = GroupRoster { group: self.number, members, addresses };
+        let request = Request::RegisterGroup(Box::new(roster));
         self.roster_servers.borrow_mut().extend(new.iter().map(|server| (*server, false)));
         let request = PreparedRequest::new(&request);
         let calls = new.iter().map(|server| self.client.call_prepared(*server, &request));

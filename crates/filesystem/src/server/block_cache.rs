@@ -21,7 +21,7 @@ use crate::server::{ServerConfig, file_fault};
 use dirty::WaterMarks;
 use entry::{Common, Entry, User};
 use pin::Pin;
-use policy::{Buffering, Location, Prefetch, Residents, Window, next_on_disk};
+use policy::{Buffering, EvictionOrder, Location, Prefetch, Window, next_on_disk};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -39,7 +39,7 @@ pub(crate) struct BlockCache<W: World> {
     marks: WaterMarks,
     held: Cell<u64>,
     entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
-    order: RefCell<Residents>,
+    order: RefCell<EvictionOrder>,
     /// Where passes that several clients make together have come to, on each disk.
     windows: RefCell<BTreeMap<(FileId, DiskId), Window>>,
     /// What happened to blocks that have left, by file, while it is open.
@@ -77,7 +77,7 @@ impl<W: World> BlockCache<W> {
             marks: WaterMarks::new(capacity / (disks as u64).max(1), config.dirty_percent),
             held: Cell::new(0),
             entries: RefCell::default(),
-            order: RefCell::new(Residents::new(config.rules.clone())),
+            order: RefCell::new(EvictionOrder::new(config.policies.clone())),
             windows: RefCell::default(),
             left: RefCell::default(),
             common: Rc::new(Common::new(capacity, disks)),

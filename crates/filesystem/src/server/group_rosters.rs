@@ -6,18 +6,18 @@
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
-use wire::Introduction;
+use wire::GroupRoster;
 
 /// The most introductions with which a new one is compared.
 const COMPARED_MAX: usize = 8;
 
 thread_local! {
     /// The latest of them, each once.
-    static LATEST: RefCell<Vec<Weak<Introduction>>> = const { RefCell::new(Vec::new()) };
+    static LATEST: RefCell<Vec<Weak<GroupRoster>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The same roster; one and the same for all who are told the same.
-pub(crate) fn shared(roster: Introduction) -> Rc<Introduction> {
+pub(crate) fn shared(roster: GroupRoster) -> Rc<GroupRoster> {
     LATEST.with_borrow_mut(|latest| {
         latest.retain(|known| known.strong_count() > 0);
         let known = latest.iter().filter_map(Weak::upgrade).find(|known| **known == roster);
@@ -37,9 +37,9 @@ mod tests {
     use super::*;
     use wire::ClientKey;
 
-    fn roster(group: u64) -> Introduction {
+    fn roster(group: u64) -> GroupRoster {
         let addresses = ["node:1", ""].into_iter().collect();
-        Introduction { group, members: vec![ClientKey(1), ClientKey(2)], addresses }
+        GroupRoster { group, members: vec![ClientKey(1), ClientKey(2)], addresses }
     }
 
     #[test]

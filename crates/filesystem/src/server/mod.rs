@@ -35,7 +35,7 @@ use crate::server::transfer_watchdog::TransferWatchdog;
 use crate::signal::Signal;
 use crate::table::Table;
 use futures_util::future::{join, select};
-use policy::{Location, Rules};
+use policy::{Location, ReplacementPolicies};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -66,8 +66,8 @@ pub struct ServerConfig {
     pub buffer_bytes: u64,
     /// What its own work costs its processor.
     pub costs: Costs,
-    /// By which rules blocks may leave its cache.
-    pub rules: Rules,
+    /// Replacement policies that its cache can use.
+    pub policies: ReplacementPolicies,
 }
 
 /// The most requests of one client that a server works on at the same time.

@@ -169,7 +169,7 @@ impl<W: World> Server<W> {
                 disk_directed::server::serve_group(self, from, *request).await
             }
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
-            Request::Introduce(roster) => {
+            Request::RegisterGroup(roster) => {
                 let sessions = self.sessions.borrow();
                 let set = sessions.get(from).map(|own| own.set_roster(*roster));
                 set.unwrap_or(Ok(())).map(|()| Reply::Done.into())
@@ -204,10 +204,10 @@ impl<W: World> Server<W> {
                 match &catalogue {
                     Request::Create { record, .. } => {
                         self.check_record(record)?;
-                        self.check_rule(&record.buffering)?;
+                        self.check_policy(&record.buffering)?;
                     }
                     Request::SetDefaults { defaults, .. } => {
-                        self.check_rule(&defaults.buffering)?
+                        self.check_policy(&defaults.buffering)?
                     }
                     _ => {}
                 }
@@ -282,14 +282,14 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Refuses a new file that is to be buffered by a rule that is not there. (One that is already
-    /// there can be used without its rule.)
-    fn check_rule(&self, buffering: &Buffering) -> Result<(), Fault> {
-        let (wanted, rules) = (buffering.replacement(), &self.config.rules);
-        if rules.has(wanted) {
+    /// Refuses a new file whose replacement policy this server does not have. (A file that exists
+    /// already can be used without its policy.)
+    fn check_policy(&self, buffering: &Buffering) -> Result<(), Fault> {
+        let (wanted, policies) = (buffering.replacement(), &self.config.policies);
+        if policies.has(wanted) {
             return Ok(());
         }
-        let added: Vec<String> = rules.added().map(|name| name.to_string()).collect();
+        let added: Vec<String> = policies.added().map(|name| name.to_string()).collect();
         let added = if added.is_empty() { "none".to_owned() } else { added.join(", ") };
         let cause = format!(
             "server {} has no replacement policy {wanted}; of its own it has {added}",

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
-use wire::{ClientKey, Fault, Introduction, PARTICIPANTS_MAX, PROTOCOL_VERSION};
+use wire::{ClientKey, Fault, GroupRoster, PARTICIPANTS_MAX, PROTOCOL_VERSION};
 use world::{Scope, World};
 
 /// The most groups that one client may have rosters at a time.
@@ -21,7 +21,7 @@ pub(crate) struct Session<W: World> {
     /// The files it has opened.
     pub(crate) open: OpenFiles,
     /// The groups that it has rosters, by its numbers.
-    rosters: RefCell<BTreeMap<u64, Rc<Introduction>>>,
+    rosters: RefCell<BTreeMap<u64, Rc<GroupRoster>>>,
     /// The requests it waits for.
     pub(crate) scope: Scope<W, Infallible>,
 }
@@ -46,7 +46,7 @@ impl<W: World> Session<W> {
     }
 
     /// The client introduces a group, or says that there is no more to come of one.
-    pub(crate) fn set_roster(&self, roster: Introduction) -> Result<(), Fault> {
+    pub(crate) fn set_roster(&self, roster: GroupRoster) -> Result<(), Fault> {
         let bad = |cause: String| Err(Fault::BadRequest { cause });
         let mut rosters = self.rosters.borrow_mut();
         if roster.members.is_empty() {
@@ -70,7 +70,7 @@ impl<W: World> Session<W> {
     }
 
     /// A group that it has rosters.
-    pub(crate) fn roster(&self, group: u64) -> Option<Rc<Introduction>> {
+    pub(crate) fn roster(&self, group: u64) -> Option<Rc<GroupRoster>> {
         self.rosters.borrow().get(&group).cloned()
     }
 }

@@ -6,12 +6,12 @@
 
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Client, Costs, Fault, Group, NewFile, ServerConfig, SharedMemory, serve};
-use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, Rules, Stripe};
+use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, ReplacementPolicies, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use units::{ClientId, Duration, Instant, ServerId};
+use units::{ClientId, Duration, Instant, ServerId, SplitMix64};
 use wire::{FileRecord, Made, ServerStatus};
 use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
@@ -35,8 +35,8 @@ pub(crate) struct Shape {
     pub(crate) dirty_percent: u32,
     /// Bytes of buffers that each server has for transfers.
     pub(crate) buffer_bytes: u64,
-    /// By which rules blocks may leave it.
-    pub(crate) rules: Rules,
+    /// Replacement policies of the servers' caches.
+    pub(crate) policies: ReplacementPolicies,
     /// What work costs the processors of servers and clients.
     pub(crate) costs: Costs,
     pub(crate) mechanism: Mechanism,
@@ -58,7 +58,7 @@ impl Default for Shape {
             cache_blocks: 16,
             dirty_percent: 100,
             buffer_bytes: u64::MAX,
-            rules: Rules::default(),
+            policies: ReplacementPolicies::default(),
             costs: Costs::FREE,
             mechanism: FAST,
             layout: LayoutKind::Contiguous,
@@ -235,7 +235,7 @@ pub(crate) fn start_server<P: Kind>(
         buffers_per_disk: 2,
         buffer_bytes: shape.buffer_bytes,
         costs: shape.costs,
-        rules: shape.rules.clone(),
+        policies: shape.policies.clone(),
     };
     world.clone().spawn(async move {
         serve(world, config, || {}, std::future::pending()).await.unwrap();
@@ -507,19 +507,16 @@ pub(crate) fn image(seed: u64, bytes: u64) -> Vec<u8> {
     (0..bytes).map(|_| 1 + (numbers.below(237)) as u8).collect()
 }
 
-/// A reproducible sequence of numbers (splitmix64: Steele, Lea, Flood, OOPSLA 2014).
-pub(crate) struct Numbers(u64);
+/// A reproducible sequence of numbers.
+pub(crate) struct Numbers(SplitMix64);
 
 impl Numbers {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.below(limit)
     }
 
     pub(crate) fn pick<T: Clone>(&mut self, of: &[T]) -> T {

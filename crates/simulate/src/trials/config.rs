@@ -63,7 +63,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         // The papers' machines have as many as their transfers take.
         buffer_bytes: u64::MAX,
         costs: machine.costs,
-        rules: scenario.rules.clone(),
+        policies: scenario.policies.clone(),
     }
 }
 

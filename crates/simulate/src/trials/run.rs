@@ -208,7 +208,7 @@ async fn client<P: Verify>(
         file,
         access: (*access).clone(),
         strategy: scenario.strategy,
-        order: scenario.order.policy(),
+        order: scenario.order,
         outstanding_per_disk: scenario.machine.outstanding_per_disk,
         sync: config::waits_for_medium(&scenario),
     };

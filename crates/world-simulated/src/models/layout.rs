@@ -3,6 +3,8 @@
 //! A slot is the place of one block, counted in the order of the object. Invariant: different slots
 //! never share a sector, and a block is always one run of sectors.
 
+use units::SplitMix64;
+
 /// How slots are spread over a disk (Kotz, ACM TOCS 15(1), 1997, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
@@ -144,8 +146,9 @@ impl Permutation {
     fn new(size: u64, seed: u64) -> Self {
         assert!(size > 0, "a permutation needs a domain");
         let bits = u64::BITS - (size - 1).leading_zeros();
-        let keys =
-            [1, 2, 3, 4].map(|round| scramble(seed.wrapping_add(GOLDEN.wrapping_mul(round))));
+        let keys = [1, 2, 3, 4].map(|round| {
+            SplitMix64::mix(seed.wrapping_add(SplitMix64::INCREMENT.wrapping_mul(round)))
+        });
         Self { size, half_bits: bits.div_ceil(2).max(1), keys }
     }
 
@@ -162,20 +165,10 @@ impl Permutation {
         let mask = (1 << self.half_bits) - 1;
         let (mut left, mut right) = (value >> self.half_bits, value & mask);
         for key in self.keys {
-            (left, right) = (right, left ^ (scramble(right ^ key) & mask));
+            (left, right) = (right, left ^ (SplitMix64::mix(right ^ key) & mask));
         }
         left << self.half_bits | right
     }
-}
-
-/// 2^64 divided by the golden ratio, odd: the step of SplitMix64.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The output function of SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014).
-fn scramble(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

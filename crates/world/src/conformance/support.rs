@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-use units::{Duration, PeerId};
+use units::{Duration, PeerId, SplitMix64};
 
 /// How often [`eventually`] lets the world turn before it gives up.
 const TURNS_MAX: usize = 100;
@@ -134,21 +134,18 @@ pub(super) fn pattern(seed: u64, length: usize) -> Vec<u8> {
     (0..length).map(|_| (numbers.below(255) + 1) as u8).collect()
 }
 
-/// A reproducible sequence of numbers (splitmix64: Steele, Lea, Flood, OOPSLA 2014).
-pub(super) struct Numbers(u64);
+/// A reproducible sequence of numbers.
+pub(super) struct Numbers(SplitMix64);
 
 impl Numbers {
     /// The sequence of `seed`.
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// The next number of `0 .. limit`.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.below(limit)
     }
 }
 

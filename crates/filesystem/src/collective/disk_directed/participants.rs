@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::{ClientId, PeerId, RegionId};
-use wire::{ClientKey, Fault, Introduction, Participant, Regions};
+use wire::{ClientKey, Fault, GroupRoster, Participant, Regions};
 use world::{Address, World};
 
 /// The participants of one collective, as one server knows them. On those that are not connected
@@ -31,7 +31,7 @@ pub(super) enum Members {
     /// One by one: who is not connected to this server cannot be reached.
     Named(Vec<Participant>),
     /// Those of a group that was introduced; as many regions.
-    Roster(Rc<Introduction>, Regions),
+    Roster(Rc<GroupRoster>, Regions),
 }
 
 impl Members {

@@ -5,23 +5,12 @@
 
 use super::*;
 use crate::models::bus::{Bus, BusSpec};
+use units::SplitMix64;
 
 const DISKS: u64 = 16;
 const BLOCKS: usize = 80;
 const BLOCK_SECTORS: u64 = 16;
 const SEEDS: u64 = 40;
-
-/// SplitMix64: enough for a test.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let value = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (value ^ (value >> 31)) % limit
-    }
-}
 
 /// One disk and its bus, driven to the end of each command before the next.
 struct Driver {
@@ -81,7 +70,7 @@ enum Pattern {
 fn throughput(write: bool, pattern: Pattern, read_commands: u32) -> (f64, f64) {
     let (mut reported_sum, mut medium_sum) = (0.0, 0.0);
     for seed in 0..SEEDS {
-        let mut dice = Dice(seed);
+        let mut dice = SplitMix64::new(seed);
         let (mut reported, mut medium) = (Instant::START, Instant::START);
         for _ in 0..DISKS {
             let angle = dice.below(Drive::hp97560().revolution().as_ns());
