@@ -11,7 +11,7 @@ use world::payload::{Bytes, Kind, Origin, Phantom, Segment, Traced, TracedMemory
 use world::{Memory, Payload};
 use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{
-    DeviceConfig, Engine, FatTreeShape, LayoutKind, Machine, MachineConfig, Mechanism, NetworkKind,
+    DiskConfig, DiskKind, Engine, FatTreeShape, LayoutKind, Machine, MachineConfig, NetworkKind,
     NetworkSpec, NodeConfig, QueueKind, SimulatedWorld, StartAngle,
 };
 
@@ -68,7 +68,7 @@ impl Readable for Traced {
 
 /// Nodes of one machine that moves data of kind `P`, with such disks on such a network.
 struct Nodes<P> {
-    disk: DeviceConfig,
+    disk: DiskConfig,
     network: NetworkSpec,
     kind: PhantomData<P>,
 }
@@ -78,14 +78,14 @@ impl<P> Nodes<P> {
     fn plain() -> Self {
         let latency = Duration::from_us(100);
         // The suite reaches beyond 8 GiB, where no HP 97560 goes.
-        let mechanism = Mechanism::Ideal { latency, bytes_per_second: 1 << 30 };
+        let mechanism = DiskKind::Ideal { latency, bytes_per_second: 1 << 30 };
         let disk = disk(mechanism, QueueKind::Fcfs);
         Self { disk, network: NetworkSpec::default(), kind: PhantomData }
     }
 
     /// With disks that serve many requests at once and change their order.
     fn with_ssds() -> Self {
-        Self { disk: disk(Mechanism::Ssd(SsdSpec::NVME), QueueKind::Cscan), ..Self::plain() }
+        Self { disk: disk(DiskKind::Ssd(SsdSpec::NVME), QueueKind::Cscan), ..Self::plain() }
     }
 
     fn on(kind: NetworkKind) -> Self {
@@ -93,8 +93,8 @@ impl<P> Nodes<P> {
     }
 }
 
-fn disk(mechanism: Mechanism, queue: QueueKind) -> DeviceConfig {
-    DeviceConfig {
+fn disk(mechanism: DiskKind, queue: QueueKind) -> DiskConfig {
+    DiskConfig {
         mechanism,
         layout: LayoutKind::Contiguous,
         slot_bytes: 8192,
@@ -130,7 +130,7 @@ impl<P: Readable> Fixture for Nodes<P> {
     }
 }
 
-fn machine(nodes: usize, disk: &DeviceConfig, network: NetworkSpec) -> MachineConfig {
+fn machine(nodes: usize, disk: &DiskConfig, network: NetworkSpec) -> MachineConfig {
     MachineConfig {
         nodes: vec![
             NodeConfig {

@@ -13,7 +13,7 @@ use support::{BLOCK, machine};
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
 use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, Records, Shelf, Tasks};
-use world_simulated::{Disruption, FaultPlan, Mechanism, PlannedFault, SimulatedWorld};
+use world_simulated::{DiskKind, Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 const FILE: FileId = FileId(1);
 
@@ -36,7 +36,7 @@ const RESTART: Disruption = Disruption::Restart { node: 0 };
 /// What a block holds after a crash that finds it synced with 1s, then written with 2s, and a
 /// write of 3s under way.
 fn after_a_crash(seed: u64) -> Vec<u8> {
-    let (engine, machine) = machine(Mechanism::Hp97560);
+    let (engine, machine) = machine(DiskKind::Hp97560);
     machine.plan(&plan(seed, &[(500, CRASH), (501, RESTART)]), |_| {});
     let world = machine.world(0);
     let program = world.clone();
@@ -76,7 +76,7 @@ fn a_crash_leaves_whole_sectors_of_what_was_written() {
 
 #[test]
 fn without_a_plan_all_that_was_written_survives() {
-    let (engine, machine) = machine(Mechanism::Hp97560);
+    let (engine, machine) = machine(DiskKind::Hp97560);
     let world = machine.world(0);
     let got = engine.run(async move {
         let disk = world.disks()[0].clone();
@@ -92,7 +92,7 @@ fn without_a_plan_all_that_was_written_survives() {
 fn a_crash_leaves_changes_of_records_in_their_order() {
     let mut seen = BTreeSet::new();
     for seed in 0..50 {
-        let (engine, machine) = machine(Mechanism::Hp97560);
+        let (engine, machine) = machine(DiskKind::Hp97560);
         machine.plan(&plan(seed, &[(10, CRASH), (11, RESTART)]), |_| {});
         let world = machine.world(0);
         let got = engine.run(async move {
@@ -140,7 +140,7 @@ async fn read_at(world: SimulatedWorld<Bytes>, begins_ms: u64) -> (u64, bool) {
 #[test]
 fn a_disk_is_slow_and_fails_for_a_while() {
     let latency = Duration::from_us(100);
-    let (engine, machine) = machine(Mechanism::Ideal { latency, bytes_per_second: 1 << 40 });
+    let (engine, machine) = machine(DiskKind::Ideal { latency, bytes_per_second: 1 << 40 });
     let (node, disk) = (0, 0);
     let faults = [
         (10, Disruption::DiskIsSlow { node, disk, times: 20 }),
@@ -163,7 +163,7 @@ fn a_disk_is_slow_and_fails_for_a_while() {
 
 #[test]
 fn both_ends_learn_that_a_connection_is_lost() {
-    let (engine, machine) = machine(Mechanism::Hp97560);
+    let (engine, machine) = machine(DiskKind::Hp97560);
     let happened = Rc::new(RefCell::new(Vec::new()));
     let told = Rc::clone(&happened);
     let lost = Disruption::Disconnect { nodes: (0, 1) };

@@ -8,7 +8,7 @@ mod support;
 use support::MESSAGES;
 use world::payload::Phantom;
 use world_simulated::{
-    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, NetworkKind, NetworkSpec,
+    DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, NetworkKind, NetworkSpec,
     NodeConfig, QueueKind, StartAngle,
 };
 
@@ -34,8 +34,8 @@ fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
         nodes: vec![node; nodes as usize],
         messages: MESSAGES,
         network: NetworkSpec { kind, ..NetworkSpec::default() },
-        disk: DeviceConfig {
-            mechanism: Mechanism::Hp97560,
+        disk: DiskConfig {
+            kind: DiskKind::Hp97560,
             layout: LayoutKind::Contiguous,
             slot_bytes: 8192,
             start: StartAngle::Zero,

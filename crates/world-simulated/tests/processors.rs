@@ -7,12 +7,12 @@ mod support;
 use support::machine_that_varies;
 use units::Duration;
 use world::Processor;
-use world_simulated::Mechanism;
+use world_simulated::DiskKind;
 
 #[test]
 fn work_varies_evenly_between_its_bounds() {
     const TIMES: u64 = 20_000;
-    let (engine, machine) = machine_that_varies(Mechanism::Hp97560, 25);
+    let (engine, machine) = machine_that_varies(DiskKind::Hp97560, 25);
     let measured = engine.clone().run(async move {
         let mut measured = [Vec::new(), Vec::new()];
         for (node, lengths) in (0..).zip(&mut measured) {

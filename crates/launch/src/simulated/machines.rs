@@ -8,8 +8,8 @@ use filesystem::{Costs, ServerConfig};
 use policy::Direction;
 use units::{Duration, ServerId};
 use world_simulated::{
-    DeviceConfig, LayoutKind, MachineConfig, Mechanism, MessageCosts, NodeConfig, Pieces,
-    QueueKind, StartAngle,
+    DiskConfig, DiskKind, LayoutKind, MachineConfig, MessageCosts, NodeConfig, Pieces, QueueKind,
+    StartAngle,
 };
 
 /// Processor time of the messages of STARFISH on its 50 MHz processor, pieces one by one.
@@ -139,7 +139,7 @@ pub(crate) fn preset(name: MachineName) -> Machine {
 }
 
 /// The machine of a scenario: its servers first, then its clients.
-pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> MachineConfig {
+pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> MachineConfig {
     let machine = &scenario.machine;
     let server = NodeConfig {
         disks: scenario.disks_per_server,
@@ -160,8 +160,8 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
         nodes: servers.chain(clients).collect(),
         messages: machine.messages,
         network: machine.network.spec(scenario.clients + scenario.servers),
-        disk: DeviceConfig {
-            mechanism: mechanism.clone(),
+        disk: DiskConfig {
+            kind: mechanism.clone(),
             layout,
             slot_bytes: scenario.block_bytes,
             start: machine.start,

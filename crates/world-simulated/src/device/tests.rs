@@ -1,19 +1,27 @@
 //! What the queue and the bus add to a disk.
 
-use super::*;
-use units::{Duration, Instant};
+use super::config::{DiskConfig, LayoutKind, StartAngle};
+use super::disk::SimulatedDisk;
+use crate::engine::Engine;
+use crate::models::disk::DiskKind;
+use crate::models::request_queue::QueueKind;
+use crate::models::ssd::SsdSpec;
+use std::cell::RefCell;
+use std::rc::Rc;
+use units::{Duration, FileId, Instant};
+use world::Disk;
 use world::payload::Phantom;
 
 const BLOCK: u64 = 8_192;
 
-fn disk(engine: &Engine, config: &DeviceConfig) -> SimulatedDisk<Phantom> {
+fn disk(engine: &Engine, config: &DiskConfig) -> SimulatedDisk<Phantom> {
     let disks = SimulatedDisk::on_one_bus(engine, config, 0, 1, |_| 0).expect("blocks fit");
     disks.into_iter().next().expect("one was made")
 }
 
-fn config(mechanism: Mechanism, queue: QueueKind) -> DeviceConfig {
-    DeviceConfig {
-        mechanism,
+fn config(kind: DiskKind, queue: QueueKind) -> DiskConfig {
+    DiskConfig {
+        kind,
         layout: LayoutKind::Contiguous,
         slot_bytes: BLOCK,
         start: StartAngle::Zero,
@@ -23,7 +31,7 @@ fn config(mechanism: Mechanism, queue: QueueKind) -> DeviceConfig {
 }
 
 /// Reads blocks all at once: in which order they came, and when the last did.
-fn read_at_once(config: &DeviceConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
+fn read_at_once(config: &DiskConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
     let engine = Engine::new();
     let disk = disk(&engine, config);
     let came = Rc::new(RefCell::new(Vec::new()));
@@ -49,7 +57,7 @@ fn read_at_once(config: &DeviceConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
 fn cscan_orders_by_address() {
     let blocks = [9_000, 100, 80_000, 20_000, 4_000, 60_000, 40_000];
     let [fcfs, cscan] =
-        [QueueKind::Fcfs, QueueKind::Cscan].map(|queue| config(Mechanism::Hp97560, queue));
+        [QueueKind::Fcfs, QueueKind::Cscan].map(|queue| config(DiskKind::Hp97560, queue));
     assert_eq!(read_at_once(&fcfs, &blocks).0, blocks);
     let upwards = [9_000, 20_000, 40_000, 60_000, 80_000, 100, 4_000];
     assert_eq!(read_at_once(&cscan, &blocks).0, upwards);
@@ -62,12 +70,12 @@ fn cscan_orders_by_address() {
 /// Proves that a further command costs a read the time to take the bus, and a write nothing.
 #[test]
 fn a_prefetch_command_costs_a_connection() {
-    let plain = config(Mechanism::Hp97560, QueueKind::Fcfs);
-    let prefetching = DeviceConfig { prefetch_commands: 1, ..plain.clone() };
+    let plain = config(DiskKind::Hp97560, QueueKind::Fcfs);
+    let prefetching = DiskConfig { prefetch_commands: 1, ..plain.clone() };
     let (_, one) = read_at_once(&plain, &[5_000]);
     let (_, more) = read_at_once(&prefetching, &[5_000]);
     assert_eq!(more.since(one), Duration::from_us(129));
-    let write = |config: &DeviceConfig| {
+    let write = |config: &DiskConfig| {
         let engine = Engine::new();
         let disk = disk(&engine, config);
         let written = engine.run(async move { disk.write(FileId(1), 0, Phantom(BLOCK)).await });
@@ -81,12 +89,12 @@ fn a_prefetch_command_costs_a_connection() {
 /// all is that of the rounds they need.
 #[test]
 fn an_ssd_takes_many_at_once() {
-    let spec = crate::models::ssd::SsdSpec { queue_depth: 4, ..crate::models::ssd::SsdSpec::NVME };
+    let spec = SsdSpec { queue_depth: 4, ..SsdSpec::NVME };
     // 8 KiB blocks: two in a page, and pages round all dies.
     let blocks: Vec<u64> = (0..16).map(|block| block * 2).collect();
     let time = |queue_depth| {
-        let spec = crate::models::ssd::SsdSpec { queue_depth, ..spec };
-        let (order, end) = read_at_once(&config(Mechanism::Ssd(spec), QueueKind::Fcfs), &blocks);
+        let spec = SsdSpec { queue_depth, ..spec };
+        let (order, end) = read_at_once(&config(DiskKind::Ssd(spec), QueueKind::Fcfs), &blocks);
         assert_eq!(order, blocks);
         end.as_ns() / 1_000
     };
@@ -102,7 +110,7 @@ fn an_ssd_takes_many_at_once() {
 fn reads_can_be_given_up() {
     for queue in [QueueKind::Fcfs, QueueKind::Cscan] {
         let engine = Engine::new();
-        let disk = disk(&engine, &config(Mechanism::Hp97560, queue));
+        let disk = disk(&engine, &config(DiskKind::Hp97560, queue));
         let inside = engine.clone();
         let ended = engine.run(async move {
             let start = |block: u64| {

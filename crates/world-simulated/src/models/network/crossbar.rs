@@ -10,6 +10,7 @@
 
 use super::LinkSpec;
 use super::links::{Links, Pace};
+use crate::models::ModelInfo;
 use units::Instant;
 
 /// The state of one crossbar.
@@ -23,6 +24,12 @@ pub struct Crossbar {
 }
 
 impl Crossbar {
+    /// Name and help text of the crossbar.
+    pub(super) const INFO: ModelInfo = ModelInfo {
+        name: "crossbar",
+        help: "A full crossbar: one switch between all nodes, with a link to and from each.",
+    };
+
     /// A quiet crossbar of `nodes` nodes.
     pub fn new(nodes: u32, link: LinkSpec) -> Self {
         let links = Links::new(2 * nodes as usize);

@@ -20,13 +20,30 @@
 //! which [`FatTree::deliver`] was called.
 
 use super::links::{Links, Pace};
-use super::{FatTreeShape, LinkSpec, NODES_MAX, UnfitNetwork};
+use super::{LinkSpec, NODES_MAX, UnfitNetwork};
+use crate::models::ModelInfo;
 use units::Instant;
 
 /// The most links between leaves and spines, in each direction.
 const SPINE_LINKS_MAX: u64 = 1 << 24;
 
+/// What a two-level fat tree is made of. It is oversubscribed when a leaf has more nodes than
+/// there are spines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FatTreeShape {
+    /// Nodes on each leaf switch.
+    pub leaf_nodes: u32,
+    /// Spine switches; each leaf has one link up to each, and one down from it.
+    pub spines: u32,
+}
+
 impl FatTreeShape {
+    /// Name and help text of the fat tree.
+    pub(super) const INFO: ModelInfo = ModelInfo {
+        name: "fat-tree",
+        help: "A fat tree of two levels: leaf switches with the nodes, and spine switches above.",
+    };
+
     /// Whether there is such a tree for `nodes` nodes.
     ///
     /// # Errors

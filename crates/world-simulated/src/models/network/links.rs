@@ -1,7 +1,34 @@
 //! Links that carry one message at a time, in the order of the calls.
 
-use super::LinkSpec;
 use units::Duration;
+
+/// What a link is, and the switch or router before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkSpec {
+    /// Bytes a second, in each direction.
+    pub bytes_per_second: u64,
+    /// Time the head of a message needs from one switch to the next.
+    pub hop: Duration,
+}
+
+impl LinkSpec {
+    /// 200 * 10^6 bytes/s in each direction and 20 ns per router (Kotz, ACM TOCS 15(1), 1997,
+    /// Table I; the same in PCS-TR94-226).
+    pub const TOCS_1997: Self = Self { bytes_per_second: 200_000_000, hop: Duration::from_ns(20) };
+
+    /// Bytes of a flit: what a link carries in a hop, if that is a whole number and not zero.
+    pub(super) fn flit_bytes(&self) -> Option<u64> {
+        let product = u128::from(self.hop.as_ns()) * u128::from(self.bytes_per_second);
+        let bytes = u64::try_from(product / 1_000_000_000).unwrap_or(u64::MAX);
+        (bytes > 0 && product % 1_000_000_000 == 0).then_some(bytes)
+    }
+}
+
+impl Default for LinkSpec {
+    fn default() -> Self {
+        Self::TOCS_1997
+    }
+}
 
 /// How long bytes need to pass a link.
 #[derive(Clone, Copy, Debug)]

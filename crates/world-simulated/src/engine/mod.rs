@@ -1,0 +1,14 @@
+//! The event engine: a queue of timers, an executor of tasks, and a clock that they move.
+//!
+//! [`executor`] runs the simulation, [`event_queue`] orders timers, [`waker`] queues the tasks that
+//! are ready, and [`prefetch`] hides the memory latency of large simulations. The engine knows no
+//! machine: what timers lead to is behind [`TimerHandler`] and [`PrefetchHints`].
+
+mod event_queue;
+mod executor;
+mod prefetch;
+mod waker;
+
+pub use executor::{Deadlock, Engine, Sleep, TaskHandle, TimerHandler};
+pub(crate) use executor::{HandlerId, Wakeup};
+pub(crate) use prefetch::{PrefetchDistance, PrefetchHints, prefetch};

@@ -1,0 +1,372 @@
+//! Packets that have met others: who waits where, what it keeps, and when it goes on.
+//!
+//! A packet waits for one channel. The channels behind its head into which its tail has not come stay its
+//! own; those that its buffers leave behind are released in time. When the channel is free, its head
+//! goes on, as far as it comes; when it has reached its node, all of its times are known.
+//!
+//! Let a packet of length `L` (the time a link needs for it) begin to stream into channel `k` of its way
+//! at `S(k)`, let a hop last `h`, and a buffer hold what a link carries in `B`. Then the tail is in
+//! channel `i` at the latest of
+//!
+//! ```text
+//! S(k) + (i - k) h + L                    for k <= i: a head moves a hop at a time
+//! S(k) + L - (k - i) (B - h)              for k > i with (k - i) B < L: flits behind a head that
+//!                                         waits stay where they are when the buffers are full
+//! ```
+//!
+//! which with whole flits is what the exact torus does. Only the `S(k)` at which a packet has waited
+//! can be the latest.
+//!
+//! Two packets in the channels of one link share it. If it is known when one of them has passed, the
+//! other streams, `S(k)`, from then on; its head does not wait for that, and may be in further
+//! channels.
+//!
+//! Invariants: a packet that waits is in one queue, and the first in it is due when the channel is free
+//! if that is known; packets wait for packets only in the order of channels, so one is always due.
+
+use super::release_times::ReleaseTimes;
+use super::state::{ChannelQueue, Contention, Packet, Torus};
+use super::virtual_channels::{CONTESTED, UNKNOWN, has_queue};
+use crate::models::network::torus::grid::{BUFFER_FLITS, CHANNELS_PER_LINK, Route};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use units::Instant;
+
+impl Torus {
+    /// The next parcel, in order, whose last flit has arrived by now; of those that were sent
+    /// without it being known when.
+    pub fn arrived(&mut self, now: Instant) -> Option<u32> {
+        self.advance(now);
+        let Reverse((at_ns, _, parcel)) = *self.contention.arriving.peek()?;
+        if at_ns > now.as_ns() {
+            return None;
+        }
+        self.contention.arriving.pop();
+        Some(parcel)
+    }
+
+    /// No parcel arrives before, whatever else is sent; `None` when none is under way.
+    pub fn next_arrival_from(&self) -> Option<Instant> {
+        let arriving = self.contention.arriving.peek();
+        let at_ns = arriving.map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns).min(self.due_at_ns);
+        (at_ns != u64::MAX).then_some(Instant::from_ns(at_ns))
+    }
+
+    /// Has everyone go on who is due by now.
+    pub(super) fn advance(&mut self, now: Instant) {
+        while self.due_at_ns <= now.as_ns()
+            && let Some(Reverse((at_ns, _, index))) = self.contention.due.pop()
+        {
+            self.go_on(at_ns, index);
+            self.due_at_ns = self.first_due_at_ns();
+        }
+    }
+
+    fn first_due_at_ns(&self) -> u64 {
+        self.contention.due.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns)
+    }
+
+    /// Sends a packet that has `passed` so many channels of its way and come to one that is taken, or
+    /// whose link is, or not yet to its first. The times are when it was sent, when its head is
+    /// there, and its length. Returns when it arrives if that is known.
+    #[inline(never)]
+    pub(super) fn meet(
+        &mut self,
+        route: Route,
+        passed: u32,
+        (start_ns, head_ns, busy_ns): (u64, u64, u64),
+        parcel: impl FnOnce() -> u32,
+    ) -> Option<Instant> {
+        let fills = self.buffers_filled(busy_ns);
+        let contention = &mut self.contention;
+        let index = contention.free_packets.pop().unwrap_or_else(|| {
+            contention.packets.push(Some(Box::default()));
+            contention.packets.len() as u32 - 1
+        });
+        let mut packet = contention.take(index);
+        contention.met += 1;
+        (packet.number, packet.busy_ns) = (contention.met, busy_ns);
+        (packet.settled, packet.held, packet.waits) = (0, 0, false);
+        (packet.fills, packet.route) = (fills, route);
+        packet.starts.clear();
+        if passed > 1 {
+            packet.starts.push((1, start_ns));
+        }
+        (packet.place, packet.head_ns) = (passed, head_ns);
+        let arrival = if self.longest_route_ns.is_some() {
+            self.come(&mut packet, index);
+            None
+        } else {
+            self.walk(&mut packet, index, start_ns)
+        };
+        if arrival.is_none() {
+            packet.parcel = parcel();
+        }
+        self.keep(packet, index, arrival);
+        self.due_at_ns = self.first_due_at_ns();
+        arrival.map(Instant::from_ns)
+    }
+
+    /// Has a packet go on: the channel for which it waits is free, or its head has come to the next one.
+    fn go_on(&mut self, now_ns: u64, index: u32) {
+        let mut packet = self.contention.take(index);
+        if packet.waits {
+            let channel = packet.route.channel(packet.place);
+            let queue = self.queue_of(channel).expect("who waits must be in a queue");
+            let first = queue.waiting.pop_front();
+            assert_eq!(first, Some(index), "channels must be given in the order of asking");
+            queue.free_at_ns = UNKNOWN;
+            if queue.waiting.is_empty() {
+                self.end_queue(channel, UNKNOWN);
+            }
+            self.contention.waiting -= 1;
+            packet.waits = false;
+            self.share_again(&mut packet, now_ns);
+            self.enter(&mut packet, channel, now_ns);
+        }
+        let arrival = self.walk(&mut packet, index, now_ns);
+        if let Some(at_ns) = arrival {
+            self.contention.arriving.push(Reverse((at_ns, packet.number, packet.parcel)));
+        }
+        self.keep(packet, index, arrival);
+        let Contention { waiting, due, .. } = &self.contention;
+        assert!(*waiting == 0 || !due.is_empty(), "packets must not wait in a circle");
+    }
+
+    /// Lets a packet be due when its head comes to the next channel.
+    fn come(&mut self, packet: &mut Packet, index: u32) {
+        self.settle(packet);
+        self.contention.due.push(Reverse((packet.head_ns, packet.number, index)));
+    }
+
+    fn keep(&mut self, packet: Box<Packet>, index: u32, arrival: Option<u64>) {
+        self.contention.packets[index as usize] = Some(packet);
+        if arrival.is_some() {
+            self.contention.free_packets.push(index);
+        }
+    }
+
+    /// Moves a head on until it has to wait, or is ahead of the present where that matters, or has
+    /// reached its node: then when its tail does, in ns.
+    fn walk(&mut self, packet: &mut Packet, index: u32, now_ns: u64) -> Option<u64> {
+        let last = packet.route.last();
+        let is_ahead = |torus: &Self, packet: &Packet| {
+            packet.head_ns > now_ns && torus.longest_route_ns.is_some()
+        };
+        while packet.place < last {
+            if self.longest_route_ns.is_none() {
+                self.run(packet, last);
+            } else if is_ahead(self, packet) {
+                self.come(packet, index);
+                return None;
+            }
+            if packet.place == last {
+                break;
+            }
+            let channel = packet.route.channel(packet.place);
+            if *self.channels.free_at_ns(channel) > packet.head_ns {
+                self.wait(packet, channel, index);
+                self.settle(packet);
+                return None;
+            }
+            self.enter(packet, channel, packet.head_ns);
+        }
+        if is_ahead(self, packet) {
+            self.come(packet, index);
+            return None;
+        }
+        // Whoever is before it there is in its node already, so it is known when it will be done.
+        let channel = packet.route.channel(last);
+        let free_at_ns = *self.channels.free_at_ns(channel);
+        assert!(free_at_ns < CONTESTED, "nobody waits for anything in the way into a node");
+        self.enter(packet, channel, packet.head_ns.max(free_at_ns));
+        let tail_ns = self.leave(packet, last);
+        self.release(channel, tail_ns);
+        Some(tail_ns)
+    }
+
+    /// Has a head go on through channels whose links nobody else uses, as [`enter`](Self::enter) would
+    /// channel by channel: where it is not held up, nothing has to be told of it.
+    #[inline]
+    fn run(&mut self, packet: &mut Packet, last: u32) {
+        #[cfg(test)]
+        if self.moves_hop_by_hop {
+            return;
+        }
+        let Some(&(before, at_ns)) = packet.starts.last() else { return };
+        let (mut place, mut head_ns) = (packet.place, packet.head_ns);
+        let told_ns = at_ns + u64::from(place - before) * self.hop_ns;
+        assert!(head_ns <= told_ns, "a packet must not stream before its head comes");
+        while place < last {
+            // (Only the way out of a node has no hop, and it is passed.)
+            let stretch = packet.route.stretch(place);
+            let free = self.channels.count_free(&stretch, head_ns, self.hop_ns);
+            (place, head_ns) = (place + free, head_ns + u64::from(free) * self.hop_ns);
+            if free < stretch.links {
+                break;
+            }
+        }
+        (packet.place, packet.head_ns) = (place, head_ns);
+    }
+
+    /// Has a head enter the channel to which it has come.
+    fn enter(&mut self, packet: &mut Packet, channel: u32, now_ns: u64) {
+        let place = packet.place;
+        (packet.place, packet.head_ns) = (place + 1, now_ns);
+        if place == 0 {
+            return;
+        }
+        packet.head_ns += self.hop_ns;
+        // A packet in the other channel of the link goes first, if it is known when it will have gone.
+        let other_ns = self.channel_free_at_ns(channel ^ 1);
+        let start_ns = if other_ns == UNKNOWN { now_ns } else { other_ns.max(now_ns) };
+        let told_ns = packet
+            .starts
+            .last()
+            .map(|&(before, at_ns)| at_ns + u64::from(place - before) * self.hop_ns);
+        if told_ns.is_none_or(|told_ns| start_ns > told_ns) {
+            packet.starts.push((place, start_ns));
+        }
+    }
+
+    /// Has a packet that goes on let others go first in the other channels of the links behind its head.
+    fn share_again(&mut self, packet: &mut Packet, now_ns: u64) {
+        let told = packet.starts.len();
+        let from = packet.settled.max(1);
+        let mut channels = packet.route.channels_from(from);
+        for i in from..packet.place {
+            let other = channels.next() ^ 1;
+            if *self.channels.free_at_ns(other) <= now_ns {
+                continue;
+            }
+            let other_ns = self.channel_free_at_ns(other);
+            if other_ns != UNKNOWN && other_ns > now_ns {
+                // What the buffers have taken has passed the link.
+                let passed_ns = u64::from(packet.place - i) * self.buffer_ns();
+                packet.starts.push((i, other_ns - passed_ns.min(other_ns)));
+            }
+        }
+        if packet.starts.len() > told {
+            packet.starts.sort_unstable();
+        }
+    }
+
+    /// Puts a packet last in the queue for a channel that is not free.
+    fn wait(&mut self, packet: &mut Packet, channel: u32, index: u32) {
+        let free_at_ns = *self.channels.free_at_ns(channel);
+        if !has_queue(free_at_ns) {
+            self.contest(channel, free_at_ns);
+        }
+        packet.waits = true;
+        self.contention.waiting += 1;
+        let queue = self.queue_of(channel).expect("the channel must have a queue");
+        queue.waiting.push_back(index);
+        if queue.waiting.len() == 1 && queue.free_at_ns != UNKNOWN {
+            let at_ns = queue.free_at_ns.max(packet.head_ns);
+            self.contention.due.push(Reverse((at_ns, packet.number, index)));
+        }
+    }
+
+    /// Says of all channels behind a head when its packet leaves them, or that this is not known.
+    fn settle(&mut self, packet: &mut Packet) {
+        let place = packet.place;
+        let end = place.saturating_sub(packet.fills);
+        if end > packet.settled {
+            self.leave(packet, end);
+            packet.settled = end;
+        }
+        let from = packet.held.max(packet.settled);
+        let mut channels = packet.route.channels_from(from);
+        for _ in from..place {
+            let free_at_ns = self.channels.free_at_ns(channels.next());
+            if !has_queue(*free_at_ns) {
+                *free_at_ns = UNKNOWN;
+            }
+        }
+        packet.held = place;
+    }
+
+    /// Says of the channels from the first that is not settled to `end` when its packet leaves them.
+    /// Returns when its tail is in the next one.
+    fn leave(&mut self, packet: &mut Packet, end: u32) -> u64 {
+        let held_up_ns = self.buffer_ns() - self.hop_ns;
+        let tails = ReleaseTimes::of(packet.busy_ns, packet.fills, self.hop_ns, held_up_ns);
+        let route = &packet.route;
+        tails.between(packet.settled, end, &mut packet.starts, |places, mut leaves| {
+            let mut place = places.start;
+            while place < places.end {
+                let stretch = route.stretch(place).first(places.end - place);
+                let quiet = self.channels.release_quiet(&stretch, &mut leaves);
+                if quiet < stretch.links {
+                    self.release_contested(route.channel(place + quiet), leaves.next_ns());
+                    place += 1;
+                }
+                place += quiet;
+            }
+        })
+    }
+
+    #[inline]
+    fn release(&mut self, channel: u32, free_at_ns: u64) {
+        let place = self.channels.free_at_ns(channel);
+        if !has_queue(*place) {
+            *place = free_at_ns;
+        } else {
+            self.release_contested(channel, free_at_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn release_contested(&mut self, channel: u32, free_at_ns: u64) {
+        let queue = self.queue_of(channel).expect("a contested channel must have a queue");
+        queue.free_at_ns = free_at_ns;
+        let first = *queue.waiting.front().expect("somebody must wait in a queue");
+        let packet = self.contention.packets[first as usize].as_ref();
+        let packet = packet.expect("a packet that waits must be in its place");
+        let due = (free_at_ns.max(packet.head_ns), packet.number, first);
+        self.contention.due.push(Reverse(due));
+    }
+
+    /// Takes the queue of a channel, in which nobody is any more.
+    fn end_queue(&mut self, channel: u32, free_at_ns: u64) {
+        let place = self.channels.free_at_ns(channel);
+        self.contention.free_queues.push((*place & !CONTESTED) as u32);
+        *place = free_at_ns;
+    }
+
+    /// Gives a channel a queue.
+    fn contest(&mut self, channel: u32, free_at_ns: u64) {
+        let Contention { queues, free_queues, .. } = &mut self.contention;
+        let place = free_queues.pop().unwrap_or_else(|| {
+            queues.push(ChannelQueue { free_at_ns, waiting: VecDeque::new() });
+            queues.len() as u32 - 1
+        });
+        queues[place as usize].free_at_ns = free_at_ns;
+        *self.channels.free_at_ns(channel) = CONTESTED | u64::from(place);
+    }
+
+    fn queue_of(&mut self, channel: u32) -> Option<&mut ChannelQueue> {
+        let place = *self.channels.free_at_ns(channel);
+        has_queue(place).then(|| &mut self.contention.queues[(place & !CONTESTED) as usize])
+    }
+
+    /// When a channel is free, in ns, or [`UNKNOWN`].
+    fn channel_free_at_ns(&mut self, channel: u32) -> u64 {
+        let free_at_ns = *self.channels.free_at_ns(channel);
+        self.queue_of(channel).map_or(free_at_ns, |queue| queue.free_at_ns)
+    }
+
+    /// How many buffers a packet fills that a link needs `busy_ns` for.
+    fn buffers_filled(&self, busy_ns: u64) -> u32 {
+        match self.buffer_ns() {
+            0 => u32::from(busy_ns > 0) * u32::MAX,
+            buffer_ns => u32::try_from(busy_ns.div_ceil(buffer_ns)).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn buffer_ns(&self) -> u64 {
+        u64::from(BUFFER_FLITS) * self.hop_ns
+    }
+}
+
+const _: () = assert!(CHANNELS_PER_LINK == 2, "the other channel of a link must be one bit away");
