@@ -95,7 +95,7 @@ impl<P> Nodes<P> {
 
 fn disk(mechanism: DiskKind, queue: QueueKind) -> DiskConfig {
     DiskConfig {
-        mechanism,
+        kind: mechanism,
         layout: LayoutKind::Contiguous,
         slot_bytes: 8192,
         start: StartAngle::Zero,
