@@ -1,4 +1,4 @@
-//! What the recorder is told of one command of a disk: where its time went.
+//! The trace of one disk command, divided into phases.
 
 use crate::engine::Engine;
 use crate::models::disk_model::{Activity, Command, DiskModel, Motion, Phase, Step};
@@ -28,13 +28,13 @@ impl DiskTracks<'_> {
     }
 }
 
-/// The command under way. It is told of when it is dropped, complete or not; nothing is kept where
-/// nobody listens.
+/// A command under way. Dropping it reports the command, complete or not. Without a recorder it
+/// stores nothing.
 pub(super) struct CommandLog<'a> {
     tracks: DiskTracks<'a>,
     command: Command,
     begun: Instant,
-    /// Without gaps from the beginning on. The last may end in the future.
+    /// Phases without gaps from the beginning on. The last may end in the future.
     phases: Vec<Phase>,
     is_recorded: bool,
     is_complete: bool,
@@ -52,7 +52,7 @@ impl<'a> CommandLog<'a> {
         }
     }
 
-    /// The bus is taken from `from` to `until`, for data or for a command.
+    /// Records that the bus is occupied from `from` to `until`, for data or for a command.
     pub(super) fn on_bus(&mut self, from: Instant, until: Instant, bytes: Option<u64>) {
         let (track, disk) = (Track::Bus(self.tracks.bus), self.tracks.disk);
         let what = What::Bus { disk, bytes };
@@ -64,7 +64,7 @@ impl<'a> CommandLog<'a> {
         }
     }
 
-    /// The disk has said what it does next.
+    /// Records the phases of the next step of the disk.
     pub(super) fn step(&mut self, step: &Step) {
         if self.is_recorded {
             let until = match *step {
@@ -76,7 +76,7 @@ impl<'a> CommandLog<'a> {
         }
     }
 
-    /// The command is complete: it is the cause of what its task does next.
+    /// Marks the command complete. It becomes the cause of the further actions of its task.
     pub(super) fn complete(mut self) {
         self.is_complete = true;
     }

@@ -3,43 +3,43 @@
 use crate::models::disk::DiskKind;
 use crate::models::request_queue::QueueKind;
 
-/// What every disk of a machine is.
+/// Configuration shared by all disks of a machine.
 #[derive(Clone, Debug)]
 pub struct DiskConfig {
-    /// What moves the data.
+    /// Kind of disk.
     pub kind: DiskKind,
-    /// How the slots of an object lie on the disk.
+    /// Placement of the slots of an object on the disk.
     pub layout: LayoutKind,
     /// Bytes of one slot: the block size of the files.
     pub slot_bytes: u64,
-    /// At which angle the disks start.
+    /// Rotation of the media at the start.
     pub start: StartAngle,
-    /// Which of the requests that wait for a disk is next.
+    /// Order of the requests that wait for a disk.
     pub queue: QueueKind,
-    /// Commands of a read over its bus besides the first. Disk-directed reads of TOCS 1997 have
-    /// one: the host has the disk fetch a block into its buffer, then asks for the data ("three bus
+    /// Bus commands of a read besides the first. Disk-directed reads of TOCS 1997 have one: the
+    /// host tells the disk to fetch a block into its buffer, then asks for the data ("three bus
     /// transactions", footnote 3; caching has two).
     pub prefetch_commands: u32,
 }
 
-/// At which angle disks start.
+/// Rotation of the media at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StartAngle {
-    /// All at the angle of their first sector.
+    /// All disks at the angle of their first sector.
     Zero,
-    /// All at one random angle.
+    /// All disks at one random angle.
     Common,
-    /// Each at a random angle of its own.
+    /// Each disk at a random angle of its own.
     Independent,
 }
 
-/// How the slots of an object lie on a disk; random ones differ from disk to disk.
+/// Placement of the slots of an object on a disk; random placements differ from disk to disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LayoutKind {
-    /// One after the other.
+    /// Slots one after the other.
     Contiguous,
-    /// Each at a place of its own.
+    /// Each slot at a random place of its own.
     RandomBlocks,
-    /// Consecutive within a track, the tracks anywhere.
+    /// Slots consecutive within a track, the tracks at random places.
     RandomTracks,
 }

@@ -1,18 +1,18 @@
-//! What a simulated disk remembers of its objects.
+//! The contents of the objects of a simulated disk.
 
 use std::collections::BTreeMap;
 use units::Run;
 use world::Memory;
 use world::payload::Kind;
 
-/// The contents of one object: what was written where. Keeps nothing for data that is only a
-/// length, so that terabytes cost no memory.
+/// The written ranges of one object. For data that is only a length it stores nothing but the end,
+/// so terabytes cost no memory.
 pub(crate) struct Contents<P> {
     disk: u32,
     object: u64,
-    /// Written pieces by offset; they never overlap.
+    /// Written pieces by offset, without overlaps.
     pieces: BTreeMap<u64, P>,
-    /// One past the last byte that was written and not forgotten.
+    /// One past the last byte that was written and not cut off.
     end: u64,
 }
 
@@ -21,7 +21,7 @@ impl<P: Kind> Contents<P> {
         Self { disk, object, pieces: BTreeMap::new(), end: 0 }
     }
 
-    /// Where it ends.
+    /// Length of the object in bytes.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
@@ -69,7 +69,7 @@ impl<P: Kind> Contents<P> {
         memory.freeze()
     }
 
-    /// Forgets what lies beyond the first `length` bytes.
+    /// Cuts off everything beyond the first `length` bytes.
     pub(crate) fn truncate(&mut self, length: u64) {
         self.end = self.end.min(length);
         self.cut_at(length);

@@ -1,9 +1,13 @@
-//! A disk device: a queue, a model of the mechanism, a share of a bus, and what it remembers.
+//! A disk device: it carries out the requests of one disk over its bus.
 //!
-//! The steps of one request are those of the SCSI bus: the command goes over the bus, the disk
-//! disconnects, works, reconnects, and the data goes over the bus. Where there is no bus, only the
-//! work is left. Requests wait in the queue of the device, and as many are served at once as its
-//! model takes; those for the same place are served in the order of their calls.
+//! The steps of a request are those of the SCSI bus: the command goes over the bus, the disk
+//! disconnects, works, reconnects, and the data goes over the bus. Without a bus only the work
+//! remains.
+//!
+//! Invariants:
+//!
+//! - As many requests are served at once as the model takes; the others wait in the queue.
+//! - Requests for the same place are served in the order of their calls.
 
 use super::command_log::{CommandLog, DiskTracks};
 use super::config::{DiskConfig, LayoutKind, StartAngle};
@@ -21,7 +25,7 @@ use units::FileId;
 use world::payload::Kind;
 use world::{Disk, DiskError, Space};
 
-/// A handle to one disk; clones are handles to the same one.
+/// Handle to one disk; clones are handles to the same disk.
 pub struct SimulatedDisk<P: Kind>(Rc<Device<P>>);
 
 struct Device<P: Kind> {
@@ -47,8 +51,8 @@ impl<P: Kind> Clone for SimulatedDisk<P> {
 }
 
 impl<P: Kind> SimulatedDisk<P> {
-    /// `count` disks on one bus, numbered from `first` over the whole machine. `random` gives a
-    /// number that differs from disk to disk.
+    /// Creates `count` disks on one bus, numbered from `first` over the whole machine. `random`
+    /// maps a disk number to a number that differs from disk to disk.
     pub(crate) fn on_one_bus(
         engine: &Engine,
         config: &DiskConfig,
@@ -71,7 +75,7 @@ impl<P: Kind> SimulatedDisk<P> {
 }
 
 impl<P: Kind> SimulatedDisk<P> {
-    /// Tells the recorder of what is still going on.
+    /// Reports motions that are still going on to the recorder.
     pub(crate) fn stop_recording(&self) {
         let motions = self.0.model.borrow_mut().end_watch(self.0.engine.now());
         self.0.tracks().record_motions(motions);
@@ -120,7 +124,7 @@ impl<P: Kind> Device<P> {
         }
     }
 
-    /// Carries out one command: sends it, and moves its data in the bursts that the disk asks for.
+    /// Carries out one command: sends it, then moves its data in the bursts that the disk asks for.
     async fn carry_out(&self, command: Command) -> Result<(), DiskError> {
         let engine = &self.engine;
         let mut log = CommandLog::begin(self.tracks(), &command);
@@ -150,8 +154,8 @@ impl<P: Kind> Device<P> {
         }
     }
 
-    /// Takes the bus for `bytes` of data, or for a command: until it is given back. No time passes
-    /// where there is no bus.
+    /// Occupies the bus for `bytes` of data, or for a command. Returns a wait until the bus is free
+    /// again; no time passes without a bus.
     fn over_bus(&self, bytes: Option<u64>, log: &mut CommandLog<'_>) -> Sleep {
         let now = self.engine.now();
         let Some(bus) = &self.bus else { return self.engine.sleep_until(now) };
@@ -165,7 +169,7 @@ impl<P: Kind> Device<P> {
         self.engine.sleep_until(until)
     }
 
-    /// One request from its place in the queue to its end.
+    /// Carries out one request, from its place in the queue to its end.
     async fn serve(&self, file: FileId, range: (u64, u64), reads: bool) -> Result<(), DiskError> {
         let (offset, length) = range;
         let full = |_: LayoutError| DiskError::NoSpace { disk: self.objects.disk_name() };
@@ -194,8 +198,7 @@ impl<P: Kind> Device<P> {
     }
 }
 
-/// Tells the disk, when dropped, that nobody waits for its command any more. A command that is
-/// complete is not affected.
+/// Cancels the command of a disk when dropped. It does not affect a command that is complete.
 struct Abandon<'a, P: Kind> {
     device: &'a Device<P>,
 }
@@ -262,7 +265,7 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         })
     }
 
-    /// Takes no time, but for what a disk that has stopped keeps waiting.
+    /// Takes no time, unless the disk has stopped.
     async fn locate(&self, _object: FileId) {
         if let Some(faults) = self.0.faults.get() {
             faults.wait(&self.0.engine).await;

@@ -1,9 +1,10 @@
-//! What can go wrong with a disk: it is slow or fails for a while, or it loses power before what
-//! was written is on the medium.
+//! Faults of a disk: it is slow or fails for a while, or loses power before writes are durable.
 //!
-//! Invariants: what a sync has returned for is not touched again; of any other write, the seed
-//! alone decides what a power failure leaves. A disk for which nothing is planned keeps none of
-//! this.
+//! Invariants:
+//!
+//! - A power failure does not touch writes that a sync has covered.
+//! - For any other write, the seed alone decides what a power failure leaves.
+//! - A disk without planned faults stores none of this.
 
 use super::objects::Objects;
 use crate::engine::Engine;
@@ -15,25 +16,25 @@ use units::{Duration, FileId, Instant};
 use world::DiskError;
 use world::payload::Kind;
 
-/// The state of a disk for which faults are planned.
+/// State of a disk for which faults are planned.
 pub(super) struct DiskFaults<P> {
     random: Cell<u64>,
-    /// Every request takes so many times as long.
+    /// Factor by which every request takes longer.
     times: Cell<u32>,
     fails: Cell<bool>,
-    /// When the last of the requests that took longer ends: none that came later ends before.
+    /// End of the last request that took longer: no later request ends before it.
     busy_until: Cell<Instant>,
-    /// Writes that no sync covers, by the order in which they began.
+    /// Writes that no sync covers, in the order in which they began.
     unsynced: RefCell<BTreeMap<u64, Unsynced<P>>>,
     begun: Cell<u64>,
 }
 
-/// A write that is not on the medium for certain.
+/// A write that may not be durable yet.
 struct Unsynced<P> {
     object: FileId,
     offset: u64,
     payload: P,
-    /// What it has overwritten, and where the object ended; none while it is under way.
+    /// Overwritten data, and the previous end of the object; `None` while the write is under way.
     before: Option<(P, u64)>,
 }
 
@@ -81,8 +82,8 @@ impl<P: Kind> DiskFaults<P> {
         next_random(&self.random) % limit
     }
 
-    /// Which part of an interrupted write is on the medium, relative to its start: all, none, or
-    /// what lies on one side of the beginning of a sector.
+    /// Draws the part of an interrupted write that is on the medium, relative to its start: all,
+    /// nothing, or one side of a sector boundary.
     fn draw_kept(&self, offset: u64, length: u64, sector_bytes: u64) -> Range<u64> {
         let boundaries = (offset + length).div_ceil(sector_bytes) - (offset / sector_bytes + 1);
         match self.below(4) {
@@ -97,14 +98,14 @@ impl<P: Kind> DiskFaults<P> {
         }
     }
 
-    /// What has been written to an object and is not on the medium for certain.
+    /// Returns the completed writes of an object that may not be durable yet.
     pub(super) fn completed(&self, object: FileId) -> Vec<u64> {
         let unsynced = self.unsynced.borrow();
         let of_object = unsynced.iter().filter(|(_, write)| write.object == object);
         of_object.filter(|(_, write)| write.before.is_some()).map(|(number, _)| *number).collect()
     }
 
-    /// These writes are on the medium.
+    /// Marks writes as durable.
     pub(super) fn synced(&self, completed: Vec<u64>) {
         let mut unsynced = self.unsynced.borrow_mut();
         for number in completed {
@@ -112,13 +113,14 @@ impl<P: Kind> DiskFaults<P> {
         }
     }
 
-    /// The object is gone, and what was written to it.
+    /// Forgets the writes to a removed object.
     pub(super) fn removed(&self, object: FileId) {
         self.unsynced.borrow_mut().retain(|_, write| write.object != object);
     }
 }
 
-/// A write under way. Given up, it may be done or not, as a device that has the command decides.
+/// A write under way. If it is dropped, the seed decides its effect, as with a device that already
+/// has the command.
 pub(super) struct BegunWrite<'a, P: Kind> {
     objects: &'a Objects<P>,
     faults: &'a DiskFaults<P>,
@@ -142,7 +144,7 @@ impl<P: Kind> DiskFaults<P> {
 }
 
 impl<P: Kind> BegunWrite<'_, P> {
-    /// The write has been served; of one that failed, there may be any part.
+    /// Ends the write. A failed write leaves any part of its data.
     pub(super) fn end(self, is_done: bool) {
         self.complete(|faults, write, sector_bytes| match is_done {
             true => 0..write.payload.length(),
@@ -150,7 +152,8 @@ impl<P: Kind> BegunWrite<'_, P> {
         });
     }
 
-    /// Puts into the object what `kept` says of the payload, unless power was lost meanwhile.
+    /// Puts the part of the payload that `kept` names into the object, unless power was lost
+    /// meanwhile.
     fn complete(&self, kept: impl FnOnce(&DiskFaults<P>, &Unsynced<P>, u64) -> Range<u64>) {
         let begun = self.faults.unsynced.borrow_mut().remove(&self.number);
         let Some(mut write) = begun.filter(|write| write.before.is_none()) else { return };
@@ -225,7 +228,7 @@ impl<P: Kind> DiskFaults<P> {
         }
     }
 
-    /// Fails where the disk does.
+    /// Returns an error if the disk is failing.
     pub(super) fn check(&self, objects: &Objects<P>, operation: &str) -> Result<(), DiskError> {
         match self.fails.get() {
             true => Err(objects.failed(operation, "the device reports an error")),

@@ -1,4 +1,4 @@
-//! The queue of a disk: as many requests have their turn at once as the disk takes commands.
+//! The queue of a disk: it gives as many turns at once as the disk takes commands.
 
 use crate::models::request_queue::{QueueKind, RequestQueue};
 use std::cell::RefCell;
@@ -8,16 +8,18 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// Gives turns in the order of its kind. Clones share the turns.
+/// Queue of requests that gives turns in the order of its kind. Clones share the turns.
 ///
-/// Invariants: while a request could be served, no turn is free; a request or turn that is dropped
-/// leaves nothing behind.
+/// Invariants:
+///
+/// - No turn is free while a request could be served.
+/// - A dropped request or turn leaves nothing behind.
 #[derive(Clone)]
 pub(crate) struct DiskQueue(Rc<RefCell<State>>);
 
 struct State {
     requests: RequestQueue,
-    /// Those that have not seen their turn yet, by ticket.
+    /// Requests that have not yet seen their turn, by ticket.
     waiters: BTreeMap<u64, Waiter>,
     turns_free: u32,
     next_ticket: u64,
@@ -30,7 +32,7 @@ struct Waiter {
 }
 
 impl DiskQueue {
-    /// An empty queue of a disk that takes `commands_max` commands at once, at least one.
+    /// Creates an empty queue of a disk that takes `commands_max` commands at once, at least one.
     pub(crate) fn new(kind: QueueKind, commands_max: u32) -> Self {
         assert!(commands_max > 0, "a disk must take a command");
         Self(Rc::new(RefCell::new(State {
@@ -41,8 +43,8 @@ impl DiskQueue {
         })))
     }
 
-    /// Waits for a turn at `sectors`, which a scan meets at `scanned`; it lasts until the guard is
-    /// dropped. The place in the queue is taken now, not at the first poll.
+    /// Returns a future of a turn at `sectors`, which a scan orders by `scanned`. The turn lasts
+    /// until the guard is dropped. The request joins the queue now, not at the first poll.
     pub(crate) fn turn(
         &self,
         sectors: Range<u64>,
@@ -58,7 +60,7 @@ impl DiskQueue {
         wait(Place { queue: self.clone(), ticket })
     }
 
-    /// Gives the free turns to those who are next.
+    /// Gives the free turns to the next requests.
     fn give_turns(&self) {
         loop {
             let mut state = self.0.borrow_mut();
@@ -101,7 +103,7 @@ async fn wait(place: Place) -> Turn {
     Turn { queue: place.queue.clone(), ticket: place.ticket }
 }
 
-/// A place in the queue, given up when dropped before its turn was seen.
+/// Place of a request in the queue. Dropping it before its turn was seen gives it up.
 struct Place {
     queue: DiskQueue,
     ticket: u64,
@@ -122,7 +124,7 @@ impl Drop for Place {
     }
 }
 
-/// A turn, which another gets when it is dropped.
+/// A turn. Dropping it passes it on.
 pub(crate) struct Turn {
     queue: DiskQueue,
     ticket: u64,
@@ -153,8 +155,8 @@ mod tests {
         }
     }
 
-    /// Proves that as many have their turn as the disk takes, and the next is chosen when a turn
-    /// ends, by address.
+    /// Proves that as many requests have their turn as the disk takes commands, and that the next
+    /// one is chosen by address when a turn ends.
     #[test]
     fn turns_follow_the_kind() {
         let queue = DiskQueue::new(QueueKind::Cscan, 2);
@@ -173,8 +175,8 @@ mod tests {
         assert!(poll(low.as_mut()).is_some());
     }
 
-    /// Proves that a request given up leaves the queue whole: while it waits, when it has its turn
-    /// and has not seen it, and when it was never polled.
+    /// Proves that a cancelled request leaves the queue intact: while it waits, after it got a turn
+    /// that it has not seen, and before its first poll.
     #[test]
     fn requests_can_be_given_up() {
         for kind in [QueueKind::Fcfs, QueueKind::Cscan] {
@@ -193,8 +195,8 @@ mod tests {
         }
     }
 
-    /// Proves that tasks which wait are woken, each in its turn, and one that is dropped with the
-    /// turn in its hands hands it on.
+    /// Proves that waiting tasks are woken, each in its turn, and that a task dropped with its turn
+    /// passes it on.
     #[test]
     fn waiting_tasks_are_woken() {
         let engine = Engine::new();

@@ -1,4 +1,4 @@
-//! What the queue and the bus add to a disk.
+//! Proves: the effects of queue and bus on the requests of a disk.
 
 use super::config::{DiskConfig, LayoutKind, StartAngle};
 use super::disk::SimulatedDisk;
@@ -30,7 +30,7 @@ fn config(kind: DiskKind, queue: QueueKind) -> DiskConfig {
     }
 }
 
-/// Reads blocks all at once: in which order they came, and when the last did.
+/// Reads blocks all at once. Returns them in the order of completion, and the instant of the last.
 fn read_at_once(config: &DiskConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
     let engine = Engine::new();
     let disk = disk(&engine, config);
@@ -51,8 +51,8 @@ fn read_at_once(config: &DiskConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
     (came.take(), engine.now())
 }
 
-/// Proves that a mechanical disk with cyclical scan serves what waits in the order of addresses,
-/// and is the faster for it.
+/// Proves that a mechanical disk with cyclical scan serves waiting requests in the order of
+/// addresses, and is faster for it.
 #[test]
 fn cscan_orders_by_address() {
     let blocks = [9_000, 100, 80_000, 20_000, 4_000, 60_000, 40_000];
@@ -67,7 +67,7 @@ fn cscan_orders_by_address() {
     assert!(cscan * 4 < fcfs * 3, "{cscan} {fcfs}");
 }
 
-/// Proves that a further command costs a read the time to take the bus, and a write nothing.
+/// Proves that an additional command costs a read one bus connection, and a write nothing.
 #[test]
 fn a_prefetch_command_costs_a_connection() {
     let plain = config(DiskKind::Hp97560, QueueKind::Fcfs);
@@ -85,12 +85,12 @@ fn a_prefetch_command_costs_a_connection() {
     assert_eq!(write(&plain), write(&prefetching));
 }
 
-/// Proves that an SSD takes as many commands at once as its queue is deep, and no more: the time of
-/// all is that of the rounds they need.
+/// Proves that an SSD takes as many commands at once as its queue is deep: the total time is that
+/// of the rounds that this needs.
 #[test]
 fn an_ssd_takes_many_at_once() {
     let spec = SsdSpec { queue_depth: 4, ..SsdSpec::NVME };
-    // 8 KiB blocks: two in a page, and pages round all dies.
+    // Blocks of 8 KiB: two in a page, and the pages on different dies.
     let blocks: Vec<u64> = (0..16).map(|block| block * 2).collect();
     let time = |queue_depth| {
         let spec = SsdSpec { queue_depth, ..spec };
@@ -104,8 +104,7 @@ fn an_ssd_takes_many_at_once() {
     assert!(time(16) < 130, "{}", time(16));
 }
 
-/// Proves that a read given up while it waits, or while it is served, leaves the disk to the
-/// others.
+/// Proves that a cancelled read, waiting or being served, does not block the disk for others.
 #[test]
 fn reads_can_be_given_up() {
     for queue in [QueueKind::Fcfs, QueueKind::Cscan] {

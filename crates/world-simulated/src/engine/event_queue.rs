@@ -1,28 +1,31 @@
-//! What is still to happen, in the order in which it will: a radix heap with a sorted front.
+//! The queue of timers: a radix heap with a sorted front.
 //!
-//! Time never runs backwards in a simulation, so what is added never precedes what was taken last.
-//! A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990) lives on that: an entry lies
-//! in the bucket of the highest digit in which its key differs from a base, and of what that digit
-//! is. When the front is used up, the lowest bucket becomes the front if it is short, and is dealt
-//! out to lower ones if it is not; both are passes over adjacent memory. A binary heap is as fast
-//! with thirty entries and ten times slower with 100,000
-//! ([decision 15](../../../../docs/decisions/0015-a-radix-heap-for-events.md)).
+//! Time never runs backwards in a simulation, so no entry precedes the one that was taken last. A
+//! radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990) relies on that. It puts an
+//! entry into the bucket of the highest digit in which its key differs from a base, and of the
+//! value of that digit. When the front is empty, the lowest bucket becomes the front if it is
+//! short, and is dealt out to lower buckets if it is not. Both are passes over adjacent memory. A
+//! binary heap is as fast with thirty entries and ten times slower with 100,000 ([decision
+//! 15](../../../../docs/decisions/0015-a-radix-heap-for-events.md)).
 //!
-//! Invariants: the front descends, and all of it precedes `front_end`, which precedes everything
-//! else; every other entry lies in the bucket that [`bucket_of`] names for its key and `base`; what
-//! `occupied` says of a bucket is whether it is not empty; no two keys are equal, because sequence
-//! numbers differ.
+//! Invariants:
+//!
+//! - The front is sorted in descending order. All of it precedes `front_end`, which precedes every
+//!   other entry.
+//! - Every other entry lies in the bucket that [`bucket_of`] names for its key and `base`.
+//! - `occupied` marks exactly the buckets that are not empty.
+//! - No two keys are equal, because sequence numbers differ.
 
 use units::Instant;
 
-/// When something happens, and as how many-th it was asked for.
+/// Instant of an entry, and its sequence number, in the order in which entries were added.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
     pub(crate) at: Instant,
     pub(crate) sequence: u64,
 }
 
-/// Entries by time; among those of one instant, by the order in which they were added.
+/// Entries ordered by time; those of one instant by the order in which they were added.
 pub(crate) struct EventQueue<T> {
     now: Instant,
     next_sequence: u64,
@@ -34,28 +37,29 @@ pub(crate) struct EventQueue<T> {
     occupied: Occupied,
 }
 
-/// Bits of a digit. (With one, an entry moves for every bit by which its bucket gets lower.)
+/// Bits of a digit. (With one bit, an entry would move once for every bit by which its bucket
+/// falls.)
 const DIGIT_BITS: usize = 4;
 
-/// What a digit can be.
+/// Number of values of a digit.
 const DIGITS: usize = 1 << DIGIT_BITS;
 
-/// Digits of a key: those of the sequence number, then, higher, those of the time.
+/// Digits of a key: first those of the sequence number, then, above them, those of the time.
 const PLACES: usize = 128 / DIGIT_BITS;
 
-/// Which buckets are not empty.
+/// Bit sets of the buckets that are not empty.
 #[derive(Default)]
 struct Occupied {
-    /// A bit for each place of which a bucket is not empty.
+    /// One bit for each place that has a bucket that is not empty.
     places: u32,
-    /// For each place, a bit for each digit.
+    /// For each place, one bit for each value of its digit.
     digits: [u16; PLACES],
 }
 
 const _: () = assert!(PLACES == u32::BITS as usize && DIGITS == u16::BITS as usize);
 
 impl Occupied {
-    /// The lowest of those that are not empty; past the last if all are.
+    /// Returns the lowest bucket that is not empty; past the last bucket if all are empty.
     #[inline]
     fn lowest(&self) -> usize {
         let place = self.places.trailing_zeros() as usize;
@@ -80,10 +84,10 @@ impl Occupied {
     }
 }
 
-/// Longest bucket that becomes the front as it is.
+/// Longest bucket that becomes the front unchanged, in entries.
 const REFILL_MAX: usize = 16;
 
-/// Longest front; the later half of a longer one goes back to the buckets.
+/// Longest front, in entries. The later half of a longer one goes back to the buckets.
 const FRONT_MAX: usize = 32;
 
 impl Key {
@@ -115,7 +119,7 @@ impl<T> Default for EventQueue<T> {
 }
 
 impl<T: Copy> EventQueue<T> {
-    /// Adds an entry, at the time of what was taken last if `at` is before that.
+    /// Adds an entry, at the time of the entry taken last if `at` is before that.
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Instant, entry: T) {
         let key = Key { at: at.max(self.now), sequence: self.next_sequence };
@@ -123,9 +127,8 @@ impl<T: Copy> EventQueue<T> {
         if key >= self.front_end {
             return self.put(key, entry);
         }
-        // Step by step: the front is short, and to look for the place and then move all before it
-        // at once is decided twice. What is there for the same instant was added before, and comes
-        // before.
+        // Insertion step by step: the front is short, and a search followed by a block move would
+        // decide everything twice. An entry of the same instant was added earlier and stays ahead.
         self.front.push((key, entry));
         let front = &mut self.front[..];
         let mut place = front.len() - 1;
@@ -150,21 +153,21 @@ impl<T: Copy> EventQueue<T> {
         Some(next)
     }
 
-    /// What follows `distance` entries after the next one, if it is in the front.
+    /// Returns the entry that is `distance` entries behind the next one, if it is in the front.
     #[inline]
     pub(crate) fn upcoming(&self, distance: usize) -> Option<T> {
         let place = self.front.len().checked_sub(distance + 1)?;
         Some(self.front[place].1)
     }
 
-    /// Says once of a front that it is new.
+    /// Returns true once for each front that was refilled.
     #[inline]
     pub(crate) fn is_front_new(&mut self) -> bool {
         std::mem::take(&mut self.is_front_new)
     }
 
-    /// What will be the next front unless more is added before, if that is known without a search;
-    /// in no order.
+    /// Returns the entries of the next front, in no order, if they are known without a search. More
+    /// entries may be added before.
     pub(crate) fn next_front(&self) -> impl Iterator<Item = T> {
         let lowest = self.buckets.get(self.occupied.lowest());
         let next = lowest.map(Vec::as_slice).filter(|entries| entries.len() <= REFILL_MAX);
@@ -194,7 +197,7 @@ impl<T: Copy> EventQueue<T> {
                 self.put(key, entry);
             }
         }
-        // The room that the bucket had is used again.
+        // Reuse the memory of the bucket.
         self.buckets[lowest] = entries;
     }
 
@@ -218,8 +221,8 @@ impl<T: Copy> EventQueue<T> {
     }
 }
 
-/// The bucket of a key: of the highest digit in which it differs from a lower one, and of what that
-/// is.
+/// Returns the bucket of a key: of the highest digit in which it differs from `base`, and of the
+/// value of that digit.
 #[inline]
 fn bucket_of(key: Key, base: Key) -> usize {
     const TIME: usize = PLACES / 2;
@@ -234,7 +237,7 @@ fn bucket_of(key: Key, base: Key) -> usize {
     (lowest + place) * DIGITS + digit
 }
 
-/// The first key that is later than all that may lie in a bucket.
+/// Returns the first key that is later than all that a bucket may hold.
 fn end_of_bucket(bucket: usize, base: Key) -> Key {
     let (place, digit) = (bucket / DIGITS, bucket % DIGITS);
     let bits = place * DIGIT_BITS;
@@ -245,11 +248,11 @@ fn end_of_bucket(bucket: usize, base: Key) -> Key {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: the order is that of a sorted list, whatever is added between the takings.
+    //! Proves: the order is that of a sorted list, whatever is added between removals.
     use super::*;
     use std::collections::BTreeMap;
 
-    /// A sequence of numbers that looks random (xorshift).
+    /// Returns the next number of a sequence that looks random (xorshift).
     fn random(state: &mut u64) -> u64 {
         *state ^= *state << 13;
         *state ^= *state >> 7;
@@ -264,7 +267,7 @@ mod tests {
             let (mut model, mut now, mut added) = (BTreeMap::new(), 0, 0_u64);
             for _ in 0..2_000 {
                 if random(&mut state) % 8 < 5 {
-                    // Some ask for what is past.
+                    // Some entries ask for an instant in the past.
                     let at = (now + random(&mut state) % spread).saturating_sub(spread / 4);
                     queue.push(Instant::from_ns(at), added);
                     model.insert((at.max(now), added), added);

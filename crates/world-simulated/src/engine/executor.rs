@@ -1,9 +1,11 @@
-//! The event engine: a queue of timed actions, and an executor for tasks.
+//! The event engine: a queue of timers, and an executor of tasks.
 //!
-//! Invariants: time never runs backwards; actions at equal instants happen in the order in which
-//! they were asked for (a sequence number decides); tasks that are ready run in the order in which
-//! they were woken, before time moves on. Nothing here depends on the host, so two runs of one
-//! program give the same [`Engine::digest`].
+//! Invariants:
+//!
+//! - Time never runs backwards.
+//! - Timers of one instant expire in the order in which they were set; a sequence number decides.
+//! - Ready tasks run in the order in which they were woken, before time moves on.
+//! - Nothing depends on the host, so two runs of one program give the same [`Engine::digest`].
 
 use super::event_queue::EventQueue;
 use super::prefetch::{
@@ -20,7 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use units::{Duration, Instant};
 
-/// A handle to the engine of one simulation; clones are handles to the same one.
+/// Handle to the engine of one simulation; clones are handles to the same engine.
 #[derive(Clone)]
 pub struct Engine(Rc<Inner>);
 
@@ -126,12 +128,12 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// An engine at time zero, with nothing to do.
+    /// Creates an engine at time zero, with nothing to do.
     pub fn new() -> Self {
         Self::with(Timeline::default())
     }
 
-    /// The same, and `recorder` is told of all that happens.
+    /// Creates an engine that reports all that happens to `recorder`.
     pub fn recorded(recorder: SharedRecorder) -> Self {
         Self::with(Timeline::to(recorder))
     }
@@ -156,7 +158,7 @@ impl Engine {
         }))
     }
 
-    /// Tells the recorder, if there is one, of a slice that the program knows of.
+    /// Reports a slice that the program knows of to the recorder, if there is one.
     pub fn record<'a>(&self, slice: impl FnOnce() -> Slice<'a>) {
         self.0.timeline.slice(slice);
     }
@@ -165,22 +167,23 @@ impl Engine {
         &self.0.timeline
     }
 
-    /// The present moment of the simulation.
+    /// Present instant of the simulation.
     pub fn now(&self) -> Instant {
         self.0.now.get()
     }
 
-    /// Number of timers that expired so far.
+    /// Number of timers that have expired so far.
     pub fn events(&self) -> u64 {
         self.0.events.get()
     }
 
-    /// A number that differs, almost surely, when any event of two runs differs.
+    /// Hash of all events so far: almost surely different when any event of two runs differs.
     pub fn digest(&self) -> u64 {
         self.0.digest.get()
     }
 
-    /// Mixes a fact of the simulation into the digest: who sent how much to whom, say.
+    /// Mixes a fact of the simulation into the digest, such as sender, receiver and bytes of a
+    /// message.
     pub fn audit(&self, fact: u64) {
         let mixed = (self.0.digest.get() ^ fact).wrapping_mul(0x9fb2_1c65_1e98_df25);
         self.0.digest.set(mixed ^ (mixed >> 32));
@@ -215,12 +218,12 @@ impl Engine {
         self.push(at, Action::Invoke(handler, token));
     }
 
-    /// Returns when the simulation has reached `deadline`.
+    /// Returns a future that completes when the simulation has reached `deadline`.
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
         Sleep { engine: self.clone(), deadline, armed: false }
     }
 
-    /// Returns after `length`.
+    /// Returns a future that completes after `length`.
     pub fn sleep(&self, length: Duration) -> Sleep {
         self.sleep_until(self.now() + length)
     }
@@ -231,14 +234,14 @@ impl Engine {
         self.spawn_built(node, || future)
     }
 
-    /// The same with the future that `build` returns, which is built where it stays.
+    /// Starts a task with the future that `build` returns, which is built in its final place.
     #[inline]
     pub(crate) fn spawn_built<F>(&self, node: u32, build: impl FnOnce() -> F) -> TaskHandle
     where
         F: Future<Output = ()> + 'static,
     {
-        // The room comes first: what is there before has to be kept for whoever drops it when
-        // there is no room, and is moved later.
+        // The box comes first. If its allocation could fail after `build`, the compiler would keep
+        // the future on the stack and move it later.
         let room = Box::<F>::new_uninit();
         let task: Pin<Box<F>> = Box::into_pin(Box::write(room, build()));
         let key = self.insert(node, task);
@@ -246,7 +249,7 @@ impl Engine {
         TaskHandle { engine: self.clone(), key }
     }
 
-    /// Drops every task of `node` that is not running at the moment.
+    /// Drops every task of `node`, except the one that is running.
     pub fn cancel_node(&self, node: u32) {
         let mut dropped = Vec::new();
         for (index, slot) in self.0.tasks.borrow_mut().iter_mut().enumerate() {
@@ -262,8 +265,10 @@ impl Engine {
         drop(dropped);
     }
 
-    /// Runs the simulation until `program` returns. `Err` when nothing is left to do and it has
-    /// not returned: every task waits for another.
+    /// Runs the simulation until `program` returns.
+    ///
+    /// # Errors
+    /// When nothing is left to do and `program` has not returned: every task waits for another.
     pub fn run<R: 'static>(
         &self,
         program: impl Future<Output = R> + 'static,
@@ -293,7 +298,7 @@ impl Engine {
                         return Err(Deadlock { at: self.now() });
                     };
                     match action {
-                        // At once: no other task is ready when time moves on.
+                        // Polled at once: no other task is ready when time moves on.
                         Action::Poll(task) => task,
                         Action::Invoke(handler, token) => {
                             self.invoke(handler, token);
@@ -310,7 +315,7 @@ impl Engine {
         }
     }
 
-    /// Moves on to the next event, and says what is to be done.
+    /// Moves time on to the next timer. Returns its effect.
     #[inline(always)]
     fn expire_next(&self) -> Option<Action> {
         let (key, action) = self.0.timers.borrow_mut().pop()?;
@@ -403,7 +408,8 @@ impl Engine {
         }
     }
 
-    /// Whether `deadline` has come; if not, sees to it, once, that whoever polls is woken then.
+    /// Returns `Ready` if `deadline` has come. Otherwise sets, once, a timer that wakes the caller
+    /// then.
     #[inline]
     pub(crate) fn wait_until(
         &self,
@@ -451,7 +457,7 @@ impl Engine {
         self.push(at, Action::Rare(place as u32));
     }
 
-    /// (Not inlined: there is one queue, and it is used everywhere.)
+    /// Appends a timer. (Not inlined: the one copy of the queue's code is used everywhere.)
     #[inline(never)]
     fn push(&self, at: Instant, action: Action) {
         self.0.timers.borrow_mut().push(at, action);
@@ -541,7 +547,7 @@ impl Engine {
         drop(dropped);
     }
 
-    /// Drops every task; breaks the cycle between tasks and the engine they hold.
+    /// Drops every task, which breaks the cycle between tasks and the engine that they hold.
     pub fn shut_down(&self) {
         loop {
             let tasks = std::mem::take(&mut *self.0.tasks.borrow_mut());
@@ -558,7 +564,7 @@ impl Engine {
     }
 }
 
-/// Cancels its task when dropped.
+/// Handle to a task; dropping it cancels the task.
 pub struct TaskHandle {
     engine: Engine,
     key: TaskKey,
@@ -570,7 +576,7 @@ impl Drop for TaskHandle {
     }
 }
 
-/// A wait for an instant of simulated time.
+/// Future that completes at an instant of simulated time.
 pub struct Sleep {
     engine: Engine,
     deadline: Instant,
@@ -587,17 +593,17 @@ impl Future for Sleep {
     }
 }
 
-/// Nothing can happen any more, and the program has not ended.
+/// Error of a simulation in which nothing can happen any more, although its program has not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("every task of the simulation waits for another, {} ns after its start", .at.as_ns())]
 pub struct Deadlock {
-    /// When the last event happened.
+    /// Instant of the last event.
     pub at: Instant,
 }
 
 #[cfg(test)]
 mod tests {
-    //! Proves: order of time, order at equal instants, cancellation, and that a deadlock is told.
+    //! Proves: order of time, order at equal instants, cancellation, and the report of a deadlock.
     use super::*;
 
     fn log() -> (Rc<RefCell<Vec<u32>>>, impl Fn(u32) + Clone) {

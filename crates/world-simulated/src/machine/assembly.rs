@@ -1,8 +1,9 @@
-//! The machine: nodes with processors and disks, and the network between them.
+//! The machine: it puts nodes and network together, and moves messages between nodes.
 //!
-//! Nodes are numbered from 0 in the order of [`MachineConfig::nodes`]. Each node numbers its own
-//! ends of connections from 0 and never uses a number again, so that what an old connection still
-//! brings is not taken for a new one's.
+//! Nodes are numbered from 0 in the order of [`MachineConfig::nodes`].
+//!
+//! Invariant: each node numbers its ends of connections from 0 and never reuses a number, so late
+//! messages of an old connection are not taken for those of a new one.
 
 use super::config::{MachineConfig, MachineError};
 use super::connection::ConnectionEnd;
@@ -29,20 +30,22 @@ pub struct Machine<P: Kind> {
     pub(super) costs: MessageCosts,
     pub(super) network: Transport,
     pub(super) nodes: Vec<Rc<Node<P>>>,
-    /// Which nodes live. Whoever sends looks at it, and nodes lie far apart.
+    /// True for nodes that are alive. (Apart from the nodes: every sender reads it, and nodes lie
+    /// far apart.)
     alive: Vec<Cell<bool>>,
-    /// Nothing happens on it any more.
+    /// True once the simulation is over ([`switch_off`](Self::switch_off)).
     is_off: Cell<bool>,
-    /// Of nodes that were killed: what their processors had to send until then is lost.
+    /// For killed nodes: end of the work of their processors. Messages that they had to send until
+    /// then are lost.
     lost_until: RefCell<BTreeMap<u32, Instant>>,
     pub(super) flights: RefCell<Flights<P>>,
     pub(super) own: Weak<Self>,
-    /// What the engine calls it.
+    /// The engine's handler id of this machine.
     handler: HandlerId,
 }
 
 impl<P: Kind> Machine<P> {
-    /// A machine at rest at the engine's present moment.
+    /// Creates a machine at rest at the engine's present instant.
     ///
     /// # Errors
     /// When the blocks do not fit the disks, or the nodes the network.
@@ -69,21 +72,20 @@ impl<P: Kind> Machine<P> {
         }))
     }
 
-    /// How long the processor of `node` has been occupied.
+    /// Total time for which the processor of `node` has been occupied.
     pub fn processor_busy(&self, node: u32) -> Duration {
         self.nodes[node as usize].processor.borrow().busy()
     }
 
-    /// When the processor of `node` worked, from the machine's beginning; empty unless its
-    /// configuration asks for it.
+    /// Busy intervals of the processor of `node`, from the machine's beginning on; empty unless its
+    /// configuration asks for them.
     pub fn processor_trace(&self, node: u32) -> Vec<Busy> {
         self.nodes[node as usize].processor.borrow().trace().to_vec()
     }
 
-    /// Ends `node` as a power failure would: its tasks stop where they are, its memory is gone,
-    /// and every peer learns of it. Its records remain, and what its disks hold: all of it, or,
-    /// where faults are [planned](Self::plan), what was synced, and of the rest what the seed
-    /// leaves.
+    /// Kills `node` as a power failure would: its tasks stop at once, its memory is gone, and every
+    /// peer gets a departure. Its records remain. Its disks keep all data; where faults are
+    /// [planned](Self::plan), they keep synced data, and the seed decides about the rest.
     pub fn kill(&self, node: u32) {
         let node = &self.nodes[node as usize];
         self.alive[node.index as usize].set(false);
@@ -106,13 +108,13 @@ impl<P: Kind> Machine<P> {
         self.engine.cancel_node(node.index);
     }
 
-    /// Has `node` come back after its end, with what its disks and records kept and no tasks.
+    /// Restarts `node` with the contents of its disks and records, and without tasks.
     pub fn restart(&self, node: u32) {
         self.alive[node as usize].set(true);
     }
 
-    /// Ends every connection between two nodes; both learn of it at once, and what was on its way
-    /// between them is lost.
+    /// Breaks every connection between two nodes. Both get a departure at once, and messages under
+    /// way between them are lost.
     pub fn disconnect(&self, one: u32, other: u32) {
         let [one, other] = [one, other].map(|node| &self.nodes[node as usize]);
         let links = one.links.borrow().len() as u32;
@@ -129,13 +131,13 @@ impl<P: Kind> Machine<P> {
         }
     }
 
-    /// Says that the simulation is over: programs that are dropped from now on do not hang up,
-    /// which for thousands of them would cost as much as a part of the simulation.
+    /// Declares the simulation over: programs that are dropped from now on do not disconnect. (For
+    /// thousands of programs that would cost as much as a part of the simulation.)
     pub fn switch_off(&self) {
         self.is_off.set(true);
     }
 
-    /// Tells the recorder of what is still going on, and then nothing any more.
+    /// Reports everything that is still going on to the recorder, and ends the recording.
     pub fn stop_recording(&self) {
         for disk in self.nodes.iter().flat_map(|node| &node.disks) {
             disk.stop_recording();
@@ -151,16 +153,16 @@ impl<P: Kind> Machine<P> {
         self.nodes.get(number as usize)
     }
 
-    /// Ends a connection on the side of `node` now; the other side learns of it after all that has
-    /// left before.
+    /// Ends a connection on the side of `node` now. The other side gets a departure after all that
+    /// was sent before.
     pub(super) fn end(&self, node: &Node<P>, link: PeerId, cause: &'static str) {
         if let Some(place) = self.unlink(node, link, cause) {
             self.launch(node.index, place);
         }
     }
 
-    /// Ends a connection of `node` by its program's will, which receives nothing more over it. What
-    /// it has sent goes out before.
+    /// Disconnects `node` at the will of its program, which receives nothing more over the
+    /// connection. Messages that it has sent go out before.
     pub(super) fn hang_up(&self, node: &Node<P>, link: PeerId) {
         if self.is_off.get() {
             return;
@@ -180,14 +182,15 @@ impl<P: Kind> Machine<P> {
         });
     }
 
-    /// Ends a connection on the side of `node`. Returns, if it was there, the place of the flight
-    /// that tells the other side.
+    /// Ends a connection on the side of `node`. Returns, if the connection existed, the place of
+    /// the flight that brings the departure to the other side.
     fn unlink(&self, node: &Node<P>, link: PeerId, cause: &'static str) -> Option<u32> {
         let bound = Bound { to: node.unlink(link)?, bytes: ENVELOPE_BYTES };
         Some(self.flights.borrow_mut().insert(bound, Parcel::End { cause }))
     }
 
-    /// Keeps a message that `node` is about to send to `peer`; returns its place among the flights.
+    /// Stores a message that `node` is about to send to `peer`. Returns its place among the
+    /// flights.
     pub(super) fn keep(&self, node: &Node<P>, peer: PeerId, message: Message<P>) -> Kept {
         let to = node.links.borrow().get(peer.0 as usize).copied().unwrap_or(ConnectionEnd::ENDED);
         let (header_bytes, bytes) = (message.header.len(), message_bytes(&message));
@@ -196,22 +199,21 @@ impl<P: Kind> Machine<P> {
         Kept { place, header_bytes, bytes }
     }
 
-    /// Forgets a message that is not sent.
+    /// Drops a message that is not sent.
     #[cold]
     pub(super) fn forget(&self, place: u32) {
         let forgotten = self.flights.borrow_mut().remove(place);
         drop(forgotten);
     }
 
-    /// Puts what is at `place` on the network when the processor of `from` is done with it, after
-    /// all that it was done with before; it reaches the other side later, unless either side is
-    /// gone then.
+    /// Sends the flight at `place` when the processor of `from` is done with it and with all
+    /// earlier work. The flight arrives later, unless either side is gone then.
     pub(super) fn launch_at(&self, done: Instant, from: u32, place: u32) {
         self.engine.invoke_at(done, self.handler, Token::leaves(place, from).0);
     }
 
-    /// The processor of a node is done with what is at a place. With the node's power only messages
-    /// are lost: of connections that it had ended before, the other side learns.
+    /// Sends the flight at `place`, with which the processor of `from` is done. A power failure
+    /// loses only messages: departures of connections that ended before still arrive.
     fn leave(&self, from: u32, place: u32) {
         let lost_until = self.lost_until.borrow().get(&from).copied();
         let is_message =
@@ -230,7 +232,7 @@ impl<P: Kind> Machine<P> {
         }
     }
 
-    /// What has arrived must be taken in by the processor.
+    /// Occupies the processor of the receiving node with a flight that has arrived.
     fn arrive(&self, token: Token) {
         let node = &self.nodes[token.node() as usize];
         let work = node.occupy(&self.engine, self.costs.receive, || What::Receive {
@@ -245,7 +247,7 @@ impl<P: Kind> Machine<P> {
         self.engine.invoke_at(work.until, self.handler, token.taken_in().0);
     }
 
-    /// Hands to a node's program what has arrived and been taken in by its processor.
+    /// Hands a flight that the processor has received to the node's program.
     fn take_in(&self, place: u32) {
         let mut flights = self.flights.borrow_mut();
         let ConnectionEnd { node, theirs: peer } = flights.bound(place).to;
@@ -274,8 +276,8 @@ impl<P: Kind> Machine<P> {
         node.post(&self.engine, Arrival::Departure { peer, cause, receipt });
     }
 
-    /// The next thing that the program of `node` receives, which is the cause of what the running
-    /// task does then; or a promise to wake `waker` when there is one.
+    /// Takes the next message or departure for the program of `node`, and makes it the cause of the
+    /// running task. Stores `waker` if there is none.
     pub(super) fn take(&self, node: &Node<P>, waker: &Waker) -> Option<Incoming<P>> {
         let next = node.inbox.borrow_mut().pop_front();
         let (incoming, request) = match next {
@@ -301,7 +303,7 @@ impl<P: Kind> Machine<P> {
 }
 
 impl<P: Kind> TimerHandler for Machine<P> {
-    /// A flight has come to a stage; its node may have been killed meanwhile.
+    /// Moves a flight to its next stage. Its node may have been killed meanwhile.
     fn on_timer(&self, token: u64) {
         let token = Token(token);
         match token.stage() {

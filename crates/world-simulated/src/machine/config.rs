@@ -5,22 +5,22 @@ use crate::device::DiskConfig;
 use crate::models::layout::LayoutError;
 use crate::models::network::{NetworkSpec, UnfitNetwork};
 
-/// Everything that can be chosen about a machine.
+/// Configuration of a machine.
 #[derive(Clone, Debug)]
 pub struct MachineConfig {
-    /// What each node has.
+    /// Configuration of each node.
     pub nodes: Vec<NodeConfig>,
     /// Processor time of messages and one-sided transfers.
     pub messages: MessageCosts,
-    /// What connects the nodes.
+    /// Network between the nodes.
     pub network: NetworkSpec,
-    /// What each disk is.
+    /// Configuration of every disk.
     pub disk: DiskConfig,
-    /// Start of every random sequence.
+    /// Seed of every random sequence.
     pub seed: u64,
 }
 
-/// Why there is no such machine.
+/// Reason why a machine cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MachineError {
     /// The blocks do not fit the disks.
@@ -31,18 +31,19 @@ pub enum MachineError {
     Network(#[from] UnfitNetwork),
 }
 
-/// What one node has.
+/// Configuration of one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeConfig {
     /// Disks on its one bus; none on a client.
     pub disks: u32,
-    /// Speed of its processor: this many times …
+    /// Speed of its processor: numerator of the ratio to the reference processor.
     pub speed: u32,
-    /// … over this, the speed of the reference processor.
+    /// Speed of the reference processor: denominator of the ratio.
     pub reference_speed: u32,
-    /// How far each piece of work may differ from what it costs on average, in percent: drawn
-    /// anew each time, every length within being as likely as another.
+    /// Largest deviation of each piece of work from its mean cost, in percent. It is drawn
+    /// uniformly for each piece.
     pub variation_percent: u32,
-    /// Whether to remember when its processor works: [`Machine::processor_trace`](crate::Machine::processor_trace).
+    /// True to record the busy intervals of its processor
+    /// ([`Machine::processor_trace`](crate::Machine::processor_trace)).
     pub traced: bool,
 }

@@ -1,13 +1,13 @@
-//! What goes wrong on a machine, and when: data that a machine is given before it starts to run.
+//! The plan of faults of a machine: data that is set before the simulation starts.
 //!
 //! ```text
 //! plan:   1 ms  DiskIsSlow { node: 0, disk: 0, times: 20 }
-//!         3 ms  Crash { node: 0 }      tasks, memory and connections are gone; of what was written
-//!                                      and not synced, the seed decides what is there
-//!         9 ms  Restart { node: 0 }    whoever planned is told, and starts the program again
+//!         3 ms  Crash { node: 0 }      tasks, memory and connections are lost; the seed decides
+//!                                      about writes that no sync covers
+//!         9 ms  Restart { node: 0 }    the planner is notified, and starts the program again
 //! ```
 //!
-//! A machine without a plan runs as if this file did not exist.
+//! A machine without a plan behaves as if this file did not exist.
 
 use super::assembly::Machine;
 use crate::engine::TimerHandler;
@@ -16,61 +16,62 @@ use std::rc::{Rc, Weak};
 use units::{Duration, Instant};
 use world::payload::Kind;
 
-/// All that goes wrong on a machine.
+/// All faults of a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FaultPlan {
-    /// Decides what becomes of interrupted writes.
+    /// Decides about interrupted writes.
     pub seed: u64,
-    /// How long a change of records takes. A crash meanwhile finds it made or not, as a whole.
+    /// Duration of a change of records. A crash in between leaves the change made or not, as a
+    /// whole.
     pub record_change: Duration,
-    /// What happens when; those of one instant happen in their order.
+    /// The faults; those of one instant happen in their order here.
     pub faults: Vec<PlannedFault>,
 }
 
-/// One thing that goes wrong, or well again.
+/// One fault, or its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlannedFault {
-    /// When.
+    /// Instant at which it happens.
     pub at: Instant,
-    /// What.
+    /// The disruption.
     pub what: Disruption,
 }
 
-/// What can happen to a machine.
+/// A disruption of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disruption {
-    /// A node loses its power: [`Machine::kill`]. Without effect on one that has none.
+    /// A node loses its power: [`Machine::kill`]. No effect on a node that is down.
     Crash {
-        /// Which.
+        /// Number of the node.
         node: u32,
     },
-    /// A node comes back: [`Machine::restart`].
+    /// A node restarts: [`Machine::restart`].
     Restart {
-        /// Which.
+        /// Number of the node.
         node: u32,
     },
-    /// Requests of a disk take longer, from those under way on.
+    /// Requests of a disk take longer, including those under way.
     DiskIsSlow {
-        /// Whose disk.
+        /// Node of the disk.
         node: u32,
-        /// Which of the node's.
+        /// Number of the disk on its node.
         disk: u32,
-        /// So many times as long; 1 ends it.
+        /// Factor by which requests take longer; 1 ends the disruption.
         times: u32,
     },
-    /// Requests of a disk fail, from those under way on; of a write that fails, any part may be
-    /// done.
+    /// Requests of a disk fail, including those under way. A failed write may have written any
+    /// part.
     DiskFails {
-        /// Whose disk.
+        /// Node of the disk.
         node: u32,
-        /// Which of the node's.
+        /// Number of the disk on its node.
         disk: u32,
-        /// Whether they fail; false ends it.
+        /// False ends the disruption.
         fails: bool,
     },
     /// The connections between two nodes break: [`Machine::disconnect`].
     Disconnect {
-        /// These two.
+        /// The two nodes.
         nodes: (u32, u32),
     },
 }
@@ -83,8 +84,8 @@ struct Planned<P: Kind> {
 }
 
 impl<P: Kind> Machine<P> {
-    /// Has everything of `plan` happen in its time. `told` is called after each, to start the
-    /// program of a node that is back, say. From now on disks remember what was not synced.
+    /// Carries out `plan`. `told` is called after each disruption, for instance to start the
+    /// program of a restarted node. From now on disks remember writes that no sync covers.
     pub fn plan(&self, plan: &FaultPlan, told: impl Fn(Disruption) + 'static) {
         let disks = self.nodes.iter().flat_map(|node| &node.disks);
         for (number, disk) in (1..).zip(disks) {

@@ -1,51 +1,54 @@
-//! What is on its way between nodes. Invariant: a place means one flight until that is removed.
+//! Messages and departures on their way between nodes.
+//!
+//! Invariant: a place belongs to one flight until that is removed.
 
 use super::connection::ConnectionEnd;
 use crate::models::network::NODES_MAX;
 use crate::timeline::MarkId;
 use world::{Message, Payload};
 
-/// What is on its way between two nodes, waits to be sent, or has arrived and is not received yet,
-/// by its place.
+/// All flights by their place: those that wait to be sent, are on their way, or have arrived and
+/// are not yet received.
 pub(crate) struct Flights<P> {
     slots: Vec<Flight<P>>,
-    /// Beside them, where four are a line of a processor's caches: to send a message, and to hear
-    /// that it has arrived, is to look at this only.
+    /// Destinations, apart from the flights, four to a cache line: sending and arriving touch only
+    /// these.
     bounds: Vec<Bound>,
     free: Vec<u32>,
 }
 
-/// Where a flight is bound for.
+/// Destination and size of a flight.
 #[derive(Clone, Copy)]
 pub(crate) struct Bound {
-    /// The other end of its connection; of no meaning before its sending begins if that has ended.
+    /// Other end of its connection. Meaningless before the sending begins if the connection has
+    /// ended.
     pub(crate) to: ConnectionEnd,
-    /// What it weighs on the network.
+    /// Bytes on the network.
     pub(crate) bytes: u64,
 }
 
-/// A message that is kept until its sending begins.
+/// A message that is stored until its sending begins.
 pub(crate) struct Kept {
-    /// Its place among the flights.
+    /// Place among the flights.
     pub(crate) place: u32,
     pub(crate) header_bytes: usize,
-    /// What it weighs on the network.
+    /// Bytes on the network.
     pub(crate) bytes: u64,
 }
 
-/// How far a flight has come.
+/// Stage that a flight reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
-    /// The processor that sends it is done with it.
+    /// The sending processor is done with it.
     Leaves,
-    /// It is where it goes to.
+    /// It has arrived at the receiving node.
     Arrives,
-    /// The processor there has taken it in.
+    /// The receiving processor is done with it.
     TakenIn,
 }
 
-/// What the engine returns when a flight has come to a stage. It says all that this is about: where
-/// much is on its way, a look at the flight is slow.
+/// Token of a timer of a flight. It holds everything that the handler needs, because access to the
+/// flight itself is slow when many are under way.
 #[derive(Clone, Copy)]
 pub(crate) struct Token(pub(crate) u64);
 
@@ -53,17 +56,17 @@ impl Token {
     const LEAVES: u64 = 1 << 62;
     const IS_TAKEN_IN: u64 = 1 << 63;
 
-    /// Of the flight at `place`, which leaves node `from`.
+    /// Token of the flight at `place` that leaves node `from`.
     pub(crate) fn leaves(place: u32, from: u32) -> Self {
         Self(Self::arrives(place, from).0 | Self::LEAVES)
     }
 
-    /// Of the flight at `place`, which arrives at node `to`.
+    /// Token of the flight at `place` that arrives at node `to`.
     pub(crate) fn arrives(place: u32, to: u32) -> Self {
         Self(u64::from(to) << 32 | u64::from(place))
     }
 
-    /// Of one that has arrived, when it is taken in.
+    /// Token of an arrived flight, for the end of its receipt.
     pub(crate) fn taken_in(self) -> Self {
         Self(self.0 | Self::IS_TAKEN_IN)
     }
@@ -81,7 +84,7 @@ impl Token {
         self.0 as u32
     }
 
-    /// The node whose processor it is about.
+    /// Node whose processor handles this stage.
     pub(crate) fn node(self) -> u32 {
         ((self.0 & !(Self::IS_TAKEN_IN | Self::LEAVES)) >> 32) as u32
     }
@@ -89,18 +92,18 @@ impl Token {
 
 const _: () = assert!(NODES_MAX < 1 << 30, "a token must have room for a node and two marks");
 
-/// (It lies in two lines of a processor's caches: where much is on its way, to look at one is to
-/// miss them, and without this most would lie in three.)
+/// One flight. (Aligned to two cache lines: an access misses each line, and most flights would lie
+/// in three without this.)
 #[repr(align(64))]
 pub(crate) struct Flight<P> {
-    /// The latest that the recorder knows of it: its sending, then its receipt.
+    /// Latest slice of it on the timeline: its sending, then its receipt.
     pub(crate) mark: Option<MarkId>,
     pub(crate) parcel: Parcel<P>,
 }
 
 pub(crate) enum Parcel<P> {
     Message(Message<P>),
-    /// The other side has ended the connection.
+    /// The departure of a peer that ended the connection.
     End {
         cause: &'static str,
     },
@@ -108,10 +111,10 @@ pub(crate) enum Parcel<P> {
     None,
 }
 
-/// Bytes of a message besides its header and data: routing, reply address, check.
+/// Bytes of a message besides header and data: routing, reply address, check sum.
 pub(crate) const ENVELOPE_BYTES: u64 = 16;
 
-/// What a message weighs on the network.
+/// Bytes of a message on the network.
 pub(crate) fn message_bytes<P: Payload>(message: &Message<P>) -> u64 {
     let body = message.body.as_ref().map_or(0, Payload::length);
     ENVELOPE_BYTES + message.header.len() as u64 + body
@@ -124,7 +127,7 @@ impl<P> Default for Flights<P> {
 }
 
 impl<P> Flights<P> {
-    /// A place for something that is bound for somewhere.
+    /// Stores a flight. Returns its place.
     pub(crate) fn insert(&mut self, bound: Bound, parcel: Parcel<P>) -> u32 {
         let Some(place) = self.free.pop() else {
             self.slots.push(Flight { mark: None, parcel });
@@ -132,14 +135,14 @@ impl<P> Flights<P> {
             return self.slots.len() as u32 - 1;
         };
         self.bounds[place as usize] = bound;
-        // Part by part, so that a message is not moved more often than it must.
+        // Field by field, so that the message is moved only once.
         let flight = &mut self.slots[place as usize];
         flight.mark = None;
         flight.parcel = parcel;
         place
     }
 
-    /// Where the flight at a place is bound for.
+    /// Destination and size of the flight at a place.
     pub(crate) fn bound(&self, place: u32) -> &Bound {
         &self.bounds[place as usize]
     }
@@ -148,7 +151,7 @@ impl<P> Flights<P> {
         &mut self.slots[place as usize]
     }
 
-    /// Takes what is at a place; from now on it is free.
+    /// Takes the parcel of the flight at a place, which is free from now on.
     pub(crate) fn remove(&mut self, place: u32) -> Parcel<P> {
         self.free.push(place);
         std::mem::replace(&mut self.slots[place as usize].parcel, Parcel::None)

@@ -1,54 +1,54 @@
-//! What it costs processors to move data.
+//! Processor costs of moving data.
 
 use units::Duration;
 
-/// Processor time on the reference processor that moving data costs.
+/// Processor time of moving data, on the reference processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageCosts {
-    /// To send a message; its data goes by DMA.
+    /// Cost of sending a message; its data goes by DMA.
     pub send: Duration,
-    /// To take a message from the network and wake the thread it is for.
+    /// Cost of receiving a message and waking its thread.
     pub receive: Duration,
-    /// For each memput or memget, to the node that asks for it.
+    /// Cost of each memput or memget for the requesting node.
     pub one_sided: Duration,
-    /// For each memget, to take up what comes back.
+    /// Cost of receiving the answer of each memget.
     pub get_answer: Duration,
-    /// For each 200 bytes (50 words) that a memput or memget moves, to the node that sends them;
-    /// a memget costs the same once more to the node that takes them up.
+    /// Cost of each 200 bytes (50 words) of a memput or memget for the node that sends them. A
+    /// memget costs the same again for the node that receives them.
     pub per_50_words: Duration,
-    /// How the pieces of one memput or memget travel.
+    /// Transport of the pieces of one memput or memget.
     pub pieces: Pieces,
 }
 
-/// How the pieces of one one-sided transfer travel.
+/// Transport of the pieces of one one-sided transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pieces {
-    /// Each as a memput or memget of its own.
+    /// Each piece is a memput or memget of its own.
     Individual,
-    /// Together, gathered by the sender and scattered by the receiver.
+    /// All pieces travel together, gathered by the sender and scattered by the receiver.
     Batched {
-        /// Processor time for each piece beyond the first, to the node that asks.
+        /// Processor time of each piece beyond the first, for the requesting node.
         gather: Duration,
     },
 }
 
 impl MessageCosts {
-    /// Of a memput, to the node that asks for it.
+    /// Cost of a memput for the requesting node.
     pub(crate) fn put(&self, count: u64, bytes: u64) -> Duration {
         self.ask(count, self.one_sided) + self.data(bytes)
     }
 
-    /// Of a memget, to the node that asks for it.
+    /// Cost of a memget for the requesting node.
     pub(crate) fn get(&self, count: u64, bytes: u64) -> Duration {
         self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
     }
 
-    /// Of moving bytes, to the node that sends or takes them up.
+    /// Cost of moving bytes, for the node that sends or receives them.
     pub(crate) fn data(&self, bytes: u64) -> Duration {
         Duration::from_ns(self.per_50_words.as_ns().saturating_mul(bytes) / 200)
     }
 
-    /// Headers on the network of a transfer of `count` pieces.
+    /// Number of headers on the network of a transfer of `count` pieces.
     pub(crate) fn headers(&self, count: u64) -> u64 {
         match self.pieces {
             Pieces::Individual => count,

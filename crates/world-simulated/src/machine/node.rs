@@ -16,25 +16,25 @@ use units::{Duration, Instant, PeerId, Run};
 use world::payload::Kind;
 use world::{Memory, Message, Place};
 
-/// One node's state, as its worlds and its peers share it.
+/// State of one node, shared by its worlds and its peers.
 pub(crate) struct Node<P: Kind> {
     pub(super) index: u32,
     pub(super) processor: RefCell<Processor>,
     variation_percent: u32,
-    /// State of the random sequence by which work varies; its own, so that programs draw the
-    /// same numbers however long their work takes.
+    /// Random sequence of the variation of work. It is separate, so programs draw the same numbers
+    /// however long their work takes.
     work_random: Cell<u64>,
     pub(super) disks: Vec<SimulatedDisk<P>>,
     pub(super) records: NodeRecords,
     pub(super) random: Cell<u64>,
     pub(super) regions: RefCell<Regions<P>>,
     pub(super) links: RefCell<Vec<ConnectionEnd>>,
-    /// What the program has yet to receive.
+    /// Messages and departures that the program has not received yet.
     pub(super) inbox: RefCell<VecDeque<Arrival>>,
     pub(super) receiver: RefCell<Option<Wakeup>>,
 }
 
-/// What has reached a node.
+/// A message or departure that the processor has received.
 pub(super) enum Arrival {
     /// A message, by its place among the flights.
     Message {
@@ -47,11 +47,11 @@ pub(super) enum Arrival {
     },
 }
 
-/// Work that a processor has taken on.
+/// Work that a processor has accepted.
 pub(crate) struct Work {
-    /// When it is done.
+    /// End of the work.
     pub(crate) until: Instant,
-    /// What the recorder calls it.
+    /// Its slice on the timeline.
     pub(crate) mark: Option<MarkId>,
 }
 
@@ -82,8 +82,8 @@ impl<P: Kind> Node<P> {
         })
     }
 
-    /// Has the processor do work that costs the reference processor `cost` on average. Whoever
-    /// listens is told `what` it is.
+    /// Occupies the processor with work of mean cost `cost` on the reference processor. `what`
+    /// describes it to the recorder.
     pub(crate) fn occupy(
         &self,
         engine: &Engine,
@@ -97,8 +97,8 @@ impl<P: Kind> Node<P> {
         Work { until, mark }
     }
 
-    /// From when until when the processor does work that comes now. (One function for all kinds of
-    /// work: what a simulation does over and over should fit the processor's instruction cache.)
+    /// Returns beginning and end of work that is accepted now. (One function for all kinds of work:
+    /// hot code should fit the processor's instruction cache.)
     #[inline(never)]
     fn work(&self, now: Instant, cost: Duration) -> (Instant, Instant) {
         let mut processor = self.processor.borrow_mut();
@@ -111,12 +111,12 @@ impl<P: Kind> Node<P> {
         if span == 0 {
             return cost;
         }
-        // Without a division (Lemire, ACM TOMACS 29(1), 2019), and so nearly uniform.
+        // Multiplication instead of division, nearly uniform (Lemire, ACM TOMACS 29(1), 2019).
         let random = u128::from(next_random(&self.work_random)) * u128::from(2 * span + 1);
         Duration::from_ns(cost.as_ns() - span + (random >> 64) as u64)
     }
 
-    /// Connects two nodes; returns what each calls the connection.
+    /// Connects two nodes. Returns the number of the connection at each of them.
     pub(crate) fn connect(&self, other: &Self) -> (PeerId, PeerId) {
         let (mut own, mut theirs) = (self.links.borrow_mut(), other.links.borrow_mut());
         let (here, there) = (PeerId(own.len() as u32), PeerId(theirs.len() as u32));
@@ -125,7 +125,7 @@ impl<P: Kind> Node<P> {
         (here, there)
     }
 
-    /// The other end of a connection, unless it has ended on this side.
+    /// Returns the other end of a connection that has not ended on this side.
     pub(crate) fn link(&self, peer: PeerId) -> Option<ConnectionEnd> {
         self.links.borrow().get(peer.0 as usize)?.unless_ended()
     }
@@ -135,7 +135,7 @@ impl<P: Kind> Node<P> {
         std::mem::replace(links.get_mut(peer.0 as usize)?, ConnectionEnd::ENDED).unless_ended()
     }
 
-    /// Adds to what the node's program will receive.
+    /// Appends an arrival to the inbox, and wakes the receiver.
     pub(super) fn post(&self, engine: &Engine, arrival: Arrival) {
         self.inbox.borrow_mut().push_back(arrival);
         let waiting = self.receiver.borrow_mut().take();
@@ -144,7 +144,10 @@ impl<P: Kind> Node<P> {
         }
     }
 
-    /// Puts the body of a message where the message says, if it does; says why it cannot go there.
+    /// Puts the body of a message into the memory region that the message names, if it names one.
+    ///
+    /// # Errors
+    /// The reason why the body cannot go there.
     pub(super) fn place_body(&self, from: PeerId, message: &mut Message<P>) -> Result<(), String> {
         if let Some(place) = message.place
             && let Some(payload) = message.body.take()

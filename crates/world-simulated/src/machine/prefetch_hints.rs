@@ -6,7 +6,8 @@ use super::node::Node;
 use crate::engine::{Engine, PrefetchDistance, PrefetchHints, Wakeup, prefetch};
 use world::payload::Kind;
 
-/// The most of a node's links that is brought at once: those to its partners in a group.
+/// Largest part of a node's connections that is prefetched, in bytes: those to its partners in a
+/// group.
 const LINKS_BYTES_MAX: usize = 256;
 
 impl<P: Kind> PrefetchHints for Machine<P> {
@@ -43,7 +44,7 @@ impl<P: Kind> PrefetchHints for Machine<P> {
     }
 }
 
-/// Whoever receives for a node is polled when something has come, and then, most often, the task
+/// Prefetches the tasks that an arrival wakes: the receiver of the node, then, most often, the task
 /// that it woke the last time, which sends to a partner.
 fn prefetch_receiver<P: Kind>(engine: &Engine, node: &Node<P>) {
     let receiver = node.receiver.borrow();

@@ -1,12 +1,14 @@
-//! The memories that a node exposes to its peers.
+//! The memory regions that a node exposes to its peers.
 //!
-//! Invariants: regions ascend by their names, of which none is used again; the peers of
-//! each ascend.
+//! Invariants:
+//!
+//! - Regions ascend by name; no name is reused.
+//! - The peers of each region ascend.
 
 use units::{PeerId, RegionId};
 use world::payload::Kind;
 
-/// The memories that a node exposes. Whatever comes for one is looked up here.
+/// The exposed regions of a node. Every one-sided transfer looks its region up here.
 pub(crate) struct Regions<P: Kind> {
     next: u64,
     exposed: Vec<Region<P>>,
@@ -18,10 +20,10 @@ struct Region<P: Kind> {
     users: Users,
 }
 
-/// Who may read and write a region.
+/// Peers that may read and write a region.
 enum Users {
     All,
-    /// Ascending.
+    /// These peers, ascending.
     Some(Vec<PeerId>),
 }
 
@@ -32,14 +34,14 @@ impl<P: Kind> Default for Regions<P> {
 }
 
 impl<P: Kind> Regions<P> {
-    /// Exposes a memory to some peers, under a name that no region of this node ever had.
+    /// Exposes a memory to some peers, under a new name.
     pub(crate) fn expose(&mut self, memory: P::Memory, peers: &[PeerId]) -> RegionId {
         let mut peers = peers.to_vec();
         peers.sort_unstable();
         self.add(memory, Users::Some(peers))
     }
 
-    /// Exposes a memory to all peers, also those that come later, under such a name.
+    /// Exposes a memory to all peers, including later ones, under a new name.
     pub(crate) fn expose_to_all(&mut self, memory: P::Memory) -> RegionId {
         self.add(memory, Users::All)
     }
@@ -51,19 +53,19 @@ impl<P: Kind> Regions<P> {
         name
     }
 
-    /// Ends a region, if there is one of this name.
+    /// Withdraws a region, if it exists.
     pub(crate) fn withdraw(&mut self, name: RegionId) {
         if let Ok(place) = self.exposed.binary_search_by_key(&name, |region| region.name) {
             self.exposed.remove(place);
         }
     }
 
-    /// Ends all regions.
+    /// Withdraws all regions.
     pub(crate) fn clear(&mut self) {
         self.exposed.clear();
     }
 
-    /// The memory of this name, if `peer` may reach it.
+    /// Returns the memory of a region if `peer` may access it.
     #[inline]
     pub(crate) fn exposed(&self, name: RegionId, peer: PeerId) -> Option<&P::Memory> {
         let place = self.exposed.binary_search_by_key(&name, |region| region.name);
@@ -73,7 +75,8 @@ impl<P: Kind> Regions<P> {
 }
 
 impl<P: Kind> Region<P> {
-    /// Most often the peers are the servers, whose connections were the first, one after another.
+    /// True if `peer` may access the region. (Most often the peers are the servers, whose
+    /// connections were the first, so their index is tried before a search.)
     #[inline]
     fn is_for(&self, peer: PeerId) -> bool {
         let Users::Some(peers) = &self.users else { return true };

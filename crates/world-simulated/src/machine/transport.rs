@@ -1,14 +1,15 @@
-//! The network of a machine, and who waits for what is on it.
+//! The transport of a machine: it drives the network model and notifies receivers of arrivals.
 //!
-//! A network of switches says at once when a message arrives, and a modelled torus does if the
-//! message finds its way free; that costs one timer. Otherwise a torus is driven here: it is
-//! brought to the present whenever something is sent, and a timer is set for the earliest instant
-//! at which anything can arrive. When that comes too early, as it does where messages meet, it is
-//! set again.
+//! A network of switches names each arrival at once, and so does a modelled torus for a message
+//! that meets no contention; that costs one timer. Otherwise the network is driven by events. It is
+//! brought to the present whenever a message is sent, and a timer is set for its earliest possible
+//! arrival. If contention delays the arrival, the timer is set again.
 //!
-//! Invariant: whoever waits hears of an arrival at its instant. Of those of one instant, those that
-//! were known when they were sent are heard of in the order in which they were sent, and so are
-//! those that were not.
+//! Invariants:
+//!
+//! - A receiver is notified of an arrival at its instant.
+//! - Among arrivals of one instant, those known at sending keep the order of sending, and so do
+//!   those not known at sending.
 
 use crate::engine::{Engine, HandlerId, Sleep, TimerHandler};
 use crate::models::network::{EventDriven, Network, Switched};
@@ -31,7 +32,8 @@ enum Form {
 }
 
 impl Transport {
-    /// Of a machine that is told of what [`launch`](Self::launch) sent by `machine.on_timer(token)`.
+    /// Creates the transport of `machine`, which is notified of arrivals by
+    /// `machine.on_timer(token)`.
     pub(crate) fn new(engine: Engine, network: Network, machine: Weak<dyn TimerHandler>) -> Self {
         let form = match network {
             Network::Switched(network) => Form::Switched(RefCell::new(network)),
@@ -42,8 +44,8 @@ impl Transport {
         Self { engine, form }
     }
 
-    /// Sends `bytes` now from one node to another; returns when the last of them has arrived, or
-    /// `None` when that is not known yet: then the machine will be told `token`.
+    /// Sends `bytes` now from one node to another. Returns the arrival of the last byte, or `None`
+    /// when it is not known yet: then the machine will be invoked with `token`.
     pub(crate) fn launch(&self, ends: (u32, u32), bytes: u64, token: u64) -> Option<Instant> {
         match self.send(ends, bytes, || Waiter::Machine(token)) {
             Sent::Until(arrival) => Some(arrival),
@@ -51,7 +53,8 @@ impl Transport {
         }
     }
 
-    /// Sends `bytes` now from one node to another; the future ends when the last has arrived.
+    /// Sends `bytes` now from one node to another. The future completes when the last byte has
+    /// arrived.
     pub(crate) fn carry(&self, from: u32, to: u32, bytes: u64) -> Carriage {
         match self.send((from, to), bytes, || Waiter::Nobody) {
             Sent::Until(arrival) => Carriage::Known(self.engine.sleep_until(arrival)),
@@ -80,17 +83,17 @@ impl Transport {
 }
 
 enum Sent<'a> {
-    /// It arrives then.
+    /// It arrives at this instant.
     Until(Instant),
     /// It is a parcel whose arrival is not known yet.
     On(&'a Rc<Traffic>, u32),
 }
 
-/// A message on its way.
+/// Future of the arrival of a message.
 pub(crate) enum Carriage {
-    /// Its arrival is known.
+    /// The arrival is known.
     Known(Sleep),
-    /// It is not.
+    /// The arrival is not known yet.
     Tracked(Tracked),
 }
 
@@ -105,8 +108,7 @@ impl Future for Carriage {
     }
 }
 
-/// A message whose arrival was not known when it was sent. Dropping it leaves the message on its
-/// way, unheard.
+/// Future of an arrival that was not known at sending. Dropping it leaves the message on its way.
 pub(crate) struct Tracked {
     traffic: Rc<Traffic>,
     parcel: u32,
@@ -118,28 +120,28 @@ impl Drop for Tracked {
     }
 }
 
-/// A torus with what is on it.
+/// A network that is driven by events, with its parcels.
 pub(crate) struct Traffic {
     engine: Engine,
     network: RefCell<EventDriven>,
-    /// Who waits for each parcel, by its number.
+    /// Receivers of the parcels, by parcel number.
     waiters: RefCell<Vec<Waiter>>,
     free: RefCell<Vec<u32>>,
-    /// The earliest instant for which a timer is set.
+    /// Earliest instant for which a timer is set.
     timer: Cell<Option<Instant>>,
     machine: Weak<dyn TimerHandler>,
     own: HandlerId,
 }
 
 enum Waiter {
-    /// The number is free.
+    /// The parcel number is free.
     Free,
-    /// The machine, to be told this token.
+    /// The machine, invoked with this token.
     Machine(u64),
     /// A future that has not been polled.
     Nobody,
     Task(Waker),
-    /// A future that is gone.
+    /// A future that was dropped.
     Gone,
     /// The parcel has arrived, and its future has not been polled since.
     Arrived,
@@ -189,7 +191,7 @@ impl Traffic {
         parcel
     }
 
-    /// Sets a timer for the next arrival, unless there is one in time.
+    /// Sets a timer for the next arrival, unless an earlier one is set.
     fn set_timer(&self) {
         let Some(next) = self.network.borrow().next_arrival_from() else { return };
         if self.timer.get().is_some_and(|timer| timer <= next) {
@@ -230,10 +232,10 @@ impl Traffic {
 }
 
 impl TimerHandler for Traffic {
-    /// Something may have arrived; `token` is the instant for which the timer was set, in ns.
+    /// Collects arrivals; `token` is the instant for which the timer was set, in ns.
     fn on_timer(&self, token: u64) {
         if self.timer.get().is_none_or(|timer| timer.as_ns() != token) {
-            // An earlier timer was set after this one, and has taken its place.
+            // A later call set an earlier timer, which has replaced this one.
             return;
         }
         self.timer.set(None);
@@ -255,13 +257,13 @@ impl TimerHandler for Traffic {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: whoever sends on a torus hears of the arrival, once, at its instant; a future that
-    //! is dropped leaves its message on the way and its number to others.
+    //! Proves: senders on a torus are notified of each arrival once, at its instant. A dropped
+    //! future leaves its message on the way and frees its number.
     use super::*;
     use crate::models::network::{NetworkKind, NetworkSpec};
     use units::Duration;
 
-    /// Writes down what it is told, and when.
+    /// Records each notification with its instant.
     struct Told(Engine, RefCell<Vec<(u64, u64)>>);
 
     impl TimerHandler for Told {
@@ -283,7 +285,8 @@ mod tests {
         let (transport, told) = transport(&engine, NetworkKind::EXACT_TORUS);
         let own = engine.clone();
         let carry = async move {
-            // 2 to 3 is sent last and comes to their common link first: 100 and 50 flits.
+            // The message from 2 to 3 is sent last and reaches the common link first: 100 and 50
+            // flits.
             assert_eq!(transport.launch((0, 3), 400, 7), None);
             own.sleep(Duration::from_ns(20)).await;
             transport.carry(2, 3, 200).await;

@@ -1,4 +1,4 @@
-//! One node's view of the machine: what its program may ask for.
+//! The world of one node: the view that its program has of the machine.
 
 use super::assembly::Machine;
 use super::connection::{ConnectionEnd, check_header, departed};
@@ -29,7 +29,7 @@ impl<P: Kind> Machine<P> {
     }
 }
 
-/// The world of one simulated node; clones are handles to the same node.
+/// World of one simulated node; clones are handles to the same node.
 pub struct SimulatedWorld<P: Kind> {
     machine: Rc<Machine<P>>,
     node: Rc<Node<P>>,
@@ -42,7 +42,7 @@ impl<P: Kind> Clone for SimulatedWorld<P> {
 }
 
 impl<P: Kind> SimulatedWorld<P> {
-    /// The number of this node.
+    /// Number of this node.
     pub fn node(&self) -> u32 {
         self.node.index
     }
@@ -55,7 +55,7 @@ impl<P: Kind> SimulatedWorld<P> {
         self.machine.engine.sleep_until(work.until)
     }
 
-    /// The other end of a connection that has not ended, as far as this side knows or could know.
+    /// Returns the other end of a connection that has not ended, as far as this side can know.
     fn link(&self, peer: PeerId) -> Result<(ConnectionEnd, &Rc<Node<P>>), NetworkError> {
         let found = self.node.link(peer).and_then(|link| {
             let node = self.machine.node(link.node)?;
@@ -64,7 +64,7 @@ impl<P: Kind> SimulatedWorld<P> {
         found.ok_or_else(|| departed(peer))
     }
 
-    /// Does `act` with the peer's node and its exposed memory, after checking that the pieces lie
+    /// Calls `act` with the peer's node and its exposed memory, after checking that the pieces lie
     /// in it.
     fn with_region<R>(
         &self,
@@ -91,20 +91,19 @@ impl<P: Kind> SimulatedWorld<P> {
     }
 }
 
-/// A message that a processor sends. (As a state machine of its own, since an `async fn` would keep
-/// the message twice, and move it; it is kept where it stays until it is received.)
+/// Future of sending a message. (A hand-written state machine, because an `async fn` would store
+/// the message twice and move it. The message stays in its place until it is received.)
 struct Sending<'a, P: Kind> {
     world: &'a SimulatedWorld<P>,
     to: PeerId,
     has_begun: bool,
     message: Kept,
-    /// Of the work that comes first.
+    /// Cost of the work that comes first.
     cost: Duration,
 }
 
 impl<P: Kind> Sending<'_, P> {
-    /// Leaves the message to the processor. (Whoever sends has nothing to do when it is sent, so
-    /// there is no need to tell him.)
+    /// Leaves the message to the processor. The sender does not wait for the end of the sending.
     fn begin(&mut self) -> Result<(), NetworkError> {
         assert!(!self.has_begun, "a future that has ended must not be polled");
         check_header(self.message.header_bytes)?;
@@ -144,10 +143,10 @@ impl<P: Kind> Drop for Sending<'_, P> {
     }
 }
 
-/// What a header or an acknowledgement of a one-sided transfer weighs on the network, in bytes.
+/// Bytes on the network of the header or acknowledgement of a one-sided transfer.
 const ONE_SIDED_HEADER_BYTES: u64 = 16;
 
-/// How many pieces there are, and how many bytes in all of them.
+/// Returns number and total bytes of pieces.
 fn size_of(pieces: &[PieceRun]) -> (u64, u64) {
     pieces.iter().fold((0, 0), |(count, bytes), run| (count + run.count, bytes + run.bytes()))
 }
