@@ -66,7 +66,7 @@ impl Readable for Traced {
     }
 }
 
-/// Nodes of one machine that moves data of kind `P`, with such disks on such a network.
+/// Nodes of one machine that moves data of kind `P`, with given disks and network.
 struct Nodes<P> {
     disk: DiskConfig,
     network: NetworkSpec,
@@ -74,16 +74,16 @@ struct Nodes<P> {
 }
 
 impl<P> Nodes<P> {
-    /// With disks that overlap what they do.
+    /// Creates nodes whose disks overlap all requests.
     fn plain() -> Self {
         let latency = Duration::from_us(100);
-        // The suite reaches beyond 8 GiB, where no HP 97560 goes.
+        // The suite reaches beyond 8 GiB, past the capacity of an HP 97560.
         let mechanism = DiskKind::Ideal { latency, bytes_per_second: 1 << 30 };
         let disk = disk(mechanism, QueueKind::Fcfs);
         Self { disk, network: NetworkSpec::default(), kind: PhantomData }
     }
 
-    /// With disks that serve many requests at once and change their order.
+    /// Creates nodes whose disks serve many requests at once and reorder them.
     fn with_ssds() -> Self {
         Self { disk: disk(DiskKind::Ssd(SsdSpec::NVME), QueueKind::Cscan), ..Self::plain() }
     }
@@ -154,8 +154,8 @@ fn with_bytes() {
     run_all(&mut Nodes::<Bytes>::plain());
 }
 
-/// Traced bytes that are all strangers to one another cost a list entry each; this case moves
-/// millions of them, for minutes, and shows nothing that the others do not.
+/// Traced bytes without common origin cost a list entry each; this case moves millions of them, for
+/// minutes, and shows nothing that the others do not.
 const TOO_LONG_TO_TRACE: &str = "one_sided::transfers_of_every_size_arrive";
 
 #[test]

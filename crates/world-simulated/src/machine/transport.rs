@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_are_heard_of_when_they_happen() {
+    fn receivers_are_notified_at_the_instant_of_arrival() {
         let engine = Engine::new();
         let (transport, told) = transport(&engine, NetworkKind::EXACT_TORUS);
         let own = engine.clone();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_meet_on_a_modelled_torus_are_heard_of_too() {
+    fn contending_messages_on_a_modelled_torus_notify_their_receiver() {
         let engine = Engine::new();
         let (transport, told) = transport(&engine, NetworkKind::MODELLED_TORUS);
         let own = engine.clone();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_switches_says_it_at_once() {
+    fn a_network_of_switches_names_arrivals_at_once() {
         let engine = Engine::new();
         let (transport, told) = transport(&engine, NetworkKind::Crossbar);
         assert_eq!(transport.launch((0, 3), 400, 7), Some(Instant::from_ns(2_020)));

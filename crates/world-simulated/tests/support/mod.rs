@@ -15,7 +15,7 @@ use world_simulated::{
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 8192;
 
-/// 5 us to send a message, and 5 us to take one in.
+/// Costs: 5 us to send a message, and 5 us to receive one.
 pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
     receive: Duration::from_us(5),
@@ -25,12 +25,12 @@ pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     pieces: Pieces::Batched { gather: Duration::ZERO },
 };
 
-/// Two nodes with a disk each, whose work does not vary.
+/// Creates two nodes with a disk each, whose work does not vary.
 pub(crate) fn machine(mechanism: DiskKind) -> (Engine, Rc<Machine<Bytes>>) {
     machine_that_varies(mechanism, 0)
 }
 
-/// The same, but work varies by so much to both sides.
+/// Creates two nodes with a disk each, whose work varies by this percentage in both directions.
 pub(crate) fn machine_that_varies(
     mechanism: DiskKind,
     variation_percent: u32,

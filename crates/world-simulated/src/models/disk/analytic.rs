@@ -1,11 +1,11 @@
 //! A disk that is a formula: overhead, seek as a function of distance, mean rotation, transfer.
 //!
-//! The "simple analytical model [...] which calculates the I/O time as a function of specified disk
-//! performance characteristics and the size of the data transfer" of R. Bagrodia, S. Docy and
-//! A. Kahn, "Parallel simulation of parallel file systems and I/O programs" (PIOSIM), SC 1997. The
-//! paper gives no formula; this one is what C. Ruemmler and J. Wilkes, IEEE Computer 27(3), 1994,
-//! call a first-order model, with a seek that knows its distance. It has no buffer and no angle, so
-//! the difference to a mechanical disk shows what those do.
+//! This is the "simple analytical model [...] which calculates the I/O time as a function of
+//! specified disk performance characteristics and the size of the data transfer" of R. Bagrodia, S.
+//! Docy and A. Kahn, "Parallel simulation of parallel file systems and I/O programs" (PIOSIM), SC
+//! 1997. The paper gives no formula. This one is the first-order model of C. Ruemmler and J.
+//! Wilkes, IEEE Computer 27(3), 1994, with a seek that depends on its distance. It has no buffer
+//! and no angle, so the difference to a mechanical disk shows the effects of those.
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
@@ -18,20 +18,20 @@ pub const INFO: ModelInfo = ModelInfo {
     help: "The HP 97560 as a formula: overhead, seek, mean rotation, transfer.",
 };
 
-/// What can be chosen about an analytic disk.
+/// Specification of an analytic disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AnalyticSpec {
     /// Bytes of the disk, whole sectors of 512.
     pub capacity_bytes: u64,
-    /// Time for each command.
+    /// Time of each command.
     pub overhead: Duration,
-    /// Mean time until the data passes the head, paid wherever the arm had to move.
+    /// Mean time until the data passes the head, added whenever the arm had to move.
     pub rotation: Duration,
     /// Time of the shortest seek.
     pub seek_least: Duration,
     /// Time of a seek over the whole disk.
     pub seek_most: Duration,
-    /// Rate of the data.
+    /// Transfer rate.
     pub bytes_per_second: u64,
 }
 
@@ -49,7 +49,7 @@ impl AnalyticSpec {
         bytes_per_second: 2_212_495,
     };
 
-    /// `seek_least` and a part of the rest that grows with the root of the distance.
+    /// Returns `seek_least` plus a part of the rest that grows with the root of the distance.
     fn seek(&self, distance_sectors: u64) -> Duration {
         if distance_sectors == 0 {
             return Duration::ZERO;
@@ -61,7 +61,7 @@ impl AnalyticSpec {
     }
 }
 
-/// A disk that takes one command at a time, on no bus, and reports when all is done.
+/// A disk that takes one command at a time, on no bus, and reports when the transfer is complete.
 #[derive(Clone, Debug)]
 pub struct AnalyticDisk {
     spec: AnalyticSpec,
@@ -72,7 +72,7 @@ pub struct AnalyticDisk {
 }
 
 impl AnalyticDisk {
-    /// An idle disk, its arm at the first sector.
+    /// Creates an idle disk with its arm at the first sector.
     pub fn new(spec: AnalyticSpec) -> Self {
         assert!(spec.bytes_per_second > 0, "a disk must have a rate");
         assert!(spec.seek_least <= spec.seek_most, "the longest seek must be the longest");
@@ -84,7 +84,7 @@ impl AnalyticDisk {
 impl DiskModel for AnalyticDisk {
     fn shape(&self) -> DiskShape {
         let capacity_sectors = self.spec.capacity_bytes / SECTOR_BYTES;
-        // It knows no tracks; this is what stays together in a layout of random tracks.
+        // The model has no tracks; this length stays together in a layout of random tracks.
         DiskShape { track_sectors: 72.min(capacity_sectors), capacity_sectors }
     }
 
@@ -103,7 +103,7 @@ impl DiskModel for AnalyticDisk {
         let rotation = if distance > 0 { self.spec.rotation } else { Duration::ZERO };
         let bytes = (sectors.end - sectors.start) * SECTOR_BYTES;
         let data = Duration::of_transfer(bytes, self.spec.bytes_per_second);
-        // What the host gave up in the middle is done nevertheless.
+        // A cancelled command is carried out nevertheless.
         let start = self.free_at.max(now);
         self.free_at = start + self.spec.overhead + self.spec.seek(distance) + rotation + data;
         self.arm = sectors.end;
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Proves the formula: its parts one by one, and what follows in place pays no seek.
+    /// Proves the formula part by part, and that a sequential command pays no seek.
     #[test]
     fn time_is_the_sum_of_its_parts() {
         let spec = AnalyticSpec {

@@ -1,10 +1,10 @@
-//! What all disk models have in common: a command goes in, bursts of data and a report come out.
+//! The interface of all disk models: a command goes in, bursts of data and a report come out.
 //!
 //! ```text
 //! the command has arrived -> `begin` -> Burst { from, bytes } -> the driver moves them over a bus
 //!                                       ^                         |
 //!                                       '------------ `moved` <---'
-//!                                     Complete(at): the disk reports then
+//!                                     Complete(at): the disk reports at this instant
 //! ```
 //!
 //! A disk whose data needs no bus of its node answers `Complete` at once.
@@ -15,137 +15,138 @@ use units::Instant;
 
 /// A disk: a state machine that turns commands into instants.
 ///
-/// The driver tells it of events in the order of their instants. It begins no more than
+/// The driver reports events in the order of their instants. It begins at most
 /// [`commands_max`](Self::commands_max) commands before the first of them is complete. A model that
-/// asks for bursts takes one command at a time, so it is clear to which one a burst belongs.
+/// asks for bursts takes one command at a time, so each burst belongs to that command.
 pub trait DiskModel {
-    /// The sizes that a layout depends on.
+    /// Sizes on which a layout depends.
     fn shape(&self) -> DiskShape;
 
     /// Bytes of a sector: the unit of addresses.
     fn sector_bytes(&self) -> u64;
 
-    /// How many commands it takes at once; `None` when there is no end.
+    /// Number of commands that the disk takes at once; `None` for no limit.
     fn commands_max(&self) -> Option<u32>;
 
-    /// A command has arrived: what the disk does first.
+    /// Accepts a command that has arrived. Returns the first step of the disk.
     ///
     /// # Errors
-    /// When `sectors` is empty, runs backwards, or ends beyond the disk; nothing has changed then.
+    /// When `sectors` is empty, runs backwards, or ends beyond the disk; the state has not changed
+    /// then.
     ///
     /// # Panics
-    /// When the disk does not take one more command.
+    /// When the disk cannot take another command.
     fn begin(&mut self, now: Instant, command: &Command) -> Result<Step, SectorsOutOfRange>;
 
-    /// The burst that the disk asked for has moved: what comes next.
+    /// Accepts the burst that the disk asked for and that has moved. Returns the next step.
     ///
     /// # Panics
-    /// When the disk asked for none, or `now` is before it could start.
+    /// When the disk asked for none, or `now` is before the burst could start.
     fn moved(&mut self, now: Instant) -> Step;
 
-    /// The host has lost interest in the command whose burst the disk waits for, if any: the next
-    /// may come at once. What the disk has taken in is not affected.
+    /// Cancels the command whose burst is pending, if any. The next command may start at once. Data
+    /// that is already buffered is kept.
     fn abandon(&mut self);
 
-    /// When everything written so far is on the medium.
+    /// Instant at which everything written so far is on the medium.
     fn idle_at(&self) -> Instant;
 
-    /// Where the time goes that the latest step takes, from `from` (the present) to `until` (the
-    /// instant that the step names): phases without gaps.
+    /// Divides the latest step, from `from` (the present) to `until` (the instant that the step
+    /// names), into phases without gaps.
     fn phases(&self, _from: Instant, until: Instant) -> Vec<Phase> {
         vec![Phase { activity: Activity::Work, until }]
     }
 
-    /// From now on, keeps account of what arm and medium do, until it is fetched by
-    /// [`motions`](Self::motions). Disks without them have nothing to tell.
+    /// Starts to record motions of arm and medium, which [`motions`](Self::motions) fetches. Disks
+    /// without moving parts record nothing.
     fn watch(&mut self) {}
 
-    /// What arm and medium did, or will do for certain, since it was last asked.
+    /// Returns the motions since the last call, including future ones that are certain.
     fn motions(&mut self) -> Vec<Motion> {
         Vec::new()
     }
 
-    /// The last of the motions, when nobody will look after `now`.
+    /// Returns the last motions and ends the recording at `now`.
     fn end_watch(&mut self, _now: Instant) -> Vec<Motion> {
         self.motions()
     }
 }
 
-/// What the time of a disk goes to.
+/// Activity of a disk, to which its time is charged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Activity {
-    /// Others have the bus.
+    /// Waiting for a bus that others use.
     BusWait,
-    /// A command goes over the bus.
+    /// Command transfer over the bus.
     BusCommand,
-    /// Data goes over the bus.
+    /// Data transfer over the bus.
     BusBurst,
-    /// The controller finds out what a command wants.
+    /// Decoding of a command by the controller.
     Overhead,
-    /// The arm is at work for an earlier command.
+    /// Waiting for an arm that works for an earlier command.
     ArmWait,
-    /// The arm moves to another cylinder.
+    /// Move of the arm to another cylinder.
     Seek,
-    /// Another head of the cylinder is chosen.
+    /// Switch to another head of the cylinder.
     HeadSwitch,
-    /// The medium turns until the first sector is under the head.
+    /// Rotational latency, until the first sector is under the head.
     Rotation,
-    /// Sectors that a host asked for, and the skews between them, pass under the head.
+    /// Reading of requested sectors, skews between them included.
     Read,
-    /// The same for sectors that nobody has asked for.
+    /// Reading of sectors that no host has requested, skews included.
     ReadAhead,
-    /// Sectors are written, skews included.
+    /// Writing of sectors, skews included.
     Write,
-    /// The work of a disk that is a formula.
+    /// Work of a disk that is a formula.
     Work,
 }
 
-/// A part of the time of a command. It begins where the one before it ends.
+/// A part of the time of a command. It begins at the end of the previous part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Phase {
-    /// What it went to.
+    /// Activity of the part.
     pub activity: Activity,
-    /// When it ended.
+    /// End of the part.
     pub until: Instant,
 }
 
-/// What arm and medium did for a while, whoever it was for.
+/// A motion of arm or medium, for any command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Motion {
-    /// What they did.
+    /// Kind of motion.
     pub activity: Activity,
-    /// From then …
+    /// Beginning of the motion.
     pub from: Instant,
-    /// … to then.
+    /// End of the motion.
     pub until: Instant,
-    /// The sectors that passed; none, at the place of the first to come, for a move and a wait.
+    /// Sectors that passed. For a move or a wait: an empty range at the first sector to come.
     pub sectors: Range<u64>,
 }
 
-/// What a host asks of a disk.
+/// A command of a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// Reads, or writes.
+    /// True for a read, false for a write.
     pub reads: bool,
-    /// What is read or written.
+    /// Sectors to read or write.
     pub sectors: Range<u64>,
 }
 
-/// What a disk does next for a command.
+/// Next step of a disk in a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// A burst of data is to go over the bus.
+    /// A burst of data has to go over the bus.
     Burst {
-        /// Not earlier than then.
+        /// Earliest instant at which it may start.
         from: Instant,
-        /// So much.
+        /// Bytes of the burst.
         bytes: u64,
     },
-    /// The disk reports the command complete then.
+    /// The disk reports the command complete at this instant.
     Complete(Instant),
 }
 
-/// A command named sectors that the disk does not have, or none.
+/// Error of a command with an empty range, or one that leaves the disk.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "sectors {} to {} (excluded) are no range on this {disk}, which has sectors 0 to \
@@ -153,9 +154,9 @@ pub enum Step {
     .sectors.start, .sectors.end
 )]
 pub struct SectorsOutOfRange {
-    /// What the disk is.
+    /// Description of the disk.
     pub disk: String,
-    /// What the command named.
+    /// Sectors of the command.
     pub sectors: Range<u64>,
     /// Sectors of the disk.
     pub capacity_sectors: u64,

@@ -1,4 +1,4 @@
-//! A disk without mechanics: a latency and a rate, for tests and for machines of many disks.
+//! A disk with a latency and a rate only, for tests and for machines of many disks.
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
@@ -14,8 +14,8 @@ pub const HP97560_BYTES_PER_SECOND: u64 = 2_212_495;
 
 /// A disk of any capacity that takes `latency + bytes / rate` for a request.
 ///
-/// Requests share the rate one after the other; their latencies pass at the same time. So many
-/// requests at once reach the full rate, and one at a time pay the latency each.
+/// Requests share the rate one after the other, and their latencies overlap. So concurrent requests
+/// reach the full rate, and sequential ones pay the latency each.
 #[derive(Clone, Debug)]
 pub struct IdealDisk {
     latency: Duration,
@@ -25,14 +25,14 @@ pub struct IdealDisk {
 }
 
 impl IdealDisk {
-    /// An idle disk. The rate must not be zero.
+    /// Creates an idle disk. The rate must not be zero.
     pub fn new(latency: Duration, bytes_per_second: u64) -> Self {
         assert!(bytes_per_second > 0, "a disk must have a rate");
         let (free_at, written_at) = (Instant::START, Instant::START);
         Self { latency, bytes_per_second, free_at, written_at }
     }
 
-    /// Takes what a transfer of `bytes` needs: when the last has arrived.
+    /// Accepts a transfer of `bytes`. Returns the arrival of the last byte.
     fn transfer(&mut self, now: Instant, bytes: u64) -> Instant {
         let data = Duration::of_transfer(bytes, self.bytes_per_second);
         self.free_at = self.free_at.max(now) + data;
@@ -40,13 +40,13 @@ impl IdealDisk {
     }
 }
 
-/// Bytes of a disk that has no end. No program of ours gets so far.
+/// Capacity in bytes of a disk without an end. No program reaches it.
 const ENDLESS_BYTES: u64 = (1 << 57) - 512;
 
 /// Bytes that stay together in a layout of random tracks: a track of the HP 97560.
 const TRACK_BYTES: u64 = 36_864;
 
-/// Its sectors are bytes: it knows no coarser unit.
+/// Sectors are bytes: the model has no coarser unit.
 impl DiskModel for IdealDisk {
     fn shape(&self) -> DiskShape {
         DiskShape { track_sectors: TRACK_BYTES, capacity_sectors: ENDLESS_BYTES }
@@ -89,7 +89,7 @@ mod tests {
         disk.begin(Instant::from_ns(now_ns), &command).expect("the disk has no end")
     }
 
-    /// Proves that one request costs latency and transfer, and that two share the rate only.
+    /// Proves that one request costs latency and transfer, and that two share only the rate.
     #[test]
     fn requests_share_the_rate() {
         let mut disk = IdealDisk::new(Duration::from_us(100), 1_000_000_000);

@@ -1,29 +1,33 @@
-//! Where the slots of an object lie on a disk.
+//! The layout of a disk: the placement of the slots of an object.
 //!
-//! A slot is the place of one block, counted in the order of the object. Invariant: different slots
-//! never share a sector, and a block is always one run of sectors.
+//! A slot is the place of one block, counted in the order of the object.
+//!
+//! Invariants:
+//!
+//! - Different slots never share a sector.
+//! - A block is always one run of sectors.
 
-/// How slots are spread over a disk (Kotz, ACM TOCS 15(1), 1997, section 5).
+/// Distribution of slots over a disk (Kotz, ACM TOCS 15(1), 1997, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
-    /// One after the other from the start of the disk.
+    /// Slots one after the other from the start of the disk.
     Contiguous,
-    /// Each at a place of its own, drawn from the whole disk.
+    /// Each slot at a place of its own, drawn from the whole disk.
     RandomBlocks {
-        /// Another seed, another permutation of the places.
+        /// Seed of the permutation of places.
         seed: u64,
     },
-    /// Consecutive within a track, the tracks drawn from the whole disk. No block leaves its track
-    /// (the paper "placed blocks consecutively within each track", and a block must be readable
-    /// with one command): of 72 sectors, four blocks of 16 use 64. A block longer than a track has
-    /// as many consecutive tracks as it needs.
+    /// Slots consecutive within a track, the tracks drawn from the whole disk. No block leaves its
+    /// track (the paper "placed blocks consecutively within each track", and a block must be
+    /// readable with one command): of 72 sectors, four blocks of 16 use 64. A block longer than a
+    /// track has as many consecutive tracks as it needs.
     RandomTracks {
-        /// Another seed, another permutation of the tracks.
+        /// Seed of the permutation of tracks.
         seed: u64,
     },
 }
 
-/// Why slots cannot be placed.
+/// Reason why slots cannot be placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LayoutError {
     /// The disk is too small for one block, or a size is zero.
@@ -39,19 +43,19 @@ pub enum LayoutError {
         /// Sectors of the disk.
         capacity_sectors: u64,
     },
-    /// The disk has no such slot.
+    /// The disk does not have this slot.
     #[error("slot {slot} after the first {first_slot} is beyond the {slots} slots of the disk")]
     NoSlot {
-        /// The slot asked for.
+        /// The requested slot.
         slot: u64,
-        /// How many slots of the disk come before slot 0.
+        /// Number of slots of the disk before slot 0 of the object.
         first_slot: u64,
         /// Slots of the disk.
         slots: u64,
     },
 }
 
-/// The sizes of a disk that a layout depends on.
+/// Sizes of a disk on which a layout depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskShape {
     /// Sectors of a track.
@@ -69,7 +73,7 @@ pub struct Placement {
     group_slots: u64,
     /// Sectors from the start of one group to the start of the next.
     group_sectors: u64,
-    /// Where each group goes; in their own order if there is no permutation.
+    /// Permutation of the groups; `None` keeps their order.
     order: Option<Permutation>,
     groups: u64,
 }
@@ -110,10 +114,10 @@ impl Placement {
         Ok(Self { first_slot, block_sectors, group_slots, group_sectors, order, groups })
     }
 
-    /// The first sector of `slot`; the others follow it.
+    /// Returns the first sector of `slot`; its other sectors follow.
     ///
     /// # Errors
-    /// [`LayoutError::NoSlot`] when the disk has no such slot.
+    /// [`LayoutError::NoSlot`] when the disk does not have this slot.
     pub fn first_sector(&self, slot: u64) -> Result<u64, LayoutError> {
         let Self { first_slot, group_slots, .. } = *self;
         let slots = self.groups * group_slots;
@@ -149,7 +153,7 @@ impl Permutation {
         Self { size, half_bits: bits.div_ceil(2).max(1), keys }
     }
 
-    /// The image of `value`, which must be below the size.
+    /// Maps `value`, which must be below the size.
     fn apply(&self, value: u64) -> u64 {
         let mut image = self.apply_to_domain(value);
         while image >= self.size {
@@ -189,7 +193,7 @@ mod tests {
         Placement::new(layout, disk, block_sectors, 0).expect("the disk has places")
     }
 
-    /// Proves that every permutation of up to 300 places is one: each place once.
+    /// Proves that every permutation of up to 300 places takes each place once.
     #[test]
     fn small_permutations_are_bijections() {
         for size in 1..=300 {

@@ -1,55 +1,57 @@
-//! Which of the requests that wait for a disk is next.
+//! The order of the requests that wait for a disk.
 //!
-//! Invariants: a request never overtakes an earlier one for some of the same sectors, whether that
-//! waits or is being served, so what is read and written is what was called for in that order;
-//! what ties goes in the order of arrival.
+//! Invariants:
+//!
+//! - A request never overtakes an earlier one for some of the same sectors, whether that waits or
+//!   is being served. So reads and writes take effect in the order of the calls.
+//! - Ties go to the earlier arrival.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The order in which a disk serves what waits for it.
+/// Order in which a disk serves waiting requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueueKind {
     /// First come, first served.
     #[default]
     Fcfs,
-    /// Cyclical scan: upwards by address from where the latest request ended, then again from the
+    /// Cyclical scan: upwards by address from the end of the latest request, then again from the
     /// lowest. "New disk requests were placed into a per-disk priority queue, based on their
     /// disk-sector address, using the Cyclical Scan algorithm, and withdrawn from the queue by the
     /// disk thread when it completed the previous request" (D. Kotz, ACM TOCS 15(1), 1997).
     Cscan,
-    /// The same by the place in the file, wherever the layout puts that on the disk. Where the
-    /// layout is contiguous it is the same order.
+    /// Cyclical scan by position in the file instead of address. In a contiguous layout both are
+    /// the same order.
     CscanOfFile,
 }
 
-/// The requests for one disk, each under a ticket; later arrivals have higher tickets.
+/// Requests for one disk, each with a ticket; later arrivals have higher tickets.
 #[derive(Clone, Debug)]
 pub struct RequestQueue {
     kind: QueueKind,
     requests: BTreeMap<u64, Request>,
-    /// Those that may be next: their place in the scan, for whom it matters, then the ticket.
+    /// Requests that may be next: position in the scan (0 for FCFS), then ticket.
     order: BTreeSet<(u64, u64)>,
-    /// Where in the scan the request taken last has ended.
+    /// End of the request that was taken last, as a position in the scan.
     head: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Request {
     sectors: Range<u64>,
-    /// Where it begins and ends in the scan.
+    /// Range of the request in the scan.
     scanned: Range<u64>,
-    /// Neither taken nor among those that may be next: it waits for an earlier one.
+    /// True while the request waits for an earlier one that overlaps it.
     is_held: bool,
 }
 
 impl RequestQueue {
-    /// An empty queue, the head at sector 0.
+    /// Creates an empty queue with its head at sector 0.
     pub fn new(kind: QueueKind) -> Self {
         Self { kind, requests: BTreeMap::new(), order: BTreeSet::new(), head: 0 }
     }
 
-    /// A request for `sectors` has arrived, which scans meet where they are.
+    /// Adds a request for `sectors`, which is also its range in scans.
     ///
     /// # Panics
     /// When its ticket is not higher than all before.
@@ -58,7 +60,7 @@ impl RequestQueue {
         self.push_at(ticket, sectors, scanned);
     }
 
-    /// A request for `sectors` has arrived, which scans meet at `scanned`.
+    /// Adds a request for `sectors`, with the range `scanned` in scans.
     ///
     /// # Panics
     /// When its ticket is not higher than all before.
@@ -75,7 +77,7 @@ impl RequestQueue {
         self.requests.insert(ticket, Request { sectors, scanned, is_held });
     }
 
-    /// Takes the request that is next. It counts as being served until [`finish`](Self::finish).
+    /// Takes the next request. It counts as being served until [`finish`](Self::finish).
     pub fn take_next(&mut self) -> Option<u64> {
         let ahead = self.order.range((self.head, 0)..).next();
         let next = *ahead.or_else(|| self.order.first())?;
@@ -87,7 +89,7 @@ impl RequestQueue {
         Some(ticket)
     }
 
-    /// A request has been served, or is no longer wanted.
+    /// Removes a request that has been served or cancelled.
     pub fn finish(&mut self, ticket: u64) {
         let Some(ended) = self.requests.remove(&ticket) else { return };
         let Request { sectors, scanned, .. } = ended;
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_scan_of_the_file_knows_no_addresses() {
-        // Requests whose places in the file are the other way round than their sectors.
+        // Requests whose positions in the file are in the reverse order of their sectors.
         let queue = |kind| {
             let mut queue = RequestQueue::new(kind);
             for (ticket, (first, scanned)) in [(10, 300), (200, 100), (100, 200)].iter().enumerate()
@@ -146,7 +148,7 @@ mod tests {
         assert_eq!(drain(queue(QueueKind::Fcfs)), [0, 1, 2]);
     }
 
-    /// Serves one at a time until nothing waits.
+    /// Serves one request at a time until none waits.
     fn drain(mut queue: RequestQueue) -> Vec<u64> {
         let next = || {
             let ticket = queue.take_next()?;
@@ -180,10 +182,10 @@ mod tests {
         assert_eq!(drain(queue(QueueKind::Cscan, &[40, 40, 40])), [0, 1, 2]);
     }
 
-    /// Proves that nobody starves: with a stream of requests to one place, another place is served
-    /// next.
+    /// Proves that no request starves: with a stream of requests to one place, another place is
+    /// served next.
     #[test]
-    fn one_place_does_not_hold_the_head() {
+    fn requests_to_one_place_do_not_starve_another() {
         let mut waiting = queue(QueueKind::Cscan, &[100, 700]);
         assert_eq!(waiting.take_next(), Some(0));
         waiting.push(2, 100..116);
@@ -194,10 +196,10 @@ mod tests {
         assert_eq!(waiting.take_next(), Some(2));
     }
 
-    /// Proves that requests for some of the same sectors keep their order, while those that wait
-    /// and those being served last, however many are served at once.
+    /// Proves that requests for some of the same sectors keep their order, both while they wait and
+    /// while earlier ones are being served, for any number of requests in service.
     #[test]
-    fn nothing_overtakes_what_it_overlaps() {
+    fn an_overlapping_request_never_overtakes_an_earlier_one() {
         for kind in [QueueKind::Fcfs, QueueKind::Cscan] {
             let mut waiting = RequestQueue::new(kind);
             for (ticket, sectors) in [(0, 50..60), (1, 40..51), (2, 45..46), (3, 70..71)] {
@@ -212,7 +214,8 @@ mod tests {
         }
     }
 
-    /// Proves that a request given up leaves the others as they were, and frees who waited for it.
+    /// Proves that a cancelled request does not affect others, and releases those that waited for
+    /// it.
     #[test]
     fn removed_requests_are_gone() {
         for kind in [QueueKind::Fcfs, QueueKind::Cscan] {
@@ -224,8 +227,8 @@ mod tests {
         }
     }
 
-    /// Proves against a plain search that the order is that of cyclical scan, for requests that
-    /// come and go at random.
+    /// Proves by comparison with a plain search that the order is that of cyclical scan, for
+    /// requests that come and go at random.
     #[test]
     fn cscan_equals_a_search() {
         let mut state = 7_u64;

@@ -1,14 +1,13 @@
 //! A solid-state disk: dies of flash on channels, a small write buffer, and a link of its own.
 //!
-//! Pages go round the channels by address, then round the dies of each channel. A read senses its
-//! pages on their dies, all at once where the dies differ, and moves them over the channels and the
-//! link. A write is complete when the buffer has it; the buffer empties at the pace of programming.
-//! Dies, channels and link are given in the order of the commands.
+//! Consecutive pages go to consecutive channels, then to the next die of each channel. A read
+//! senses its pages on their dies, in parallel on different dies, and moves them over the channels
+//! and the link. A write is complete when the buffer holds it; the buffer empties at the pace of
+//! programming. Commands occupy dies, channels and link in their order.
 //!
-//! What is left out: the translation layer (a page is programmed where its address says, a part of
-//! a page like a whole one), erasure and garbage collection, and reads that find their data in the
-//! buffer. So it is the disk of a file system that writes whole blocks to a disk with room to
-//! spare.
+//! The model omits the translation layer (a page is programmed at its address, a part of a page
+//! like a whole one), erasure and garbage collection, and reads that find their data in the buffer.
+//! So it suits a file system that writes whole blocks to a disk with room to spare.
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
@@ -21,7 +20,7 @@ use units::{Duration, Instant};
 pub const INFO: ModelInfo =
     ModelInfo { name: "nvme", help: "A solid-state disk of about 2020, in round figures." };
 
-/// What can be chosen about a solid-state disk.
+/// Specification of a solid-state disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SsdSpec {
     /// Bytes of the disk, whole pages.
@@ -40,9 +39,9 @@ pub struct SsdSpec {
     pub channel_bytes_per_second: u64,
     /// Rate of the link to the host, in each direction.
     pub link_bytes_per_second: u64,
-    /// Time of the controller for each command; those of several commands pass at the same time.
+    /// Controller time of each command; those of several commands overlap.
     pub overhead: Duration,
-    /// Commands that it takes at once.
+    /// Number of commands that it takes at once.
     pub queue_depth: u32,
     /// Bytes of the write buffer, one page at least.
     pub write_buffer_bytes: u64,
@@ -71,25 +70,25 @@ impl SsdSpec {
     };
 }
 
-/// The state of one disk.
+/// State of one disk.
 #[derive(Clone, Debug)]
 pub struct Ssd {
     spec: SsdSpec,
-    /// When each channel has moved what it was given.
+    /// End of the accepted transfers of each channel.
     channels: Vec<Instant>,
-    /// When each die has done what it was given: number `channel + channels * die`.
+    /// End of the accepted work of each die; the die has number `channel + channels * die`.
     dies: Vec<Instant>,
-    /// When the link has moved what it was given, to the host and from it.
+    /// End of the accepted transfers of the link to the host, and from it.
     link_out: Instant,
     link_in: Instant,
-    /// Pages in the write buffer: when they leave it, and their bytes.
+    /// Pages in the write buffer: the instant at which each leaves, and its bytes.
     buffered: BinaryHeap<Reverse<(Instant, u64)>>,
     buffered_bytes: u64,
     written_at: Instant,
 }
 
 impl Ssd {
-    /// An idle disk with an empty buffer.
+    /// Creates an idle disk with an empty buffer.
     pub fn new(spec: SsdSpec) -> Self {
         let SsdSpec { channels, channel_dies, page_bytes, .. } = spec;
         assert!(channels > 0 && channel_dies > 0 && spec.queue_depth > 0, "an SSD must have parts");
@@ -115,7 +114,7 @@ impl Ssd {
         }
     }
 
-    /// Takes pages from their dies to the host: when the last has arrived.
+    /// Reads pages from their dies to the host. Returns the arrival of the last.
     fn read(&mut self, start: Instant, command: &Command) -> Instant {
         let mut end = start;
         for (page, bytes) in self.pages(command) {
@@ -129,8 +128,8 @@ impl Ssd {
         end
     }
 
-    /// Takes pages from the host into the buffer, and from there to their dies: when the last is in
-    /// the buffer.
+    /// Writes pages from the host into the buffer, and from there to their dies. Returns the
+    /// instant at which the last is in the buffer.
     fn write(&mut self, start: Instant, command: &Command) -> Instant {
         let mut end = start;
         for (page, bytes) in self.pages(command) {
@@ -148,7 +147,7 @@ impl Ssd {
         end
     }
 
-    /// Makes room in the buffer: when it is there.
+    /// Makes room in the buffer. Returns the instant from which it is available.
     fn room_at(&mut self, bytes: u64) -> Instant {
         let mut at = Instant::START;
         while self.buffered_bytes + bytes > self.spec.write_buffer_bytes {
@@ -159,7 +158,7 @@ impl Ssd {
         at
     }
 
-    /// The pages that a command touches, and how many bytes of each.
+    /// Returns the pages that a command touches, with the number of bytes of each.
     fn pages(&self, command: &Command) -> impl Iterator<Item = (u64, u64)> + use<> {
         let page_sectors = self.spec.page_bytes / SECTOR_BYTES;
         let sectors = command.sectors.clone();
@@ -171,7 +170,7 @@ impl Ssd {
         })
     }
 
-    /// The channel and the die of a page.
+    /// Returns channel and die of a page.
     fn place_of(&self, page: u64) -> (usize, usize) {
         let channel = page % self.channels.len() as u64;
         (channel as usize, (page % self.dies.len() as u64) as usize)
@@ -247,8 +246,8 @@ mod tests {
         assert_eq!(end, Instant::from_ns(parts));
     }
 
-    /// Proves that pages of different channels and dies are sensed at once, and that those of one
-    /// die wait for one another.
+    /// Proves that pages of different channels and dies are sensed in parallel, and that those of
+    /// one die wait for one another.
     #[test]
     fn dies_work_at_once() {
         let mut disk = Ssd::new(SsdSpec::NVME);
@@ -259,8 +258,8 @@ mod tests {
         assert!(us(same_die) - us(first) >= 60 + 13);
     }
 
-    /// Proves the rates of the preset: long reads run at the link, long writes at the pace of
-    /// programming once the buffer is full, and a short write takes neither.
+    /// Proves the rates of the preset: long reads run at the rate of the link, long writes at the
+    /// pace of programming once the buffer is full, and a short write is bound by neither.
     #[test]
     fn rates_of_the_preset() {
         let long = (256 << 20) / SECTOR_BYTES;
@@ -277,8 +276,8 @@ mod tests {
         assert!(disk.idle_at() > write && us(disk.idle_at()) - us(write) < 2_100);
     }
 
-    /// Proves that random reads of 4 KiB gain from every command that is under way at once: 64 of
-    /// them reach many times the rate of one.
+    /// Proves that concurrent random reads of 4 KiB use the queue depth: 64 of them reach many
+    /// times the rate of one.
     #[test]
     fn depth_pays() {
         let random = |depth: u64| {
@@ -298,9 +297,9 @@ mod tests {
         assert!(random(64) > 12 * random(1), "{}", random(64));
     }
 
-    /// Proves that sectors which are not there are refused.
+    /// Proves that sectors beyond the end are refused.
     #[test]
-    fn the_end_is_the_end() {
+    fn sectors_beyond_the_end_are_refused() {
         let mut disk = Ssd::new(SsdSpec::NVME);
         let capacity = disk.shape().capacity_sectors;
         for sectors in [0..0, capacity..capacity + 1, capacity - 1..u64::MAX] {

@@ -1,9 +1,9 @@
 //! Limits of a network, and the reasons why one cannot be built.
 
-/// Most nodes of a network, and most places of a torus.
+/// Largest number of nodes of a network, and of places of a torus.
 pub const NODES_MAX: u32 = 1 << 20;
 
-/// Why there is no such network.
+/// Reason why a network cannot be built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum UnfitNetwork {
     /// A torus with fewer places than nodes, or with too many.
@@ -25,7 +25,7 @@ pub enum UnfitNetwork {
         /// Nodes of the machine.
         nodes: u32,
     },
-    /// Links that carry nothing.
+    /// Links of no speed.
     #[error("the links of a network must carry at least a byte a second")]
     Speed,
     /// A hop in which an exact network cannot move a whole number of bytes.
@@ -39,18 +39,18 @@ pub enum UnfitNetwork {
         /// Speed of a link.
         bytes_per_second: u64,
     },
-    /// Routers that cannot keep a flit.
+    /// Routers that cannot buffer a flit.
     #[error("the buffers of an exact network must hold at least one flit")]
     Buffer,
-    /// More links than a memory holds.
+    /// More links than fit in memory.
     #[error("{links} links between leaves and spines are too many, there may be {links_max}")]
     SpineLinks {
-        /// From leaves to spines.
+        /// Number of links from leaves to spines.
         links: u64,
-        /// The most there may be.
+        /// Largest permitted number.
         links_max: u64,
     },
-    /// A fat tree without leaves or without a top.
+    /// A fat tree without leaves or without spines.
     #[error("a fat tree must have nodes on each leaf and spines, from 1 to {NODES_MAX}")]
     FatTree,
 }

@@ -4,25 +4,25 @@ use super::geometry::Track;
 use super::rotation::{Medium, Pass};
 use units::Instant;
 
-/// A move of the arm, and the pass that it is for.
+/// A move of the arm, and the pass for which it is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArmMove {
-    /// Where it began.
+    /// Track from which the arm moves.
     pub(super) left: Track,
-    /// When it began.
+    /// Beginning of the move.
     pub(super) from: Instant,
-    /// When the head was over the track.
+    /// Instant at which the head is over the target track.
     pub(super) arrived: Instant,
-    /// From when on only the turning medium was waited for.
+    /// Instant from which only rotation delays the pass.
     pub(super) ready: Instant,
-    /// When the first sector began to pass.
+    /// Instant at which the first sector begins to pass.
     pub(super) begins: Instant,
-    /// What passed then, from its beginning.
+    /// The pass that follows, from its beginning.
     pub(super) pass: Pass,
 }
 
 impl Default for ArmMove {
-    /// The way to where a disk at rest is.
+    /// The move to the position of a disk at rest.
     fn default() -> Self {
         let (from, pass) = (Instant::START, Pass { sector: 0, tick: 0 });
         Self { left: Track::FIRST, from, arrived: from, ready: from, begins: from, pass }
@@ -30,8 +30,8 @@ impl Default for ArmMove {
 }
 
 impl ArmMove {
-    /// The way from `left` to the beginning of `pass`, which the arm takes from `times[0]` to
-    /// `times[1]`, and which is ready at `times[2]`.
+    /// Creates the move from `left` to the beginning of `pass`. The arm moves from `times[0]` to
+    /// `times[1]`; the pass is ready at `times[2]`.
     pub(super) fn new(medium: &Medium, left: Track, times: [Instant; 3], pass: Pass) -> Self {
         let track_sectors = medium.drive.segment_of(pass.sector).track_sectors;
         let [from, arrived, ready] = times;

@@ -27,11 +27,12 @@ impl Dice {
     }
 }
 
-/// One disk and its bus, driven to the end of each command before the next.
+/// One disk and its bus; each command is driven to its end before the next.
 struct Driver {
     disk: MechanicalDisk,
     bus: Bus,
-    /// Bus transactions of a read before its data: 1, or 2 where a disk is told to prefetch first.
+    /// Bus transactions of a read before its data: 1, or 2 where the host sends a prefetch command
+    /// first.
     read_commands: u32,
     now: Instant,
 }
@@ -81,7 +82,8 @@ enum Pattern {
     Contiguous,
 }
 
-/// Mean MB/s over the seeds: until the last block was reported, and until it was on the medium.
+/// Returns mean MB/s over the seeds: until the report of the last block, and until it is on the
+/// medium.
 fn throughput(write: bool, pattern: Pattern, read_commands: u32) -> (f64, f64) {
     let (mut reported_sum, mut medium_sum) = (0.0, 0.0);
     for seed in 0..SEEDS {
@@ -97,7 +99,7 @@ fn throughput(write: bool, pattern: Pattern, read_commands: u32) -> (f64, f64) {
                 Pattern::Random => {}
                 Pattern::Sorted => blocks.sort_unstable(),
                 Pattern::Contiguous => {
-                    // From the first sector on; with 15 tracks the first cylinder is short.
+                    // From the first sector on; the first cylinder has 15 tracks only.
                     blocks = (0..BLOCKS as u64).collect();
                 }
             }
@@ -165,7 +167,7 @@ fn contiguous() {
     assert_near("contiguous write, to the last report", reported, 34.8, 0.03);
 }
 
-/// Proves that a long sequential stream of 8 KB reads, with some thought of the host between them,
+/// Proves that a long sequential stream of 8 KB reads, with think time of the host between them,
 /// runs at the media rate, 33.5 MB/s on 16 disks (TOCS, section 6.1), and writes do as well.
 #[test]
 fn streams_run_at_media_rate() {
@@ -187,7 +189,7 @@ fn streams_run_at_media_rate() {
 }
 
 /// Proves that within a cylinder the stream runs at 2.11 MB/s, "for multitrack transfers" (TOCS,
-/// Table I), whatever the angle at the start.
+/// Table I), for any angle at the start.
 #[test]
 fn a_stream_within_a_cylinder_runs_at_the_multitrack_rate() {
     let second_cylinder = 15 * 72;

@@ -1,17 +1,17 @@
-//! A mechanical disk that passed the checks, with the values that follow from its specification.
+//! A checked mechanical disk, with the values that follow from its specification.
 
 use super::geometry::{Segment, Track, segments};
 use super::spec::{DriveError, DriveSpec, NS_PER_MINUTE};
 use units::Duration;
 
-/// A mechanical disk that makes sense, with what follows from its specification.
+/// A mechanical disk whose specification is valid, with derived values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Drive {
     pub(super) spec: DriveSpec,
-    /// The shortest time of whole nanoseconds and whole revolutions.
+    /// Shortest time that is a whole number of nanoseconds and of revolutions.
     pub(super) period_ns: u64,
     pub(super) period_revolutions: u64,
-    /// Runs of tracks that follow one another in one zone, in the order of their addresses.
+    /// Runs of consecutive tracks in one zone, in the order of their addresses.
     pub(super) segments: Vec<Segment>,
     pub(super) buffer_sectors: u64,
     pub(super) read_fence_sectors: u64,
@@ -19,10 +19,10 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Checks a specification and derives what follows from it.
+    /// Checks a specification and derives values from it.
     ///
     /// # Errors
-    /// When no such disk can be.
+    /// When no such disk can exist.
     pub fn new(spec: DriveSpec) -> Result<Self, DriveError> {
         spec.check()?;
         let divisor = greatest_common_divisor(NS_PER_MINUTE, spec.revolutions_per_minute);
@@ -45,7 +45,7 @@ impl Drive {
         })
     }
 
-    /// What was specified.
+    /// The specification.
     pub fn spec(&self) -> &DriveSpec {
         &self.spec
     }
@@ -55,7 +55,7 @@ impl Drive {
         Duration::from_ns(self.period_ns / self.period_revolutions)
     }
 
-    /// Sectors a host can use.
+    /// Sectors that a host can use.
     pub fn capacity_sectors(&self) -> u64 {
         self.segments.last().map_or(0, |last| last.end_sector)
     }
@@ -65,25 +65,25 @@ impl Drive {
         self.segments.iter().map(|segment| segment.track_sectors).min().unwrap_or(1)
     }
 
-    /// Sectors of the longest burst of a write: half the fence, so that a burst can move while the
-    /// medium is busy with the one before and a long write loses no revolution. (Our choice.)
+    /// Sectors of the longest burst of a write: half the fence. So a burst can move while the
+    /// medium is busy with the previous one, and a long write loses no revolution. (Our choice.)
     pub(super) fn write_burst_sectors(&self) -> u64 {
         self.write_fence_sectors / 2
     }
 
-    /// The track that holds `sector`, which must be on the disk.
+    /// Returns the track that holds `sector`, which must be on the disk.
     pub(super) fn track_of(&self, sector: u64) -> Track {
         let segment = self.segment_of(sector);
         Track(segment.first_track + (sector - segment.first_sector) / segment.track_sectors)
     }
 
-    /// The cylinder of a track, counted from the rim with the spare ones.
+    /// Returns the cylinder of a track, counted from the rim with the spare ones.
     pub(super) fn cylinder_of(&self, track: Track) -> u64 {
         track.0 / self.spec.cylinder_tracks
     }
 
-    /// Time until the head of `to` is over it, with the arm over `from`: a seek, which hides the
-    /// choice of a head, or a head switch, or nothing.
+    /// Time until the head of `to` is over it, with the arm over `from`: a seek (which hides the
+    /// head switch), a head switch, or nothing.
     pub(super) fn move_between(&self, from: Track, to: Track) -> Duration {
         let distance = self.cylinder_of(from).abs_diff(self.cylinder_of(to));
         if distance > 0 {
@@ -95,7 +95,7 @@ impl Drive {
         }
     }
 
-    /// The segment that holds `sector`, which must be on the disk.
+    /// Returns the segment that holds `sector`, which must be on the disk.
     pub(super) fn segment_of(&self, sector: u64) -> &Segment {
         let index = self.segments.partition_point(|segment| segment.end_sector <= sector);
         &self.segments[index]

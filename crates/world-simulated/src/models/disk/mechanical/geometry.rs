@@ -1,4 +1,4 @@
-//! The surfaces of a mechanical disk: where a sector lies, and how long the arm moves.
+//! The surfaces of a mechanical disk: places of sectors, and seek times.
 
 use super::spec::{DriveSpec, SeekCurve, Zone};
 use units::Duration;
@@ -8,12 +8,12 @@ use units::Duration;
 pub(super) struct Track(pub(super) u64);
 
 impl Track {
-    /// The outermost, under the first head.
+    /// The outermost track, under the first head.
     pub(super) const FIRST: Self = Self(0);
 }
 
 impl SeekCurve {
-    /// Time to move over `distance` cylinders, which must not be zero.
+    /// Seek time over `distance` cylinders, which must not be zero.
     pub(super) fn time(&self, distance: u64) -> Duration {
         if let (1, Some(time)) = (distance, self.one_cylinder) {
             return time;
@@ -26,31 +26,31 @@ impl SeekCurve {
     }
 }
 
-/// Tracks that follow one another, all of one zone and of one region.
+/// Consecutive tracks of one zone and one region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Segment {
     pub(super) first_sector: u64,
-    /// One past the last.
+    /// One past the last sector.
     pub(super) end_sector: u64,
-    /// The physical track of the first sector.
+    /// Physical track of the first sector.
     pub(super) first_track: u64,
     pub(super) track_sectors: u64,
-    /// Ticks from the end of a track to the start of the next one in its cylinder: the skew, and a
+    /// Ticks from the end of a track to the start of the next one in its cylinder: the skew, plus a
     /// revolution if the skew does not hide the head switch.
     track_gap_ticks: u64,
-    /// The same for the next cylinder.
+    /// Ticks from the end of a track to the start of the first track of the next cylinder.
     cylinder_gap_ticks: u64,
-    /// Place of the first sector; below the sectors of a track.
+    /// Place of the first sector; less than the sectors of a track.
     first_place: u64,
 }
 
 impl Segment {
-    /// The place of `sector`, one of this segment, on the endless tape that passes the head when
-    /// the segment is read from its first sector on: the sectors before it and the ticks between
-    /// tracks.
+    /// Returns the place of `sector`, one of this segment, on the endless tape that passes the head
+    /// when the segment is read from its first sector on: the sectors before it plus the ticks
+    /// between tracks.
     ///
-    /// Modulo the sectors of a track it is the angle of the sector. The difference of two places is
-    /// the time in ticks that sequential media transfer needs from one to the other:
+    /// Modulo the sectors of a track the place is the angle of the sector. The difference of two
+    /// places is the time, in ticks, of a sequential transfer from one to the other:
     ///
     /// ```text
     /// | track 0: 72 | 8 | track 1: 72 | 8 | ... | last of the cylinder: 72 | 18 | next one ...
@@ -66,13 +66,13 @@ impl Segment {
             + self.cylinder_gap_ticks * cylinders
     }
 
-    /// One past the last sector of the track that holds `sector`.
+    /// Returns one past the last sector of the track that holds `sector`.
     pub(super) fn track_end(&self, sector: u64) -> u64 {
         let track = (sector - self.first_sector) / self.track_sectors;
         self.first_sector + (track + 1) * self.track_sectors
     }
 
-    /// Where the next track would begin after the last of this segment, as an angle in sectors.
+    /// Returns the angle, in sectors, at which the next track after this segment would begin.
     fn next_angle(&self, cylinder_tracks: u64, zone: &Zone) -> u64 {
         let tracks = (self.end_sector - self.first_sector) / self.track_sectors;
         let cylinders =
@@ -84,7 +84,7 @@ impl Segment {
     }
 }
 
-/// The segments of a specification whose numbers, zones and regions make sense.
+/// Returns the segments of a valid specification.
 ///
 /// Within a zone the skews go on from region to region, as if the next cylinder followed. Each zone
 /// begins at angle 0. (Our choice: no source says.)
@@ -127,7 +127,8 @@ pub(super) fn segments(spec: &DriveSpec) -> Vec<Segment> {
     segments
 }
 
-/// Ticks until a track that begins later by `skew` can be read, after a move of the head.
+/// Ticks from the end of a track until the next one, with this skew, can be read after a move of
+/// the head.
 fn gap_ticks(spec: &DriveSpec, zone: &Zone, skew: u64, move_time: Duration) -> u64 {
     let ticks_per_minute = spec.revolutions_per_minute * zone.track_sectors;
     let move_ns = u128::from(move_time.as_ns()) * u128::from(ticks_per_minute);

@@ -1,17 +1,22 @@
 //! A mechanical disk: an arm, a turning medium, and a buffer.
 //!
-//! The buffer reads ahead across tracks and cylinders, and takes writes that are reported when they
-//! are buffered, where the drive does so. Parameters are data, a [`Drive`]; two drives are presets.
+//! The buffer reads ahead across tracks and cylinders. It accepts writes that are reported when
+//! they are buffered, where the drive does so. Parameters are data, a [`Drive`]; two drives are
+//! presets.
+//!
 //! Algorithms: C. Ruemmler and J. Wilkes, "An introduction to disk drive modeling", IEEE Computer
 //! 27(3), 1994, and D. Kotz, S. Toh and S. Radhakrishnan, Dartmouth PCS-TR94-220, through later
-//! restatements; what they leave open is settled for the HP 97560 by the throughputs of D. Kotz,
+//! restatements. Open points are settled for the HP 97560 by the throughputs of D. Kotz,
 //! PCS-TR94-226 (1994) and ACM TOCS 15(1), 1997, which `calibration.rs` repeats.
 //!
-//! One command at a time. Each burst is as long as the fence of the drive lets it be.
+//! The disk takes one command at a time. Each burst is as long as the fence of the drive permits.
 //!
-//! Invariants: the buffer never holds data that was read and data that was written at once; the
-//! data written and not yet on the medium is one run of sectors, at most the write fence long, or
-//! two when the second waits for the first; the arm works on one thing at a time.
+//! Invariants:
+//!
+//! - The buffer never holds read data and written data at once.
+//! - Written data that is not yet on the medium is one run of sectors, at most the write fence
+//!   long, or two runs when the second waits for the first.
+//! - The arm works on one thing at a time.
 
 use super::arm_move::ArmMove;
 use super::drive::Drive;
@@ -25,7 +30,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::{Duration, Instant};
 
-/// The state of one disk.
+/// State of one disk.
 #[derive(Clone, Debug)]
 pub struct MechanicalDisk {
     pub(super) medium: Medium,
@@ -33,20 +38,20 @@ pub struct MechanicalDisk {
     pub(super) reading: Option<ReadStream>,
     pub(super) dirty: Option<DirtyRun>,
     pub(super) command: Option<Progress>,
-    /// When the controller had understood the latest command.
+    /// Instant at which the controller has decoded the latest command.
     pub(super) decoded: Instant,
-    /// The latest move of the arm.
+    /// Latest move of the arm.
     pub(super) arm_move: ArmMove,
-    /// What arm and medium did, while somebody watches.
+    /// Recorded motions; `None` unless a recorder watches.
     pub(super) account: Option<Vec<Motion>>,
-    /// When the latest command was complete: no other may come before.
+    /// Completion of the latest command: no other command may come before.
     pub(super) complete_at: Instant,
-    /// When all data written so far is on the medium.
+    /// Instant at which all data written so far is on the medium.
     pub(super) clean_at: Instant,
 }
 
-/// Where the heads will be once the writes accepted so far are on the medium. Reading ahead does
-/// not count: it gives way to everything else.
+/// Position of the heads once all accepted writes are on the medium. Read-ahead does not count: it
+/// gives way to everything else.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arm {
     track: Track,
@@ -57,13 +62,13 @@ pub(super) struct Arm {
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     reads: bool,
-    /// The data that the next burst carries.
+    /// Sectors of the next burst.
     burst: Range<u64>,
-    /// When that burst may start.
+    /// Earliest start of the next burst.
     burst_from: Instant,
     /// One past the last sector of the command.
     end: u64,
-    /// Not reported complete earlier.
+    /// Earliest report of completion.
     report_from: Instant,
 }
 
@@ -105,7 +110,7 @@ impl DiskModel for MechanicalDisk {
         }
     }
 
-    /// Bursts already buffered still go to the medium, and what was read ahead stays.
+    /// Buffered bursts still go to the medium, and read-ahead data is kept.
     fn abandon(&mut self) {
         self.command = None;
         self.complete_at = Instant::START;
@@ -134,7 +139,8 @@ impl DiskModel for MechanicalDisk {
 }
 
 impl MechanicalDisk {
-    /// A disk at rest over its first track, turned by `angle_at_start` (less than a revolution).
+    /// Creates a disk at rest over its first track, turned by `angle_at_start` (less than a
+    /// revolution).
     pub fn new(drive: Arc<Drive>, angle_at_start: Duration) -> Self {
         let arm = Arm { track: drive.track_of(0), free_at: Instant::START };
         Self {
@@ -155,8 +161,8 @@ impl MechanicalDisk {
         &self.medium.drive
     }
 
-    /// A command to read has arrived. Its first burst may start when it is in the buffer; the
-    /// medium does not wait for the host while there is room there.
+    /// Begins a read command. Its first burst may start when it is in the buffer. The medium does
+    /// not wait for the host while there is room in the buffer.
     fn read(&mut self, now: Instant, sectors: Range<u64>) -> Progress {
         let decoded = now + self.drive().spec.read_overhead;
         self.decoded = decoded;
@@ -170,7 +176,7 @@ impl MechanicalDisk {
         Progress { reads: true, burst, burst_from, end, report_from: decoded }
     }
 
-    /// The burst of a read has moved to the host.
+    /// Continues a read after one burst has moved to the host.
     fn read_transferred(&mut self, now: Instant, progress: Progress) -> Step {
         let sent = progress.burst.end;
         let limit = read_limit(&self.medium.drive, sent, progress.end);
@@ -183,8 +189,8 @@ impl MechanicalDisk {
         self.ask_for(Progress { burst, burst_from, ..progress })
     }
 
-    /// A command to write has arrived. Its first burst may start when the buffer has room. What was
-    /// read ahead is lost.
+    /// Begins a write command. Its first burst may start when the buffer has room. Read-ahead data
+    /// is lost.
     fn write(&mut self, now: Instant, sectors: Range<u64>) -> Progress {
         let decoded = now + self.drive().spec.write_overhead;
         self.decoded = decoded;
@@ -200,12 +206,13 @@ impl MechanicalDisk {
         Progress { reads: false, burst, burst_from, end, report_from }
     }
 
-    /// The burst of a write is in the buffer.
+    /// Continues a write after one burst is in the buffer.
     ///
     /// With immediate reporting the report comes at once if the buffer was clean or the write
-    /// continues the run of sectors that is being written; otherwise when that run is there.
-    /// Without, it comes when the write itself is on the medium. The arm begins to move as soon as
-    /// it is free and the command decoded, at the same time as the burst.
+    /// continues the run of sectors that is being written. Otherwise it comes when that run is on
+    /// the medium. Without immediate reporting it comes when the write itself is on the medium. The
+    /// arm begins to move as soon as it is free and the command decoded, concurrently with the
+    /// burst.
     fn write_buffered(&mut self, now: Instant, progress: Progress) -> Step {
         self.put_on_medium(now, &progress);
         if progress.burst.end == progress.end {
@@ -233,19 +240,19 @@ impl MechanicalDisk {
         Step::Complete(at)
     }
 
-    /// When all sectors before `end` of the present stream are in the buffer.
+    /// Instant at which all sectors before `end` of the present stream are in the buffer.
     fn buffered_at(&self, end: u64) -> Instant {
         let stream = self.reading.as_ref().expect("a read command has a stream");
         stream.pass.passed_at(&self.medium, end)
     }
 
-    /// Takes the first sector from what was read ahead, or from where the head is. False, and
-    /// nothing changed, if it is neither.
+    /// Continues the present stream if the first sector was read ahead or is at the head. Otherwise
+    /// returns false and changes nothing.
     ///
-    /// A request that leaves a gap begins anew, and what was read before is lost: the buffer is
-    /// one segment. That shows where requests meet a disk nearly in order, and is inferred from
-    /// there: 8 KB `rcb` and `rcc` by caching reach a third of the disks' rate in TR94-226
-    /// (Table 4), and would reach two thirds if the head read on across gaps.
+    /// A request that leaves a gap begins anew, and earlier data is lost: the buffer is one
+    /// segment. This matters for requests that are nearly in order, and is inferred from them: 8 KB
+    /// `rcb` and `rcc` by caching reach a third of the disks' rate in TR94-226 (Table 4), and would
+    /// reach two thirds if the head read on across gaps.
     fn continue_reading(&mut self, decoded: Instant, sectors: &Range<u64>) -> bool {
         let Some(stream) = self.reading.as_mut() else { return false };
         let (medium, drive, start) = (&self.medium, &self.medium.drive, sectors.start);
@@ -259,7 +266,7 @@ impl MechanicalDisk {
         true
     }
 
-    /// There is room in the buffer up to `limit` from `now` on.
+    /// Lets the head read up to `limit`, for which there is room in the buffer from `now` on.
     fn read_on(&mut self, now: Instant, limit: u64) {
         let stream = self.reading.as_ref().expect("only a read in progress can go on");
         if stream.pauses_before(&self.medium, now, limit) {
@@ -271,7 +278,7 @@ impl MechanicalDisk {
         }
     }
 
-    /// Gives up what was read, and moves the head to the first sector to read from there on.
+    /// Discards the present stream and moves the head to the first sector of a new one.
     fn start_reading(&mut self, decoded: Instant, sectors: &Range<u64>) {
         self.stop_reading(decoded);
         let (drive, start) = (&self.medium.drive, sectors.start);
@@ -284,8 +291,8 @@ impl MechanicalDisk {
         self.reading = Some(ReadStream { first: start, pass, limit, asked_end: sectors.end });
     }
 
-    /// Gives up what was read; the head stays where it is at `now`. It stops within a sector, as
-    /// the HP disks do that DiskSim was validated on ("stop prefetch in sector").
+    /// Discards the present stream; the head stays at its place at `now`. It stops within a sector,
+    /// as the HP disks do on which DiskSim was validated ("stop prefetch in sector").
     fn stop_reading(&mut self, now: Instant) {
         self.note_read(now, Activity::ReadAhead);
         if let Some(stream) = self.reading.take() {
@@ -294,14 +301,15 @@ impl MechanicalDisk {
         }
     }
 
-    /// When the run that `burst` continues is short enough to take it; at once if there is none.
+    /// Instant from which the run that `burst` continues is short enough to take it; at once
+    /// without such a run.
     fn room_at(&self, burst: &Range<u64>) -> Instant {
         let Some(run) = self.dirty.as_ref() else { return Instant::START };
         let staying = self.drive().write_fence_sectors - (burst.end - burst.start);
         run.pass.passed_at(&self.medium, run.end.saturating_sub(staying))
     }
 
-    /// Plans the way of a buffered burst to the medium: nothing can come between any more.
+    /// Plans the transfer of a buffered burst to the medium, which nothing can interrupt any more.
     fn put_on_medium(&mut self, now: Instant, progress: &Progress) {
         let Range { start, end } = progress.burst;
         let drive = &self.medium.drive;
@@ -325,33 +333,34 @@ impl MechanicalDisk {
     }
 }
 
-/// The first `sectors_max` sectors of `sectors`.
+/// Returns the first `sectors_max` sectors of `sectors`.
 fn first_part(sectors: &Range<u64>, sectors_max: u64) -> Range<u64> {
     sectors.start..sectors.end.min(sectors.start + sectors_max)
 }
 
-/// Where the head stops reading when the host has yet to take what begins at `sector`: at a full
-/// buffer, and with what the command wants where the drive does not read ahead.
+/// Returns the sector before which the head stops while the host has yet to take the data from
+/// `sector` on: when the buffer is full, or at the end of the command where the drive does not read
+/// ahead.
 fn read_limit(drive: &Drive, sector: u64, command_end: u64) -> u64 {
     let wanted = if drive.spec.read_ahead { drive.capacity_sectors() } else { command_end };
     wanted.min(sector + drive.buffer_sectors)
 }
 
-/// Sectors that the head reads one after the other into the buffer, asked for or not.
+/// Consecutive sectors that the head reads into the buffer, requested or not.
 #[derive(Clone, Debug)]
 pub(super) struct ReadStream {
-    /// Where it began.
+    /// First sector of the stream.
     pub(super) first: u64,
-    /// The way of the head since its latest pause, or a later part of it.
+    /// Pass of the head since its latest pause, or a later part of it.
     pub(super) pass: Pass,
-    /// Where the head stops; see [`read_limit`].
+    /// Sector before which the head stops; see [`read_limit`].
     pub(super) limit: u64,
-    /// One past the last sector that a host has asked for.
+    /// One past the last sector that a host has requested.
     pub(super) asked_end: u64,
 }
 
 impl ReadStream {
-    /// The first sector not yet read at `now`.
+    /// Returns the first sector that is not yet read at `now`.
     pub(super) fn reached(&self, medium: &Medium, now: Instant) -> u64 {
         if now >= self.pass.passed_at(medium, self.limit) {
             return self.limit;
@@ -359,23 +368,23 @@ impl ReadStream {
         self.pass.reached(medium, now)
     }
 
-    /// The oldest sector still in the buffer when the head has reached `reached`.
+    /// Returns the oldest sector in the buffer when the head has reached `reached`.
     fn oldest(&self, drive: &Drive, reached: u64) -> u64 {
         self.first.max(reached.saturating_sub(drive.buffer_sectors))
     }
 
-    /// The track under the head when it has reached `reached`.
+    /// Returns the track under the head when it has reached `reached`.
     fn track(&self, drive: &Drive, reached: u64) -> Track {
         drive.track_of(reached.min(self.limit - 1))
     }
 
-    /// Whether room up to `limit` from `now` on finds the head at rest before a full buffer.
+    /// True if the head rests at a full buffer when room up to `limit` becomes available at `now`.
     fn pauses_before(&self, medium: &Medium, now: Instant, limit: u64) -> bool {
         limit > self.limit && self.pass.passed_at(medium, self.limit) < now
     }
 
-    /// There is room up to `limit` from `now` on: the head goes on, or starts again, on a new way,
-    /// if it had filled the buffer and paused.
+    /// Lets the head read up to `limit` from `now` on. Returns the new move of the arm if the head
+    /// had paused at a full buffer.
     fn read_on(&mut self, medium: &Medium, now: Instant, limit: u64) -> Option<ArmMove> {
         if limit <= self.limit {
             return None;
@@ -389,7 +398,7 @@ impl ReadStream {
         });
         self.pass = match &arm_move {
             Some(arm_move) => arm_move.pass,
-            // The same pass, from here on: shorter to search.
+            // The same pass from here on, which is shorter to search.
             None => Pass { sector, tick: self.pass.tick_of(medium, sector) },
         };
         self.limit = limit;
@@ -397,10 +406,10 @@ impl ReadStream {
     }
 }
 
-/// Written sectors on their way to the medium.
+/// Written sectors that are on their way to the medium.
 #[derive(Clone, Debug)]
 pub(super) struct DirtyRun {
-    /// The way of the head over them. Those before its start are on the medium by then.
+    /// Pass of the head over them. Sectors before its start are on the medium by then.
     pass: Pass,
     /// One past the last sector.
     end: u64,

@@ -1,6 +1,6 @@
-//! What arm and medium of a mechanical disk do, told from the state that decides it.
+//! Motions of arm and medium of a mechanical disk, derived from its state.
 //!
-//! Nothing here changes what the disk does.
+//! Invariant: recording changes nothing in the behaviour of the disk.
 
 use super::mechanical_disk::MechanicalDisk;
 use crate::models::disk::disk_model::{Activity, Motion, Phase};
@@ -8,8 +8,8 @@ use std::ops::Range;
 use units::Instant;
 
 impl MechanicalDisk {
-    /// Where the time of the latest command goes between two instants: it waits for what the arm
-    /// is doing.
+    /// Divides an interval of the latest command into phases, by the activity of the arm for which
+    /// it waits.
     pub(super) fn phases_between(&self, from: Instant, until: Instant) -> Vec<Phase> {
         let passing = match self.reading {
             Some(_) => Activity::Read,
@@ -34,8 +34,8 @@ impl MechanicalDisk {
         phases
     }
 
-    /// Tells of the stretch that the head reads, which ends at `now` at the latest. What nobody has
-    /// asked for is called `not_asked`.
+    /// Records the stretch that the head reads, up to `now` at the latest. Sectors that no host has
+    /// requested get the activity `not_asked`.
     pub(super) fn note_read(&mut self, now: Instant, not_asked: Activity) {
         let (Some(stream), true) = (&self.reading, self.account.is_some()) else { return };
         let (pass, begun) = (self.arm_move.pass, self.arm_move.begins);
@@ -48,8 +48,8 @@ impl MechanicalDisk {
         self.note(not_asked, asked_at, reached_at, asked..reached);
     }
 
-    /// Tells of a burst on its way to the medium. It begins where the one before it ends if it is
-    /// of the same pass.
+    /// Records a burst on its way to the medium. It begins at the end of the previous one if both
+    /// belong to the same pass.
     pub(super) fn note_write(&mut self, written_before: Instant, burst: &Range<u64>) {
         if self.account.is_none() {
             return;
@@ -62,7 +62,7 @@ impl MechanicalDisk {
         self.note(Activity::Write, from, self.clean_at, burst.clone());
     }
 
-    /// Tells of the move of the arm and the wait for its first sector, as far as it came by `end`.
+    /// Records the move of the arm and the wait for its first sector, up to `end`.
     fn note_arm_move(&mut self, end: Instant) {
         let (arm_move, place) =
             (self.arm_move, self.arm_move.pass.sector..self.arm_move.pass.sector);

@@ -1,4 +1,4 @@
-//! Mechanical disks that others measured.
+//! Mechanical disks whose parameters were published.
 
 use super::drive::Drive;
 use super::spec::{DriveSpec, Region, SeekCurve, Zone};
@@ -59,9 +59,9 @@ fn hp97560() -> Arc<Drive> {
             track_skew_sectors: 8,
             cylinder_skew_sectors: 18,
         }],
-        // What is between is spare: the disk replaces whole bad tracks. From the HP 97560 entry
-        // of the HRaid simulator's table of disks. The sum, 2,647,080 sectors, agrees with the
-        // 1355 MB of the TH99 drive list and with the 1935 cylinders of the 4.4BSD label.
+        // Tracks in between are spare: the disk replaces whole bad tracks. From the HP 97560 entry
+        // of the HRaid simulator's table of disks. The sum, 2,647,080 sectors, agrees with the 1355
+        // MB of the TH99 drive list and with the 1935 cylinders of the 4.4BSD label.
         regions: vec![
             Region { first: (1, 4), last: (646, 3) },
             Region { first: (654, 0), last: (1_298, 18) },
@@ -82,10 +82,10 @@ fn hp97560() -> Arc<Drive> {
         write_overhead: us(2_200),
         // TH99 drive list, "128 KB static RAM".
         buffer_bytes: 128 * 1_024,
-        // HRaid's table of disks has 64 KB for both. That writes stop at the fence and not at
-        // the whole buffer is inferred from TR94-226: its contiguous writes, 34.8 MB/s, end 26
-        // ms before the medium can have the data, and 26 ms are 7 blocks: the fence less the
-        // block that waits to enter.
+        // HRaid's table of disks has 64 KB for both. TR94-226 implies that writes stop at the fence
+        // and not at the whole buffer: its contiguous writes, 34.8 MB/s, end 26 ms before the
+        // medium can have the data, and 26 ms are 7 blocks: the fence less the block that waits to
+        // enter.
         read_fence_bytes: 64 * 1_024,
         write_fence_bytes: 64 * 1_024,
         immediate_reporting: true,
@@ -129,8 +129,8 @@ fn hp_c2200a() -> Arc<Drive> {
         read_fence_bytes: 8 * 1_024,
         write_fence_bytes: 32 * 1_024,
         immediate_reporting: false,
-        // "readchar=oncrossing" says how a track is read, nothing about reading ahead, of which
-        // Ruemmler and Wilkes tell for the HP 97560 only.
+        // "readchar=oncrossing" states how a track is read and nothing about read-ahead, which
+        // Ruemmler and Wilkes describe for the HP 97560 only.
         read_ahead: false,
         bus: BusSpec::HP_IB,
     })

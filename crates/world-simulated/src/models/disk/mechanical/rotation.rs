@@ -1,15 +1,15 @@
-//! The turning medium: when which sector passes the heads.
+//! The turning medium: instants at which sectors pass the heads.
 //!
 //! Time on the medium is counted in **ticks**: the medium turns by one sector a tick, and a sector
-//! can only begin at a tick. How long a tick is depends on the zone. A minute has whole turns,
-//! and a revolution whole ticks, so ticks and nanoseconds convert into each other in integers and
-//! never drift apart: an HP 97560 has 48,024 ticks in exactly 10 s.
+//! can only begin at a tick. The length of a tick depends on the zone. A minute has whole
+//! revolutions, and a revolution whole ticks. So ticks and nanoseconds convert into each other in
+//! integers and never drift apart: an HP 97560 has 48,024 ticks in exactly 10 s.
 
 use super::drive::Drive;
 use std::sync::Arc;
 use units::{Duration, Instant};
 
-/// The medium of one disk, which never changes its speed.
+/// The medium of one disk, which turns at constant speed.
 #[derive(Clone, Debug)]
 pub(super) struct Medium {
     pub(super) drive: Arc<Drive>,
@@ -25,7 +25,7 @@ impl Medium {
         Self { drive, angle_at_start_ns: angle_at_start.as_ns() }
     }
 
-    /// The first tick not before `instant`, where a track has so many sectors.
+    /// Returns the first tick not before `instant`, in a zone with `track_sectors` sectors a track.
     pub(super) fn tick_from(&self, track_sectors: u64, instant: Instant) -> u64 {
         let period_ns = self.drive.period_ns;
         let period_ticks = self.drive.period_revolutions * track_sectors;
@@ -34,13 +34,14 @@ impl Medium {
         periods * period_ticks + (rest_ns * period_ticks).div_ceil(period_ns)
     }
 
-    /// The last tick not after `instant`, if a tick is when [`instant_of`](Self::instant_of) says.
+    /// Returns the last tick not after `instant`, with ticks as in
+    /// [`instant_of`](Self::instant_of).
     pub(super) fn tick_until(&self, track_sectors: u64, instant: Instant) -> u64 {
         self.tick_from(track_sectors, instant + Duration::from_ns(1)) - 1
     }
 
-    /// When `tick` is, which must not be before the world began. Rounded down, so that
-    /// `tick_from(instant_of(tick)) == tick`.
+    /// Returns the instant of `tick`, which must not precede the start of the simulation. Rounded
+    /// down, so that `tick_from(instant_of(tick)) == tick`.
     pub(super) fn instant_of(&self, track_sectors: u64, tick: u64) -> Instant {
         let period_ns = self.drive.period_ns;
         let period_ticks = self.drive.period_revolutions * track_sectors;
@@ -49,7 +50,7 @@ impl Medium {
         Instant::from_ns(turned_ns - self.angle_at_start_ns)
     }
 
-    /// The first tick not before `instant` at which `sector` begins to pass the heads.
+    /// Returns the first tick not before `instant` at which `sector` begins to pass the heads.
     pub(super) fn tick_of_sector(&self, instant: Instant, sector: u64) -> u64 {
         let segment = self.drive.segment_of(sector);
         let track_sectors = segment.track_sectors;
@@ -62,14 +63,15 @@ impl Medium {
 /// A pass of the medium under the heads without a pause, from a known sector on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pass {
-    /// The sector at which it starts.
+    /// First sector of the pass.
     pub(super) sector: u64,
-    /// When that sector begins to pass, in ticks of its zone.
+    /// Tick, in its zone, at which that sector begins to pass.
     pub(super) tick: u64,
 }
 
 impl Pass {
-    /// When `sector`, which is not before the start, begins to pass, in ticks of its zone.
+    /// Returns the tick, in its zone, at which `sector` begins to pass; it must not be before the
+    /// start.
     pub(super) fn tick_of(self, medium: &Medium, sector: u64) -> u64 {
         let drive = &*medium.drive;
         let Self { sector: mut from, mut tick } = self;
@@ -79,7 +81,7 @@ impl Pass {
             if sector < segment.end_sector {
                 return tick + segment.place(drive.spec.cylinder_tracks, sector) - place;
             }
-            // On to where the data goes on, with a seek that no skew hides.
+            // On to the next segment, with a seek that no skew hides.
             let last = segment.end_sector - 1;
             let passed = tick + segment.place(drive.spec.cylinder_tracks, last) + 1 - place;
             from = segment.end_sector;
@@ -89,8 +91,8 @@ impl Pass {
         }
     }
 
-    /// When the last sector before `end` has passed; the beginning of the world if all of them
-    /// passed before the start.
+    /// Returns the instant at which the last sector before `end` has passed; the start of the
+    /// simulation if all of them passed before the pass began.
     pub(super) fn passed_at(self, medium: &Medium, end: u64) -> Instant {
         if end <= self.sector {
             return Instant::START;
@@ -99,7 +101,7 @@ impl Pass {
         medium.instant_of(track_sectors, self.tick_of(medium, end - 1) + 1)
     }
 
-    /// The first sector that has not passed as a whole at `now`, found track by track.
+    /// Returns the first sector that has not passed completely at `now`, found track by track.
     pub(super) fn reached(self, medium: &Medium, now: Instant) -> u64 {
         let mut pass = self;
         loop {

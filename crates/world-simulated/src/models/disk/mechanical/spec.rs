@@ -3,10 +3,10 @@
 use crate::models::bus::BusSpec;
 use units::Duration;
 
-/// What can be chosen about a mechanical disk.
+/// Specification of a mechanical disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DriveSpec {
-    /// What errors call it.
+    /// Name of the disk in errors.
     pub name: String,
     /// Bytes of a sector.
     pub sector_bytes: u64,
@@ -14,13 +14,13 @@ pub struct DriveSpec {
     pub revolutions_per_minute: u64,
     /// Cylinders, spare ones included.
     pub cylinders: u64,
-    /// Tracks of a cylinder: one a data head.
+    /// Tracks of a cylinder: one for each data head.
     pub cylinder_tracks: u64,
-    /// Cylinders of equal tracks, from the rim inwards; together they are all cylinders.
+    /// Zones of equal tracks, from the rim inwards. Together they cover all cylinders.
     pub zones: Vec<Zone>,
-    /// Where data lies, in the order of its addresses; what is between is spare.
+    /// Regions that hold data, in the order of addresses; tracks in between are spare.
     pub regions: Vec<Region>,
-    /// How long the arm moves.
+    /// Time of arm moves.
     pub seek: SeekCurve,
     /// Time to select another head of the same cylinder.
     pub head_switch: Duration,
@@ -30,19 +30,19 @@ pub struct DriveSpec {
     pub write_overhead: Duration,
     /// Bytes of the buffer.
     pub buffer_bytes: u64,
-    /// A read does not connect to the bus before so much, or all it wants, is in the buffer.
+    /// Bytes in the buffer, or the whole of a shorter read, before a read connects to the bus.
     pub read_fence_bytes: u64,
-    /// A run of written data in the buffer grows no longer than this.
+    /// Longest run of written data in the buffer, in bytes.
     pub write_fence_bytes: u64,
-    /// Whether a write may be reported complete when the buffer has it.
+    /// True if a write is reported complete when the buffer holds it.
     pub immediate_reporting: bool,
-    /// Whether the head reads on into the buffer after a read.
+    /// True if the head reads on into the buffer after a read.
     pub read_ahead: bool,
-    /// How it is connected.
+    /// Bus to which it is connected.
     pub bus: BusSpec,
 }
 
-/// Neighbouring cylinders whose tracks hold equally much.
+/// Neighbouring cylinders whose tracks hold equally many sectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Zone {
     /// The outermost cylinder.
@@ -51,53 +51,53 @@ pub struct Zone {
     pub last_cylinder: u64,
     /// Sectors of each track.
     pub track_sectors: u64,
-    /// By how many sectors a track begins later than the track before it in its cylinder.
+    /// Sectors by which a track begins later than the previous track of its cylinder.
     pub track_skew_sectors: u64,
-    /// By how many sectors a cylinder begins later than the last track of the cylinder before it.
-    /// It replaces the track skew.
+    /// Sectors by which a cylinder begins later than the last track of the previous cylinder. It
+    /// replaces the track skew.
     pub cylinder_skew_sectors: u64,
 }
 
 /// A run of tracks that hold data, as `(cylinder, head)`, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Region {
-    /// Where it begins.
+    /// First track.
     pub first: (u64, u64),
-    /// Where it ends.
+    /// Last track, included.
     pub last: (u64, u64),
 }
 
-/// Time to move the arm over `d` cylinders: none for none, then a part that grows with the root of
-/// `d`, then a linear one.
+/// Time to move the arm over `d` cylinders: zero for `d = 0`, then a part that grows with the root
+/// of `d`, then a linear part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SeekCurve {
-    /// For one cylinder, where that is known and off the curve.
+    /// Time for one cylinder, where it is known and off the curve.
     pub one_cylinder: Option<Duration>,
-    /// The last distance of the first part.
+    /// Largest distance of the first part.
     pub short_cylinders_max: u64,
     /// First part: `short_base + short_per_root * sqrt(d)`.
     pub short_base: Duration,
-    /// See above.
+    /// Coefficient of the first part.
     pub short_per_root: Duration,
     /// Second part: `long_base + long_per_cylinder * d`.
     pub long_base: Duration,
-    /// See above.
+    /// Coefficient of the second part.
     pub long_per_cylinder: Duration,
 }
 
-/// Why there can be no such disk.
+/// Reason why no such disk can exist.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DriveError {
-    /// A number is zero, or larger than anything that was ever built.
+    /// A number is zero, or larger than in any disk ever built.
     #[error("{what} is {value}, not a number from {least} to {most}")]
     Number {
-        /// What the number is, as the specification names it.
+        /// Name of the number in the specification.
         what: &'static str,
         /// The number.
         value: u64,
-        /// The smallest that makes sense.
+        /// Smallest permitted value.
         least: u64,
-        /// The largest that makes sense.
+        /// Largest permitted value.
         most: u64,
     },
     /// The zones leave out cylinders, overlap, or go beyond the disk.
@@ -112,7 +112,7 @@ pub enum DriveError {
         first: u64,
         /// Its last cylinder.
         last: u64,
-        /// Where it should begin.
+        /// Cylinder at which it should begin.
         expected: u64,
         /// The last cylinder of the disk.
         end: u64,
@@ -123,7 +123,7 @@ pub enum DriveError {
          {track_sectors}"
     )]
     Skew {
-        /// Which skew.
+        /// Name of the skew in the specification.
         what: &'static str,
         /// The zone's place in the list, counted from 1.
         zone: usize,
@@ -137,16 +137,16 @@ pub enum DriveError {
     Region {
         /// Its place in the list, counted from 1.
         region: usize,
-        /// What is wrong with it.
+        /// The violated rule.
         cause: &'static str,
     },
-    /// A fence is not some sectors that fit the buffer.
+    /// A fence is not a whole number of sectors that fits the buffer.
     #[error(
         "{what} is {bytes} bytes: it must be whole sectors of {sector_bytes} bytes, two at least, \
          and no more than the buffer's {buffer_bytes}"
     )]
     Fence {
-        /// Which fence.
+        /// Name of the fence in the specification.
         what: &'static str,
         /// Its bytes.
         bytes: u64,
@@ -155,28 +155,28 @@ pub enum DriveError {
         /// Bytes of the buffer.
         buffer_bytes: u64,
     },
-    /// There are no zones, no regions, or too many.
+    /// There are no zones or regions, or too many.
     #[error("there are {count} {what}, and there must be 1 to {most}")]
     Count {
-        /// What there are.
+        /// Zones or regions.
         what: &'static str,
-        /// How many.
+        /// Their number.
         count: usize,
-        /// How many there may be.
+        /// Largest permitted number.
         most: usize,
     },
 }
 
 /// Largest number of zones, and of regions.
 const PARTS_MAX: usize = 1_024;
-/// Largest time that a data sheet may say: a second.
+/// Largest time in a specification: a second.
 const TIME_NS_MAX: u64 = 1_000_000_000;
 /// Largest speed. With [`TRACK_SECTORS_MAX`] it keeps ticks times nanoseconds of a minute below
 /// 2^64.
 const REVOLUTIONS_PER_MINUTE_MAX: u64 = 30_000;
 /// Largest track.
 const TRACK_SECTORS_MAX: u64 = 8_192;
-/// Most cylinders. A root of so many times the largest time stays below 2^64.
+/// Largest number of cylinders. Its root times the largest time stays below 2^64.
 const CYLINDERS_MAX: u64 = 1_000_000;
 /// Largest time for the root of a distance; see [`CYLINDERS_MAX`].
 const ROOT_NS_MAX: u64 = 4_000_000;

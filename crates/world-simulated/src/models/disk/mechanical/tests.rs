@@ -1,4 +1,4 @@
-//! The HP 97560 against arithmetic: constants, addresses, and single commands.
+//! Proves: constants, addresses and single commands of the HP 97560 agree with arithmetic.
 
 use super::drive::Drive;
 use super::geometry::Track;
@@ -25,7 +25,7 @@ fn new_medium(angle: Duration) -> Medium {
     Medium::new(Drive::hp97560(), angle)
 }
 
-/// The place of a sector on the tape of its region.
+/// Returns the place of a sector on the tape of its region.
 fn tape_place(sector: u64) -> u64 {
     let drive = Drive::hp97560();
     drive.segment_of(sector).place(drive.spec().cylinder_tracks, sector)
@@ -37,7 +37,7 @@ fn begin(disk: &mut MechanicalDisk, now: Instant, reads: bool, sectors: Range<u6
 
 const MIB: f64 = 1_048_576.0;
 
-/// Megabytes a second (2^20 bytes, as the papers count) of `sectors` in `ticks`.
+/// Returns megabytes a second (2^20 bytes, as the papers count) of `sectors` in `ticks`.
 fn rate(sectors: u64, ticks: u64) -> f64 {
     let seconds = ticks as f64 * 60.0 / 4002.0 / 72.0;
     (sectors * SECTOR_BYTES) as f64 / MIB / seconds
@@ -47,7 +47,7 @@ fn near(value: f64, expected: f64, tolerance: f64) -> bool {
     (value - expected).abs() <= tolerance
 }
 
-/// When the first burst may start, and how long it is.
+/// Returns the earliest start of the first burst, and its bytes.
 fn burst(step: Step) -> (Instant, u64) {
     match step {
         Step::Burst { from, bytes } => (from, bytes),
@@ -55,7 +55,7 @@ fn burst(step: Step) -> (Instant, u64) {
     }
 }
 
-/// The end of a command whose bursts take no time on the bus.
+/// Returns the end of a command whose bursts take no time on the bus.
 fn finish(disk: &mut MechanicalDisk, mut step: Step) -> Instant {
     loop {
         match step {
@@ -123,7 +123,7 @@ fn seek_curve() {
     assert!(near(mean_ms, 12.75, 0.1), "{mean_ms}");
 }
 
-/// Proves the table of regions: where the first and last tracks of each lie.
+/// Proves the table of regions: first and last track of each.
 #[test]
 fn regions() {
     let drive = Drive::hp97560();
@@ -144,9 +144,9 @@ fn regions() {
     assert_eq!(cylinder(12_251), 646);
 }
 
-/// Proves for every track of the disk that the skew is what makes sequential transfer just fit:
-/// the head, moved from the end of a track to the next, meets that track's first sector exactly
-/// when the tape picture says.
+/// Proves for every track that the skew makes sequential transfer just fit: the head, moved from
+/// the end of a track to the next, meets that track's first sector exactly at the tick that the
+/// tape picture states.
 #[test]
 fn skew_hides_every_move_between_neighbours() {
     let spindle = new_medium(Duration::from_us(1_234));
@@ -202,14 +202,14 @@ fn a_random_read_is_the_sum_of_its_parts() {
     }
 }
 
-/// Proves that data read ahead costs the overhead only, also a block that was passed over, until
-/// newer data takes its place; and that a write makes the disk forget it.
+/// Proves that a read of read-ahead data costs only the overhead, also for a block that was passed
+/// over, until newer data replaces it; a write discards the data.
 #[test]
 fn reads_hit_what_was_read_ahead() {
     let later = |instant: Instant| instant + Duration::from_ms(500);
     let mut disk = new_disk(Duration::ZERO);
     let mut now = later(read(&mut disk, Instant::START, 720..736));
-    // By now the disk has read as far as it may: 256 sectors past what the host took.
+    // By now the disk has read up to its limit: 256 sectors past those that the host took.
     for sectors in [736..752, 896..912, 800..816] {
         assert_eq!(read(&mut disk, now, sectors.clone()), now + OVERHEAD, "{sectors:?}");
         now = now + OVERHEAD;
@@ -224,8 +224,8 @@ fn reads_hit_what_was_read_ahead() {
     assert!(read(&mut disk, now, 768..784) > now + OVERHEAD);
 }
 
-/// Proves that a request ahead of the head waits for it when that is soonest, and that the disk
-/// moves the head instead of reading three tracks nobody wants.
+/// Proves that a request ahead of the head waits for it when that is fastest, and that the disk
+/// moves the head instead of reading three tracks that nobody requested.
 #[test]
 fn reads_ahead_of_the_head() {
     let mut disk = new_disk(Duration::ZERO);
@@ -248,8 +248,8 @@ fn a_large_read_runs_at_media_rate() {
     assert!(near(done.since(first).as_ns() as f64, ticks as f64 * 208_229.22, 5_000.0));
 }
 
-/// Proves that one write of 1 MiB runs at media rate and is reported before the medium has all of
-/// it, by at most the fence.
+/// Proves that one write of 1 MiB runs at media rate and is reported before all of it is on the
+/// medium, by at most the fence.
 #[test]
 fn a_large_write_runs_at_media_rate() {
     let mut disk = new_disk(Duration::ZERO);
@@ -263,12 +263,12 @@ fn a_large_write_runs_at_media_rate() {
     let wait_ns = end_ns - first.as_ns() - media_ns;
     assert!(wait_ns < 30_000_000, "a seek and a rotation, not one lost later: {wait_ns}");
     let tail = disk.idle_at().since(reported);
-    // The fence less a burst at least; the fence, a track skew and a cylinder skew at most.
+    // At least the fence less a burst; at most the fence, a track skew and a cylinder skew.
     assert!(tail > Duration::from_ms(13) && tail < Duration::from_ms(33), "{tail}");
 }
 
-/// Proves the rules of the report: at once on a clean buffer, at once for what continues the run,
-/// after the run is on the medium for anything else; and that a read waits for the writes.
+/// Proves the rules of the report: at once on a clean buffer, at once for a continuation of the
+/// run, after the run is on the medium for anything else; a read waits for the writes.
 #[test]
 fn writes_report_when_buffered_unless_another_run_is_dirty() {
     let mut disk = new_disk(Duration::ZERO);
@@ -298,7 +298,7 @@ fn sequential_writes_stream() {
         let first = start + block * 16;
         now = write(&mut disk, now, first..first + 16);
         let tail_ns = disk.idle_at().since(now).as_ns();
-        // The fence on the medium, a cylinder skew and the seek before the first block at most.
+        // At most the fence on the medium, a cylinder skew and the seek before the first block.
         assert!(tail_ns < (128 + 34) * 208_230 + 30_000_000);
     }
     let end = start + 400 * 16;
@@ -306,7 +306,7 @@ fn sequential_writes_stream() {
     assert!(disk.idle_at().as_ns() < media_ns + 2_200_000 + 27_000_000);
 }
 
-/// Proves that data which comes too late for its place on the medium costs a revolution, no more.
+/// Proves that data which is too late for its place on the medium costs exactly one revolution.
 #[test]
 fn a_late_write_waits_for_a_revolution() {
     let mut disk = new_disk(Duration::ZERO);
@@ -318,7 +318,7 @@ fn a_late_write_waits_for_a_revolution() {
     assert_eq!(disk.idle_at().as_ns() / 1_000, end.as_ns() / 1_000);
 }
 
-/// Proves that a host slower than the medium never waits for more than overhead and the medium: the
+/// Proves that a host slower than the medium never waits for more than overhead and the medium:
 /// read-ahead that paused at a full buffer is well ahead again.
 #[test]
 fn a_slow_host_finds_its_data_read_ahead() {
@@ -350,8 +350,8 @@ fn impossible_ranges_are_refused() {
     write(&mut disk, again, capacity - 200..capacity);
 }
 
-/// Proves that a host may abandon a command at any step: the next is served in its turn, and bursts
-/// that were buffered reach the medium first.
+/// Proves that a host may cancel a command at any step: the next one is served in its turn, and
+/// buffered bursts reach the medium first.
 #[test]
 fn abandoned_commands_leave_the_disk_usable() {
     let mut disk = new_disk(Duration::ZERO);
@@ -370,7 +370,7 @@ fn abandoned_commands_leave_the_disk_usable() {
     assert_eq!(write(&mut disk, burst_from, 7_000..7_016), clean);
 }
 
-/// Proves that a second command before the first is complete is a wrong program.
+/// Proves that a second command before the first is complete panics.
 #[test]
 #[should_panic(expected = "one command at a time")]
 fn commands_do_not_overlap() {

@@ -1,4 +1,4 @@
-//! Disks with zones, disks that report late, and disks that cannot be.
+//! Proves: disks with zones, disks without immediate reporting, and refusal of impossible disks.
 
 use super::drive::Drive;
 use super::mechanical_disk::MechanicalDisk;
@@ -84,7 +84,7 @@ fn regions_are_cut_by_zones() {
 }
 
 /// Proves for every pair of neighbouring tracks, at every zone, that a pass over the medium meets
-/// the next track as soon as the head, moved there, can: no skew too short costs nothing.
+/// the next track as soon as the moved head can: a skew that is too short costs no more than that.
 #[test]
 fn a_pass_takes_what_the_head_needs() {
     for skews in [(10, 20), (3, 20), (10, 4), (0, 0)] {
@@ -126,8 +126,8 @@ fn outer_zones_are_faster() {
     assert!(time(0, 100).abs_diff(time(700, 50)) < 300_000, "{} {}", time(0, 100), time(700, 50));
 }
 
-/// Proves that a disk that does not report early reports a write when it is on the medium, and that
-/// reads and writes have overheads of their own.
+/// Proves that a disk without immediate reporting reports a write when it is on the medium, and
+/// that reads and writes have overheads of their own.
 #[test]
 fn late_reports_wait_for_the_medium() {
     for immediate_reporting in [true, false] {
@@ -149,8 +149,8 @@ fn late_reports_wait_for_the_medium() {
     }
 }
 
-/// Proves that a disk without read-ahead has nothing ready for the next read, which then pays for
-/// the overhead and the medium; and that a command longer than the buffer works all the same.
+/// Proves that without read-ahead the next read pays for overhead and medium, and that a command
+/// longer than the buffer works all the same.
 #[test]
 fn without_read_ahead_the_next_read_waits() {
     let later = |now: Instant| now + Duration::from_ms(100);
@@ -165,9 +165,9 @@ fn without_read_ahead_the_next_read_waits() {
     }
 }
 
-/// Proves that every kind of nonsense is refused, with a word on what is wrong.
+/// Proves that every kind of invalid specification is refused, with the reason.
 #[test]
-fn nonsense_is_refused() {
+fn invalid_specifications_are_refused() {
     type Change = fn(&mut DriveSpec);
     let cases: [(Change, &str); 19] = [
         (|spec| spec.revolutions_per_minute = 0, "revolutions_per_minute is 0"),
@@ -216,7 +216,7 @@ fn hp_c2200a() {
         sum_ns += end.since(now).as_ns();
         now = end;
     }
-    // 1.1 + (3.45 + 0.597 sqrt(d) or 10.84 + 0.012 d, 15.5 on the average) + 7.5 + 4.25 ms.
+    // 1.1 + (3.45 + 0.597 sqrt(d) or 10.84 + 0.012 d, 15.5 on average) + 7.5 + 4.25 ms.
     let mean_ms = sum_ns as f64 / 2_000.0 / 1e6;
     assert!((27.0..30.0).contains(&mean_ms), "{mean_ms}");
 }

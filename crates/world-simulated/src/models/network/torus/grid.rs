@@ -1,32 +1,36 @@
-//! The routers of a torus, their links, and the way of a message over them.
+//! The routers of a torus, their links, and the routes of messages over them.
 //!
-//! Node `n` is at `x = n % width`, `y = n / width`. A way goes along x first and along y then, each
-//! the shorter way round, and in the positive direction when both are equal.
+//! Node `n` is at `x = n % width`, `y = n / width`. Routing is dimension-ordered: a route goes
+//! along x first, then along y, each in the shorter direction, and in the positive one when both
+//! are equal.
 
 use crate::models::network::{NODES_MAX, UnfitNetwork};
 
-/// Virtual channels of a link; those into and out of a node use only the first.
+/// Virtual channels of a link. Routes use only the first of the links into and out of a node.
 pub(super) const CHANNELS_PER_LINK: u32 = 2;
 
-/// Flits that a router keeps for each channel that ends there, unless another number is stated.
+/// Usual depth of the buffer that a router has for each virtual channel that ends there, in flits.
 ///
-/// Two are the fewest that let a packet move at the full rate, since a place that is left in one
-/// tick can be taken in the next. The papers name none; eight are our choice, and
-/// docs/validation.md says what other depths change.
+/// Two flits are the fewest that let a packet move at the full rate, since a place that becomes
+/// free in one tick can be taken in the next. The papers state no depth; eight is our choice, and
+/// docs/validation.md states the effect of other depths.
 pub const BUFFER_FLITS: u32 = 8;
 
-/// Routers of a torus along each of its dimensions.
+/// Number of routers of a torus along each dimension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TorusSize {
-    /// Along x, in which node numbers follow one another.
+    /// Routers along x, the dimension of consecutive node numbers.
     pub width: u32,
-    /// Along y.
+    /// Routers along y.
     pub height: u32,
 }
 
 impl TorusSize {
-    /// The smallest torus, nearly square, that holds `nodes` nodes: 36 are 6 by 6, as in the
-    /// papers, and so are 33. Panics when there are none.
+    /// Returns the smallest, nearly square torus that holds `nodes` nodes: 36 are 6 by 6, as in the
+    /// papers, and so are 33.
+    ///
+    /// # Panics
+    /// When there are no nodes.
     pub fn for_nodes(nodes: u32) -> Self {
         let root = nodes.isqrt();
         let width = if root * root < nodes { root + 1 } else { root };
@@ -34,12 +38,12 @@ impl TorusSize {
         Self { width, height: nodes.div_ceil(width) }
     }
 
-    /// Places for nodes.
+    /// Number of places for nodes.
     pub fn places(&self) -> u64 {
         u64::from(self.width) * u64::from(self.height)
     }
 
-    /// Whether `nodes` nodes have a place each.
+    /// Checks that `nodes` nodes have a place each.
     pub(super) fn check(&self, nodes: u32) -> Result<(), UnfitNetwork> {
         if (u64::from(nodes)..=u64::from(NODES_MAX)).contains(&self.places()) {
             return Ok(());
@@ -49,38 +53,40 @@ impl TorusSize {
     }
 }
 
-/// The routers of a torus, and the numbers of its channels.
+/// The routers of a torus, and the numbers of its virtual channels.
 ///
-/// Each ring has its links one after the other, in the direction in which it is passed: first
-/// those that go right, row by row, then those that go left, down, up, and then those out of nodes
-/// and into them. So a way is little more than two runs of neighbours, and few lines of a
-/// processor's caches.
+/// The links of a ring are adjacent, in the direction of travel: first the links to the right, row
+/// by row, then those to the left, down, up, then those out of nodes and into them. So a route is
+/// little more than two runs of neighbours, in few cache lines.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     width: u32,
     height: u32,
-    /// Where each node is, to spare the hot path a division.
+    /// Coordinates of each node, which spare the hot path a division.
     places: Box<[(u32, u32)]>,
-    /// The ways of a small torus.
+    /// All routes of a small torus.
     stored: Option<RouteTable>,
 }
 
-/// All ways of a torus, worked out once: where messages are small, to follow a way would take
-/// longer than to send a message over it.
+/// All routes of a torus, precomputed: for small messages, the computation of a route would take
+/// longer than the sending.
 #[derive(Clone, Debug)]
 struct RouteTable {
     nodes: usize,
-    /// Where the channels of each way end, by the node from which it goes and then by the one to which
-    /// it goes; they begin where those of the way before end.
+    /// Ends of the routes in `channels`, ordered by source and then by destination. A route begins
+    /// at the end of the previous one.
     ends: Box<[u32]>,
     channels: Box<[u16]>,
 }
 
-/// The most nodes of a torus whose ways are kept. Of 8 by 8 they take 64 KiB.
+/// Largest number of nodes of a torus whose routes are stored. Those of 8 by 8 take 64 KiB.
 const KEPT_NODES_MAX: u64 = 64;
 
 impl Grid {
-    /// Panics unless there are 1 to [`NODES_MAX`] places.
+    /// Creates the routers and routes of a torus.
+    ///
+    /// # Panics
+    /// Unless there are 1 to [`NODES_MAX`] places.
     pub(super) fn new(size: TorusSize) -> Self {
         let TorusSize { width, height } = size;
         assert!(
@@ -95,29 +101,30 @@ impl Grid {
         grid
     }
 
-    /// Nodes, and the links of each kind: right, left, down, up, out of a node, into one.
+    /// Number of nodes, and of links of each kind: right, left, down, up, out of a node, into a
+    /// node.
     fn nodes(&self) -> u32 {
         self.width * self.height
     }
 
-    /// All links, [`CHANNELS_PER_LINK`] channels each.
+    /// Number of links, with [`CHANNELS_PER_LINK`] channels each.
     pub(super) fn links(&self) -> u32 {
         6 * self.nodes()
     }
 
-    /// Those that lead from router to router, which have the first numbers: a head goes a hop from
-    /// the start of one to that of the next.
+    /// Number of links from router to router, which have the first numbers. A head takes a hop time
+    /// from the start of such a link to that of the next.
     #[inline(always)]
     pub(super) fn links_with_hop(&self) -> u32 {
         4 * self.nodes()
     }
 
-    /// The way between two different nodes.
+    /// Returns the route between two different nodes.
     #[inline(always)]
     pub(super) fn route(&self, from: u32, to: u32) -> Route {
         let (nodes, width, height) = (self.nodes(), self.width, self.height);
         let ((from_x, from_y), (to_x, to_y)) = (self.place(from), self.place(to));
-        // Along x in the row where it begins, and along y in the column where it ends.
+        // Along x in the row of the source, and along y in the column of the destination.
         let (row, column) = (from_y * width, to_x * height);
         Route {
             out: 4 * nodes + from,
@@ -127,7 +134,7 @@ impl Grid {
         }
     }
 
-    /// The same, channel by channel, where it is kept.
+    /// Returns the channels of the route between two different nodes, if routes are stored.
     #[inline(always)]
     pub(super) fn stored_route(&self, from: u32, to: u32) -> Option<&[u16]> {
         self.stored.as_ref().map(|table| table.between(from as usize, to as usize))
@@ -164,21 +171,21 @@ impl RouteTable {
     }
 }
 
-/// The way along one ring.
+/// The part of a route along one ring.
 #[derive(Clone, Copy, Debug, Default)]
 struct Leg {
-    /// The ring's first link, in the direction of the way.
+    /// First link of the ring, in the direction of travel.
     ring: u32,
-    /// Where on it the way begins, in links, and how many it passes.
+    /// Position on the ring at which the leg begins, in links, and number of its links.
     at: u32,
     hops: u32,
-    /// Links of the ring.
+    /// Number of links of the ring.
     around: u32,
 }
 
 impl Leg {
-    /// From one place to another of a ring of so many links: the first of those that go forward,
-    /// and the first of those that go backward.
+    /// Creates the leg between two places of a ring. `forward` and `backward` are the first links
+    /// of the two directions.
     #[inline(always)]
     fn new(from: u32, to: u32, around: u32, (forward, backward): (u32, u32)) -> Self {
         let ahead = if to >= from { to - from } else { to + around - from };
@@ -189,11 +196,11 @@ impl Leg {
         }
     }
 
-    /// The links from its hop number `hop` on that are neighbours and passed in the same channel.
+    /// Returns the adjacent links from hop number `hop` on that the leg passes in the same channel.
     ///
-    /// A packet starts each leg of its way in channel 0 and is in channel 1 from the link on that closes
-    /// the ring, its last (Dally and Seitz, IEEE Transactions on Computers C-36(5), 1987): then
-    /// packets that keep channels while they wait for others never wait in a circle.
+    /// A packet starts each leg in virtual channel 0 and uses channel 1 from the link on that
+    /// closes the ring, its last (Dally and Seitz, IEEE Transactions on Computers C-36(5), 1987).
+    /// So packets that hold channels while they wait cannot deadlock.
     #[inline(always)]
     fn stretch(self, hop: u32) -> Stretch {
         let Self { ring, at, hops, around } = self;
@@ -213,32 +220,33 @@ impl Leg {
     }
 }
 
-/// Links that a way passes one after the other, in the channels of the same number.
+/// Adjacent links that a route passes, in channels of the same number.
 #[derive(Clone, Copy)]
 pub(super) struct Stretch {
-    /// The first of them.
+    /// First link of the stretch.
     pub(super) link: u32,
     pub(super) links: u32,
     pub(super) channel: u32,
-    /// Whether they lead from router to router.
+    /// True for links from router to router.
     pub(super) has_hop: bool,
 }
 
 impl Stretch {
-    /// The channel of its first link: that of a link has the number `link * CHANNELS_PER_LINK + channel`.
+    /// Returns the channel of its first link. Channel `c` of a link has the number `link *
+    /// CHANNELS_PER_LINK + c`.
     #[inline(always)]
     fn first_channel(&self) -> u32 {
         self.link * CHANNELS_PER_LINK + self.channel
     }
 
-    /// Its first links, so many at most.
+    /// Returns its first links, at most `links` of them.
     #[inline(always)]
     pub(super) fn first(self, links: u32) -> Self {
         Self { links: self.links.min(links), ..self }
     }
 }
 
-/// The way between two different nodes.
+/// The route between two different nodes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Route {
     out: u32,
@@ -248,19 +256,19 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Links between routers.
+    /// Number of links between routers.
     #[cfg(test)]
     pub(super) fn hops(&self) -> u32 {
         self.along_x.hops + self.along_y.hops
     }
 
-    /// The place of its last channel, the one into a node; the first is 0.
+    /// Place of its last channel, the one into a node; the first has place 0.
     #[inline(always)]
     pub(super) fn last(&self) -> u32 {
         self.along_x.hops + self.along_y.hops + 1
     }
 
-    /// Its links from `place` on that are neighbours and passed in the same channel.
+    /// Returns the adjacent links from `place` on that the route passes in the same channel.
     #[inline(always)]
     pub(super) fn stretch(&self, place: u32) -> Stretch {
         let Self { out, along_x, along_y, into } = self;
@@ -274,30 +282,30 @@ impl Route {
         }
     }
 
-    /// The channel at a place.
+    /// Returns the channel at a place.
     #[inline]
     pub(super) fn channel(&self, place: u32) -> u32 {
         self.stretch(place).first_channel()
     }
 
-    /// All of them, in order.
+    /// Returns all channels in order.
     pub(super) fn channels(self) -> impl Iterator<Item = u32> {
         (0..=self.last()).map(move |place| self.channel(place))
     }
 
-    /// Those from `place` on, in order, and then the last over and over.
+    /// Returns the channels from `place` on in order, and then the last one repeatedly.
     #[inline(always)]
     pub(super) fn channels_from(&self, place: u32) -> ChannelsFrom<'_> {
         ChannelsFrom { route: self, place, channel: 0, until: place }
     }
 }
 
-/// The channels of a way from one of them on.
+/// Iterator over the channels of a route from one of them on.
 pub(super) struct ChannelsFrom<'a> {
     route: &'a Route,
     place: u32,
     channel: u32,
-    /// The place at which the present stretch ends.
+    /// Place at which the present stretch ends.
     until: u32,
 }
 
@@ -319,7 +327,7 @@ impl ChannelsFrom<'_> {
 mod tests {
     use super::*;
 
-    /// Proves that the sizes asked for become the smallest nearly square torus.
+    /// Proves that any number of nodes gets the smallest, nearly square torus.
     #[test]
     fn sizes() {
         let size = |nodes| {
@@ -331,14 +339,14 @@ mod tests {
         assert!((1..2_000).all(|nodes| TorusSize::for_nodes(nodes).places() >= u64::from(nodes)));
     }
 
-    /// Proves that channels are those of the links of the way, each with a number of its own, and that
-    /// a way is in channel 1 of a leg from the link on that goes over the edge of the torus, and
-    /// nowhere else.
+    /// Proves that channels belong to the links of the route, each with a number of its own, and
+    /// that a route uses channel 1 of a leg from the link on that crosses the edge of the torus,
+    /// and nowhere else.
     #[test]
-    fn a_way_changes_its_lane_where_it_goes_over_the_edge() {
+    fn a_route_changes_its_channel_where_it_crosses_the_edge() {
         let (width, height) = (6, 5);
         let grid = Grid::new(TorusSize { width, height });
-        // Where each link leads from, and to; into and out of a node are links from it to itself.
+        // Ends of each link. Links into and out of a node lead from the node to itself.
         let mut ends_of = vec![None; grid.links() as usize];
         for from in 0..width * height {
             for to in (0..width * height).filter(|&to| to != from) {
@@ -379,8 +387,8 @@ mod tests {
         assert_eq!(links.len(), 6 * 30, "each link has one number");
     }
 
-    /// The way of a message, node by node, the long way to say it: out of the first, along x, along
-    /// y, into the last.
+    /// Computes the route of a message node by node, independently of `Grid`: out of the source,
+    /// along x, along y, into the destination.
     fn nodes_between(width: u32, height: u32, from: u32, to: u32) -> Vec<(u32, u32)> {
         let mut ends = vec![(from, from)];
         let mut at = from;

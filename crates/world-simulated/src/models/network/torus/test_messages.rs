@@ -1,4 +1,4 @@
-//! Messages that tests of the torus send: both forms are told the same.
+//! Messages for tests of both forms of the torus.
 
 use super::grid::TorusSize;
 
@@ -6,7 +6,7 @@ use super::grid::TorusSize;
 pub(super) const SIX: TorusSize = TorusSize { width: 6, height: 6 };
 /// Time of a hop, in ns.
 pub(super) const TICK_NS: u64 = 20;
-/// What a link carries in it.
+/// Bytes that a link carries in a hop time.
 pub(super) const FLIT_BYTES: u64 = 4;
 
 /// One message of a test.
@@ -18,7 +18,7 @@ pub(super) struct Sending {
     pub(super) bytes: u64,
 }
 
-/// A message of so many flits, at the beginning.
+/// Creates a message of this many flits, sent at the start.
 pub(super) fn flits(from: u32, to: u32, flits: u64) -> Sending {
     Sending { at_ns: 0, from, to, bytes: flits * FLIT_BYTES }
 }

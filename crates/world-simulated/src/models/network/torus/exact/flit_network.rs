@@ -1,62 +1,66 @@
-//! Packets in a network of links and channels, flit by flit.
+//! Wormhole routing flit by flit: packets on links with virtual channels.
 //!
-//! A link carries one flit a tick into the buffer of one of its channels. The rules, in the order in
-//! which a tick applies them:
+//! A link carries one flit a tick into the buffer of one of its channels. A tick applies these
+//! rules in order:
 //!
-//! 1. A head that is in a buffer, with no other packet before it there, asks for the next channel of
-//!    its way. A channel belongs to one packet at a time. It is given in the order of asking, and in the
-//!    order of sending to those that ask in one tick.
-//! 2. A flit may move when its packet has the next channel, no flit of the packet is before it in its
-//!    buffer, and that channel's buffer has room; both as they are at the beginning of the tick.
-//! 3. If two channels of a link have a flit that may move, the one that moved last waits.
-//! 4. When the last flit of a packet has entered a channel, the channel is free, and the packet behind it in
-//!    the buffer that it left is the first there.
+//! 1. A head that is first in its buffer, with no other packet before it there, requests the next
+//!   channel of its route. A channel belongs to one packet at a time. Channels are granted in the
+//!   order of the requests; requests of one tick in the order of sending.
+//! 2. Flow control: a flit may move when its packet owns the next channel, no flit of the packet is
+//!   before it in its buffer, and the buffer of that channel has room (a credit). Both are judged
+//!   at the beginning of the tick.
+//! 3. If two channels of a link have a flit that may move, the channel that moved last waits.
+//! 4. When the last flit of a packet has entered a channel, the channel is free. The next packet in
+//!   the buffer that it left becomes the first there.
 //!
-//! So a packet that is held up goes on until all buffers behind its head are full, and keeps every
-//! channel into which its tail has not come. The first channel of a way is the way out of a node, where
-//! the whole packet lies when it is sent; the last one's buffer is the node and has no end.
+//! So a blocked packet goes on until all buffers behind its head are full, and holds every channel
+//! that its tail has not entered. The first channel of a route leads out of a node, where the whole
+//! packet lies when it is sent. The buffer of the last channel is the destination node and has no
+//! limit.
 //!
-//! As long as the same channels carry flits, all these ticks are done in one step ([`alike`]).
-//! Invariant: the result is that of doing one tick after the other.
+//! As long as the same channels carry flits, all ticks are done in one step
+//! ([`identical_ticks`](super::identical_ticks)).
+//!
+//! Invariant: the result is that of one tick after the other.
 
 use std::collections::VecDeque;
 
-/// All packets and the channels on which they move.
+/// All packets, and the channels on which they move.
 #[derive(Debug)]
 pub(super) struct FlitNetwork {
-    /// Ticks that have been done.
+    /// Number of completed ticks.
     pub(super) tick: u64,
     pub(super) channels: Box<[VirtualChannel]>,
     pub(super) links: Box<[Link]>,
     pub(super) packets: Vec<Packet>,
     pub(super) free: Vec<u32>,
     pub(super) sent: u64,
-    /// Those that have left the queue of their node.
+    /// Packets that have left the queue of their node.
     pub(super) active: Vec<u32>,
-    /// Those whose head asks for a channel in the next tick.
+    /// Packets whose head requests a channel in the next tick.
     pub(super) asking: Vec<u32>,
-    /// Virtual channels that may be given in the next tick.
+    /// Channels that may be granted in the next tick.
     pub(super) open: Vec<u32>,
-    /// What moves in this tick.
+    /// Moves of this tick.
     pub(super) moves: Vec<Move>,
-    /// Those whose tail has arrived in this tick.
+    /// Packets whose tail has arrived in this tick.
     pub(super) ending: Vec<u32>,
 }
 
-/// What a channel is.
+/// Specification of a virtual channel.
 pub(super) struct ChannelSpec {
-    /// Number of the link of which it is a channel; channels of a link follow one another.
+    /// Number of its link; the channels of a link are adjacent.
     pub(super) link: u32,
-    /// Flits that its buffer holds.
+    /// Capacity of its buffer, in flits.
     pub(super) room_flits: u64,
 }
 
 /// A packet that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ended {
-    /// At the end of which tick, counting from 1.
+    /// Tick at whose end it arrived, counted from 1.
     pub(super) tick: u64,
-    /// What its sender calls it.
+    /// Number that the sender gave it.
     pub(super) parcel: u32,
 }
 
@@ -66,57 +70,57 @@ pub(super) struct VirtualChannel {
     pub(super) room: u64,
     /// Flits in its buffer.
     pub(super) flits: u64,
-    /// The packet to which it belongs, until its last flit has come.
+    /// Packet that owns the channel, until its last flit has entered.
     pub(super) owner: Option<u32>,
-    /// Packets that have flits in the buffer, or will have, in their order.
+    /// Packets with flits in the buffer, now or later, in their order.
     pub(super) order: VecDeque<u32>,
-    /// Packets that wait for the channel, in the order of asking.
+    /// Packets that wait for the channel, in the order of their requests.
     pub(super) waiting: VecDeque<u32>,
-    /// Whether a flit comes, and whether one leaves, in this tick.
+    /// True if a flit enters, and if one leaves, in this tick.
     pub(super) fills: bool,
     pub(super) drains: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Link {
-    /// The channel whose flit it carried last.
+    /// Channel whose flit it carried last.
     pub(super) last: u32,
-    /// The latest tick in which it had a flit to carry, and where among the moves that is.
+    /// Latest tick in which it had a flit to carry, and the index of that move.
     pub(super) used: Option<u64>,
     pub(super) index: usize,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Packet {
-    /// In the order of sending.
+    /// Sequence number of its sending.
     pub(super) number: u64,
     pub(super) parcel: u32,
     pub(super) flits: u64,
-    /// The channels of its way.
+    /// Channels of its route.
     pub(super) route: Vec<u32>,
-    /// How many of its flits have entered each of them.
+    /// Number of its flits that have entered each channel.
     pub(super) entered: Vec<u64>,
-    /// The first of them, after the way out of the node, that its tail has not entered.
+    /// Index of the first channel, after the one out of the node, that its tail has not entered.
     pub(super) tail: usize,
-    /// The last of them that it has been given.
+    /// Index of the last channel that it owns.
     pub(super) head: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
     pub(super) packet: u32,
-    /// Into which channel of its way.
+    /// Index, in the route, of the channel that the flit enters.
     pub(super) stage: usize,
     pub(super) channel: u32,
 }
 
 impl FlitNetwork {
-    /// Empty channels, at tick zero.
+    /// Creates a network of empty channels at tick zero.
     pub(super) fn new(channels: impl Iterator<Item = ChannelSpec>) -> Self {
         let channels: Box<[VirtualChannel]> = channels.map(VirtualChannel::new).collect();
         let mut links = vec![];
         for (channel, spec) in channels.iter().enumerate() {
-            // The last of its channels moved last, so the first one has the first turn.
+            // The last of its channels counts as the last to move, so the first has the first turn.
             let link = Link { last: channel as u32, used: None, index: 0 };
             links.resize(links.len().max(spec.link as usize + 1), link.clone());
             links[spec.link as usize] = link;
@@ -136,8 +140,8 @@ impl FlitNetwork {
         }
     }
 
-    /// Sends a packet of at least one flit at the beginning of the next tick, on the way that `fill`
-    /// writes: the way out of its node, and one channel after the other.
+    /// Sends a packet of at least one flit at the beginning of the next tick. `fill` writes its
+    /// route: the channel out of its node, then one channel after the other.
     pub(super) fn send(&mut self, parcel: u32, flits: u64, fill: impl FnOnce(&mut Vec<u32>)) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.packets.push(Packet::default());
@@ -161,7 +165,7 @@ impl FlitNetwork {
         }
     }
 
-    /// Does all ticks before tick number `until`, and adds the packets that end in them.
+    /// Completes all ticks before tick number `until`, and appends the packets that arrive in them.
     pub(super) fn advance(&mut self, until: u64, ended: &mut VecDeque<Ended>) {
         while self.tick < until {
             if self.active.is_empty() {
@@ -178,13 +182,14 @@ impl FlitNetwork {
         }
     }
 
-    /// No packet ends before that tick does, counting from 1; `None` when none is under way.
+    /// Lower bound of the tick in which the next packet arrives, counted from 1; `None` when none
+    /// is under way.
     pub(super) fn next_end_from(&self) -> Option<u64> {
         let ticks = self.active.iter().map(|&index| {
             let packet = &self.packets[index as usize];
             let out = &self.channels[packet.route[0] as usize].order;
             if out.len() > 1 && out[0] == index {
-                // The next one leaves the node after this one, and needs two ticks at least.
+                // The next packet leaves the node after this one, and needs two ticks at least.
                 let next = packet.flits - packet.entered[1] + 2;
                 return packet.ticks_left_min().min(next);
             }
@@ -193,7 +198,7 @@ impl FlitNetwork {
         ticks.min().map(|ticks| self.tick + ticks)
     }
 
-    /// Rule 1.
+    /// Applies rule 1: grants channels.
     fn assign_channels(&mut self) {
         let packets = &mut self.packets;
         self.asking.sort_unstable_by_key(|&index| packets[index as usize].number);
@@ -218,7 +223,7 @@ impl FlitNetwork {
         }
     }
 
-    /// Rules 2 and 3: what moves in this tick; whether any link had to choose.
+    /// Applies rules 2 and 3: finds the moves of this tick. Returns true if any link had to choose.
     fn find_moves(&mut self) -> bool {
         self.moves.clear();
         let mut is_contested = false;
@@ -247,7 +252,7 @@ impl FlitNetwork {
         is_contested
     }
 
-    /// Moves the flits, `ticks` times the same; rule 4.
+    /// Moves the flits, `ticks` times alike, and applies rule 4.
     fn apply(&mut self, ticks: u64) {
         for place in 0..self.moves.len() {
             let Move { packet: index, stage, channel } = self.moves[place];
@@ -259,7 +264,7 @@ impl FlitNetwork {
             let channel_state = &mut self.channels[channel as usize];
             channel_state.flits += ticks;
             self.links[channel_state.link as usize].last = channel;
-            // In the last channel of a way there is no order, and nothing to ask for.
+            // The last channel of a route has no order, and its packets request nothing.
             if is_head && channel_state.order.front() == Some(&index) {
                 self.asking.push(index);
             }
@@ -290,7 +295,7 @@ impl FlitNetwork {
         }
     }
 
-    /// Forgets those that have arrived, and tells of them.
+    /// Removes the packets that have arrived, and reports them.
     fn end(&mut self, ended: &mut VecDeque<Ended>) {
         let packets = &self.packets;
         self.ending.sort_unstable_by_key(|&index| packets[index as usize].number);
@@ -321,7 +326,8 @@ impl VirtualChannel {
 }
 
 impl Packet {
-    /// The fewest ticks in which it can end: its head a channel a tick, its tail behind it.
+    /// Lower bound of the ticks until it arrives: its head moves a channel a tick, its tail
+    /// follows.
     fn ticks_left_min(&self) -> u64 {
         let last = self.route.len() - 1;
         if self.entered[last] > 0 {

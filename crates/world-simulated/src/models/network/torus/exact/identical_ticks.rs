@@ -1,15 +1,16 @@
-//! How many ticks can be done in one step.
+//! The number of identical ticks that can be done in one step.
 //!
-//! Whether a flit may move into a channel depends on four things: that its packet has the channel, that one
-//! is there, that there is room, and that the link is not given to its other channel. While the same
-//! channels carry flits, every buffer gains or loses one flit a tick, or keeps what it has; so it can
-//! be counted when the first of the four will change somewhere. Until then every tick is like the
-//! first one. Where a link had to choose between its channels, ticks are done one by one.
+//! A flit may move into a channel under four conditions: its packet owns the channel, a flit is
+//! available, the buffer has room, and the link does not serve its other channel. While the same
+//! channels carry flits, every buffer gains or loses one flit a tick, or keeps its number. So the
+//! tick in which the first of the four conditions changes can be computed, and until then every
+//! tick is like the first. Where a link had to choose between its channels, ticks are done one by
+//! one.
 
 use super::flit_network::{FlitNetwork, Move, Packet};
 
 impl FlitNetwork {
-    /// For how many ticks, up to `max`, the same flits may move as in this one.
+    /// Number of ticks, up to `max`, in which the same flits may move as in this one.
     pub(super) fn identical_ticks(&mut self, max: u64) -> u64 {
         if max == 1 {
             return 1;
@@ -34,7 +35,8 @@ impl FlitNetwork {
         }
     }
 
-    /// After how many ticks it may change whether flits of a packet enter a channel that it has.
+    /// Number of ticks after which it may change whether flits of a packet enter a channel that it
+    /// owns.
     fn ticks_until_change(&self, index: u32, packet: &Packet, stage: usize) -> u64 {
         let before = &self.channels[packet.route[stage - 1] as usize];
         let channel = &self.channels[packet.route[stage] as usize];
@@ -47,7 +49,7 @@ impl FlitNetwork {
             return if gets_some { 1 } else { u64::MAX };
         }
         if entered == 0 {
-            // Its head is about to ask for the next channel.
+            // Its head is about to request the next channel.
             return 1;
         }
         let until_tail = packet.flits - entered;

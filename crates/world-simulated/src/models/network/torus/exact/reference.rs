@@ -1,11 +1,13 @@
-//! The same network in the longest route: a queue of flits for each channel, one tick after the other.
+//! A reference implementation of the exact torus: a queue of flits for each channel, one tick after
+//! the other.
 //!
-//! It follows the rules of [`packets`](super::packets) to the letter, and shares no code with it.
+//! It follows the rules of [`flit_network`](super::flit_network) literally, and shares no code with
+//! it.
 
 use super::flit_network::ChannelSpec;
 use std::collections::{BTreeMap, VecDeque};
 
-/// One flit: of which packet, and which of its flits.
+/// One flit: its packet, and its number in the packet.
 #[derive(Clone, Copy)]
 struct Flit {
     packet: usize,
@@ -14,7 +16,7 @@ struct Flit {
 
 /// A packet to send.
 pub(super) struct Message {
-    /// The tick from which it lies in its node.
+    /// Tick from which it lies in its node.
     pub(super) from_tick: u64,
     pub(super) flits: u64,
     pub(super) route: Vec<u32>,
@@ -31,13 +33,13 @@ struct Network<'a> {
     specs: &'a [ChannelSpec],
     messages: &'a [Message],
     channels: Vec<VirtualChannel>,
-    /// The channel that each link carried last.
+    /// Channel that each link carried last.
     last: BTreeMap<u32, u32>,
-    /// Packets whose head has asked for the channel after the one whose number comes with it.
+    /// Packets whose head has requested the channel after the one stated with them.
     asked: Vec<(usize, u32)>,
 }
 
-/// At the end of which tick each message has arrived, counting from 1.
+/// Returns the tick at whose end each message has arrived, counted from 1.
 pub(super) fn arrivals(specs: &[ChannelSpec], messages: &[Message]) -> Vec<u64> {
     let channels = specs.iter().map(|_| VirtualChannel::default()).collect();
     let (last, asked) = (BTreeMap::new(), Vec::new());
@@ -96,7 +98,7 @@ impl Network<'_> {
         }
     }
 
-    /// Whether a flit may move into `channel`; from which channel it would come.
+    /// Returns the channel from which a flit may move into `channel`, if one may.
     fn comes_from(&self, channel: u32) -> Option<u32> {
         let state = &self.channels[channel as usize];
         let packet = state.owner?;
@@ -108,7 +110,7 @@ impl Network<'_> {
         (front.packet == packet && has_room).then_some(before)
     }
 
-    /// Moves what may move; returns the packets that end.
+    /// Moves all flits that may move. Returns the packets that arrive.
     fn carry(&mut self) -> Vec<usize> {
         let mut wanted: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
         for channel in 0..self.channels.len() as u32 {

@@ -1,5 +1,5 @@
-//! Proves: what each rule of the exact torus does, and that all of it together is what a network
-//! does that is computed flit by flit and tick by tick.
+//! Proves: the effect of each rule of the exact torus, and that all arrivals equal those of a
+//! reference that is computed flit by flit and tick by tick.
 
 use super::ExactTorus;
 use super::exact_torus::channel_specs;
@@ -15,8 +15,8 @@ fn torus(size: TorusSize, buffer_flits: u32) -> ExactTorus {
     ExactTorus::new(size, LinkSpec::TOCS_1997, buffer_flits).unwrap()
 }
 
-/// When each arrives, in ticks; `sendings` are in order of time. Asks at every instant that the
-/// network names, as its driver does, and checks that nothing arrives unheard.
+/// Returns the arrival of each message in ticks; `sendings` are in order of time. Asks at every
+/// instant that the network names, as its driver does, and checks that no arrival is missed.
 fn arrivals(torus: &mut ExactTorus, sendings: &[Sending]) -> Vec<u64> {
     let mut ticks = vec![0; sendings.len()];
     let mut take = |torus: &mut ExactTorus, until: Option<u64>| {
@@ -39,7 +39,7 @@ fn arrivals(torus: &mut ExactTorus, sendings: &[Sending]) -> Vec<u64> {
     ticks
 }
 
-/// The same by the reference.
+/// Returns the arrivals by the reference.
 fn reference_arrivals(size: TorusSize, buffer_flits: u32, sendings: &[Sending]) -> Vec<u64> {
     let grid = Grid::new(size);
     let messages: Vec<Message> = sendings
@@ -53,9 +53,9 @@ fn reference_arrivals(size: TorusSize, buffer_flits: u32, sendings: &[Sending]) 
     reference::arrivals(&channel_specs(&grid, buffer_flits).collect::<Vec<_>>(), &messages)
 }
 
-/// Proves that a message alone costs its flits and the shortest way, between all nodes, and that
-/// the modelled torus says the same, for lengths and times that are no
-/// multiples of a flit and a tick.
+/// Proves that a message without contention costs its flits and the shortest route, between all
+/// nodes, and that the modelled torus agrees, for lengths and times that are no multiples of a flit
+/// and a tick.
 #[test]
 fn alone_a_message_costs_its_flits_and_its_hops() {
     for from in 0..36 {
@@ -76,35 +76,35 @@ fn alone_a_message_costs_its_flits_and_its_hops() {
     }
 }
 
-/// Proves that the packet whose head is first at a link has it first, although it was sent later.
+/// Proves that the packet whose head is first at a link gets it first, although it was sent later.
 #[test]
 fn a_link_is_given_in_the_order_of_arrival() {
     let near = Sending { at_ns: 20, ..flits(2, 3, 50) };
     let ticks = arrivals(&mut torus(SIX, 8), &[flits(0, 3, 50), near]);
     assert_eq!(ticks, [1 + 50 + 50 + 1, 1 + 50 + 1]);
-    // Heads that come in one tick go in the order of sending.
+    // Heads that arrive in one tick go in the order of sending.
     let near = Sending { at_ns: 40, ..near };
     let ticks = arrivals(&mut torus(SIX, 8), &[flits(0, 3, 50), near]);
     assert_eq!(ticks, [50 + 3, 50 + 2 + 50 + 1]);
 }
 
-/// Proves that a packet that is held up keeps the links behind its head unless the buffers take all
-/// of it; then its node can go on. What is behind it in a buffer waits for it.
+/// Proves that a blocked packet holds the links behind its head unless the buffers take all of it;
+/// then its node can send the next. Packets behind it in a buffer wait for it.
 #[test]
-fn a_packet_that_waits_keeps_what_its_buffers_do_not_take() {
+fn a_blocked_packet_holds_the_links_that_its_buffers_do_not_free() {
     let sendings = [flits(2, 3, 1_000), flits(0, 3, 100), flits(0, 1, 10)];
     let after = |buffer_flits| arrivals(&mut torus(SIX, buffer_flits), &sendings)[2];
     assert_eq!(after(100), 100 + 10 + 1, "all of the second is in the buffer of router 2");
-    // The tail of the first leaves router 2 in tick 999. What router 2 does not hold of the second
-    // leaves router 1 from tick 1,001 on, and then the third, a flit a tick.
+    // The tail of the first leaves router 2 in tick 999. The flits of the second that router 2 does
+    // not hold leave router 1 from tick 1,001 on, and then the third, a flit a tick.
     for buffer_flits in [8, 50] {
         let behind = 100 - u64::from(buffer_flits);
         assert_eq!(after(buffer_flits), 1_001 + behind + 10, "{buffer_flits} flits");
     }
 }
 
-/// Proves that two channels of a link share it, a flit each in turn, and that the other takes all of
-/// it when one has nothing to carry.
+/// Proves that two channels share a link, a flit each in turn, and that one channel takes all of it
+/// when the other has nothing to carry.
 #[test]
 fn channels_share_a_link() {
     // Over the link from 0 to 1 in channel 1, having closed the ring, and in channel 0.
@@ -122,10 +122,10 @@ fn a_busy_receiver_takes_the_full_rate_and_no_more() {
     assert_eq!(arrivals(&mut torus(SIX, 2), &sendings), [31, 61, 91, 121]);
 }
 
-/// Proves that packets that follow one another round a ring do not wait for one another for ever,
-/// with the least of buffers. Without a second channel they would.
+/// Proves that packets that follow one another round a ring do not deadlock, even with the smallest
+/// buffers. Without a second virtual channel they would.
 #[test]
-fn packets_in_a_circle_arrive() {
+fn packets_round_a_ring_do_not_deadlock() {
     let ring = TorusSize { width: 6, height: 1 };
     for hops in [2, 3] {
         let circle: Vec<_> = (0..6).map(|from| flits(from, (from + hops) % 6, 100)).collect();
@@ -140,7 +140,7 @@ fn all_to_all_arrives() {
     let pairs = (0..36).flat_map(|from| (0..36).map(move |to| (from, to)));
     let pairs = pairs.filter(|(from, to)| from != to);
     let sendings: Vec<_> = pairs.map(|(from, to)| flits(from, to, 20)).collect();
-    // A place that is left in one tick is taken in the next, so one place is half the rate.
+    // A place that becomes free in one tick is taken in the next, so one place is half the rate.
     for (buffer_flits, alone) in [(1, 2 * 20), (8, 20 + 1)] {
         let ticks = arrivals(&mut torus(SIX, buffer_flits), &sendings);
         assert_eq!(ticks.len(), 36 * 35);
@@ -155,7 +155,7 @@ fn cases() -> impl Strategy<Value = (TorusSize, u32, Vec<Sending>)> {
     let buffer_flits = prop_oneof![4 => 1_u32..=9, 1 => Just(10_000)];
     (size, buffer_flits).prop_flat_map(|((width, height), buffer_flits)| {
         let nodes = width * height;
-        // Few nodes that send to few make the links meet.
+        // Few nodes that send to few others provoke contention.
         let span = 1_u32..=nodes.min(9);
         let sending = (0_u64..3_000, 0..nodes, span, 0_u64..=200);
         let sendings = prop::collection::vec(sending, 1..60).prop_map(move |sendings| {

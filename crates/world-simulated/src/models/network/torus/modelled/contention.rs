@@ -1,12 +1,14 @@
-//! Packets that have met others: who waits where, what it keeps, and when it goes on.
+//! Contention in the modelled torus: packets that wait, the channels that they hold, and their
+//! progress.
 //!
-//! A packet waits for one channel. The channels behind its head into which its tail has not come stay its
-//! own; those that its buffers leave behind are released in time. When the channel is free, its head
-//! goes on, as far as it comes; when it has reached its node, all of its times are known.
+//! A packet waits for one virtual channel. It holds the channels behind its head that its tail has
+//! not entered, except those that its flits vacate because the buffers take them; these are
+//! released in time. When the channel is free, its head moves on as far as it can. When the head
+//! has reached its node, all release times are known.
 //!
-//! Let a packet of length `L` (the time a link needs for it) begin to stream into channel `k` of its way
-//! at `S(k)`, let a hop last `h`, and a buffer hold what a link carries in `B`. Then the tail is in
-//! channel `i` at the latest of
+//! Let a packet of length `L` (the time a link needs for it) begin to stream into channel `k` of
+//! its route at `S(k)`. Let a hop last `h`, and let a link carry the content of a buffer in `B`.
+//! Then the tail is in channel `i` at the latest of
 //!
 //! ```text
 //! S(k) + (i - k) h + L                    for k <= i: a head moves a hop at a time
@@ -14,15 +16,17 @@
 //!                                         waits stay where they are when the buffers are full
 //! ```
 //!
-//! which with whole flits is what the exact torus does. Only the `S(k)` at which a packet has waited
+//! With whole flits the exact torus does the same. Only those `S(k)` at which a packet has waited
 //! can be the latest.
 //!
-//! Two packets in the channels of one link share it. If it is known when one of them has passed, the
-//! other streams, `S(k)`, from then on; its head does not wait for that, and may be in further
-//! channels.
+//! Two packets in the channels of one link share it. If the release time of one is known, the other
+//! streams, `S(k)`, from then on. Its head does not wait for that, and may be in further channels.
 //!
-//! Invariants: a packet that waits is in one queue, and the first in it is due when the channel is free
-//! if that is known; packets wait for packets only in the order of channels, so one is always due.
+//! Invariants:
+//!
+//! - A waiting packet is in one queue. The first in a queue is due when the channel is free, if
+//!   that is known.
+//! - Packets wait for packets only in the order of channels, so one is always due (no deadlock).
 
 use super::release_times::ReleaseTimes;
 use super::state::{ChannelQueue, Contention, Packet, Torus};
@@ -33,8 +37,8 @@ use std::collections::VecDeque;
 use units::Instant;
 
 impl Torus {
-    /// The next parcel, in order, whose last flit has arrived by now; of those that were sent
-    /// without it being known when.
+    /// Returns the next parcel, in order, whose last flit has arrived by now, among those whose
+    /// arrival was not known at sending.
     pub fn arrived(&mut self, now: Instant) -> Option<u32> {
         self.advance(now);
         let Reverse((at_ns, _, parcel)) = *self.contention.arriving.peek()?;
@@ -45,14 +49,14 @@ impl Torus {
         Some(parcel)
     }
 
-    /// No parcel arrives before, whatever else is sent; `None` when none is under way.
+    /// Lower bound of the next arrival, whatever else is sent; `None` when nothing is under way.
     pub fn next_arrival_from(&self) -> Option<Instant> {
         let arriving = self.contention.arriving.peek();
         let at_ns = arriving.map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns).min(self.due_at_ns);
         (at_ns != u64::MAX).then_some(Instant::from_ns(at_ns))
     }
 
-    /// Has everyone go on who is due by now.
+    /// Moves on all packets that are due by now.
     pub(super) fn advance(&mut self, now: Instant) {
         while self.due_at_ns <= now.as_ns()
             && let Some(Reverse((at_ns, _, index))) = self.contention.due.pop()
@@ -66,9 +70,9 @@ impl Torus {
         self.contention.due.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns)
     }
 
-    /// Sends a packet that has `passed` so many channels of its way and come to one that is taken, or
-    /// whose link is, or not yet to its first. The times are when it was sent, when its head is
-    /// there, and its length. Returns when it arrives if that is known.
+    /// Sends a packet that has `passed` so many channels of its route and reached one that is not
+    /// free, or whose link is not, or has not reached its first. The times are its sending, the
+    /// position of its head, and its length. Returns its arrival if that is known.
     #[inline(never)]
     pub(super) fn meet(
         &mut self,
@@ -107,7 +111,8 @@ impl Torus {
         arrival.map(Instant::from_ns)
     }
 
-    /// Has a packet go on: the channel for which it waits is free, or its head has come to the next one.
+    /// Moves a packet on: the channel for which it waits is free, or its head has reached the next
+    /// one.
     fn go_on(&mut self, now_ns: u64, index: u32) {
         let mut packet = self.contention.take(index);
         if packet.waits {
@@ -133,7 +138,7 @@ impl Torus {
         assert!(*waiting == 0 || !due.is_empty(), "packets must not wait in a circle");
     }
 
-    /// Lets a packet be due when its head comes to the next channel.
+    /// Makes a packet due when its head reaches the next channel.
     fn come(&mut self, packet: &mut Packet, index: u32) {
         self.settle(packet);
         self.contention.due.push(Reverse((packet.head_ns, packet.number, index)));
@@ -147,7 +152,7 @@ impl Torus {
     }
 
     /// Moves a head on until it has to wait, or is ahead of the present where that matters, or has
-    /// reached its node: then when its tail does, in ns.
+    /// reached its node. In the last case, returns the arrival of its tail in ns.
     fn walk(&mut self, packet: &mut Packet, index: u32, now_ns: u64) -> Option<u64> {
         let last = packet.route.last();
         let is_ahead = |torus: &Self, packet: &Packet| {
@@ -175,7 +180,7 @@ impl Torus {
             self.come(packet, index);
             return None;
         }
-        // Whoever is before it there is in its node already, so it is known when it will be done.
+        // The packet before it there is in its node already, so its release time is known.
         let channel = packet.route.channel(last);
         let free_at_ns = *self.channels.free_at_ns(channel);
         assert!(free_at_ns < CONTESTED, "nobody waits for anything in the way into a node");
@@ -185,8 +190,8 @@ impl Torus {
         Some(tail_ns)
     }
 
-    /// Has a head go on through channels whose links nobody else uses, as [`enter`](Self::enter) would
-    /// channel by channel: where it is not held up, nothing has to be told of it.
+    /// Moves a head through channels whose links are free, with the effect of
+    /// [`enter`](Self::enter) for each. A head that does not wait needs no new entry in `starts`.
     #[inline]
     fn run(&mut self, packet: &mut Packet, last: u32) {
         #[cfg(test)]
@@ -198,7 +203,7 @@ impl Torus {
         let told_ns = at_ns + u64::from(place - before) * self.hop_ns;
         assert!(head_ns <= told_ns, "a packet must not stream before its head comes");
         while place < last {
-            // (Only the way out of a node has no hop, and it is passed.)
+            // Only the link out of a node has no hop, and the head has passed it.
             let stretch = packet.route.stretch(place);
             let free = self.channels.count_free(&stretch, head_ns, self.hop_ns);
             (place, head_ns) = (place + free, head_ns + u64::from(free) * self.hop_ns);
@@ -209,7 +214,7 @@ impl Torus {
         (packet.place, packet.head_ns) = (place, head_ns);
     }
 
-    /// Has a head enter the channel to which it has come.
+    /// Moves a head into the channel that it has reached.
     fn enter(&mut self, packet: &mut Packet, channel: u32, now_ns: u64) {
         let place = packet.place;
         (packet.place, packet.head_ns) = (place + 1, now_ns);
@@ -217,7 +222,7 @@ impl Torus {
             return;
         }
         packet.head_ns += self.hop_ns;
-        // A packet in the other channel of the link goes first, if it is known when it will have gone.
+        // A packet in the other channel of the link goes first, if its release time is known.
         let other_ns = self.channel_free_at_ns(channel ^ 1);
         let start_ns = if other_ns == UNKNOWN { now_ns } else { other_ns.max(now_ns) };
         let told_ns = packet
@@ -229,7 +234,8 @@ impl Torus {
         }
     }
 
-    /// Has a packet that goes on let others go first in the other channels of the links behind its head.
+    /// Lets packets in the other channels of the links behind the head of a packet that moves on go
+    /// first.
     fn share_again(&mut self, packet: &mut Packet, now_ns: u64) {
         let told = packet.starts.len();
         let from = packet.settled.max(1);
@@ -241,7 +247,7 @@ impl Torus {
             }
             let other_ns = self.channel_free_at_ns(other);
             if other_ns != UNKNOWN && other_ns > now_ns {
-                // What the buffers have taken has passed the link.
+                // Flits in the buffers have passed the link.
                 let passed_ns = u64::from(packet.place - i) * self.buffer_ns();
                 packet.starts.push((i, other_ns - passed_ns.min(other_ns)));
             }
@@ -251,7 +257,7 @@ impl Torus {
         }
     }
 
-    /// Puts a packet last in the queue for a channel that is not free.
+    /// Appends a packet to the queue of a channel that is not free.
     fn wait(&mut self, packet: &mut Packet, channel: u32, index: u32) {
         let free_at_ns = *self.channels.free_at_ns(channel);
         if !has_queue(free_at_ns) {
@@ -267,7 +273,7 @@ impl Torus {
         }
     }
 
-    /// Says of all channels behind a head when its packet leaves them, or that this is not known.
+    /// Sets the release times of all channels behind a head, or marks them as unknown.
     fn settle(&mut self, packet: &mut Packet) {
         let place = packet.place;
         let end = place.saturating_sub(packet.fills);
@@ -286,8 +292,8 @@ impl Torus {
         packet.held = place;
     }
 
-    /// Says of the channels from the first that is not settled to `end` when its packet leaves them.
-    /// Returns when its tail is in the next one.
+    /// Sets the release times of the channels from the first unsettled one to `end`. Returns the
+    /// instant at which the tail is in channel `end`.
     fn leave(&mut self, packet: &mut Packet, end: u32) -> u64 {
         let held_up_ns = self.buffer_ns() - self.hop_ns;
         let tails = ReleaseTimes::of(packet.busy_ns, packet.fills, self.hop_ns, held_up_ns);
@@ -327,7 +333,7 @@ impl Torus {
         self.contention.due.push(Reverse(due));
     }
 
-    /// Takes the queue of a channel, in which nobody is any more.
+    /// Removes the queue of a channel in which no packet waits any more.
     fn end_queue(&mut self, channel: u32, free_at_ns: u64) {
         let place = self.channels.free_at_ns(channel);
         self.contention.free_queues.push((*place & !CONTESTED) as u32);
@@ -350,13 +356,13 @@ impl Torus {
         has_queue(place).then(|| &mut self.contention.queues[(place & !CONTESTED) as usize])
     }
 
-    /// When a channel is free, in ns, or [`UNKNOWN`].
+    /// Returns the instant from which a channel is free, in ns, or [`UNKNOWN`].
     fn channel_free_at_ns(&mut self, channel: u32) -> u64 {
         let free_at_ns = *self.channels.free_at_ns(channel);
         self.queue_of(channel).map_or(free_at_ns, |queue| queue.free_at_ns)
     }
 
-    /// How many buffers a packet fills that a link needs `busy_ns` for.
+    /// Number of buffers that a packet fills for which a link needs `busy_ns`.
     fn buffers_filled(&self, busy_ns: u64) -> u32 {
         match self.buffer_ns() {
             0 => u32::from(busy_ns > 0) * u32::MAX,

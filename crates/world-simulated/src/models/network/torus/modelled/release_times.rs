@@ -1,25 +1,26 @@
-//! When a packet leaves the channels of its way, by the formula of [`contention`](super::contention).
+//! Release times: the instants at which a packet leaves the channels of its route, by the formula
+//! of `contention.rs`.
 
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Places of channels and times in ns; of few packets there are more.
+/// Places of channels with times in ns; few packets have more than four.
 pub(super) type Starts = SmallVec<[(u32, u64); 4]>;
 
-/// Of one packet.
+/// Parameters of the release times of one packet.
 pub(super) struct ReleaseTimes {
     busy_ns: u64,
     hop_ns: u64,
-    /// By how much less a flit waits in a buffer for each channel that it is farther from the one
-    /// where the first is held up.
+    /// Time by which a flit waits less in a buffer, for each channel of distance from the one where
+    /// the head is held up.
     held_up_ns: u64,
-    /// How many channels ahead of a channel the packet still fills buffers, so that it matters there when
-    /// it began to stream.
+    /// Number of channels ahead of a channel in which the packet still fills buffers: only within
+    /// this distance does a start matter there.
     reach: u32,
 }
 
-/// When a packet leaves channels that follow one another: the later of two times, each of which is later
-/// by a step in the next channel.
+/// Release times of consecutive channels: the later of two times, each of which grows by a step
+/// from channel to channel.
 pub(super) struct ReleaseSequence {
     flows_ns: u64,
     flow_step_ns: u64,
@@ -32,8 +33,8 @@ impl ReleaseSequence {
         Self { flows_ns: at_ns, flow_step_ns: 0, stopped_ns: 0, stopped_step_ns: 0 }
     }
 
-    /// In the first of the channels that have not been asked for. (Sums do not wrap: `ReleaseTimes` has had
-    /// them for the last channel.)
+    /// Returns the release time of the next channel. (The sums do not wrap: `ReleaseTimes` has
+    /// computed them for the last channel.)
     #[inline(always)]
     pub(super) fn next_ns(&mut self) -> u64 {
         let at_ns = self.flows_ns.max(self.stopped_ns);
@@ -44,24 +45,24 @@ impl ReleaseSequence {
 }
 
 impl ReleaseTimes {
-    /// Of one that a link needs `busy_ns` for and that `fills` so many buffers; a flit that is held
-    /// up waits `held_up_ns` less in each buffer farther from the one where the first is.
+    /// Creates the parameters of a packet for which a link needs `busy_ns` and that fills `fills`
+    /// buffers. A blocked flit waits `held_up_ns` less in each buffer farther from the head.
     pub(super) fn of(busy_ns: u64, fills: u32, hop_ns: u64, held_up_ns: u64) -> Self {
         Self { busy_ns, hop_ns, held_up_ns, reach: fills.saturating_sub(1) }
     }
 
-    /// Calls `visit` with the places from `first` up to `end`, excluded, and when the packet leaves
-    /// their channels; returns when its tail is in the one at `end`, in ns. The packet began to stream
-    /// into some channels at `starts`, in the order of channels; those up to `end` become one that says
-    /// as much of the channels from there on.
+    /// Calls `visit` with the places from `first` up to `end`, excluded, and the release times of
+    /// their channels. Returns the instant at which the tail is in the channel at `end`, in ns. The
+    /// packet began to stream into some channels at `starts`, in the order of channels. Starts up
+    /// to `end` are merged into one with the same effect on later channels.
     ///
-    /// A channel can be another packet's when the tail is in it, and in the next one but for a hop: the
-    /// other one's head would only wait behind this tail in the buffer. The way out of a node has
-    /// no buffer, and is free when the tail is in the next channel.
+    /// A channel is released to another packet when the tail is in it, and in the next one except
+    /// for a hop: the other head would only wait behind this tail in the buffer. The link out of a
+    /// node has no buffer, and is free when the tail is in the next channel.
     ///
-    /// From one channel to the next, all that was told of channels behind is a hop later, and all of
-    /// channels ahead moves alike; so both maxima are looked for only where a channel comes to be behind,
-    /// or within reach.
+    /// From one channel to the next, all times from starts behind grow by a hop, and all times from
+    /// starts ahead move alike. So both maxima are recomputed only where a start comes to lie
+    /// behind, or within reach.
     #[inline]
     pub(super) fn between(
         &self,
@@ -71,8 +72,7 @@ impl ReleaseTimes {
         mut visit: impl FnMut(Range<u32>, ReleaseSequence),
     ) -> u64 {
         let Self { busy_ns, hop_ns, held_up_ns, reach } = *self;
-        // When the tail is in the channel by what lies behind, and by how much that is later in the
-        // next; nothing, at first.
+        // Latest time of the tail by the starts behind, and its growth per channel; none at first.
         let (mut flows_ns, mut flow_step_ns) = (0, 0);
         let (mut place, mut tail_before_ns) = (first, 0);
         let mut behind = 0;
@@ -84,7 +84,7 @@ impl ReleaseTimes {
                 (flows_ns, flow_step_ns) = (told_ns.max(flows_ns), hop_ns);
                 behind += 1;
             }
-            // The same by what lies ahead.
+            // Latest time of the tail by the starts ahead.
             let (mut stopped_ns, mut stopped_step_ns) = (0, 0);
             let mut until =
                 starts.get(behind).map_or(end + 1, |&(channel, _)| channel.min(end + 1));
@@ -109,7 +109,7 @@ impl ReleaseTimes {
             }
             let last = until - 1;
             if place < last {
-                // Where the next channel is like this one, the tail is in that a step later.
+                // Where the next channel is like this one, the tail is in it a step later.
                 let ahead_ns = stopped_step_ns.saturating_sub(hop_ns);
                 let stopped_ns = stopped_ns + ahead_ns;
                 visit(
@@ -135,15 +135,15 @@ impl ReleaseTimes {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: channels are left when the formula says, looked at anew for each channel, however the way
-    //! is cut into parts.
+    //! Proves: release times follow the formula, evaluated anew for each channel, for any division
+    //! of the route.
     use super::*;
     use proptest::prelude::*;
 
     const HOP_NS: u64 = 20;
     const BUFFER_NS: u64 = 8 * HOP_NS;
 
-    /// When the tail of a packet is in a channel, in ns.
+    /// Returns the instant at which the tail of a packet is in a channel, in ns.
     fn tail_ns(busy_ns: u64, starts: &[(u32, u64)], place: u32) -> u64 {
         let tails = starts.iter().map(|&(channel, start_ns)| {
             if channel <= place {

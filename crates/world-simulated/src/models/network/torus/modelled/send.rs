@@ -1,38 +1,46 @@
-//! A two-dimensional torus, modelled: packets meet and wait as in the [exact](super::exact) form, but
-//! only their heads are moved, and only where they meet.
+//! Sending in the modelled torus: packets contend as in the [exact](super::super::exact) form, but
+//! only heads are moved, and only where packets contend.
 //!
-//! A message is a packet: its head opens the way channel by channel, its tail follows without a gap. Routes,
-//! channels, flits and ticks are those of the exact torus. A packet that finds all of its way free has
-//! it as soon as it is sent, and its arrival is known at once; that is one look at each channel. One
-//! that has to wait is moved on when the channel for which it waits is free ([`contention`]).
+//! A message is a packet under wormhole routing: its head opens the route channel by channel, its
+//! tail follows without a gap. Routes, virtual channels, flits and ticks are those of the exact
+//! torus. A packet that finds its whole route free reserves it when it is sent, and its arrival is
+//! known at once; that costs one look at each channel. A packet that has to wait moves on when its
+//! channel is free (`contention.rs`).
 //!
-//! What is simplified: a packet that finds its way free has it at once, although one that is sent
-//! while its head is still on the way may have a nearer one; two packets in the channels of one link
-//! pass one after the other, not flit by flit in turn, if it is known when the first will have
-//! passed, and as if they did not share it otherwise; and a head enters the buffer in which another
-//! packet still lies only when that one is about to leave it.
+//! Simplifications:
 //!
-//! On a torus whose ways are longer than [`IN_ORDER_HOPS_MAX`], heads do not wait for the present
-//! either: channels that are free are given in the order of sending, so that of two heads that come to
-//! a channel within the time of a way, the later may go first. Somewhere on a large machine some head
-//! is always on its way, and to move each of them hop by hop would double what a message costs.
+//! - A packet that finds its route free reserves it at once, although a packet that is sent while
+//!   its head is still on its way may be nearer.
+//! - Two packets in the channels of one link pass one after the other, not flit by flit in turn, if
+//!   the release time of the first is known. Otherwise they pass as if they did not share the link.
+//! - A head enters a buffer in which another packet still lies only when that one is about to leave
+//!   it.
 //!
-//! A hop in which a link carries no whole number of bytes, zero included, has neither flits nor
-//! ticks: then messages enter at once and take as long as their bytes do.
+//! On a torus with routes longer than [`IN_ORDER_HOPS_MAX`](super::state::IN_ORDER_HOPS_MAX), heads
+//! do not wait for the present either. Free channels are granted in the order of sending, so of two
+//! heads that reach a channel within the time of a route, the later may go first. On a large
+//! machine some head is always on its way, and moving each of them hop by hop would double the cost
+//! of a message.
 //!
-//! Invariants: a channel carries one packet at a time; what is known to arrive is not put off any more.
+//! If a link carries no whole number of bytes in a hop time, zero included, there are neither flits
+//! nor ticks. Then messages enter at once and take the transfer time of their bytes.
+//!
+//! Invariants:
+//!
+//! - A channel carries one packet at a time.
+//! - A known arrival is never postponed.
 
 use super::state::Torus;
 use crate::models::network::torus::grid::{CHANNELS_PER_LINK, Route};
 use units::Instant;
 
 impl Torus {
-    /// Sends `bytes` now: when the last of them arrives, if that is known already; otherwise
-    /// [`arrived`](Self::arrived) will return what `parcel` does. At once when a node sends to
-    /// itself.
+    /// Sends `bytes` now. Returns the arrival of the last byte if it is known already: `now` for a
+    /// message of a node to itself. Otherwise [`arrived`](Self::arrived) will return the number
+    /// that `parcel` gives.
     ///
-    /// With the links of the papers an undisturbed message takes 20 ns a hop and 20 ns for each 4
-    /// bytes begun, from the first multiple of 20 ns on: 8 KB over 3 hops 41.02 us.
+    /// With the links of the papers a message without contention takes 20 ns a hop and 20 ns for
+    /// each 4 bytes begun, from the first multiple of 20 ns on: 8 KB over 3 hops 41.02 us.
     #[inline]
     pub fn send(
         &mut self,
@@ -45,7 +53,7 @@ impl Torus {
             return Some(now);
         }
         let (start_ns, busy_ns) = self.times(now, bytes);
-        // Whoever goes on before this head can be in its node may be at a channel before it.
+        // Packets that move on before this head can be in its node may reach a channel before it.
         let ahead_ns = self.longest_route_ns.unwrap_or(0);
         if self.due_at_ns <= start_ns + ahead_ns {
             self.advance(now);
@@ -76,8 +84,8 @@ impl Torus {
         self.meet(route, passed, (start_ns, head_ns, busy_ns), parcel)
     }
 
-    /// Has a packet have the channels of its way up to the first whose link is not free: when its head
-    /// is there, how many it has, and whether that is all of them.
+    /// Reserves the channels of a route up to the first whose link is not free. Returns the time of
+    /// the head there, the number of reserved channels, and true if those are all.
     #[inline(always)]
     fn enter_far(&mut self, route: &Route, start_ns: u64, busy_ns: u64) -> (u64, u32, bool) {
         let (mut head_ns, mut passed) = (start_ns, 0);
@@ -93,7 +101,8 @@ impl Torus {
         (head_ns, passed, true)
     }
 
-    /// When a message that is sent now can enter, and how long a link carries it, in ns.
+    /// Returns the instant at which a message sent now can enter, and the time for which it
+    /// occupies a link, in ns.
     #[inline(always)]
     fn times(&self, now: Instant, bytes: u64) -> (u64, u64) {
         let (now_ns, tick_ns) = (now.as_ns(), self.hop_ns);

@@ -8,31 +8,35 @@ use crate::models::network::torus::grid::{Grid, Route, TorusSize};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Up to ways of so many hops, channels are given in the order in which heads come to them: tori of 16
-/// by 16 nodes.
+/// Longest route, in hops, up to which channels are granted in the order in which heads reach them:
+/// that of a torus of 16 by 16 nodes.
 const IN_ORDER_HOPS_MAX: u32 = 16;
 
-/// The state of one network.
+/// State of one network.
 #[derive(Debug)]
 pub struct Torus {
     pub(super) grid: Grid,
     pub(super) pace: Pace,
     pub(super) hop_ns: u64,
-    /// Bytes of a flit, when a hop carries a whole number of them.
+    /// Bytes of a flit, if a hop carries a whole number of them.
     pub(super) flit_bytes: Option<u64>,
-    /// How long a head needs at most, where channels are given in the order in which heads come.
+    /// Longest time of a head on its route; set where channels are granted in the order in which
+    /// heads reach them.
     pub(super) longest_route_ns: Option<u64>,
     pub(super) channels: VirtualChannels,
     pub(super) contention: Contention,
-    /// When the next of the packets that have met others goes on; `u64::MAX` when none does.
+    /// Instant at which the next contending packet moves on; `u64::MAX` for none.
     pub(super) due_at_ns: u64,
-    /// For tests: heads do not run through free channels at once.
+    /// For tests: heads do not skip through free channels.
     #[cfg(test)]
     pub(super) moves_hop_by_hop: bool,
 }
 
 impl Torus {
-    /// A quiet torus. Panics unless it has 1 to [`NODES_MAX`](super::NODES_MAX) places.
+    /// Creates a quiet torus.
+    ///
+    /// # Panics
+    /// Unless it has 1 to [`NODES_MAX`](crate::models::network::NODES_MAX) places.
     pub fn new(size: TorusSize, link: LinkSpec) -> Self {
         let grid = Grid::new(size);
         let channels = VirtualChannels::new(grid.links() as usize);
@@ -53,50 +57,52 @@ impl Torus {
     }
 }
 
-/// Packets that have met others.
+/// Packets that have met contention, and their queues.
 #[derive(Debug, Default)]
 pub(super) struct Contention {
-    /// One that goes on is out of its place.
+    /// The packets; one that is being moved is out of its place.
     pub(super) packets: Vec<Option<Box<Packet>>>,
     pub(super) free_packets: Vec<u32>,
     pub(super) queues: Vec<ChannelQueue>,
     pub(super) free_queues: Vec<u32>,
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub(super) waiting: usize,
-    /// Those that have met others, so far.
+    /// Number of packets that have met contention so far.
     pub(super) met: u64,
-    /// Who goes on, and when in ns; at one instant in the order of sending.
+    /// Packets that move on, with the instant in ns; those of one instant in the order of sending.
     pub(super) due: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// What has arrived, or will, and when in ns; at one instant in the order of sending.
+    /// Parcels that have arrived or will, with the instant in ns; those of one instant in the order
+    /// of sending.
     pub(super) arriving: BinaryHeap<Reverse<(u64, u64, u32)>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Packet {
-    /// In the order of sending.
+    /// Sequence number of its sending.
     pub(super) number: u64,
     pub(super) parcel: u32,
     pub(super) busy_ns: u64,
-    /// How many buffers it fills.
+    /// Number of buffers that it fills.
     pub(super) fills: u32,
-    /// The channels of its way: out of the node, from router to router, into a node.
+    /// Its route: out of the node, from router to router, into a node.
     pub(super) route: Route,
-    /// How many of them it will leave at a known time, and how many others know that they are its.
+    /// Number of channels whose release time is known, and of channels marked as its own.
     pub(super) settled: u32,
     pub(super) held: u32,
-    /// The one to which its head comes next, and when; it may have to wait there.
+    /// Channel that its head reaches next, and the instant; it may have to wait there.
     pub(super) place: u32,
     pub(super) head_ns: u64,
     pub(super) waits: bool,
-    /// The channels in which it began to stream later than the one before tells, and when; in the
-    /// order of channels.
+    /// Channels into which it began to stream later than the previous start implies, with the
+    /// instant, in the order of channels.
     pub(super) starts: Starts,
 }
 
-/// Packets that wait for a channel, in the order of asking; somebody does.
+/// Packets that wait for a channel, in the order of their requests; never empty.
 #[derive(Debug)]
 pub(super) struct ChannelQueue {
-    /// When the channel is free, or [`UNKNOWN`].
+    /// Instant from which the channel is free, in ns, or
+    /// [`UNKNOWN`](super::virtual_channels::UNKNOWN).
     pub(super) free_at_ns: u64,
     pub(super) waiting: VecDeque<u32>,
 }

@@ -1,5 +1,5 @@
-//! Proves: what a message alone costs, what packets that meet cost one another, and that both are
-//! what the exact torus says, or how near.
+//! Proves: the cost of a message without contention, the cost of contention, and the agreement of
+//! both with the exact torus.
 
 use super::Torus;
 use crate::models::network::LinkSpec;
@@ -10,8 +10,9 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
-/// When each arrives, in ns; `sendings` are in order of time. Asks at every instant that the
-/// network names, as its driver does, and checks that everything arrives once, at such an instant.
+/// Returns the arrival of each message in ns; `sendings` are in order of time. Asks at every
+/// instant that the network names, as its driver does, and checks that every message arrives once,
+/// at such an instant.
 fn arrivals_with(size: TorusSize, link: LinkSpec, sendings: &[Sending]) -> Vec<u64> {
     arrivals_in(Torus::new(size, link), sendings)
 }
@@ -46,13 +47,13 @@ fn arrivals(size: TorusSize, sendings: &[Sending]) -> Vec<u64> {
     arrivals_with(size, LinkSpec::TOCS_1997, sendings)
 }
 
-/// The same by the exact torus.
+/// Returns the arrivals by the exact torus.
 fn exact_arrivals(size: TorusSize, sendings: &[Sending]) -> Vec<u64> {
     let mut torus = ExactTorus::new(size, LinkSpec::TOCS_1997, BUFFER_FLITS).unwrap();
     let mut arrivals = vec![0; sendings.len()];
     for (number, sending) in sendings.iter().enumerate() {
         let Sending { at_ns, from, to, bytes } = *sending;
-        // It keeps what has arrived until it is asked, and says when that was.
+        // It stores arrivals with their instants until it is asked.
         torus.send(Instant::from_ns(at_ns), (from, to), bytes, number as u32);
     }
     while let Some(next) = torus.next_arrival_from() {
@@ -63,7 +64,7 @@ fn exact_arrivals(size: TorusSize, sendings: &[Sending]) -> Vec<u64> {
     arrivals
 }
 
-/// Hops from node 0 by breadth-first search, the long way to say it.
+/// Returns the hops from node 0 by breadth-first search.
 fn hops_by_search(width: u32, height: u32) -> Vec<u32> {
     let mut hops = vec![u32::MAX; (width * height) as usize];
     let mut queue = VecDeque::from([(0, 0)]);
@@ -87,9 +88,9 @@ fn hops_by_search(width: u32, height: u32) -> Vec<u32> {
     hops
 }
 
-/// Proves that routes are shortest, from every node to every node, and that a message alone costs
-/// 20 ns for each 4 bytes begun and 20 ns a hop on each, from the next multiple of 20 ns on: to
-/// the nanosecond what it costs in the exact torus.
+/// Proves that routes are shortest, between all nodes, and that a message without contention costs
+/// 20 ns for each 4 bytes begun and 20 ns a hop, from the next multiple of 20 ns on: to the
+/// nanosecond its cost in the exact torus.
 #[test]
 fn alone_a_message_costs_what_it_does_in_the_exact_torus() {
     for (width, height) in [(1, 1), (2, 1), (2, 2), (3, 2), (5, 4), (6, 6), (7, 3)] {
@@ -123,8 +124,8 @@ fn alone_a_message_costs_what_it_does_in_the_exact_torus() {
     }
 }
 
-/// Proves that without whole flits a message enters when it is sent and takes as long as its bytes
-/// do, and that packets wait for one another all the same.
+/// Proves that without whole flits a message enters when it is sent and takes the time of its
+/// bytes, and that packets contend all the same.
 #[test]
 fn a_hop_need_not_carry_whole_bytes() {
     let with_hop = |hop_ns| LinkSpec { hop: Duration::from_ns(hop_ns), ..LinkSpec::TOCS_1997 };
@@ -135,7 +136,7 @@ fn a_hop_need_not_carry_whole_bytes() {
         assert_eq!(ticks[0], 7 + 5_005 + 2 * hop_ns, "{hop_ns} ns");
         assert_eq!(ticks[2], 7 + hop_ns, "{hop_ns} ns");
         assert_eq!(ticks[1], ticks[0] + 500, "the link into node 2 is taken, {hop_ns} ns");
-        // Packets that keep what they have, all round a ring.
+        // Blocked packets all round a ring.
         let circle: Vec<_> = (0..6).map(|from| at_7(from, (from + 2) % 6, 4_000)).collect();
         let ring = TorusSize { width: 6, height: 1 };
         let last = arrivals_with(ring, with_hop(hop_ns), &circle).into_iter().max();
@@ -143,21 +144,21 @@ fn a_hop_need_not_carry_whole_bytes() {
     }
 }
 
-/// Proves that two packets over one link go one after the other, and that two packets with no common
-/// link do not disturb each other.
+/// Proves that two packets over one link go one after the other, and that two packets without a
+/// common link do not disturb each other.
 #[test]
 fn a_link_carries_one_packet_at_a_time() {
     let sendings = [flits(0, 2, 2_048), flits(1, 2, 2_048), flits(2, 1, 2_048)];
     let sendings = [&sendings[..], &[flits(20, 21, 2_048)]].concat();
     let expected = [40_960 + 40, 2 * 40_960 + 40, 40_960 + 20, 40_960 + 20];
-    // The second goes over the link that the first has until its tail has passed.
+    // The second uses the link that the first holds until its tail has passed.
     assert_eq!(arrivals(SIX, &sendings), expected);
 }
 
-/// Proves that a packet that is held up keeps the channels behind its head, but for what the buffers
+/// Proves that a blocked packet holds the channels behind its head except for what the buffers
 /// take, and that a node sends one packet after the other: as in the exact torus.
 #[test]
-fn a_packet_that_waits_keeps_what_its_buffers_do_not_take() {
+fn a_blocked_packet_holds_the_links_that_its_buffers_do_not_free() {
     for length in [5, 8, 9, 16, 17, 100, 2_000] {
         let at = |at_ns, sending| Sending { at_ns, ..sending };
         let sendings = [
@@ -176,7 +177,7 @@ fn a_packet_that_waits_keeps_what_its_buffers_do_not_take() {
     }
 }
 
-/// Proves that two packets in the two channels of one link need as long as both do one after the other.
+/// Proves that two packets in the two channels of one link need as long as one after the other.
 #[test]
 fn channels_share_a_link() {
     // Over the link from 0 to 1 in channel 1, having closed the ring, and in channel 0.
@@ -186,9 +187,9 @@ fn channels_share_a_link() {
     assert_eq!(ticks[1], (100 + 1 + 100 + 2) * TICK_NS);
 }
 
-/// Proves that packets that follow one another round a ring do not wait for one another for ever.
+/// Proves that packets that follow one another round a ring do not deadlock.
 #[test]
-fn packets_in_a_circle_arrive() {
+fn packets_round_a_ring_do_not_deadlock() {
     for (width, height) in [(6, 1), (1, 6), (7, 7), (5, 4)] {
         let size = TorusSize { width, height };
         let nodes = width * height;
@@ -237,13 +238,13 @@ fn channels_of(size: TorusSize, sending: &Sending) -> Vec<u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Proves that two packets that meet arrive when they do in the exact torus, whatever they have
-    /// in common, unless they use both channels of a link.
+    /// Proves that two contending packets arrive as in the exact torus, for all common links,
+    /// unless they use both channels of a link.
     #[test]
-    fn two_packets_meet_as_in_the_exact_torus(
+    fn two_contending_packets_arrive_as_in_the_exact_torus(
         (size, mut sendings) in cases((1..=5_u32, 1..=5_u32), 2, 50_000),
     ) {
-        // A head that is under way when the second is sent has its way already.
+        // A head that is under way when the second is sent has reserved its route already.
         let head_ns = u64::from(size.width / 2 + size.height / 2 + 1) * TICK_NS;
         sendings.last_mut().unwrap().at_ns += head_ns;
         let routes: Vec<_> = sendings.iter().map(|sending| channels_of(size, sending)).collect();
@@ -252,10 +253,10 @@ proptest! {
         prop_assert_eq!(arrivals(size, &sendings), exact_arrivals(size, &sendings));
     }
 
-    /// Proves that whatever is sent arrives, not earlier than it would alone, and that the way into
-    /// a node carries one message at a time.
+    /// Proves that every message arrives, not earlier than without contention, and that the link
+    /// into a node carries one message at a time.
     #[test]
-    fn everything_arrives_in_no_less_than_it_needs((size, sendings) in cases(
+    fn no_message_arrives_earlier_than_without_contention((size, sendings) in cases(
         prop_oneof![3 => (1..=7_u32, 1..=7_u32), 1 => (1..=3_u32, 32..=40_u32)],
         80,
         60_000,
@@ -278,11 +279,11 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Proves that heads which run through free channels at once come where those come that go channel by
-    /// channel, and when. (In these tests each tail is also compared with a look at all that its packet
-    /// has waited for.)
+    /// Proves that heads which skip through free channels arrive at the same instants as heads
+    /// which move hop by hop. (In these tests the release times are also compared with a full
+    /// evaluation of all starts.)
     #[test]
-    fn heads_that_run_come_as_those_that_go(
+    fn heads_that_skip_free_channels_arrive_as_those_that_move_hop_by_hop(
         (size, sendings) in cases((1..=4_u32, 33..=40_u32), 150, 30_000),
     ) {
         let mut walking = Torus::new(size, LinkSpec::TOCS_1997);
@@ -292,8 +293,8 @@ proptest! {
 }
 
 /// Proves that under heavy random traffic messages need as long as in the exact torus, to 3 %, and
-/// all of it ends at the same time to 3 %; also where ways are so long that channels are given in the
-/// order of sending. (Single messages differ by more: who is first decides.)
+/// all of it ends at the same time to 3 %; also where routes are so long that channels are granted
+/// in the order of sending. (Single messages differ by more: the order of heads decides.)
 #[test]
 fn heavy_traffic_takes_as_long_as_in_the_exact_torus() {
     for (size, messages) in [(SIX, 400), (TorusSize { width: 36, height: 2 }, 800)] {
@@ -303,8 +304,8 @@ fn heavy_traffic_takes_as_long_as_in_the_exact_torus() {
     }
 }
 
-/// What random messages need in the modelled torus, over what they need in the exact one: each of
-/// them, and all together.
+/// Returns the times of random messages in the modelled torus over those in the exact one: the sum
+/// of all, and the end of the last.
 fn modelled_over_exact(size: TorusSize, messages: u32) -> [f64; 2] {
     let nodes = u64::from(size.width * size.height);
     let mut state = 1_u64;

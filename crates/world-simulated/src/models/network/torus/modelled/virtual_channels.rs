@@ -1,18 +1,16 @@
-//! When the channels of a torus are free.
+//! The virtual channels of a torus, by the instant from which each is free.
 
 use super::release_times::ReleaseSequence;
 use crate::models::network::torus::grid::{CHANNELS_PER_LINK, Stretch};
 
-/// Marks a channel that has a queue; the rest of the number says which.
+/// Marks a channel that has a queue; the other bits are the number of the queue.
 pub(super) const CONTESTED: u64 = 1 << 63;
 
-/// Of a channel that belongs to a packet which does not know when it will leave it, and for which nobody
-/// waits.
+/// Marks a channel whose packet does not know its release time, and for which none waits.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
-/// By link, when each of its channels is free, in ns; or where it is said which packets wait for it, or
-/// that the packet in it does not know when it will leave: [`contention`](super::contention) has marks
-/// for these.
+/// For each link, the instants from which its virtual channels are free, in ns; or the marks
+/// [`CONTESTED`] and [`UNKNOWN`].
 #[derive(Debug)]
 pub(super) struct VirtualChannels(Box<[[u64; CHANNELS_PER_LINK as usize]]>);
 
@@ -21,7 +19,8 @@ impl VirtualChannels {
         Self(vec![[0; CHANNELS_PER_LINK as usize]; links].into())
     }
 
-    /// Has a packet whose head is there now have a channel, if its link is free; whether it is.
+    /// Reserves a channel for a packet whose head is there now, if its link is free. Returns true
+    /// if it is.
     #[inline(always)]
     pub(super) fn enter(&mut self, channel: u32, head_ns: u64, busy_ns: u64) -> bool {
         let is_free = self.link_free_at_ns(channel) <= head_ns;
@@ -31,9 +30,9 @@ impl VirtualChannels {
         is_free
     }
 
-    /// The same for one channel after the other, each a hop later, up to the first whose link is not
-    /// free; how many. (Nothing wraps here: when the last of these channels is free, or a head at it,
-    /// is asked for with a check.)
+    /// Reserves one channel after the other, each a hop later, up to the first whose link is not
+    /// free. Returns their number. (Wrapping sums are safe: the caller computes the release of the
+    /// last channel, and the head there, with a check.)
     #[inline(always)]
     pub(super) fn enter_free(
         &mut self,
@@ -56,8 +55,8 @@ impl VirtualChannels {
         links.len() as u32
     }
 
-    /// How many of the links of `stretch`, from its first on, are free when a head comes that is at
-    /// the first at `head_ns`.
+    /// Returns the number of links of `stretch`, from its first on, that are free for a head that
+    /// is at the first at `head_ns`.
     #[inline(always)]
     pub(super) fn count_free(&self, stretch: &Stretch, head_ns: u64, hop_ns: u64) -> u32 {
         let links = &self.0[stretch.link as usize..][..stretch.links as usize];
@@ -67,8 +66,8 @@ impl VirtualChannels {
         links.iter().enumerate().position(is_taken).unwrap_or(links.len()) as u32
     }
 
-    /// Says when the channels of `stretch` are free, one after the other, up to the first for which
-    /// packets wait; of how many.
+    /// Sets the release times of the channels of `stretch`, one after the other, up to the first
+    /// that has a queue. Returns their number.
     #[inline(always)]
     pub(super) fn release_quiet(&mut self, stretch: &Stretch, leaves: &mut ReleaseSequence) -> u32 {
         let Stretch { link, links, channel, .. } = *stretch;
@@ -83,7 +82,7 @@ impl VirtualChannels {
         links.len() as u32
     }
 
-    /// When both channels of a link are.
+    /// Returns the instant from which both channels of a link are free.
     #[inline(always)]
     pub(super) fn link_free_at_ns(&self, channel: u32) -> u64 {
         let [one, other] = self.0[(channel / CHANNELS_PER_LINK) as usize];
@@ -96,7 +95,7 @@ impl VirtualChannels {
     }
 }
 
-/// Whether what is said of a channel is which packets wait for it.
+/// True if the value of a channel marks a queue.
 #[inline(always)]
 pub(super) fn has_queue(free_at_ns: u64) -> bool {
     (CONTESTED..UNKNOWN).contains(&free_at_ns)
