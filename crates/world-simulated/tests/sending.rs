@@ -68,7 +68,7 @@ fn work_and_the_sending_that_follows_leave_no_gap() {
         let cost = Duration::from_us(40);
         one.send_after(cost, peer, message(1)).await.unwrap();
         one.send_after(cost, peer, message(2)).await.unwrap();
-        assert_eq!(one.now(), Instant::START, "whoever sends goes on");
+        assert_eq!(one.now(), Instant::START, "the sender goes on");
         one.compute(Duration::from_us(7)).await;
         assert_eq!(one.now(), us(2 * 45 + 7), "but his processor is occupied");
     });

@@ -69,7 +69,8 @@ impl DiskQueue {
             }
             let Some(ticket) = state.requests.take_next() else { return };
             state.turns_free -= 1;
-            let waiter = state.waiters.get_mut(&ticket).expect("who is in the queue waits");
+            let waiter =
+                state.waiters.get_mut(&ticket).expect("a queued request must have a waiter");
             waiter.has_turn = true;
             let waker = waiter.waker.take();
             drop(state);
@@ -91,7 +92,10 @@ impl DiskQueue {
 async fn wait(place: Place) -> Turn {
     poll_fn(|context| {
         let mut state = place.queue.0.borrow_mut();
-        let waiter = state.waiters.get_mut(&place.ticket).expect("who has a place waits");
+        let waiter = state
+            .waiters
+            .get_mut(&place.ticket)
+            .expect("a request in the queue must have a waiter");
         if !waiter.has_turn {
             waiter.waker = Some(context.waker().clone());
             return Poll::Pending;
@@ -119,7 +123,7 @@ impl Drop for Place {
         } else {
             state.requests.finish(self.ticket);
             drop(state);
-            self.queue.give_turns(); // Somebody may have waited for this one only.
+            self.queue.give_turns(); // Another request may have waited for this one only.
         }
     }
 }

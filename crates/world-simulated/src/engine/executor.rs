@@ -8,17 +8,15 @@
 //! - Nothing depends on the host, so two runs of one program give the same [`Engine::digest`].
 
 use super::event_queue::EventQueue;
-use super::prefetch::{
-    NEAR_EVENTS, PREFETCH_TASKS_MIN, PrefetchDistance, PrefetchHints, prefetch, prefetch_future,
-};
-use super::waker::{ReadyQueue, TaskKey, TaskWaker};
+use super::prefetch::{NEAR_EVENTS, PREFETCH_TASKS_MIN, PrefetchDistance, PrefetchHints};
+use super::task_table::TaskTable;
+use super::waker::TaskKey;
 use crate::timeline::{SharedRecorder, Slice, Timeline};
 use slab::Slab;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use units::{Duration, Instant};
 
@@ -40,11 +38,7 @@ struct Inner {
     woken_after: RefCell<Vec<Option<u32>>>,
     /// Node and index of the task that was last polled by a wake.
     last_woken: Cell<(u32, u32)>,
-    tasks: RefCell<Vec<Slot>>,
-    free: RefCell<Vec<u32>>,
-    ready: Arc<ReadyQueue>,
-    /// Generation of the youngest task.
-    generation: Cell<u32>,
+    tasks: TaskTable,
     /// Key of the task that is being polled, and the data pointer of its waker.
     running: Cell<Option<(TaskKey, *const ())>>,
     timeline: Timeline,
@@ -101,26 +95,6 @@ impl Wakeup {
 /// Node number of tasks that belong to no node.
 const ROOT: u32 = u32::MAX;
 
-type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
-
-/// A place in the table of tasks.
-///
-/// It keeps its generation until its task ends or is cancelled. A task that its own poll cancels is
-/// dropped when that poll returns, and its place is free from then on.
-struct Slot {
-    generation: u32,
-    node: u32,
-    /// The task while it waits; `None` while it runs, and in a free place.
-    waiting: Option<WaitingTask>,
-    /// Shared by all wakers of the task; reused when no waker of an earlier task is left.
-    header: Arc<TaskWaker>,
-}
-
-struct WaitingTask {
-    task: BoxedTask,
-    waker: Waker,
-}
-
 impl Default for Engine {
     fn default() -> Self {
         Self::new()
@@ -149,10 +123,7 @@ impl Engine {
             hints: RefCell::default(),
             woken_after: RefCell::default(),
             last_woken: Cell::new((ROOT, 0)),
-            tasks: RefCell::default(),
-            free: RefCell::default(),
-            ready: Arc::default(),
-            generation: Cell::new(0),
+            tasks: TaskTable::default(),
             running: Cell::new(None),
             timeline,
         }))
@@ -244,25 +215,15 @@ impl Engine {
         // the future on the stack and move it later.
         let room = Box::<F>::new_uninit();
         let task: Pin<Box<F>> = Box::into_pin(Box::write(room, build()));
-        let key = self.insert(node, task);
-        self.0.ready.push(key);
+        let key = self.0.tasks.insert(node, task);
+        self.0.timeline.task_waits(key.index);
+        self.0.tasks.ready.push(key);
         TaskHandle { engine: self.clone(), key }
     }
 
     /// Drops every task of `node`, except the one that is running.
     pub fn cancel_node(&self, node: u32) {
-        let mut dropped = Vec::new();
-        for (index, slot) in self.0.tasks.borrow_mut().iter_mut().enumerate() {
-            if slot.node == node
-                && let Some(task) = slot.waiting.take()
-            {
-                dropped.push(task);
-                slot.generation = self.next_generation();
-                self.0.free.borrow_mut().push(index as u32);
-            }
-        }
-        // Outside the borrow: destructors may cancel or start tasks.
-        drop(dropped);
+        self.0.tasks.cancel_node(node);
     }
 
     /// Runs the simulation until `program` returns.
@@ -281,7 +242,7 @@ impl Engine {
             shared.0.set(true);
         });
         loop {
-            let ready = match self.0.ready.take() {
+            let ready = match self.0.tasks.ready.take() {
                 Some(ready) => {
                     if self.is_large() {
                         self.note_woken(ready.index);
@@ -331,13 +292,13 @@ impl Engine {
     /// True when there are so many tasks that prefetches pay off.
     #[inline]
     fn is_large(&self) -> bool {
-        self.0.tasks.borrow().len() >= PREFETCH_TASKS_MIN
+        self.0.tasks.len() >= PREFETCH_TASKS_MIN
     }
 
     /// Records the order in which tasks of one node are woken.
     #[inline(never)]
     fn note_woken(&self, index: u32) {
-        let node = self.0.tasks.borrow().get(index as usize).map_or(ROOT, |slot| slot.node);
+        let node = self.0.tasks.node_of(index).unwrap_or(ROOT);
         let (node_before, before) = self.0.last_woken.replace((node, index));
         if node == node_before && index != before && node != ROOT {
             let woken = &mut *self.0.woken_after.borrow_mut();
@@ -382,14 +343,7 @@ impl Engine {
 
     /// Prefetches the data that a poll of a task touches. Returns the node of the task.
     pub(crate) fn prefetch_task(&self, index: u32, distance: PrefetchDistance) -> Option<u32> {
-        let tasks = self.0.tasks.borrow();
-        let slot = tasks.get(index as usize)?;
-        match (distance, &slot.waiting) {
-            (PrefetchDistance::Far, _) => prefetch(slot, usize::MAX),
-            (PrefetchDistance::Near, Some(waiting)) => prefetch_future(&*waiting.task),
-            (PrefetchDistance::Near, None) => {}
-        }
-        Some(slot.node)
+        self.0.tasks.prefetch(index, distance)
     }
 
     /// Carries out a rare effect, outside the borrow: it may add more of them.
@@ -447,7 +401,7 @@ impl Engine {
     #[inline]
     pub(crate) fn wake(&self, wakeup: Wakeup) {
         match wakeup {
-            Wakeup::Task(task) => self.0.ready.push(task),
+            Wakeup::Task(task) => self.0.tasks.ready.push(task),
             Wakeup::Waker(waker) => waker.wake(),
         }
     }
@@ -463,104 +417,25 @@ impl Engine {
         self.0.timers.borrow_mut().push(at, action);
     }
 
-    /// Returns a generation that no task had before (in the last 2^32); never 0.
-    fn next_generation(&self) -> u32 {
-        let next = self.0.generation.get().wrapping_add(1).max(1);
-        self.0.generation.set(next);
-        next
-    }
-
-    fn insert(&self, node: u32, task: BoxedTask) -> TaskKey {
-        let generation = self.next_generation();
-        let mut tasks = self.0.tasks.borrow_mut();
-        let reused = self.0.free.borrow_mut().pop();
-        let key = TaskKey { index: reused.unwrap_or(tasks.len() as u32), generation };
-        let new_header = || Arc::new(TaskWaker { ready: Arc::clone(&self.0.ready), key });
-        match tasks.get_mut(key.index as usize) {
-            Some(slot) => {
-                match Arc::get_mut(&mut slot.header) {
-                    Some(unshared) => unshared.key = key,
-                    None => slot.header = new_header(),
-                }
-                let waker = Waker::from(Arc::clone(&slot.header));
-                (slot.generation, slot.node) = (generation, node);
-                slot.waiting = Some(WaitingTask { task, waker });
-            }
-            None => {
-                let header = new_header();
-                let waker = Waker::from(Arc::clone(&header));
-                let waiting = Some(WaitingTask { task, waker });
-                tasks.push(Slot { generation, node, waiting, header });
-            }
-        }
-        self.0.timeline.task_waits(key.index);
-        key
-    }
-
     #[inline(always)]
     fn poll(&self, key: TaskKey) {
-        let Some(mut polled) = self.begin_poll(key) else { return };
+        let Some(mut polled) = self.0.tasks.take(key) else { return };
+        self.0.timeline.task_runs(key.index);
         self.0.running.set(Some((key, polled.waker.data())));
         let outcome = polled.task.as_mut().poll(&mut Context::from_waker(&polled.waker));
         self.0.running.set(None);
-        let mut tasks = self.0.tasks.borrow_mut();
-        let slot = &mut tasks[key.index as usize];
-        if outcome.is_pending() && slot.generation == key.generation {
-            slot.waiting = Some(polled);
+        if self.0.tasks.put_back(key, polled, outcome.is_ready()) {
             self.0.timeline.task_waits(key.index);
-            return;
         }
-        slot.generation = self.next_generation();
-        self.0.free.borrow_mut().push(key.index);
-        // Outside the borrow: destructors may cancel or start tasks.
-        drop(tasks);
-        drop(polled);
-    }
-
-    #[inline(always)]
-    fn begin_poll(&self, key: TaskKey) -> Option<WaitingTask> {
-        let mut tasks = self.0.tasks.borrow_mut();
-        let slot = tasks.get_mut(key.index as usize)?;
-        if slot.generation != key.generation {
-            return None;
-        }
-        let waiting = slot.waiting.take()?;
-        self.0.timeline.task_runs(key.index);
-        Some(waiting)
-    }
-
-    fn cancel(&self, key: TaskKey) {
-        let dropped = {
-            // A task may be cancelled while the engine itself is being dropped.
-            let Ok(mut tasks) = self.0.tasks.try_borrow_mut() else { return };
-            let Some(slot) = tasks.get_mut(key.index as usize) else { return };
-            if slot.generation != key.generation {
-                return;
-            }
-            slot.generation = self.next_generation();
-            let waiting = slot.waiting.take();
-            if waiting.is_some() {
-                self.0.free.borrow_mut().push(key.index);
-            }
-            waiting
-        };
-        drop(dropped);
     }
 
     /// Drops every task, which breaks the cycle between tasks and the engine that they hold.
     pub fn shut_down(&self) {
-        loop {
-            let tasks = std::mem::take(&mut *self.0.tasks.borrow_mut());
-            self.0.free.borrow_mut().clear();
-            if tasks.is_empty() {
-                break;
-            }
-            drop(tasks);
-        }
+        self.0.tasks.clear();
         let timers = std::mem::take(&mut *self.0.timers.borrow_mut());
         let rare = std::mem::take(&mut *self.0.rare.borrow_mut());
         drop((timers, rare));
-        self.0.ready.clear();
+        self.0.tasks.ready.clear();
     }
 }
 
@@ -572,7 +447,7 @@ pub struct TaskHandle {
 
 impl Drop for TaskHandle {
     fn drop(&mut self) {
-        self.engine.cancel(self.key);
+        self.engine.0.tasks.cancel(self.key);
     }
 }
 

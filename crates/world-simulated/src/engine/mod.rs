@@ -1,12 +1,13 @@
 //! The event engine: a queue of timers, an executor of tasks, and a clock that they move.
 //!
-//! [`executor`] runs the simulation, [`event_queue`] orders timers, [`waker`] queues the tasks that
-//! are ready, and [`prefetch`] hides the memory latency of large simulations. The engine knows no
+//! [`executor`] runs the simulation, [`event_queue`] orders timers, [`task_table`] holds tasks, [`waker`]
+//! queues those that are ready, and [`prefetch`] hides the memory latency of large simulations. The engine knows no
 //! machine: what timers lead to is behind [`TimerHandler`] and [`PrefetchHints`].
 
 mod event_queue;
 mod executor;
 mod prefetch;
+mod task_table;
 mod waker;
 
 pub use executor::{Deadlock, Engine, Sleep, TaskHandle, TimerHandler};

@@ -56,7 +56,7 @@ impl Transport {
     /// Sends `bytes` now from one node to another. The future completes when the last byte has
     /// arrived.
     pub(crate) fn carry(&self, from: u32, to: u32, bytes: u64) -> Carriage {
-        match self.send((from, to), bytes, || Waiter::Nobody) {
+        match self.send((from, to), bytes, || Waiter::Unpolled) {
             Sent::Until(arrival) => Carriage::Known(self.engine.sleep_until(arrival)),
             Sent::On(traffic, parcel) => {
                 Carriage::Tracked(Tracked { traffic: Rc::clone(traffic), parcel })
@@ -139,7 +139,7 @@ enum Waiter {
     /// The machine, invoked with this token.
     Machine(u64),
     /// A future that has not been polled.
-    Nobody,
+    Unpolled,
     Task(Waker),
     /// A future that was dropped.
     Gone,
@@ -205,7 +205,7 @@ impl Traffic {
         let waiter = &mut self.waiters.borrow_mut()[parcel as usize];
         match std::mem::replace(waiter, Waiter::Arrived) {
             Waiter::Task(waker) => return waker.wake(),
-            Waiter::Nobody => return,
+            Waiter::Unpolled => return,
             _ => *waiter = Waiter::Free,
         }
         self.free.borrow_mut().push(parcel);

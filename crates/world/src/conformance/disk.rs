@@ -1,4 +1,4 @@
-//! Cases for disks: sparse objects whose bytes come back.
+//! Cases for disks: sparse objects that return the bytes written to them.
 
 use super::support::{Numbers, abandon, expect_bytes, list_cases, pattern};
 use super::{Fixture, PayloadOf};
@@ -185,7 +185,7 @@ fn a_truncated_object_reads_as_zeros_beyond_its_end<F: Fixture>(fixture: &mut F)
             let mut model = bytes.clone();
             model[length.min(BYTES)..].fill(0);
             expect::<F>(disk, OBJECT, 0, &model).await;
-            // What is written beyond the end brings nothing back.
+            // A write beyond the end restores nothing.
             done(disk.write(OBJECT, BYTES as u64 - 1, F::payload(b"x")).await);
             model[BYTES - 1] = b'x';
             expect::<F>(disk, OBJECT, 0, &model).await;

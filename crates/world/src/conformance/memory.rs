@@ -22,7 +22,7 @@ list_cases![
 
 const MEMORY_BYTES: u64 = 4096;
 
-/// Some runs without overlap inside `MEMORY_BYTES`, in any order of their starts.
+/// Returns runs without overlap inside `MEMORY_BYTES`, in any order of their starts.
 fn random_runs(numbers: &mut Numbers) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut start = 0;
@@ -46,7 +46,7 @@ fn random_runs(numbers: &mut Numbers) -> Vec<Run> {
     runs
 }
 
-/// The bytes of `runs`, by the definition of a run.
+/// Returns the bytes of `runs`, by the definition of a run.
 fn pick(bytes: &[u8], runs: &[Run]) -> Vec<u8> {
     let places = runs.iter().flat_map(|run| {
         let length = run.length;

@@ -1,4 +1,5 @@
-//! Cases for messages: in order, whole, both ways, and with the end of a connection made known.
+//! Cases for messages: in order, whole, in both directions, and with notification of the end of a
+//! connection.
 
 use super::support::{
     abandon, eventually, expect_bytes, expect_departure, expect_message, header, list_cases, meet,
@@ -42,14 +43,14 @@ async fn send<N: Network>(node: &N, to: PeerId, message: Message<N::Payload>) {
     node.send(to, message).await.expect("a connection must carry messages");
 }
 
-/// The next message, which must come from `peer`.
+/// Returns the next message, which must come from `peer`.
 async fn receive<N: Network>(node: &N, peer: PeerId) -> (Header, Option<N::Payload>) {
     let (from, header, body) = expect_message(node.receive().await);
     assert_eq!(from, peer, "a message must name its sender");
     (header, body)
 }
 
-/// Sends from one node to another and returns what arrives.
+/// Sends from one node to another. Returns the message that arrives.
 async fn pass<W: World>(
     (sender, to): (&W, PeerId),
     (receiver, from): (&W, PeerId),
@@ -73,7 +74,7 @@ fn nodes_have_different_addresses<F: Fixture>(fixture: &mut F) {
 }
 
 fn connecting_to_nobody_fails<F: Fixture>(fixture: &mut F) {
-    // Each of these is either no address of this world or the address of nobody.
+    // Each of these is no address of this world, or the address of no node.
     const NOBODY: [&str; 9] = [
         "",
         "nobody",
@@ -262,7 +263,7 @@ fn a_placed_body_lands_in_its_place<F: Fixture>(fixture: &mut F) {
             assert_eq!(heard, number(1));
             assert!(body.is_none(), "a body that landed in its place must not come again");
             model[offset..offset + length].copy_from_slice(&bytes);
-            // It must be there already when its header is received.
+            // It must be in place already when its header is received.
             let whole = memory.gather(&[Run::contiguous(0, 100_000)]);
             expect_bytes::<F>(&whole, &model, "a memory with placed bodies");
         }
@@ -270,7 +271,7 @@ fn a_placed_body_lands_in_its_place<F: Fixture>(fixture: &mut F) {
     });
 }
 
-/// Sends `bytes` as a loan; returns what arrives, and what says whether the loan is over.
+/// Lends `bytes`. Returns the message that arrives, and a handle that tells if the loan is over.
 async fn lend<F: Fixture>(
     (sender, to): (&F::World, PeerId),
     (receiver, from): (&F::World, PeerId),
@@ -286,7 +287,7 @@ async fn lend<F: Fixture>(
     (body.expect("a lent body must arrive"), lent)
 }
 
-/// Longer than what is copied in any case, and not whole pages.
+/// Longer than any body that is always copied, and not whole pages.
 const LENT_BYTES: usize = 100_001;
 
 fn a_lent_body_comes_back_when_it_is_dropped<F: Fixture>(fixture: &mut F) {
@@ -459,7 +460,7 @@ fn nothing_is_sent_to_who_left<F: Fixture>(fixture: &mut F) {
         let body = F::payload(&pattern(1, MIB as usize));
         let refused = b.send(a_of_b, Message::with_body(number(2), body)).await;
         expect_departed(refused, a_of_b);
-        // To end what has ended is no mistake: both sides may do it at the same time.
+        // Disconnecting twice is no error: both sides may do it at the same time.
         b.disconnect(a_of_b);
         a.disconnect(b_of_a);
     });

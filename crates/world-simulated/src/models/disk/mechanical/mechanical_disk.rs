@@ -166,7 +166,7 @@ impl MechanicalDisk {
     fn read(&mut self, now: Instant, sectors: Range<u64>) -> Progress {
         let decoded = now + self.drive().spec.read_overhead;
         self.decoded = decoded;
-        self.dirty = None; // The arm, free only when they are done, makes us wait for the writes.
+        self.dirty = None; // The read waits for the writes, because the arm is free only after them.
         if !self.continue_reading(decoded, &sectors) {
             self.start_reading(decoded, &sectors);
         }
@@ -198,7 +198,7 @@ impl MechanicalDisk {
         let continues = self.dirty.as_ref().is_some_and(|run| run.end == sectors.start);
         let report_from = if continues { decoded } else { self.clean_at };
         if !continues {
-            self.dirty = None; // Its place on the medium and in time is kept by the arm.
+            self.dirty = None; // The arm keeps its place on the medium and in time.
         }
         let burst = first_part(&sectors, self.drive().write_burst_sectors());
         let burst_from = self.room_at(&burst).max(decoded);
@@ -270,7 +270,7 @@ impl MechanicalDisk {
     fn read_on(&mut self, now: Instant, limit: u64) {
         let stream = self.reading.as_ref().expect("only a read in progress can go on");
         if stream.pauses_before(&self.medium, now, limit) {
-            self.note_read(now, Activity::Read); // It goes on, so somebody takes what was read.
+            self.note_read(now, Activity::Read); // It goes on, so a host takes this data.
         }
         let stream = self.reading.as_mut().expect("only a read in progress can go on");
         if let Some(arm_move) = stream.read_on(&self.medium, now, limit) {

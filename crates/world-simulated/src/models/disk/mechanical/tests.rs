@@ -225,7 +225,7 @@ fn reads_hit_what_was_read_ahead() {
 }
 
 /// Proves that a request ahead of the head waits for it when that is fastest, and that the disk
-/// moves the head instead of reading three tracks that nobody requested.
+/// moves the head instead of reading three tracks that no host requested.
 #[test]
 fn reads_ahead_of_the_head() {
     let mut disk = new_disk(Duration::ZERO);

@@ -9,7 +9,7 @@ use crate::models::network::{EventDriven, LinkSpec, UnfitNetwork};
 /// Name and help text of the modelled torus.
 pub(in crate::models::network) const MODELLED_INFO: ModelInfo = ModelInfo {
     name: "torus",
-    help: "A torus of two dimensions, nearly square, with wormhole routing and modelled contention.",
+    help: "A torus of two dimensions, nearly square, with wormhole routing; contention is modelled.",
 };
 
 /// Name and help text of the exact torus.

@@ -145,7 +145,7 @@ fn all_to_all_arrives() {
         let ticks = arrivals(&mut torus(SIX, buffer_flits), &sendings);
         assert_eq!(ticks.len(), 36 * 35);
         let (first, last) = (ticks.iter().min(), ticks.iter().max());
-        assert_eq!(first, Some(&alone), "those that met nobody");
+        assert_eq!(first, Some(&alone), "messages without contention");
         assert!(last >= Some(&(35 * 20)), "no node takes more than a flit a tick: {last:?}");
     }
 }

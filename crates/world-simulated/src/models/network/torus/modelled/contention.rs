@@ -117,7 +117,7 @@ impl Torus {
         let mut packet = self.contention.take(index);
         if packet.waits {
             let channel = packet.route.channel(packet.place);
-            let queue = self.queue_of(channel).expect("who waits must be in a queue");
+            let queue = self.queue_of(channel).expect("a waiting packet must be in a queue");
             let first = queue.waiting.pop_front();
             assert_eq!(first, Some(index), "channels must be given in the order of asking");
             queue.free_at_ns = UNKNOWN;
@@ -183,7 +183,7 @@ impl Torus {
         // The packet before it there is in its node already, so its release time is known.
         let channel = packet.route.channel(last);
         let free_at_ns = *self.channels.free_at_ns(channel);
-        assert!(free_at_ns < CONTESTED, "nobody waits for anything in the way into a node");
+        assert!(free_at_ns < CONTESTED, "no packet in the link into a node waits");
         self.enter(packet, channel, packet.head_ns.max(free_at_ns));
         let tail_ns = self.leave(packet, last);
         self.release(channel, tail_ns);
@@ -326,7 +326,7 @@ impl Torus {
     fn release_contested(&mut self, channel: u32, free_at_ns: u64) {
         let queue = self.queue_of(channel).expect("a contested channel must have a queue");
         queue.free_at_ns = free_at_ns;
-        let first = *queue.waiting.front().expect("somebody must wait in a queue");
+        let first = *queue.waiting.front().expect("a queue must not be empty");
         let packet = self.contention.packets[first as usize].as_ref();
         let packet = packet.expect("a packet that waits must be in its place");
         let due = (free_at_ns.max(packet.head_ns), packet.number, first);
