@@ -1,8 +1,12 @@
 //! The event engine: a queue of timers, an executor of tasks, and a clock that they move.
 //!
-//! [`executor`] runs the simulation, [`event_queue`] orders timers, [`task_table`] holds tasks, [`waker`]
-//! queues those that are ready, and [`prefetch`] hides the memory latency of large simulations. The engine knows no
-//! machine: what timers lead to is behind [`TimerHandler`] and [`PrefetchHints`].
+//! - [`executor`] runs the simulation.
+//! - [`event_queue`] orders timers.
+//! - [`task_table`] holds tasks, and [`waker`] queues those that are ready.
+//! - [`prefetch`] hides the memory latency of large simulations.
+//!
+//! Invariant: the engine knows no machine. The effects of timers are behind [`TimerHandler`] and
+//! [`PrefetchHints`].
 
 mod event_queue;
 mod executor;

@@ -80,13 +80,13 @@ pub enum Disruption {
 struct Planned<P: Kind> {
     machine: Weak<Machine<P>>,
     faults: Vec<PlannedFault>,
-    told: Box<dyn Fn(Disruption)>,
+    notify: Box<dyn Fn(Disruption)>,
 }
 
 impl<P: Kind> Machine<P> {
-    /// Carries out `plan`. `told` is called after each disruption, for instance to start the
+    /// Carries out `plan`. `notify` is called after each disruption, for instance to start the
     /// program of a restarted node. From now on disks remember writes that no sync covers.
-    pub fn plan(&self, plan: &FaultPlan, told: impl Fn(Disruption) + 'static) {
+    pub fn plan(&self, plan: &FaultPlan, notify: impl Fn(Disruption) + 'static) {
         let disks = self.nodes.iter().flat_map(|node| &node.disks);
         for (number, disk) in (1..).zip(disks) {
             disk.expect_faults(mix(plan.seed ^ mix(number)));
@@ -96,7 +96,7 @@ impl<P: Kind> Machine<P> {
             node.records.delay_changes(plan.record_change, seed);
         }
         let machine = Weak::clone(&self.own);
-        let planned = Planned { machine, faults: plan.faults.clone(), told: Box::new(told) };
+        let planned = Planned { machine, faults: plan.faults.clone(), notify: Box::new(notify) };
         let planned: Rc<dyn TimerHandler> = Rc::new(planned);
         for (number, fault) in (0..).zip(&plan.faults) {
             self.engine.call_at(fault.at, Rc::clone(&planned), number);
@@ -125,7 +125,7 @@ impl<P: Kind> TimerHandler for Planned<P> {
         if let Some(machine) = self.machine.upgrade() {
             let what = self.faults[token as usize].what;
             machine.suffer(what);
-            (self.told)(what);
+            (self.notify)(what);
         }
     }
 }

@@ -264,25 +264,25 @@ mod tests {
     use units::Duration;
 
     /// Records each notification with its instant.
-    struct Told(Engine, RefCell<Vec<(u64, u64)>>);
+    struct Notified(Engine, RefCell<Vec<(u64, u64)>>);
 
-    impl TimerHandler for Told {
+    impl TimerHandler for Notified {
         fn on_timer(&self, token: u64) {
             self.1.borrow_mut().push((token, self.0.now().as_ns()));
         }
     }
 
-    fn transport(engine: &Engine, kind: NetworkKind) -> (Rc<Transport>, Rc<Told>) {
-        let told = Rc::new(Told(engine.clone(), RefCell::default()));
+    fn transport(engine: &Engine, kind: NetworkKind) -> (Rc<Transport>, Rc<Notified>) {
+        let notified = Rc::new(Notified(engine.clone(), RefCell::default()));
         let network = Network::new(&NetworkSpec { kind, ..NetworkSpec::default() }, 36).unwrap();
-        let machine: Weak<dyn TimerHandler> = Rc::<Told>::downgrade(&told);
-        (Rc::new(Transport::new(engine.clone(), network, machine)), told)
+        let machine: Weak<dyn TimerHandler> = Rc::<Notified>::downgrade(&notified);
+        (Rc::new(Transport::new(engine.clone(), network, machine)), notified)
     }
 
     #[test]
     fn receivers_are_notified_at_the_instant_of_arrival() {
         let engine = Engine::new();
-        let (transport, told) = transport(&engine, NetworkKind::EXACT_TORUS);
+        let (transport, notified) = transport(&engine, NetworkKind::EXACT_TORUS);
         let own = engine.clone();
         let carry = async move {
             // The message from 2 to 3 is sent last and reaches the common link first: 100 and 50
@@ -296,13 +296,13 @@ mod tests {
             own.sleep(Duration::from_ms(1)).await;
         };
         engine.run(carry).unwrap();
-        assert_eq!(*told.1.borrow(), [(7, 20 * (51 + 100 + 1))]);
+        assert_eq!(*notified.1.borrow(), [(7, 20 * (51 + 100 + 1))]);
     }
 
     #[test]
     fn contending_messages_on_a_modelled_torus_notify_their_receiver() {
         let engine = Engine::new();
-        let (transport, told) = transport(&engine, NetworkKind::MODELLED_TORUS);
+        let (transport, notified) = transport(&engine, NetworkKind::MODELLED_TORUS);
         let own = engine.clone();
         let carry = async move {
             let known = Instant::from_ns(20 * (100 + 3));
@@ -314,13 +314,13 @@ mod tests {
             own.sleep(Duration::from_ms(1)).await;
         };
         engine.run(carry).unwrap();
-        assert_eq!(*told.1.borrow(), [(8, 20 * (100 + 3 + 50))]);
+        assert_eq!(*notified.1.borrow(), [(8, 20 * (100 + 3 + 50))]);
     }
 
     #[test]
     fn a_future_that_is_dropped_leaves_its_message_on_the_way() {
         let engine = Engine::new();
-        let (transport, told) = transport(&engine, NetworkKind::EXACT_TORUS);
+        let (transport, notified) = transport(&engine, NetworkKind::EXACT_TORUS);
         let own = engine.clone();
         let carry = async move {
             drop(transport.carry(0, 1, 400));
@@ -334,13 +334,13 @@ mod tests {
             assert_eq!(traffic.free.borrow().len(), 3, "all numbers are free");
         };
         engine.run(carry).unwrap();
-        assert!(told.1.borrow().is_empty());
+        assert!(notified.1.borrow().is_empty());
     }
 
     #[test]
     fn a_network_of_switches_names_arrivals_at_once() {
         let engine = Engine::new();
-        let (transport, told) = transport(&engine, NetworkKind::Crossbar);
+        let (transport, notified) = transport(&engine, NetworkKind::Crossbar);
         assert_eq!(transport.launch((0, 3), 400, 7), Some(Instant::from_ns(2_020)));
         let own = engine.clone();
         let carry = async move {
@@ -348,7 +348,7 @@ mod tests {
             assert_eq!(own.now(), Instant::from_ns(2_020));
         };
         engine.run(carry).unwrap();
-        assert!(told.1.borrow().is_empty());
+        assert!(notified.1.borrow().is_empty());
         assert_eq!(engine.events(), 1, "one timer for one message");
     }
 }

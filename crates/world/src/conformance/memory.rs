@@ -17,7 +17,7 @@ list_cases![
     cyclic_pieces_of_many_clients_make_the_whole,
     clones_of_a_memory_are_the_same_memory,
     a_payload_never_changes,
-    what_leaves_its_memory_panics,
+    a_run_outside_its_memory_panics,
 ];
 
 const MEMORY_BYTES: u64 = 4096;
@@ -226,7 +226,7 @@ fn a_payload_never_changes<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn what_leaves_its_memory_panics<F: Fixture>(fixture: &mut F) {
+fn a_run_outside_its_memory_panics<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let payload = F::payload(b"abcdef");
         let memory = worlds[0].thaw(F::payload(b"abcdef"));

@@ -153,7 +153,7 @@ fn transfers_with_who_left_fail<F: Fixture>(fixture: &mut F) {
         for outcome in attempt::<F>(&server, remote, &[piece(0, 0, 1)]).await {
             match outcome {
                 Err(TransferError::Departed { peer, .. }) => assert_eq!(peer, client_of_server),
-                other => panic!("a transfer with who left must be Departed, not {other:?}"),
+                other => panic!("a transfer with a peer that left must be Departed, not {other:?}"),
             }
         }
     });
@@ -181,6 +181,6 @@ fn exposing_to_who_left_fails<F: Fixture>(fixture: &mut F) {
         assert_eq!(expect_departure(client.receive().await), server_of_client);
         let memory = client.memory(REGION_BYTES as u64);
         let refused = client.expose(&memory, &[server_of_client]).await;
-        assert!(refused.is_err(), "nobody is there who could know of the region: {refused:?}");
+        assert!(refused.is_err(), "there is no peer that could know the region: {refused:?}");
     });
 }

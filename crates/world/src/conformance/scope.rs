@@ -9,8 +9,8 @@ use std::rc::{Rc, Weak};
 list_cases![
     an_empty_scope_is_finished,
     finished_waits_for_every_task,
-    a_failure_cancels_the_siblings_before_it_is_told,
-    the_first_failure_is_told_once,
+    a_failure_cancels_the_siblings_before_it_is_reported,
+    the_first_failure_is_reported_once,
     nothing_starts_after_a_failure,
     a_task_spawns_in_its_own_scope,
     dropping_a_scope_cancels_its_tasks,
@@ -85,7 +85,7 @@ fn finished_waits_for_every_task<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn a_failure_cancels_the_siblings_before_it_is_told<F: Fixture>(fixture: &mut F) {
+fn a_failure_cancels_the_siblings_before_it_is_reported<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let world = &worlds[0];
         let scope = Scope::new(world.clone());
@@ -101,13 +101,13 @@ fn a_failure_cancels_the_siblings_before_it_is_told<F: Fixture>(fixture: &mut F)
             Err("out of luck")
         });
         assert_eq!(scope.finished().await, Err("out of luck"));
-        assert_eq!(scope.running(), 0, "siblings must be cancelled before anyone is told");
+        assert_eq!(scope.running(), 0, "siblings must be cancelled before the report");
         waiting.expect_cancelled(world).await;
         woken.expect_cancelled(world).await;
     });
 }
 
-fn the_first_failure_is_told_once<F: Fixture>(fixture: &mut F) {
+fn the_first_failure_is_reported_once<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let world = &worlds[0];
         let scope = Scope::new(world.clone());

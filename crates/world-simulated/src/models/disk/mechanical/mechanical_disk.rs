@@ -166,7 +166,7 @@ impl MechanicalDisk {
     fn read(&mut self, now: Instant, sectors: Range<u64>) -> Progress {
         let decoded = now + self.drive().spec.read_overhead;
         self.decoded = decoded;
-        self.dirty = None; // The read waits for the writes, because the arm is free only after them.
+        self.dirty = None; // The arm is free only after the writes, so the read waits.
         if !self.continue_reading(decoded, &sectors) {
             self.start_reading(decoded, &sectors);
         }

@@ -9,7 +9,7 @@ use crate::models::network::{EventDriven, LinkSpec, UnfitNetwork};
 /// Name and help text of the modelled torus.
 pub(in crate::models::network) const MODELLED_INFO: ModelInfo = ModelInfo {
     name: "torus",
-    help: "A torus of two dimensions, nearly square, with wormhole routing; contention is modelled.",
+    help: "A torus of two dimensions, nearly square, with wormhole routing.",
 };
 
 /// Name and help text of the exact torus.
