@@ -5,7 +5,7 @@
 mod preloaded;
 mod support;
 
-use launch::{Buffering, Instance, Library};
+use client::{Buffering, Instance, Library};
 use rustix::process::Signal;
 use std::path::Path;
 use support::{Place, Running, bytes, run, signal, until, until_moving};

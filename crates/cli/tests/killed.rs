@@ -1,5 +1,5 @@
 //! Proves: clients that are killed, in the midst of a collective, of writes, or while they look at
-//! pages in a server's memory, leave nothing behind there: no descriptor, no memory, no fastened
+//! pages in a server's memory, leave nothing behind there: no descriptor, no memory, no pinned
 //! page. What one was told is written behind the end of a file is there, though the catalogue never
 //! heard of it.
 
@@ -7,7 +7,7 @@
 
 mod support;
 
-use launch::{Buffering, Instance, Library};
+use client::{Buffering, Instance, Library};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +15,7 @@ use support::{ENDLESS, Place, bytes, group, signal, until, until_moving};
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of each server's cache, half of which can be fastened; and of the file, as many.
+/// Bytes of each server's cache, half of which can be pinned; and of the file, as many.
 const CACHE: u64 = 16 * MIB;
 
 /// Clients of each kind that are killed in a round.
@@ -86,7 +86,7 @@ fn memory(pid: u32, name: &str) -> u64 {
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// Proves that a client can fasten as much of each cache as ever, and that all of it can be used.
+/// Proves that a client can pin as much of each cache as ever, and that all of it can be used.
 fn others_have_the_whole_cache(place: &Place) {
     let library = Library::connect(Instance::at(place.instance()), MIB).unwrap();
     let file = library.open("f", None).unwrap();

@@ -7,7 +7,8 @@
 
 mod support;
 
-use launch::{Access, Buffering, ExitCode, Instance, Library, ListEntry};
+use client::{Access, Buffering, Instance, Library, ListEntry};
+use interface::ExitCode;
 use rustix::process::Signal;
 use std::io::{IoSlice, IoSliceMut};
 use support::{Place, bytes, gone, signal, until};

@@ -6,12 +6,14 @@
 mod client;
 pub mod collective;
 mod costs;
-mod few;
 mod server;
 mod signal;
+mod small_map;
 mod table;
 
-pub use client::{Buffer, BufferPart, BufferPool, Client, Group, NewFile, Page, SharedMemory};
+pub use client::{
+    Buffer, BufferPart, BufferPool, Client, Group, Membership, NewFile, Page, SharedMemory,
+};
 pub use costs::Costs;
 pub use server::{ServerConfig, serve};
 pub use wire::Fault;

@@ -93,7 +93,7 @@ mod tests {
     use std::task::Context;
 
     #[test]
-    fn who_gives_up_leaves_nothing() {
+    fn dropped_wait_leaves_no_waker() {
         let signal = Signal::default();
         let waker = noop_waker();
         for _ in 0..3 {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_is_told() {
+    fn notify_wakes_every_waiting_task() {
         let (signal, set, waker) = (Signal::default(), Cell::new(false), noop_waker());
         let mut context = Context::from_waker(&waker);
         let wait = || Box::pin(signal.until(|| set.get().then_some(())));

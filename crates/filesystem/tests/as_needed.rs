@@ -5,7 +5,7 @@
 //! hears which.
 
 use crate::support::{
-    Cluster, PATIENCE, Shape, Start, expect_equal, for_each_seed, image, memory_of, overlay,
+    Cluster, JOIN_TIMEOUT, Shape, Start, expect_equal, for_each_seed, image, memory_of, overlay,
     read_back, share, transfer, write_image,
 };
 use filesystem::collective::Strategy;
@@ -39,7 +39,7 @@ fn pattern(name: &str, record: u64) -> Access {
 async fn join(start: &Start) -> Member {
     let client = start.connecting_when_needed();
     let members = Rc::clone(&start.members);
-    Group::join(client, 0, start.rank, members, PATIENCE).await.unwrap()
+    Group::join(client, 0, start.rank, members, JOIN_TIMEOUT).await.unwrap()
 }
 
 /// A file that member 0 makes and has open; the others have it beside that.

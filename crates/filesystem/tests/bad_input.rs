@@ -109,7 +109,7 @@ fn messages_out_of_place_end_the_connection() {
             async move {
                 let raw = Raw::connect(&start).await;
                 for message in &messages {
-                    raw.tell(message).await;
+                    raw.send_message(message).await;
                 }
                 raw.reaction().await
             }
@@ -122,7 +122,7 @@ fn messages_out_of_place_end_the_connection() {
 fn another_version_is_told_so() {
     let reaction = unharmed_by(|start| async move {
         let raw = Raw::connect(&start).await;
-        raw.tell(&Message::Hello { version: PROTOCOL_VERSION + 1, key: KEY }).await;
+        raw.send_message(&Message::Hello { version: PROTOCOL_VERSION + 1, key: KEY }).await;
         raw.ask(Request::Status, None).await
     });
     let told = matches!(reaction, Reaction::Answers(Err(Fault::WrongVersion { .. })));
@@ -294,7 +294,7 @@ fn hostile() -> Vec<Access> {
 fn hostile_collectives_are_refused() {
     for access in hostile() {
         let directions = [Direction::Read, Direction::Write].into_iter();
-        for (direction, is_introduced) in directions.flat_map(|d| [(d, false), (d, true)]) {
+        for (direction, needs_roster) in directions.flat_map(|d| [(d, false), (d, true)]) {
             let reaction = unharmed_by(|start| {
                 let access = access.clone();
                 async move {
@@ -311,10 +311,10 @@ fn hostile_collectives_are_refused() {
                         order: DiskOrder::Sorted,
                         sync: false,
                     };
-                    let request = if is_introduced {
+                    let request = if needs_roster {
                         let (members, addresses) = (vec![KEY], [""].into_iter().collect());
-                        let introduction = Introduction { group: 7, members, addresses };
-                        raw.ask(Request::Introduce(Box::new(introduction)), None).await;
+                        let roster = Introduction { group: 7, members, addresses };
+                        raw.ask(Request::Introduce(Box::new(roster)), None).await;
                         let regions = [region].into_iter().collect();
                         let named = GroupCollective { request, group: 7, regions };
                         Request::GroupCollective(Box::new(named))
@@ -323,7 +323,7 @@ fn hostile_collectives_are_refused() {
                         Request::Collective(Box::new(NamedCollective { request, participants }))
                     };
                     let request = Message::Request { id: RequestId(5), request };
-                    raw.tell(&request).await;
+                    raw.send_message(&request).await;
                     // A collective that began is told to its participant first.
                     match start.world.receive().await {
                         Incoming::Message { header, .. } => match wire::decode(&header) {

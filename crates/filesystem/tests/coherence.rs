@@ -11,7 +11,7 @@ use policy::{Access, Direction, ListEntry, Pattern};
 use std::cell::Cell;
 use std::rc::Rc;
 use support::{
-    Cluster, Numbers, PATIENCE, Shape, Start, create, expect_equal, for_each_seed, image,
+    Cluster, JOIN_TIMEOUT, Numbers, Shape, Start, create, expect_equal, for_each_seed, image,
     memory_of, overlay, read_back, share, transfer, write_image,
 };
 use units::{ClientId, Duration};
@@ -284,7 +284,7 @@ fn a_client_can_join_one_group_after_another() {
                 start.world.sleep(Duration::from_ms(20)).await;
             }
             let joined: Client<_> = client.clone();
-            let group = Group::join(joined, u64::from(round), rank, members.into(), PATIENCE)
+            let group = Group::join(joined, u64::from(round), rank, members.into(), JOIN_TIMEOUT)
                 .await
                 .unwrap();
             let ranks = group.gather(u64::from(rank.0)).await.unwrap();

@@ -238,7 +238,7 @@ fn a_client_gives_up() {
             async move {
                 let (world, own) = (start.world.clone(), start.rank.0);
                 let (count, number) = (Rc::clone(&joined), scene.shape.clients);
-                let patience = async {
+                let timeout = async {
                     while count.get() < number || own != scene.victim {
                         world.sleep(Duration::from_us(50)).await;
                     }
@@ -246,7 +246,7 @@ fn a_client_gives_up() {
                 };
                 let after = scene.clone();
                 let work = std::pin::pin!(transfer_until_it_fails(start, after, joined));
-                match futures_util::future::select(work, std::pin::pin!(patience)).await {
+                match futures_util::future::select(work, std::pin::pin!(timeout)).await {
                     futures_util::future::Either::Left(((fault, _), _)) => Some(fault),
                     futures_util::future::Either::Right(_) => None,
                 }

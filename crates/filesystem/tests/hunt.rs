@@ -53,7 +53,7 @@ const WANTED: [&str; 13] = [
 /// What a run knows besides the machine.
 pub(crate) struct Run {
     pub(crate) seed: u64,
-    tells: bool,
+    logs: bool,
     pub(crate) shape: Shape,
     pub(crate) model: RefCell<Model>,
     pub(crate) teams: Vec<RefCell<Team>>,
@@ -77,8 +77,8 @@ pub(crate) struct Blamed {
 
 impl Run {
     /// Says what happens when one seed is repeated.
-    pub(crate) fn tell(&self, now: Instant, what: impl FnOnce() -> String) {
-        if self.tells {
+    pub(crate) fn log(&self, now: Instant, what: impl FnOnce() -> String) {
+        if self.logs {
             eprintln!("{:>8} us  {}", now.as_ns() / 1000, what());
         }
     }
@@ -108,7 +108,7 @@ impl Run {
     /// Something has happened to the machine.
     fn happened(self: &Rc<Self>, cluster: &Cluster, what: Disruption) {
         let now = cluster.engine.now();
-        self.tell(now, || format!("{what:?}"));
+        self.log(now, || format!("{what:?}"));
         self.count(match what {
             Disruption::Crash { node } if node >= self.shape.servers => "crash of a client",
             Disruption::Crash { .. } => "crash of a server",
@@ -201,7 +201,7 @@ fn hunt(seed: u64) -> BTreeMap<&'static str, u64> {
         seed,
         common,
         turn_bytes: numbers.pick(&[1, 7, 40, 64, 200]),
-        tells: support::only_seed().is_some(),
+        logs: support::only_seed().is_some(),
         shape: shape.clone(),
         model: RefCell::new(model),
         teams,

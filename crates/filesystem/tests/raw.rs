@@ -36,11 +36,11 @@ impl Raw {
 
     pub(crate) async fn greeted(start: &Start) -> Self {
         let raw = Self::connect(start).await;
-        raw.tell(&Message::Hello { version: PROTOCOL_VERSION, key: KEY }).await;
+        raw.send_message(&Message::Hello { version: PROTOCOL_VERSION, key: KEY }).await;
         raw
     }
 
-    pub(crate) async fn tell(&self, message: &Message) {
+    pub(crate) async fn send_message(&self, message: &Message) {
         self.send(wire::encode(message), None).await;
     }
 
@@ -58,8 +58,8 @@ impl Raw {
     pub(crate) async fn reaction(&self) -> Reaction {
         let world = &self.start.world;
         let heard = std::pin::pin!(world.receive());
-        let patience = std::pin::pin!(world.sleep(Duration::from_ms(1_000)));
-        match futures_util::future::select(heard, patience).await {
+        let timeout = std::pin::pin!(world.sleep(Duration::from_ms(1_000)));
+        match futures_util::future::select(heard, timeout).await {
             futures_util::future::Either::Left((Incoming::Message { header, .. }, _)) => {
                 match wire::decode(&header) {
                     Ok(Message::Reply { id: RequestId(5), result }) => Reaction::Answers(result),

@@ -29,30 +29,30 @@ pub struct Group<W: World> {
     /// Where each member listens, by rank.
     addresses: Rc<[Address]>,
     /// How long this member waits for another to come.
-    patience: Duration,
+    timeout: Duration,
     /// The members that this one is connected to.
     peers: RefCell<LiteMap<ClientId, PeerId>>,
     /// Whom this one tells in each round of an agreement.
-    told: SmallVec<[PeerId; ROUNDS]>,
+    recipients: SmallVec<[PeerId; ROUNDS]>,
     /// Each member's name, by rank; known to member 0 only, who names them to the servers.
     keys: Vec<ClientKey>,
     agreements: Cell<u64>,
     /// The number of the next collective, the same at all members.
     collectives: Cell<u64>,
     /// The servers that were told of the members, and whether they have said so; of member 0 only.
-    introduced: RefCell<BTreeMap<ServerId, bool>>,
+    roster_servers: RefCell<BTreeMap<ServerId, bool>>,
 }
 
 impl<W: World> Drop for Group<W> {
     /// Ends the connections to the members, so that none waits for this one in vain; the servers
     /// forget them.
     fn drop(&mut self) {
-        let introduced = self.introduced.take();
-        if !introduced.is_empty() {
+        let servers = self.roster_servers.take();
+        if !servers.is_empty() {
             let (group, members, addresses) = (self.number, Vec::new(), Addresses::default());
             let nobody = Introduction { group, members, addresses };
             let nobody = Request::Introduce(Box::new(nobody));
-            self.client.notify_servers(introduced.into_keys(), &nobody);
+            self.client.notify_servers(servers.into_keys(), &nobody);
         }
         for peer in self.client.mailbox().close(self.number) {
             self.client.world().disconnect(peer);
@@ -79,7 +79,7 @@ impl<W: World> SharedMemory<W> {
 
     /// Whether the servers have to be told where the members are that have it: some may have to be
     /// called on. Known to member 0 only.
-    pub(crate) fn is_introduced(&self) -> bool {
+    pub(crate) fn needs_roster(&self) -> bool {
         self.at_servers.iter().any(|at| at.is_open)
     }
 
@@ -104,7 +104,7 @@ const ROUNDS: usize = 12;
 
 /// Servers that are told of the members at a time: there may be hundreds, and each is sent 20 bytes
 /// for every member.
-const INTRODUCED_AT_ONCE: usize = 64;
+const ROSTER_SENDS_MAX: usize = 64;
 
 /// How long a member waits for another to listen before it tries again.
 const CONNECT_PAUSE: Duration = Duration::from_ms(5);
@@ -112,14 +112,14 @@ const CONNECT_PAUSE: Duration = Duration::from_ms(5);
 impl<W: World> Group<W> {
     /// Joins the group number `group` as its member `rank`; `addresses` are all members', by rank.
     /// The number must be new to all of them. Fails when the members that this one has to do with
-    /// have not come after `patience`; those that have come wait no longer for others than their
-    /// own patience.
+    /// have not come after `timeout`; those that have come wait no longer for others than their
+    /// own timeout.
     pub async fn join(
         client: Client<W>,
         group: u64,
         rank: ClientId,
         addresses: Rc<[Address]>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, Fault> {
         client.mailbox().open(group)?;
         let mut joined = Self {
@@ -127,17 +127,17 @@ impl<W: World> Group<W> {
             number: group,
             rank,
             addresses,
-            patience,
+            timeout,
             peers: RefCell::default(),
-            told: SmallVec::new(),
+            recipients: SmallVec::new(),
             keys: Vec::new(),
             agreements: Cell::new(0),
             collectives: Cell::new(0),
-            introduced: RefCell::default(),
+            roster_servers: RefCell::default(),
         };
         let ways = joined.dissemination();
         joined.meet(ways.partners()).await?;
-        joined.told = (0..ways.rounds()).map(|round| joined.peer(ways.next(round))).collect();
+        joined.recipients = (0..ways.rounds()).map(|round| joined.peer(ways.next(round))).collect();
         let key = Some(joined.client.key().0);
         let keys = joined.exchange(For::First, key, None).await?;
         joined.keys = keys.into_iter().map(ClientKey).collect();
@@ -155,10 +155,10 @@ impl<W: World> Group<W> {
     /// Waits until this member and all of `members` have come and are connected. Each is tried,
     /// also when the group is broken already: some may have nobody else who tells them.
     async fn meet(&self, members: Vec<ClientId>) -> Result<(), Fault> {
-        let deadline = self.client.world().now() + self.patience;
+        let deadline = self.client.world().now() + self.timeout;
         let lower = members.iter().copied().filter(|member| *member < self.rank);
         let connected: FuturesUnordered<_> =
-            lower.map(|member| self.unless_broken(self.call_on(member, deadline))).collect();
+            lower.map(|member| self.unless_broken(self.connect_to(member, deadline))).collect();
         let all_connected = connected.collect::<()>();
         join(all_connected, self.unless_broken(self.wait_for(members, deadline))).await;
         let Some(fault) = self.why_broken() else { return Ok(()) };
@@ -175,7 +175,7 @@ impl<W: World> Group<W> {
 
     /// Connects to a member, and tells it that this one has come. (Of two members, the one of the
     /// higher rank does so, and the other answers.)
-    async fn call_on(&self, member: ClientId, deadline: Instant) -> Result<(), Fault> {
+    async fn connect_to(&self, member: ClientId, deadline: Instant) -> Result<(), Fault> {
         let peer = self.connect_by(member, deadline).await?;
         self.client.mailbox().add_member(self.number, member, peer);
         self.greet(member, peer).await
@@ -184,14 +184,14 @@ impl<W: World> Group<W> {
     /// Waits until all of `members` have said that they have come, and answers those who called.
     async fn wait_for(&self, mut members: Vec<ClientId>, deadline: Instant) -> Result<(), Fault> {
         let mailbox = self.client.mailbox();
-        let mut patience = pin!(self.client.world().sleep_until(deadline));
+        let mut timeout = pin!(self.client.world().sleep_until(deadline));
         let mut answers = FuturesUnordered::new();
         let outcome = loop {
             let Some(&first) = members.first() else { break Ok(()) };
             let come = {
                 let come = mailbox.one_joined(self.number, &members, || self.why_broken());
                 let answering = pin!(all_of(&mut answers));
-                match select(pin!(come), select(patience.as_mut(), answering)).await {
+                match select(pin!(come), select(timeout.as_mut(), answering)).await {
                     Either::Left((come, _)) => come,
                     Either::Right(_) => {
                         let cause = "it did not join in time".to_owned();
@@ -216,12 +216,12 @@ impl<W: World> Group<W> {
     async fn greet(&self, member: ClientId, peer: PeerId) -> Result<(), Fault> {
         self.peers.borrow_mut().insert(member, peer);
         let join = GroupMessage::Join { group: self.number, client: self.rank };
-        let told = self.tell(peer, join).await;
+        let sent = self.send_to(peer, join).await;
         if let Some(fault) = self.client.mailbox().broken(self.number) {
             // It may have been connected too late to be told as the others were.
-            let _ = self.tell(peer, GroupMessage::Broken { fault }).await;
+            let _ = self.send_to(peer, GroupMessage::Broken { fault }).await;
         }
-        told.map_err(|error| client_left(member, &error))
+        sent.map_err(|error| client_left(member, &error))
     }
 
     async fn connect_by(&self, member: ClientId, deadline: Instant) -> Result<PeerId, Fault> {
@@ -310,7 +310,7 @@ impl<W: World> Group<W> {
         if shared.among.get().is_some() {
             return Ok(());
         }
-        // Nobody's patience begins before all are here.
+        // Nobody's timeout begins before all are here.
         self.barrier().await?;
         let unmet =
             |member: &ClientId| *member != self.rank && !self.peers.borrow().contains_key(member);
@@ -366,41 +366,42 @@ impl<W: World> Group<W> {
 
     /// Tells those of some servers where the members are that do not know it, if they may have to
     /// call on them: member 0 does so.
-    pub(crate) async fn introduce(
+    pub(crate) async fn send_roster(
         &self,
         servers: impl Iterator<Item = ServerId>,
         memory: &SharedMemory<W>,
     ) -> Result<(), Fault> {
-        if !memory.is_introduced() {
+        if !memory.needs_roster() {
             return Ok(());
         }
-        let new: Vec<ServerId> =
-            servers.filter(|server| self.introduced.borrow().get(server) != Some(&true)).collect();
+        let new: Vec<ServerId> = servers
+            .filter(|server| self.roster_servers.borrow().get(server) != Some(&true))
+            .collect();
         if new.is_empty() {
             return Ok(());
         }
         let members = self.addresses.iter().zip(&memory.at_servers);
         let addresses = members.map(|(address, at)| if at.is_open { &address.0 } else { "" });
         let (members, addresses) = (self.keys.clone(), addresses.collect());
-        let introduction = Introduction { group: self.number, members, addresses };
-        let request = Request::Introduce(Box::new(introduction));
-        self.introduced.borrow_mut().extend(new.iter().map(|server| (*server, false)));
+        let roster = Introduction { group: self.number, members, addresses };
+        let request = Request::Introduce(Box::new(roster));
+        self.roster_servers.borrow_mut().extend(new.iter().map(|server| (*server, false)));
         let request = PreparedRequest::new(&request);
         let calls = new.iter().map(|server| self.client.call_prepared(*server, &request));
-        let answers = stream::iter(calls).buffer_unordered(INTRODUCED_AT_ONCE);
+        let answers = stream::iter(calls).buffer_unordered(ROSTER_SENDS_MAX);
         answers.try_for_each(|_| ready(Ok(()))).await?;
-        self.introduced.borrow_mut().extend(new.iter().map(|server| (*server, true)));
+        self.roster_servers.borrow_mut().extend(new.iter().map(|server| (*server, true)));
         Ok(())
     }
 
     /// Tells the others that this member is done, so that its going is no failure.
     pub async fn leave(self) {
         // If it is one, they hear of the reason first.
-        self.client.mailbox().until_told(self.number).await;
+        self.client.mailbox().until_notified(self.number).await;
         let peers: Vec<PeerId> = self.peers.borrow().values().copied().collect();
         for peer in peers {
             // A member that is gone already need not be told.
-            let _ = self.tell(peer, GroupMessage::Leave).await;
+            let _ = self.send_to(peer, GroupMessage::Leave).await;
         }
     }
 
@@ -446,7 +447,7 @@ impl<W: World> Group<W> {
             };
             let values = values.into_iter().collect();
             let token = GroupMessage::Agree { number, round, values, fault: fault.clone() };
-            if let Err(error) = self.tell(self.told[round as usize], token).await {
+            if let Err(error) = self.send_to(self.recipients[round as usize], token).await {
                 return Err(self.fault_of(&error).await);
             }
             let server_left = || self.client.0.calls.first_left();
@@ -462,11 +463,11 @@ impl<W: World> Group<W> {
     /// returns when all have been told. Otherwise they might learn that it went, not why.
     async fn break_off(&self, fault: &Fault) {
         let mailbox = self.client.mailbox();
-        self.client.0.pass_on(mailbox.give_up(self.number, fault));
-        mailbox.until_told(self.number).await;
+        self.client.0.propagate_failure(mailbox.give_up(self.number, fault));
+        mailbox.until_notified(self.number).await;
     }
 
-    async fn tell(&self, peer: PeerId, message: GroupMessage) -> Result<(), NetworkError> {
+    async fn send_to(&self, peer: PeerId, message: GroupMessage) -> Result<(), NetworkError> {
         let header = wire::encode(&Message::Group(message));
         self.client.world().send(peer, world::Message::new(header)).await
     }

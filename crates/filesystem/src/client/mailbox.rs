@@ -1,13 +1,15 @@
-//! What members of groups have told this client.
+//! Messages from the members of groups, until this client reads them.
 //!
-//! A member is known by its connection: whatever comes over it belongs to the group for which it
-//! was made. Members may be early, so their messages are kept before this client joins itself.
+//! A connection identifies a member: every message over it belongs to the group for which it was
+//! made. Members may be early, so their messages are kept before this client joins itself.
 //!
-//! Invariant: whoever of a broken group is or becomes connected to this client is told of it by
-//! [`News`], once; members are connected to few others, and hear of a fault from one another only.
+//! Invariants:
+//! - Every member of a broken group that is, or later becomes, connected to this client gets one
+//!   [`FailureNotice`].
+//! - Members are connected to few others, so a fault spreads from member to member only.
 
-use crate::few::Few;
 use crate::signal::Signal;
+use crate::small_map::SmallMap;
 use crate::table::Table;
 use litemap::LiteMap;
 use std::cell::RefCell;
@@ -26,7 +28,7 @@ pub(crate) struct Mailbox {
 /// of the caches for each message.)
 #[derive(Default)]
 struct State {
-    groups: Few<u64, Members>,
+    groups: SmallMap<u64, Members>,
     /// Which member of which group is at the other end of a connection.
     peers: Table<PeerId, (u64, ClientId)>,
     /// Groups that were broken when this client left them, or that it has not joined and whose
@@ -43,19 +45,19 @@ struct Members {
     is_open: bool,
     /// Those who have said that they are members.
     joined: LiteMap<ClientId, PeerId>,
-    tokens: Few<TokenKey, Token>,
+    tokens: SmallMap<TokenKey, Token>,
     /// Those who are no longer there, and what is known of why.
     gone: BTreeMap<ClientId, String>,
     /// Who of them was the first: others may have gone for that reason.
     first_gone: Option<ClientId>,
     /// Why there can be no agreement any more: the first reason that was heard.
     broken: Option<Fault>,
-    /// How many [`News`] of that are on their way.
-    news: usize,
+    /// How many [`FailureNotice`] of that are on their way.
+    notices_in_flight: usize,
 }
 
 /// Why a group is broken, for those who have to be told.
-pub(crate) struct News {
+pub(crate) struct FailureNotice {
     pub(crate) group: u64,
     pub(crate) fault: Fault,
     pub(crate) peers: Vec<PeerId>,
@@ -115,9 +117,9 @@ impl Mailbox {
 
     /// Takes a message in; ignores those of strangers. Returns what it has others told.
     #[must_use]
-    pub(crate) fn accept(&self, from: PeerId, message: GroupMessage) -> Option<News> {
+    pub(crate) fn accept(&self, from: PeerId, message: GroupMessage) -> Option<FailureNotice> {
         let mut state = self.state.borrow_mut();
-        let news = match (message, state.peers.get(from).copied()) {
+        let notice = match (message, state.peers.get(from).copied()) {
             (GroupMessage::Join { group, client }, None) => state.join(group, client, from),
             (GroupMessage::Join { group, client }, Some(known)) => {
                 if known == (group, client)
@@ -132,33 +134,37 @@ impl Mailbox {
         };
         drop(state);
         self.changed.notify();
-        news
+        notice
     }
 
     /// This client cannot go on in `group`. Returns whom to tell, unless they are told already.
     #[must_use]
-    pub(crate) fn give_up(&self, group: u64, fault: &Fault) -> Option<News> {
-        let news = self.state.borrow_mut().break_off(group, fault.clone());
+    pub(crate) fn give_up(&self, group: u64, fault: &Fault) -> Option<FailureNotice> {
+        let notice = self.state.borrow_mut().break_off(group, fault.clone());
         self.changed.notify();
-        news
+        notice
     }
 
-    /// Those whom some [`News`] of `group` were for have been told.
-    pub(crate) fn told(&self, group: u64) {
+    /// Those whom some [`FailureNotice`] of `group` were for have been told.
+    pub(crate) fn notified(&self, group: u64) {
         if let Some(members) = self.state.borrow_mut().groups.get_mut(&group) {
             // A group that this client joins after its end starts with none on their way.
-            members.news = members.news.saturating_sub(1);
+            members.notices_in_flight = members.notices_in_flight.saturating_sub(1);
         }
         self.changed.notify();
     }
 
     /// Waits until nobody has to be told any more why `group` is broken, if it is.
-    pub(crate) async fn until_told(&self, group: u64) {
-        let is_told = || {
+    pub(crate) async fn until_notified(&self, group: u64) {
+        let is_notified = || {
             let state = self.state.borrow();
-            state.groups.get(&group).is_none_or(|members| members.news == 0).then_some(())
+            state
+                .groups
+                .get(&group)
+                .is_none_or(|members| members.notices_in_flight == 0)
+                .then_some(())
         };
-        self.changed.until(is_told).await;
+        self.changed.until(is_notified).await;
     }
 
     /// A connection that is not to a server has ended.
@@ -245,9 +251,9 @@ impl Mailbox {
 }
 
 impl State {
-    fn join(&mut self, group: u64, client: ClientId, from: PeerId) -> Option<News> {
+    fn join(&mut self, group: u64, client: ClientId, from: PeerId) -> Option<FailureNotice> {
         if let Some((_, fault)) = self.ended.iter().find(|ended| ended.0 == group) {
-            return Some(News { group, fault: fault.clone(), peers: vec![from] });
+            return Some(FailureNotice { group, fault: fault.clone(), peers: vec![from] });
         }
         let early = self.groups.values().filter(|members| !members.is_open).count();
         if early >= EARLY_GROUPS_MAX && self.groups.get(&group).is_none() {
@@ -259,11 +265,16 @@ impl State {
             self.peers.insert(from, (group, client));
         }
         let fault = members.broken.clone()?;
-        members.news += 1;
-        Some(News { group, fault, peers: vec![from] })
+        members.notices_in_flight += 1;
+        Some(FailureNotice { group, fault, peers: vec![from] })
     }
 
-    fn accept(&mut self, group: u64, from: ClientId, message: GroupMessage) -> Option<News> {
+    fn accept(
+        &mut self,
+        group: u64,
+        from: ClientId,
+        message: GroupMessage,
+    ) -> Option<FailureNotice> {
         let members = self.groups.get_mut(&group)?;
         match message {
             GroupMessage::Agree { .. } if members.tokens.len() >= TOKENS_MAX => {
@@ -285,14 +296,14 @@ impl State {
     /// From now on there is no agreement in `group`, for the first reason that was given. All who
     /// are connected have to be told, since some of them know nobody who knows; whoever told this
     /// client is told too, and that costs less than to know who did.
-    fn break_off(&mut self, group: u64, fault: Fault) -> Option<News> {
+    fn break_off(&mut self, group: u64, fault: Fault) -> Option<FailureNotice> {
         let members = self.groups.get_mut(&group)?;
         if members.broken.is_some() {
             return None;
         }
         members.broken = Some(fault.clone());
-        members.news += 1;
-        Some(News { group, fault, peers: self.peers_of(group) })
+        members.notices_in_flight += 1;
+        Some(FailureNotice { group, fault, peers: self.peers_of(group) })
     }
 
     /// The connections to members of a group.
@@ -359,8 +370,8 @@ impl Expected<'_> {
     /// Waits until a server tells that the collective has failed, which may be never.
     pub(crate) async fn failure(&self) -> Fault {
         let mailbox = self.mailbox;
-        let told = || mailbox.state.borrow().collectives.get(&self.number).cloned().flatten();
-        mailbox.changed.until(told).await
+        let failure = || mailbox.state.borrow().collectives.get(&self.number).cloned().flatten();
+        mailbox.changed.until(failure).await
     }
 }
 

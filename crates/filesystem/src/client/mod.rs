@@ -2,11 +2,12 @@
 
 mod calls;
 mod catalogue;
+mod failure_propagation;
 mod group;
 mod mailbox;
-mod news;
 mod pages;
 mod pool;
+mod rendezvous;
 mod servers;
 mod sizes;
 
@@ -15,6 +16,7 @@ pub use group::{Group, SharedMemory};
 pub(crate) use mailbox::Expected;
 pub use pages::Page;
 pub use pool::{Buffer, BufferPart, BufferPool};
+pub use rendezvous::Membership;
 pub(crate) use servers::Exposed;
 
 use crate::Costs;
@@ -355,7 +357,9 @@ impl<W: World> State<W> {
             Ok(Message::CollectiveFailed { collective, fault }) if is_server() => {
                 self.mailbox.collective_failed(collective, fault);
             }
-            Ok(Message::Group(message)) => self.pass_on(self.mailbox.accept(from, message)),
+            Ok(Message::Group(message)) => {
+                self.propagate_failure(self.mailbox.accept(from, message))
+            }
             // A peer that speaks another language is no peer.
             Ok(_) | Err(_) => {
                 self.world.disconnect(from);

@@ -9,7 +9,7 @@ use world::{Payload, World};
 /// Pages that one call asks for at the same time; a server refuses who asks for thousands.
 const PAGES_AT_ONCE: usize = 256;
 
-/// A page of a file as it was when it was asked for, fastened until the last clone is dropped.
+/// A page of a file as it was when it was asked for, pinned until the last clone is dropped.
 ///
 /// A server on this machine lends it from its cache, and whoever writes the page meanwhile writes
 /// elsewhere; from other machines, or when clients hold half of the server's cache already, it is
@@ -40,7 +40,7 @@ impl<W: World> Page<W> {
 }
 
 impl<W: World> Client<W> {
-    /// Fastens page `number` (its block of that number) of an open file.
+    /// Pins page `number` (its block of that number) of an open file.
     ///
     /// # Errors
     /// [`Fault::BadRequest`] when the file has no such page; what its server meets.
@@ -60,7 +60,7 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Fastens the pages of a range, asking for many of them at once.
+    /// Pins the pages of a range, asking for many of them at once.
     pub async fn pages(
         &self,
         file: &FileRecord,

@@ -21,9 +21,9 @@ const OPEN_SIZES_MAX: usize = 1 << 20;
 
 /// The sizes of the files that a client has open.
 #[derive(Default)]
-pub(super) struct Sizes(RefCell<BTreeMap<FileId, Known>>);
+pub(super) struct Sizes(RefCell<BTreeMap<FileId, CachedRecord>>);
 
-struct Known {
+struct CachedRecord {
     /// How often it was opened and not closed.
     opened: u32,
     /// Whether its servers know that this client has it open.
@@ -42,7 +42,7 @@ impl Sizes {
     /// A file is opened, of which the catalogue knows this size at least.
     fn opened(&self, file: FileId, recorded: FileSize, at_servers: bool) {
         let mut all = self.0.borrow_mut();
-        let known = all.entry(file).or_insert_with(|| Known {
+        let known = all.entry(file).or_insert_with(|| CachedRecord {
             opened: 0,
             is_at_servers: false,
             size: recorded,
@@ -122,7 +122,7 @@ impl Sizes {
     }
 }
 
-impl Known {
+impl CachedRecord {
     fn is_recorded(&self) -> bool {
         self.size <= self.recorded
     }
@@ -168,7 +168,7 @@ impl<W: World> Client<W> {
         let known = self.ask_for_size(server, ask).await?;
         if known > file.size() {
             // Whoever says so may not have told all others yet.
-            self.tell_servers(file, known).await?;
+            self.send_size_to_servers(file, known).await?;
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ impl<W: World> Client<W> {
     /// The same when a server has said that the file ends before what was asked of it: it may be
     /// the only one that knows.
     pub async fn catch_up(&self, file: &mut FileRecord) -> Result<(), Fault> {
-        self.tell_servers(file, FileSize::default()).await
+        self.send_size_to_servers(file, FileSize::default()).await
     }
 
     /// Makes an open file at least `bytes` bytes long, to be written up to there; new bytes are
@@ -190,7 +190,7 @@ impl<W: World> Client<W> {
         FileSize { bytes, ..file.size() }.validate()?;
         while file.bytes < bytes {
             let size = FileSize { bytes, ..file.size() };
-            self.tell_servers(file, size).await?;
+            self.send_size_to_servers(file, size).await?;
         }
         Ok(())
     }
@@ -218,7 +218,7 @@ impl<W: World> Client<W> {
             }
             let too_often = || Fault::BadRequest { cause: "it was cut too often".to_owned() };
             let cuts = file.cuts.checked_add(1).ok_or_else(too_often)?;
-            self.tell_servers(file, FileSize { cuts, bytes }).await?;
+            self.send_size_to_servers(file, FileSize { cuts, bytes }).await?;
         }
         // Others may have cut it as often, to less.
         self.keep_owed_size(file).await
@@ -268,9 +268,13 @@ impl<W: World> Client<W> {
     }
 
     /// Tells all servers of a file its size. The record learns what all of them know then.
-    async fn tell_servers(&self, file: &mut FileRecord, size: FileSize) -> Result<(), Fault> {
-        let tell = Request::Resize { file: file.file, size };
-        file.learn(self.ask_servers_for_size(file, tell).await?);
+    async fn send_size_to_servers(
+        &self,
+        file: &mut FileRecord,
+        size: FileSize,
+    ) -> Result<(), Fault> {
+        let resize = Request::Resize { file: file.file, size };
+        file.learn(self.ask_servers_for_size(file, resize).await?);
         Ok(())
     }
 

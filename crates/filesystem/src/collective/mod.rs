@@ -135,7 +135,7 @@ impl<W: World> Group<W> {
         check_client(self.rank(), &transfer.access)?;
         self.client().reach(|| self.servers_for(transfer)).await?;
         match transfer.strategy {
-            Strategy::DiskDirected => self.introduce(transfer.file.servers(), memory).await,
+            Strategy::DiskDirected => self.send_roster(transfer.file.servers(), memory).await,
             _ => Ok(()),
         }
     }
@@ -236,7 +236,12 @@ async fn call_to_the_end<W: World>(
 /// Whether two clients may own the same byte of a write that was checked, so that the sum of what
 /// they own does not tell whether everything is covered.
 pub(crate) fn may_overlap(access: &Access) -> bool {
-    matches!(access, Access::Nested(clients) if clients.len() > 1)
+    match access {
+        Access::Nested(clients) => clients.len() > 1,
+        // One part may be a union of nests that overlap one another.
+        Access::Parts(_) => true,
+        Access::All { .. } | Access::Distribution(_) | Access::List(_) => false,
+    }
 }
 
 /// The fault of a one-sided transfer with the memory of `client`.

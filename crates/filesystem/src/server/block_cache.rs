@@ -15,8 +15,8 @@ mod room;
 
 use crate::server::block_locks::{BlockKey, BlockLocks};
 use crate::server::failures::Failures;
-use crate::server::movements::Movements;
 use crate::server::open_file::OpenFile;
+use crate::server::transfer_watchdog::TransferWatchdog;
 use crate::server::{ServerConfig, file_fault};
 use dirty::WaterMarks;
 use entry::{Common, Entry, User};
@@ -49,7 +49,7 @@ pub(crate) struct BlockCache<W: World> {
     cleaned: RefCell<BTreeSet<DiskId>>,
     /// Blocks that collectives are writing; none of them is taken in.
     locks: Rc<BlockLocks>,
-    movements: Rc<Movements>,
+    watchdog: Rc<TransferWatchdog>,
     pub(crate) failures: Failures,
     /// Files that were removed: nothing of them comes in again, whoever still waits to bring it.
     /// Eight bytes for each removal since the start.
@@ -57,7 +57,7 @@ pub(crate) struct BlockCache<W: World> {
     background: Scope<W, Infallible>,
 }
 
-/// Clients can fasten one part in so many of what a disk may occupy; what they want beyond is
+/// Clients can pin one part in so many of what a disk may occupy; what they want beyond is
 /// copied for them.
 const PINNED_SHARE: u64 = 2;
 
@@ -66,7 +66,7 @@ impl<W: World> BlockCache<W> {
         world: W,
         config: &ServerConfig,
         locks: Rc<BlockLocks>,
-        movements: Rc<Movements>,
+        watchdog: Rc<TransferWatchdog>,
     ) -> Rc<Self> {
         let (capacity, disks) = (config.cache_bytes, world.disks().len());
         Rc::new(Self {
@@ -83,7 +83,7 @@ impl<W: World> BlockCache<W> {
             common: Rc::new(Common::new(capacity, disks)),
             cleaned: RefCell::default(),
             locks,
-            movements,
+            watchdog,
             failures: Failures::default(),
             discarded: RefCell::default(),
         })
@@ -148,8 +148,8 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// A whole block, and what fastens it: while that is held the block stays in the cache, and
-    /// these bytes as they are. Nothing fastens it when so much is fastened that others would lack
+    /// A whole block, and what pins it: while that is held the block stays in the cache, and
+    /// these bytes as they are. Nothing pins it when so much is pinned that others would lack
     /// room.
     pub(crate) async fn page(
         self: &Rc<Self>,
@@ -169,7 +169,7 @@ impl<W: World> BlockCache<W> {
         let fits = pinned.get() + user.length() <= share / PINNED_SHARE;
         let disk = user.disk();
         let pin = fits.then(|| Pin::new(user, pinned));
-        // What is fastened keeps no long block out any more.
+        // What is pinned keeps no long block out any more.
         self.common.shares.freed(disk).notify();
         Ok((payload, pin))
     }
@@ -428,7 +428,7 @@ impl<W: World> BlockCache<W> {
 
     /// Makes room for a collective write of a block: what the cache holds of it goes to the disk
     /// and leaves the cache. If the disk does not take it, those who wrote it will be told.
-    pub(crate) async fn surrender(&self, file: FileId, block: u64) {
+    pub(crate) async fn write_back_and_evict(&self, file: FileId, block: u64) {
         let held = self.entries.borrow().get(&(file, block)).map(Entry::user);
         let Some(user) = held else { return };
         while user.is_unsettled() {

@@ -17,9 +17,9 @@ struct Failure {
     fault: Fault,
     /// Those who know. Those who have left are harmless: a number that is used again is entered
     /// again when its client opens the file.
-    told: BTreeSet<PeerId>,
+    reported_to: BTreeSet<PeerId>,
     /// Whoever asked the server to stop knows.
-    told_at_stop: bool,
+    reported_at_stop: bool,
 }
 
 impl Failures {
@@ -27,32 +27,34 @@ impl Failures {
     pub(crate) fn record(&self, file: FileId, fault: Fault) {
         self.0
             .borrow_mut()
-            .insert(file, Failure { fault, told: BTreeSet::new(), told_at_stop: false });
+            .insert(file, Failure { fault, reported_to: BTreeSet::new(), reported_at_stop: false });
     }
 
     /// A client has opened a file. What others were told happened before its time.
     pub(crate) fn opened(&self, file: FileId, by: PeerId) {
         if let Some(failure) = self.0.borrow_mut().get_mut(&file)
-            && !failure.told.is_empty()
+            && !failure.reported_to.is_empty()
         {
-            failure.told.insert(by);
+            failure.reported_to.insert(by);
         }
     }
 
     /// Fails with what a client has not been told.
-    pub(crate) fn tell(&self, file: FileId, to: PeerId) -> Result<(), Fault> {
+    pub(crate) fn report_to(&self, file: FileId, to: PeerId) -> Result<(), Fault> {
         let mut failures = self.0.borrow_mut();
-        let failure = failures.get_mut(&file).filter(|failure| !failure.told.contains(&to));
+        let failure = failures.get_mut(&file).filter(|failure| !failure.reported_to.contains(&to));
         let Some(failure) = failure else { return Ok(()) };
-        failure.told.insert(to);
+        failure.reported_to.insert(to);
         Err(failure.fault.clone())
     }
 
     /// Fails, once, with what nobody has been told: a server that is asked to stop again stops.
-    pub(crate) fn untold(&self) -> Result<(), Fault> {
+    pub(crate) fn unreported(&self) -> Result<(), Fault> {
         let mut outcome = Ok(());
         for failure in self.0.borrow_mut().values_mut() {
-            if failure.told.is_empty() && !std::mem::replace(&mut failure.told_at_stop, true) {
+            if failure.reported_to.is_empty()
+                && !std::mem::replace(&mut failure.reported_at_stop, true)
+            {
                 outcome = outcome.and(Err(failure.fault.clone()));
             }
         }
@@ -62,7 +64,7 @@ impl Failures {
     /// Nobody has a file open any more.
     pub(crate) fn closed(&self, file: FileId) {
         let mut failures = self.0.borrow_mut();
-        if failures.get(&file).is_some_and(|failure| !failure.told.is_empty()) {
+        if failures.get(&file).is_some_and(|failure| !failure.reported_to.is_empty()) {
             failures.remove(&file);
         }
     }

@@ -4,32 +4,34 @@
 //! once when it leaves; a request is answered exactly once or its client has left; nothing a
 //! client sends makes the server panic.
 
-mod acquaintances;
+pub(crate) mod active_transfers;
 pub(crate) mod block_cache;
 pub(crate) mod block_locks;
 mod catalogue;
 pub(crate) mod failures;
 mod files;
-mod introductions;
+mod group_rosters;
 mod kept_sizes;
-pub(crate) mod movements;
 pub(crate) mod open_file;
+mod outbound_connections;
+pub(crate) mod rendezvous;
 pub(crate) mod requests;
 mod resize;
 mod session;
-pub(crate) mod underway;
+pub(crate) mod transfer_watchdog;
 
 use crate::Costs;
-use crate::server::acquaintances::Acquaintances;
+use crate::server::active_transfers::{ActiveTransfer, TransferBufferPool, WriteBudget};
 use crate::server::block_cache::BlockCache;
 use crate::server::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::Files;
 use crate::server::kept_sizes::KeptSizes;
-use crate::server::movements::Movements;
 use crate::server::open_file::OpenFile;
+use crate::server::outbound_connections::OutboundConnections;
+use crate::server::rendezvous::Rendezvous;
 use crate::server::session::Session;
-use crate::server::underway::{Brought, Buffers, Underway};
+use crate::server::transfer_watchdog::TransferWatchdog;
 use crate::signal::Signal;
 use crate::table::Table;
 use futures_util::future::{join, select};
@@ -84,22 +86,24 @@ pub(crate) struct Server<W: World> {
     pub(crate) sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
     /// The connection of each client, by its name.
     peers: RefCell<BTreeMap<ClientKey, PeerId>>,
-    pub(crate) acquaintances: Acquaintances,
+    pub(crate) outbound: OutboundConnections,
     /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
     /// Bytes of each disk, and free ones, as it last told.
     pub(crate) spaces: Box<[Cell<(u64, u64)>]>,
     /// Of collectives and parts under way, by disk.
-    pub(crate) buffers: Box<[Buffers]>,
+    pub(crate) buffer_pools: Box<[TransferBufferPool]>,
     /// With requests to write.
-    pub(crate) brought: Rc<Brought>,
+    pub(crate) write_budget: Rc<WriteBudget>,
     /// Of data between these, or the cache, and clients.
-    pub(crate) movements: Rc<Movements>,
+    pub(crate) watchdog: Rc<TransferWatchdog>,
     /// Collectives and parts under way, by who asked for them and their number.
-    pub(crate) collectives: RefCell<BTreeMap<(PeerId, u64), Underway>>,
+    pub(crate) active_transfers: RefCell<BTreeMap<(PeerId, u64), ActiveTransfer>>,
+    /// Groups whose members meet at the servers.
+    pub(crate) rendezvous: Rendezvous,
     /// Rung when a client has left, or a collective has ended or must.
-    pub(crate) departures: Signal,
+    pub(crate) abort_signal: Signal,
     pub(crate) stopping: Cell<bool>,
     pub(crate) stop: Signal,
 }
@@ -111,13 +115,13 @@ pub(crate) struct Counters {
     pub(crate) bytes_moved: Cell<u64>,
 }
 
-/// Serves until a client asks to stop or `told_to_stop` ends. Everything is written back when it
+/// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
 /// returns. `is_ready` is called when nothing stands in the way of its service any more.
 pub async fn serve<W: World>(
     world: W,
     config: ServerConfig,
     is_ready: impl FnOnce(),
-    told_to_stop: impl Future<Output = ()>,
+    stop_requested: impl Future<Output = ()>,
 ) -> Result<(), Fault> {
     let catalogue = match config.id {
         ServerId(0) => Some(Catalogue::load(world.clone()).await?),
@@ -126,22 +130,27 @@ pub async fn serve<W: World>(
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
     is_ready();
     let locks = Rc::new(BlockLocks::default());
-    let movements = Rc::new(Movements::new(config.buffer_bytes < u64::MAX));
+    let watchdog = Rc::new(TransferWatchdog::new(config.buffer_bytes < u64::MAX));
     let cache = {
-        let (locks, movements) = (Rc::clone(&locks), Rc::clone(&movements));
-        BlockCache::new(world.clone(), &config, locks, movements)
+        let (locks, watchdog) = (Rc::clone(&locks), Rc::clone(&watchdog));
+        BlockCache::new(world.clone(), &config, locks, watchdog)
     };
-    let buffers = |disk| {
+    let buffer_pool = |disk| {
         let bytes_max = config.buffer_bytes / (world.disks().len() as u64).max(1);
-        Buffers::new(disk, bytes_max, u64::from(config.buffers_per_disk), Rc::clone(&movements))
+        TransferBufferPool::new(
+            disk,
+            bytes_max,
+            u64::from(config.buffers_per_disk),
+            Rc::clone(&watchdog),
+        )
     };
     let spaces = world.disks().iter().map(|_| Cell::default()).collect();
     let server = Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
-        buffers: (0..world.disks().len() as u32).map(DiskId).map(buffers).collect(),
-        brought: Rc::new(Brought::new(config.buffer_bytes)),
-        movements,
+        buffer_pools: (0..world.disks().len() as u32).map(DiskId).map(buffer_pool).collect(),
+        write_budget: Rc::new(WriteBudget::new(config.buffer_bytes)),
+        watchdog,
         world,
         config,
         locks,
@@ -150,22 +159,23 @@ pub async fn serve<W: World>(
         catalogue,
         sessions: RefCell::default(),
         peers: RefCell::default(),
-        acquaintances: Acquaintances::default(),
+        outbound: OutboundConnections::default(),
         counters: Counters::default(),
         spaces,
-        collectives: RefCell::default(),
-        departures: Signal::default(),
+        active_transfers: RefCell::default(),
+        rendezvous: Rendezvous::default(),
+        abort_signal: Signal::default(),
         stopping: Cell::new(false),
         stop: Signal::default(),
     });
-    let listening = std::pin::pin!(join(listen(&server), let_go(&server)));
+    let listening = std::pin::pin!(join(listen(&server), disconnect_stalled(&server)));
     let stopped = std::pin::pin!(server.stop.until(|| server.stopping.get().then_some(())));
-    let told_to_stop = std::pin::pin!(told_to_stop);
-    select(listening, select(stopped, told_to_stop)).await;
+    let stop_requested = std::pin::pin!(stop_requested);
+    select(listening, select(stopped, stop_requested)).await;
     // Dropping the sessions ends what they still had under way.
     let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
     for (peer, _) in sessions.iter() {
-        server.acquaintances_end_with(peer);
+        server.disconnect_outbound_of(peer);
         server.world.disconnect(peer);
     }
     drop(sessions);
@@ -193,9 +203,9 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
 }
 
 /// Ends the connections of clients that have stopped and keep others from going on.
-async fn let_go<W: World>(server: &Rc<Server<W>>) {
+async fn disconnect_stalled<W: World>(server: &Rc<Server<W>>) {
     loop {
-        let peer = server.movements.next_stopped().await;
+        let peer = server.watchdog.next_to_disconnect().await;
         server.world.disconnect(peer);
         server.forget(peer);
     }
@@ -226,7 +236,7 @@ impl<W: World> Server<W> {
     fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
         let mut sessions = self.sessions.borrow_mut();
         let mut peers = self.peers.borrow_mut();
-        let is_known = sessions.contains(from) || self.acquaintances.contains(from);
+        let is_known = sessions.contains(from) || self.outbound.contains(from);
         if peers.contains_key(&key) || is_known {
             return false;
         }
@@ -264,8 +274,10 @@ impl<W: World> Server<W> {
         request: WriteRequest,
         body: Option<W::Payload>,
     ) -> bool {
-        match self.brought.keep(body.as_ref().map_or(0, Payload::length)) {
-            Some(kept) => self.begin(call, |server| server.answer_write(call, request, body, kept)),
+        match self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) {
+            Some(permit) => {
+                self.begin(call, |server| server.answer_write(call, request, body, permit))
+            }
             None => self.begin(call, |server| server.turn_away(call)),
         }
     }
@@ -293,16 +305,17 @@ impl<W: World> Server<W> {
             let closed = self.files.close_all(&session.open);
             // What it had under way ends here.
             drop(session);
-            self.acquaintances_end_with(peer);
+            self.rendezvous.peer_left(peer);
+            self.disconnect_outbound_of(peer);
             closed.into_iter().for_each(|file| self.closed(file));
         }
-        self.acquaintances.remove(peer);
-        self.departures.notify();
+        self.outbound.remove(peer);
+        self.abort_signal.notify();
     }
 
     /// Ends the connections that were made for a client.
-    fn acquaintances_end_with(&self, sponsor: PeerId) {
-        for peer in self.acquaintances.remove_all_of(sponsor) {
+    fn disconnect_outbound_of(&self, requester: PeerId) {
+        for peer in self.outbound.remove_all_of(requester) {
             self.world.disconnect(peer);
         }
     }
@@ -338,7 +351,7 @@ impl<W: World> Server<W> {
 
     /// Whether a client is connected, whichever side made the connection.
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {
-        self.sessions.borrow().contains(peer) || self.acquaintances.contains(peer)
+        self.sessions.borrow().contains(peer) || self.outbound.contains(peer)
     }
 }
 
@@ -391,7 +404,7 @@ mod tests {
 
     /// What is told of damage at `offset` of the object of 3 servers with 2 disks, on disk 1 of
     /// server 3, the last of the three, which has blocks 5, 11, 17 and so on.
-    fn told(block_bytes: u64, file_bytes: u64, offset: u64) -> Option<(u64, u64)> {
+    fn fault_range(block_bytes: u64, file_bytes: u64, offset: u64) -> Option<(u64, u64)> {
         let stripe = Stripe::round_robin(block_bytes, 3, 2);
         let (file, name) = (FileId(1), "f".to_owned());
         let (pool, buffering) = (Pool::Consecutive { first: 1, of: 4 }, Buffering::default());
@@ -409,17 +422,17 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_as_bytes_of_the_file() {
+    fn corrupt_disk_range_is_reported_as_file_bytes() {
         const PIECE: u64 = 65_536;
         const MIB: u64 = 1 << 20;
-        assert_eq!(told(MIB, 100 * MIB, 3 * PIECE), Some((5 * MIB + 3 * PIECE, PIECE)));
-        assert_eq!(told(MIB, 100 * MIB, MIB), Some((11 * MIB, PIECE)));
+        assert_eq!(fault_range(MIB, 100 * MIB, 3 * PIECE), Some((5 * MIB + 3 * PIECE, PIECE)));
+        assert_eq!(fault_range(MIB, 100 * MIB, MIB), Some((11 * MIB, PIECE)));
         // A piece of several blocks is told by its first one, which ends where the block ends.
-        assert_eq!(told(8192, 100 * MIB, PIECE), Some(((8 * 6 + 5) * 8192, 8192)));
-        assert_eq!(told(PIECE + 10, 100 * MIB, PIECE), Some((5 * (PIECE + 10) + PIECE, 10)));
+        assert_eq!(fault_range(8192, 100 * MIB, PIECE), Some(((8 * 6 + 5) * 8192, 8192)));
+        assert_eq!(fault_range(PIECE + 10, 100 * MIB, PIECE), Some((5 * (PIECE + 10) + PIECE, 10)));
         // The file ends within the piece, or before it.
-        assert_eq!(told(MIB, 5 * MIB + 100, 0), Some((5 * MIB, 100)));
-        assert_eq!(told(MIB, 5 * MIB, 0), Some((5 * MIB, 0)));
+        assert_eq!(fault_range(MIB, 5 * MIB + 100, 0), Some((5 * MIB, 100)));
+        assert_eq!(fault_range(MIB, 5 * MIB, 0), Some((5 * MIB, 0)));
     }
 
     #[test]

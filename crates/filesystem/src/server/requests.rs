@@ -2,8 +2,8 @@
 
 use crate::client::frequent_header;
 use crate::collective::{caching, disk_directed, noncollective};
+use crate::server::active_transfers::{TransferBufferPool, WritePermit};
 use crate::server::catalogue::Catalogue;
-use crate::server::underway::{Buffers, Kept};
 use crate::server::{Server, catalogue, disk_fault};
 use crate::signal::Signal;
 use futures_util::future::{Either, join_all, select, try_join_all};
@@ -20,7 +20,7 @@ use wire::{
 use world::{Disk, Loan, NetworkError, Place, World};
 
 /// How long a disk may take to tell its space; after that, it is what it last was.
-const SPACE_PATIENCE: Duration = Duration::from_ms(1000);
+const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
 
 /// The most sizes that one answer tells.
 const SIZES_PER_ANSWER_MAX: usize = 1024;
@@ -78,10 +78,10 @@ impl<W: World> Server<W> {
         (from, id): (PeerId, RequestId),
         request: WriteRequest,
         body: Option<W::Payload>,
-        kept: Kept,
+        permit: WritePermit,
     ) -> Result<(), Infallible> {
         let written = caching::server::write(&self, request, body).await;
-        drop(kept);
+        drop(permit);
         let cost = match written {
             Ok(cost) => cost,
             Err(fault) => return Box::pin(self.refuse((from, id), fault)).await,
@@ -101,7 +101,7 @@ impl<W: World> Server<W> {
         let stops = matches!(request, Request::Stop);
         let outcome = Box::pin(self.serve_rare_request(call.0, request)).await;
         let stops = stops && outcome.is_ok();
-        self.tell(call, outcome).await;
+        self.send_reply(call, outcome).await;
         if stops {
             self.stopping.set(true);
             self.stop.notify();
@@ -114,7 +114,7 @@ impl<W: World> Server<W> {
         self: Rc<Self>,
         call: (PeerId, RequestId),
     ) -> Result<(), Infallible> {
-        self.tell(call, Ok(Reply::NoRoom.into())).await;
+        self.send_reply(call, Ok(Reply::NoRoom.into())).await;
         Ok(())
     }
 
@@ -124,12 +124,12 @@ impl<W: World> Server<W> {
         call: (PeerId, RequestId),
         fault: Fault,
     ) -> Result<(), Infallible> {
-        self.tell(call, Err(fault)).await;
+        self.send_reply(call, Err(fault)).await;
         Ok(())
     }
 
     /// Sends an answer. A client that has left needs none.
-    async fn tell(
+    async fn send_reply(
         &self,
         (from, id): (PeerId, RequestId),
         outcome: Result<Answer<W::Payload>, Fault>,
@@ -169,11 +169,16 @@ impl<W: World> Server<W> {
                 disk_directed::server::serve_group(self, from, *request).await
             }
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
-            Request::Introduce(introduction) => {
+            Request::Introduce(roster) => {
                 let sessions = self.sessions.borrow();
-                let introduced = sessions.get(from).map(|own| own.introduce(*introduction));
-                introduced.unwrap_or(Ok(())).map(|()| Reply::Done.into())
+                let set = sessions.get(from).map(|own| own.set_roster(*roster));
+                set.unwrap_or(Ok(())).map(|()| Reply::Done.into())
             }
+            Request::Meet(request) => self.meet(*request).await.map(Answer::from),
+            Request::Enrol(request) => {
+                self.rendezvous.enrol(from, request).map(|()| Reply::Done.into())
+            }
+            Request::Join(request) => self.join(from, *request).await.map(Answer::from),
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record).await,
             Request::Close { file, recorded } => self.close(from, file, recorded),
@@ -295,10 +300,12 @@ impl<W: World> Server<W> {
 
     /// Ends a collective or a part of this client, if it is still under way.
     fn cancel(&self, from: PeerId, collective: u64) -> Reply {
-        if let Some(underway) = self.collectives.borrow_mut().get_mut(&(from, collective)) {
-            underway.verdict = Some(Fault::Cancelled);
+        self.rendezvous.cancel(from, collective);
+        let from = self.rendezvous.directed_for(from, collective).unwrap_or(from);
+        if let Some(transfer) = self.active_transfers.borrow_mut().get_mut(&(from, collective)) {
+            transfer.abort_reason = Some(Fault::Cancelled);
         }
-        self.departures.notify();
+        self.abort_signal.notify();
         Reply::Done
     }
 
@@ -308,8 +315,8 @@ impl<W: World> Server<W> {
         let known = self.files.forget(file);
         self.kept_sizes.forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
-        self.give_up_collectives(file, &Fault::NoSuchFile { name });
-        self.collectives_ended(file).await;
+        self.abort_transfers_on(file, &Fault::NoSuchFile { name });
+        self.transfers_on_ended(file).await;
         self.cache.discard(file).await;
         let mut dropped = Ok(Reply::Done.into());
         for removed in join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await {
@@ -326,7 +333,7 @@ impl<W: World> Server<W> {
     async fn status(&self) -> Result<Answer<W::Payload>, Fault> {
         let spaces = self.world.disks().iter().zip(&self.spaces);
         let disks = try_join_all(spaces.map(async |(disk, last)| {
-            let limit = self.world.sleep(SPACE_PATIENCE);
+            let limit = self.world.sleep(SPACE_TIMEOUT);
             if let Either::Left((space, _)) = select(pin!(disk.space()), pin!(limit)).await {
                 let space = space.map_err(|error| disk_fault(self.config.id, &error))?;
                 last.set((space.capacity_bytes, space.free_bytes));
@@ -335,12 +342,12 @@ impl<W: World> Server<W> {
         }));
         let disks = disks.await?;
         let status = ServerStatus {
-            clients: (self.sessions.borrow().count() + self.acquaintances.count()) as u32,
+            clients: (self.sessions.borrow().count() + self.outbound.count()) as u32,
             requests: self.counters.requests.get(),
             bytes_moved: self.counters.bytes_moved.get(),
             cache_bytes: self.cache.bytes(),
             dirty_bytes: self.cache.dirty_bytes(),
-            collective_bytes: self.buffers.iter().map(Buffers::held_bytes).sum(),
+            collective_bytes: self.buffer_pools.iter().map(TransferBufferPool::held_bytes).sum(),
             disks,
             files: self.catalogue.as_ref().map_or_else(Vec::new, Catalogue::files),
         };

@@ -117,8 +117,8 @@ impl<W: World> Server<W> {
             changing.set_size(size);
             file.tail_is_clean.set(false);
             if is_shorter {
-                self.give_up_collectives(file.file, &file.past_end());
-                self.collectives_ended(file.file).await;
+                self.abort_transfers_on(file.file, &file.past_end());
+                self.transfers_on_ended(file.file).await;
             }
         }
         let size = size.max(file.size());
@@ -148,22 +148,22 @@ impl<W: World> Server<W> {
     }
 
     /// Tells the collectives on a file to end with this fault.
-    pub(crate) fn give_up_collectives(&self, file: FileId, fault: &Fault) {
-        for underway in self.collectives.borrow_mut().values_mut() {
-            if underway.file == file {
-                underway.verdict = Some(fault.clone());
+    pub(crate) fn abort_transfers_on(&self, file: FileId, fault: &Fault) {
+        for transfer in self.active_transfers.borrow_mut().values_mut() {
+            if transfer.file == file {
+                transfer.abort_reason = Some(fault.clone());
             }
         }
-        self.departures.notify();
+        self.abort_signal.notify();
     }
 
     /// Waits until all collectives on a file have ended that were told to. Those that begin later
     /// know better.
-    pub(crate) async fn collectives_ended(&self, file: FileId) {
+    pub(crate) async fn transfers_on_ended(&self, file: FileId) {
         let all_ended = || {
-            let underway = self.collectives.borrow();
-            underway.values().all(|one| one.file != file || one.verdict.is_none())
+            let transfer = self.active_transfers.borrow();
+            transfer.values().all(|one| one.file != file || one.abort_reason.is_none())
         };
-        self.departures.until(|| all_ended().then_some(())).await;
+        self.abort_signal.until(|| all_ended().then_some(())).await;
     }
 }

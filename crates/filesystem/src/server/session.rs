@@ -1,7 +1,7 @@
 //! The clients of a server, as it sees them.
 
 use crate::server::files::OpenFiles;
-use crate::server::introductions;
+use crate::server::group_rosters;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -9,8 +9,8 @@ use std::rc::Rc;
 use wire::{ClientKey, Fault, Introduction, PARTICIPANTS_MAX, PROTOCOL_VERSION};
 use world::{Scope, World};
 
-/// The most groups that one client may have introduced at a time.
-const INTRODUCTIONS_MAX: usize = 1024;
+/// The most groups that one client may have rosters at a time.
+const ROSTERS_MAX: usize = 1024;
 
 /// Everything a server does for one client; dropping it ends all of that.
 pub(crate) struct Session<W: World> {
@@ -20,8 +20,8 @@ pub(crate) struct Session<W: World> {
     version: u16,
     /// The files it has opened.
     pub(crate) open: OpenFiles,
-    /// The groups that it has introduced, by its numbers.
-    introductions: RefCell<BTreeMap<u64, Rc<Introduction>>>,
+    /// The groups that it has rosters, by its numbers.
+    rosters: RefCell<BTreeMap<u64, Rc<Introduction>>>,
     /// The requests it waits for.
     pub(crate) scope: Scope<W, Infallible>,
 }
@@ -32,7 +32,7 @@ impl<W: World> Session<W> {
             key,
             version,
             open: OpenFiles::default(),
-            introductions: RefCell::default(),
+            rosters: RefCell::default(),
             scope: Scope::new(world),
         }
     }
@@ -46,14 +46,14 @@ impl<W: World> Session<W> {
     }
 
     /// The client introduces a group, or says that there is no more to come of one.
-    pub(crate) fn introduce(&self, introduction: Introduction) -> Result<(), Fault> {
+    pub(crate) fn set_roster(&self, roster: Introduction) -> Result<(), Fault> {
         let bad = |cause: String| Err(Fault::BadRequest { cause });
-        let mut introduced = self.introductions.borrow_mut();
-        if introduction.members.is_empty() {
-            introduced.remove(&introduction.group);
+        let mut rosters = self.rosters.borrow_mut();
+        if roster.members.is_empty() {
+            rosters.remove(&roster.group);
             return Ok(());
         }
-        let (members, addresses) = (introduction.members.len(), introduction.addresses.count());
+        let (members, addresses) = (roster.members.len(), roster.addresses.count());
         if members > PARTICIPANTS_MAX || addresses != members {
             let cause = format!(
                 "a group has at most {PARTICIPANTS_MAX} members and an address for each, not \
@@ -61,16 +61,16 @@ impl<W: World> Session<W> {
             );
             return bad(cause);
         }
-        let is_known = introduced.contains_key(&introduction.group);
-        if !is_known && introduced.len() >= INTRODUCTIONS_MAX {
-            return bad(format!("a client has at most {INTRODUCTIONS_MAX} groups; leave some"));
+        let is_known = rosters.contains_key(&roster.group);
+        if !is_known && rosters.len() >= ROSTERS_MAX {
+            return bad(format!("a client has at most {ROSTERS_MAX} groups; leave some"));
         }
-        introduced.insert(introduction.group, introductions::shared(introduction));
+        rosters.insert(roster.group, group_rosters::shared(roster));
         Ok(())
     }
 
-    /// A group that it has introduced.
-    pub(crate) fn introduced(&self, group: u64) -> Option<Rc<Introduction>> {
-        self.introductions.borrow().get(&group).cloned()
+    /// A group that it has rosters.
+    pub(crate) fn roster(&self, group: u64) -> Option<Rc<Introduction>> {
+        self.rosters.borrow().get(&group).cloned()
     }
 }

@@ -3,7 +3,7 @@
 use super::Run;
 use super::model::{GRACE, Values};
 use crate::support::{
-    Numbers, PATIENCE, Start, address, memory_of, read_back, transfer, write_image,
+    JOIN_TIMEOUT, Numbers, Start, address, memory_of, read_back, transfer, write_image,
 };
 use filesystem::collective::{Part, Strategy};
 use filesystem::{Client, Fault, Group};
@@ -195,9 +195,9 @@ impl Member {
             self.connect().await;
             self.wait_for(number).await;
             let round = self.round(number);
-            self.tell(|| format!("begins {number}: {:?}", round.action));
+            self.log(|| format!("begins {number}: {:?}", round.action));
             if let Err(fault) = self.take_part(&round).await {
-                self.tell(|| format!("fails: {fault}"));
+                self.log(|| format!("fails: {fault}"));
                 let what = format!("{} in {:?}", self.client, round.action);
                 self.run.judge(&fault, &what);
                 self.team(|team| team.failed = true);
@@ -214,8 +214,8 @@ impl Member {
         act(&mut self.run.teams[self.team].borrow_mut())
     }
 
-    fn tell(&self, what: impl FnOnce() -> String) {
-        self.run.tell(self.now(), || format!("client {} {}", self.client, what()));
+    fn log(&self, what: impl FnOnce() -> String) {
+        self.run.log(self.now(), || format!("client {} {}", self.client, what()));
     }
 
     fn now(&self) -> Instant {
@@ -525,7 +525,7 @@ impl Member {
         let addresses: Rc<[_]> = nodes.map(address).collect();
         let number = self.team as u64 * 1000 + round.number;
         let group =
-            Group::join(client.clone(), number, ClientId(rank), addresses, PATIENCE).await?;
+            Group::join(client.clone(), number, ClientId(rank), addresses, JOIN_TIMEOUT).await?;
         let opened = self.open_whole(client, name, *file).await;
         group.agree(opened.clone().map(|_| ())).await?;
         let record = opened?;
@@ -557,7 +557,7 @@ impl Member {
         sync: bool,
     ) {
         let (mut model, now) = (self.run.model.borrow_mut(), self.now());
-        self.tell(|| format!("has written {file} since {begun:?}, sync {sync}: {outcome:?}"));
+        self.log(|| format!("has written {file} since {begun:?}, sync {sync}: {outcome:?}"));
         match outcome {
             Ok(()) if sync => {
                 self.run.count("write with sync");
@@ -592,7 +592,7 @@ impl Member {
                 4..=5 => {
                     client.flush(&record, true).await?;
                     let when = (begun, self.now());
-                    self.tell(|| format!("has synced {file} since {begun:?}"));
+                    self.log(|| format!("has synced {file} since {begun:?}"));
                     self.run.count("sync");
                     self.run.model.borrow_mut().synced(*file, self.session, when);
                 }

@@ -86,7 +86,7 @@ pub(crate) const FAST: DiskKind =
     DiskKind::Ideal { latency: Duration::from_us(200), bytes_per_second: 100 << 20 };
 
 /// How long members wait for one another.
-pub(crate) const PATIENCE: Duration = Duration::from_ms(1_000);
+pub(crate) const JOIN_TIMEOUT: Duration = Duration::from_ms(1_000);
 
 /// A machine with running servers.
 pub(crate) struct Cluster<P: Kind = Bytes> {
@@ -398,7 +398,7 @@ impl<P: Kind> Start<P> {
     /// Connects, and joins group number `group`.
     pub(crate) async fn join(&self, group: u64) -> Result<Group<SimulatedWorld<P>>, Fault> {
         let client = self.connect().await?;
-        Group::join(client, group, self.rank, Rc::clone(&self.members), PATIENCE).await
+        Group::join(client, group, self.rank, Rc::clone(&self.members), JOIN_TIMEOUT).await
     }
 
     pub(crate) fn now(&self) -> Instant {

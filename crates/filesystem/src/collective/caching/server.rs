@@ -94,7 +94,7 @@ pub(crate) async fn pull<W: World>(
     let pieces = [piece];
     let get = server.world.get(from, region, &pieces, &memory);
     let at = (from, file.stripe.locate(block).disk);
-    let Some(got) = server.movements.moving_unless_slow(at, length, get).await else {
+    let Some(got) = server.watchdog.watch_retryable(at, length, get).await else {
         // The client does not bring it, and others wait for the room.
         return Ok(Reply::NoRoom.into());
     };
@@ -129,8 +129,8 @@ pub(crate) async fn digests<W: World>(
             let at = file.stripe.locate(block);
             let gone = || Fault::BadRequest { cause: format!("there is no {} here", at.disk) };
             let disk = server.world.disks().get(at.disk.0 as usize).ok_or_else(gone)?;
-            let buffers = &server.buffers[at.disk.0 as usize];
-            let _held = buffers.take(&server.world, length).await;
+            let buffers = &server.buffer_pools[at.disk.0 as usize];
+            let _permit = buffers.take(&server.world, length).await;
             let read = disk.read(file.file, file.disk_offset(block), length).await;
             read.map_err(|error| file_fault(server.config.id, &file, at.disk, &error))?
         }
@@ -151,8 +151,8 @@ pub(crate) async fn flush<W: World>(
     let file = server.files.get(request.file)?;
     server.cache.flush(request.file).await;
     let synced = if request.sync { server.sync(&file).await } else { Ok(()) };
-    let told = server.cache.failures.tell(request.file, from);
-    synced.and(told).map(|()| Reply::Done.into())
+    let reported = server.cache.failures.report_to(request.file, from);
+    synced.and(reported).map(|()| Reply::Done.into())
 }
 
 /// The range within the block, if this server has the block and the block has the range.

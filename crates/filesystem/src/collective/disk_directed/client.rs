@@ -43,7 +43,7 @@ async fn direct<W: World>(
         sync: transfer.sync,
     };
     let regions = memory.at_servers.iter().map(|at| at.region);
-    let request = if memory.is_introduced() {
+    let request = if memory.needs_roster() {
         let (group, regions) = (group.number(), regions.collect());
         Request::GroupCollective(Box::new(GroupCollective { request, group, regions }))
     } else {

@@ -16,12 +16,12 @@ pub(super) struct Participants<W: World> {
     server: Rc<Server<W>>,
     members: Members,
     /// Who asked for the collective.
-    sponsor: PeerId,
+    requester: PeerId,
     peers: RefCell<Table<ClientId, PeerId>>,
     /// On whom this server called for it before.
-    acquaintances: BTreeMap<ClientKey, PeerId>,
-    /// Those on whom some block's transfer is calling.
-    calling: RefCell<BTreeSet<ClientId>>,
+    outbound: BTreeMap<ClientKey, PeerId>,
+    /// Those on whom some block's transfer is connecting.
+    connecting: RefCell<BTreeSet<ClientId>>,
     /// Rung when one was reached.
     reached: Signal,
 }
@@ -31,14 +31,14 @@ pub(super) enum Members {
     /// One by one: who is not connected to this server cannot be reached.
     Named(Vec<Participant>),
     /// Those of a group that was introduced; as many regions.
-    Introduced(Rc<Introduction>, Regions),
+    Roster(Rc<Introduction>, Regions),
 }
 
 impl Members {
     pub(super) fn count(&self) -> usize {
         match self {
             Self::Named(named) => named.len(),
-            Self::Introduced(group, _) => group.members.len(),
+            Self::Roster(group, _) => group.members.len(),
         }
     }
 
@@ -46,7 +46,7 @@ impl Members {
     fn address(&self, client: ClientId) -> Option<&str> {
         match self {
             Self::Named(_) => None,
-            Self::Introduced(group, _) => group.addresses.get(client.0 as usize),
+            Self::Roster(group, _) => group.addresses.get(client.0 as usize),
         }
     }
 
@@ -54,20 +54,20 @@ impl Members {
         let place = client.0 as usize;
         match self {
             Self::Named(named) => named.get(place).map(|one| one.key),
-            Self::Introduced(group, _) => group.members.get(place).copied(),
+            Self::Roster(group, _) => group.members.get(place).copied(),
         }
     }
 
     fn region(&self, client: ClientId) -> Option<RegionId> {
         match self {
             Self::Named(named) => named.get(client.0 as usize).map(|one| one.region),
-            Self::Introduced(_, regions) => regions.get(client),
+            Self::Roster(_, regions) => regions.get(client),
         }
     }
 }
 
 impl<W: World> Participants<W> {
-    pub(super) fn new(server: &Rc<Server<W>>, members: Members, sponsor: PeerId) -> Self {
+    pub(super) fn new(server: &Rc<Server<W>>, members: Members, requester: PeerId) -> Self {
         // Those that have an address are looked for when there is something for them: they may be
         // thousands, and few of them are connected.
         let ranks = (0..members.count() as u32).map(ClientId);
@@ -75,11 +75,11 @@ impl<W: World> Participants<W> {
         let peers = connected.filter_map(|rank| Some((rank, server.peer_of(members.key(rank)?)?)));
         Self {
             server: Rc::clone(server),
-            sponsor,
+            requester,
             peers: RefCell::new(peers.collect()),
             members,
-            acquaintances: server.acquaintances.of(sponsor),
-            calling: RefCell::default(),
+            outbound: server.outbound.of(requester),
+            connecting: RefCell::default(),
             reached: Signal::default(),
         }
     }
@@ -93,7 +93,7 @@ impl<W: World> Participants<W> {
         let there = self.peer(client);
         let peer = match there {
             Some(peer) => peer,
-            None => Box::pin(self.call_on(client)).await?,
+            None => Box::pin(self.connect(client)).await?,
         };
         let region = self.members.region(client).ok_or_else(|| not_named(client))?;
         Ok((peer, region))
@@ -105,26 +105,26 @@ impl<W: World> Participants<W> {
 
     /// Finds a participant, or connects to it. When this is dropped before its end, so is the whole
     /// collective.
-    async fn call_on(&self, client: ClientId) -> Result<PeerId, Fault> {
+    async fn connect(&self, client: ClientId) -> Result<PeerId, Fault> {
         let left = |cause: String| Fault::ClientLeft { client, cause };
         let key = self.members.key(client).ok_or_else(|| not_named(client))?;
         let Some(address) = self.members.address(client) else {
             return Err(left("it is not connected to this server".to_owned()));
         };
-        let known = self.server.peer_of(key).or_else(|| self.acquaintances.get(&key).copied());
+        let known = self.server.peer_of(key).or_else(|| self.outbound.get(&key).copied());
         if let Some(peer) = known.filter(|peer| self.server.is_here(*peer)) {
             self.peers.borrow_mut().insert(client, peer);
             return Ok(peer);
         }
-        if !self.calling.borrow_mut().insert(client) {
+        if !self.connecting.borrow_mut().insert(client) {
             return Ok(self.reached.until(|| self.peer(client)).await);
         }
         let world = &self.server.world;
         let connected = world.connect(&Address(address.to_owned())).await;
         let peer = connected.map_err(|error| left(error.to_string()))?;
-        self.server.acquaintances.add(self.sponsor, key, peer);
+        self.server.outbound.add(self.requester, key, peer);
         self.peers.borrow_mut().insert(client, peer);
-        self.calling.borrow_mut().remove(&client);
+        self.connecting.borrow_mut().remove(&client);
         self.reached.notify();
         Ok(peer)
     }

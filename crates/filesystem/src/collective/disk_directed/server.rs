@@ -2,12 +2,12 @@
 
 use super::participants::{Members, Participants};
 use crate::collective::{may_overlap, transfer_fault};
+use crate::server::active_transfers::{ActiveTransferGuard, TransferBufferPool};
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::{Buffers, Running};
 use crate::server::{Server, file_fault};
 use futures_util::future::{Either, join_all, select, try_join_all};
-use policy::{Direction, disk_order};
+use policy::{Direction, covers_block, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
@@ -38,23 +38,23 @@ pub(crate) async fn serve<W: World>(
     serve_members(server, from, request, Members::Named(participants)).await
 }
 
-/// The same for the members of a group that was introduced.
+/// The same for the members of a group that was roster.
 pub(crate) async fn serve_group<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
     collective: GroupCollective,
 ) -> Result<Answer<W::Payload>, Fault> {
     let GroupCollective { request, group, regions } = collective;
-    let introduced = server.sessions.borrow().get(from).and_then(|own| own.introduced(group));
-    let Some(introduced) = introduced else {
-        return Err(Fault::BadRequest { cause: format!("nobody has introduced group {group}") });
+    let roster = server.sessions.borrow().get(from).and_then(|own| own.roster(group));
+    let Some(roster) = roster else {
+        return Err(Fault::BadRequest { cause: format!("nobody has roster group {group}") });
     };
-    let members = introduced.members.len();
+    let members = roster.members.len();
     if regions.count() != members {
         let cause = format!("{} regions are named for {members} members", regions.count());
         return Err(Fault::BadRequest { cause });
     }
-    serve_members(server, from, request, Members::Introduced(introduced, regions)).await
+    serve_members(server, from, request, Members::Roster(roster, regions)).await
 }
 
 /// When a participant leaves before the end, the transfer is dropped with all its buffers, and
@@ -68,7 +68,7 @@ async fn serve_members<W: World>(
     let file = server.files.get(request.file)?;
     check(&request, members.count(), &file)?;
     let place = server.place_in(&file)?;
-    let running = Running::new(server, (from, request.collective), request.file)?;
+    let guard = ActiveTransferGuard::new(server, (from, request.collective), request.file)?;
     let number = request.collective;
     let collective = Rc::new(Collective {
         server: Rc::clone(server),
@@ -78,28 +78,28 @@ async fn serve_members<W: World>(
         participants: Participants::new(server, members, from),
         moved: Cell::new(0),
     });
-    let why_ended = || running.verdict().or_else(|| collective.who_left());
+    let abort_reason = || guard.abort_reason().or_else(|| collective.departure_fault());
     let outcome = {
         let transfer = std::pin::pin!(collective.run());
-        let departure = std::pin::pin!(server.departures.until(why_ended));
-        match select(departure, transfer).await {
+        let aborted = std::pin::pin!(server.abort_signal.until(abort_reason));
+        match select(aborted, transfer).await {
             Either::Left((fault, _)) => Err(fault),
             Either::Right((moved, _)) => moved,
         }
     };
     // A transfer that failed because a client left is told as that.
-    let outcome = outcome.map_err(|fault| why_ended().unwrap_or(fault));
+    let outcome = outcome.map_err(|fault| abort_reason().unwrap_or(fault));
     let (listeners, bytes) = (collective.participants.listeners(), collective.moved.get());
     drop(collective);
-    drop(running);
+    drop(guard);
     server.count_moved(bytes);
     if let Err(fault) = &outcome {
-        tell_participants(server, listeners, number, fault).await;
+        notify_participants(server, listeners, number, fault).await;
     }
     outcome.map(|()| Reply::Moved { bytes }.into())
 }
 
-async fn tell_participants<W: World>(
+async fn notify_participants<W: World>(
     server: &Server<W>,
     listeners: Vec<PeerId>,
     collective: u64,
@@ -109,8 +109,8 @@ async fn tell_participants<W: World>(
         wire::encode(&Message::CollectiveFailed { collective, fault: fault.clone() });
     // All at once: one that is slow must not keep the news from the others. One that leaves now
     // need not be told.
-    let tell = |peer| server.world.send(peer, world::Message::new(header.clone()));
-    join_all(listeners.into_iter().map(tell)).await;
+    let notify = |peer| server.world.send(peer, world::Message::new(header.clone()));
+    join_all(listeners.into_iter().map(notify)).await;
 }
 
 fn check(request: &CollectiveRequest, participants: usize, file: &OpenFile) -> Result<(), Fault> {
@@ -161,26 +161,26 @@ impl<W: World> Collective<W> {
         let share = (self.place.0, stripe.servers);
         let order = disk_order(self.request.order, own, total, share, address);
         let order = Rc::new(RefCell::new(order));
-        let buffers = Scope::new(self.server.world.clone());
+        let tasks = Scope::new(self.server.world.clone());
         for _ in 0..self.server.config.buffers_per_disk.max(1) {
             let (collective, order) = (Rc::clone(self), Rc::clone(&order));
-            buffers.spawn(async move {
+            tasks.spawn(async move {
                 let disk = number.0 as usize;
-                let held = &collective.server.buffers[disk];
+                let buffers = &collective.server.buffer_pools[disk];
                 let disk = &collective.server.world.disks()[disk];
                 loop {
                     let next = order.borrow_mut().next();
                     let Some(block) = next else { return Ok(()) };
-                    collective.transfer_block((disk, held), block).await?;
+                    collective.transfer_block((disk, buffers), block).await?;
                 }
             });
         }
-        buffers.finished().await
+        tasks.finished().await
     }
 
     async fn transfer_block(
         &self,
-        (disk, buffers): (&W::Disk, &Buffers),
+        (disk, buffers): (&W::Disk, &TransferBufferPool),
         block: u64,
     ) -> Result<(), Fault> {
         let range = self.file.block_range(block);
@@ -188,7 +188,7 @@ impl<W: World> Collective<W> {
         if shares.is_empty() {
             return Ok(());
         }
-        let _held = buffers.take(&self.server.world, range.length()).await;
+        let _permit = buffers.take(&self.server.world, range.length()).await;
         self.server.world.compute(self.server.config.costs.block).await;
         match self.request.direction {
             Direction::Read => self.read_block(disk, block, shares).await,
@@ -211,7 +211,7 @@ impl<W: World> Collective<W> {
                 self.find_pieces(&share).await;
                 let (peer, region) = self.participants.place_of(share.client).await?;
                 let put = self.server.world.put(peer, region, &share.pieces, data);
-                let moved = self.server.movements.moving((peer, on), share.bytes(), put).await;
+                let moved = self.server.watchdog.watch((peer, on), share.bytes(), put).await;
                 self.count(moved, &share)
             }
         });
@@ -227,7 +227,7 @@ impl<W: World> Collective<W> {
     ) -> Result<(), Fault> {
         let (range, on) = (self.file.block_range(block), self.file.stripe.locate(block).disk);
         let _lock = self.server.locks.lock((self.file.file, block)).await;
-        self.server.cache.surrender(self.file.file, block).await;
+        self.server.cache.write_back_and_evict(self.file.file, block).await;
         let memory = if self.covers(&shares, range) {
             self.server.world.memory(range.length())
         } else {
@@ -240,7 +240,7 @@ impl<W: World> Collective<W> {
                 self.find_pieces(&share).await;
                 let (peer, region) = self.participants.place_of(share.client).await?;
                 let got = self.server.world.get(peer, region, &share.pieces, memory);
-                let moved = self.server.movements.moving((peer, on), share.bytes(), got).await;
+                let moved = self.server.watchdog.watch((peer, on), share.bytes(), got).await;
                 self.count(moved, &share)
             }
         });
@@ -251,11 +251,14 @@ impl<W: World> Collective<W> {
         written.map_err(|error| self.block_fault(block, &error))
     }
 
-    /// Whether the clients write every byte of a block.
+    /// Tells if the clients write every byte of a block.
     fn covers(&self, shares: &[Share], range: ByteRange) -> bool {
         let bytes: u64 = shares.iter().map(Share::bytes).sum();
-        let overlapping = shares.len() > 1 && may_overlap(&self.request.access);
-        bytes == range.length() && !overlapping
+        if bytes != range.length() || !may_overlap(&self.request.access) {
+            return bytes == range.length();
+        }
+        let all: Vec<PieceRun> = shares.iter().flat_map(|share| share.pieces.clone()).collect();
+        covers_block(&all, range.length())
     }
 
     /// A block from the cache, which may know better, or from the disk.
@@ -314,7 +317,7 @@ impl<W: World> Collective<W> {
     }
 
     /// The fault of a participant that is no longer connected, if there is one.
-    fn who_left(&self) -> Option<Fault> {
+    fn departure_fault(&self) -> Option<Fault> {
         let client = self.participants.first_gone()?;
         let cause = "its connection to a server ended".to_owned();
         Some(Fault::ClientLeft { client, cause })

@@ -3,9 +3,9 @@
 
 use super::super::{check_client, transfer_fault};
 use crate::server::Server;
+use crate::server::active_transfers::ActiveTransferGuard;
 use crate::server::open_file::OpenFile;
 use crate::server::requests::Answer;
-use crate::server::underway::Running;
 use futures_util::future::{Either, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
@@ -43,19 +43,19 @@ pub(crate) async fn serve<W: World>(
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
     file.check_access(request.direction, &request.access)?;
-    let running = Running::new(server, (from, request.number), request.file)?;
+    let guard = ActiveTransferGuard::new(server, (from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };
     let outcome = {
         let transfer = pin!(transfer.run());
-        let verdict = pin!(server.departures.until(|| running.verdict()));
-        match select(verdict, transfer).await {
+        let aborted = pin!(server.abort_signal.until(|| guard.abort_reason()));
+        match select(aborted, transfer).await {
             Either::Left((fault, _)) => Err(fault),
             Either::Right((moved, _)) => moved,
         }
     };
     // What failed because the file is gone is told as that.
-    let outcome = outcome.map_err(|fault| running.verdict().unwrap_or(fault));
+    let outcome = outcome.map_err(|fault| guard.abort_reason().unwrap_or(fault));
     let bytes = transfer.moved.get();
     server.count_moved(bytes);
     outcome.map(|()| Reply::Moved { bytes }.into())
@@ -151,11 +151,11 @@ impl<W: World> Transfer<'_, W> {
     ) -> Result<(), Fault> {
         let extent = self.request.access.extent_of(self.request.client);
         let (server, bytes) = (self.server, extent.length().min(self.file.stripe.block_bytes));
-        let buffers = &server.buffers[disk.0 as usize];
+        let buffers = &server.buffer_pools[disk.0 as usize];
         let buffer = || async {
             loop {
                 // The buffer first: what is found in the cache stays while it is held.
-                let _held = buffers.take(&server.world, bytes).await;
+                let _permit = buffers.take(&server.world, bytes).await;
                 let Some((share, found)) = next() else { break };
                 match self.request.direction {
                     Direction::Read => self.read_block(share, found).await?,
@@ -181,7 +181,7 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.in_hull();
         let put = world.put(self.peer, self.request.region, &pieces, &data);
-        let moved = self.server.movements.moving(self.at(&share), share.bytes(), put).await;
+        let moved = self.server.watchdog.watch(self.at(&share), share.bytes(), put).await;
         self.count(moved, &share)
     }
 
@@ -198,7 +198,7 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.packed();
         let got = world.get(self.peer, self.request.region, &pieces, &memory);
-        let moved = self.server.movements.moving(self.at(&share), bytes, got).await;
+        let moved = self.server.watchdog.watch(self.at(&share), bytes, got).await;
         self.count(moved, &share)?;
         if bytes < self.range_of(share.block).length() {
             world.compute(costs.copy(bytes)).await;

@@ -45,7 +45,7 @@ impl<W: World> BlockCache<W> {
         for file in files {
             self.flush(file).await;
         }
-        self.failures.untold()
+        self.failures.unreported()
     }
 
     /// Forgets all blocks of a removed file, dirty or not, and takes in none of them again.
@@ -69,7 +69,7 @@ impl<W: World> BlockCache<W> {
     pub(crate) async fn cut(&self, file: &OpenFile, bytes: u64) {
         let block_bytes = file.stripe.block_bytes;
         if !bytes.is_multiple_of(block_bytes) {
-            self.surrender(file.file, bytes / block_bytes).await;
+            self.write_back_and_evict(file.file, bytes / block_bytes).await;
         }
         let beyond = (file.file, bytes.div_ceil(block_bytes))..=(file.file, u64::MAX);
         loop {

@@ -1,11 +1,11 @@
-//! Blocks that clients have fastened: they look at them where they are.
+//! Blocks that clients have pinned: they look at them where they are.
 
 use super::entry::User;
 use std::cell::Cell;
 use std::rc::Rc;
 use world::World;
 
-/// A fastened block; free to leave when dropped.
+/// A pinned block; free to leave when dropped.
 pub(crate) struct Pin<W: World> {
     user: User<W>,
     /// Bytes of all pins of blocks of the same disk.

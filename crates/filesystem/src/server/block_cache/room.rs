@@ -2,7 +2,7 @@
 //!
 //! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; of the
 //! blocks of one disk of several, those that cannot leave at once (they are used, on their way, or
-//! dirty) take no more than the disk's share, or are one block besides fastened ones, so that a
+//! dirty) take no more than the disk's share, or are one block besides pinned ones, so that a
 //! disk that has stopped does not hold up the others.
 
 use super::BlockCache;
@@ -28,7 +28,7 @@ pub(crate) struct Shares {
 #[derive(Default)]
 struct Share {
     occupied: Cell<u64>,
-    /// Bytes of blocks that clients have fastened, as often as they have.
+    /// Bytes of blocks that clients have pinned, as often as they have.
     pinned: Rc<Cell<u64>>,
     freed: Signal,
 }
@@ -52,7 +52,7 @@ impl Shares {
         occupied <= pinned.get() || occupied.saturating_add(bytes) <= self.bytes_max
     }
 
-    /// Bytes of the blocks of a disk that clients have fastened.
+    /// Bytes of the blocks of a disk that clients have pinned.
     pub(super) fn pinned(&self, disk: DiskId) -> &Rc<Cell<u64>> {
         &self.of_disks[disk.0 as usize].pinned
     }
@@ -104,7 +104,7 @@ impl<W: World> BlockCache<W> {
                 Some(user) if user.length() == length => return Ok(user),
                 Some(stale) => {
                     drop(stale);
-                    Box::pin(self.surrender(file.file, block)).await;
+                    Box::pin(self.write_back_and_evict(file.file, block)).await;
                 }
                 None => Box::pin(self.make_room(&Wanted { key, disk, length })).await,
             }
@@ -172,7 +172,7 @@ impl<W: World> BlockCache<W> {
                 };
                 // Whatever was the reason, all that can be done about it has been.
                 let disk = self.is_beyond_share(wanted).then_some(wanted.disk);
-                let _ = self.movements.wait(&self.world, disk, room).await;
+                let _ = self.watchdog.wait(&self.world, disk, room).await;
             }
         }
     }

@@ -1,0 +1,274 @@
+//! What a server does for longer than a block takes: collectives, and the parts of single clients.
+//!
+//! Invariant: an entry, and the bytes counted for a buffer, go with whoever works on them, however
+//! that ends.
+
+use crate::server::Server;
+use crate::server::transfer_watchdog::TransferWatchdog;
+use crate::signal::Signal;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::rc::Rc;
+use units::{DiskId, FileId, PeerId};
+use wire::Fault;
+use world::{Clock, World};
+
+/// A transfer under way.
+pub(crate) struct ActiveTransfer {
+    pub(crate) file: FileId,
+    /// Why it must end, once it must.
+    pub(crate) abort_reason: Option<Fault>,
+}
+
+/// A transfer's entry among those under way, as long as it is.
+pub(crate) struct ActiveTransferGuard<'a, W: World> {
+    server: &'a Server<W>,
+    key: (PeerId, u64),
+}
+
+impl<'a, W: World> ActiveTransferGuard<'a, W> {
+    /// Enters the transfer `key`: who asked for it, and its number.
+    pub(crate) fn new(
+        server: &'a Server<W>,
+        key: (PeerId, u64),
+        file: FileId,
+    ) -> Result<Self, Fault> {
+        match server.active_transfers.borrow_mut().entry(key) {
+            Entry::Occupied(_) => {
+                let cause = format!("collective {} is already under way", key.1);
+                Err(Fault::BadRequest { cause })
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(ActiveTransfer { file, abort_reason: None });
+                Ok(Self { server, key })
+            }
+        }
+    }
+
+    /// Why it must end, once it must.
+    pub(crate) fn abort_reason(&self) -> Option<Fault> {
+        self.server.active_transfers.borrow().get(&self.key)?.abort_reason.clone()
+    }
+}
+
+impl<W: World> Drop for ActiveTransferGuard<'_, W> {
+    fn drop(&mut self) {
+        self.server.active_transfers.borrow_mut().remove(&self.key);
+        self.server.abort_signal.notify();
+    }
+}
+
+/// The bytes that transfers hold in the buffers of one disk, of which there are so many. Whoever
+/// wants more than there are free waits, in the order of coming. The limit bends: there is room for
+/// as many buffers as one transfer uses, however long they are. (A disk that has stopped keeps its
+/// own from those who wait for it, and nobody else. Clients that have stopped are let go.)
+pub(crate) struct TransferBufferPool {
+    disk: DiskId,
+    bytes_max: u64,
+    /// TransferBufferPool of a transfer.
+    count_min: u64,
+    held: Cell<u64>,
+    waiting: RefCell<VecDeque<u64>>,
+    next: Cell<u64>,
+    freed: Signal,
+    watchdog: Rc<TransferWatchdog>,
+}
+
+/// The bytes of a buffer, as long as it is held.
+pub(crate) struct BufferPermit<'a> {
+    buffers: &'a TransferBufferPool,
+    bytes: u64,
+}
+
+/// A place among those who wait.
+struct Ticket<'a> {
+    buffers: &'a TransferBufferPool,
+    number: u64,
+}
+
+impl TransferBufferPool {
+    pub(crate) fn new(
+        disk: DiskId,
+        bytes_max: u64,
+        count_min: u64,
+        watchdog: Rc<TransferWatchdog>,
+    ) -> Self {
+        Self {
+            disk,
+            bytes_max,
+            count_min,
+            held: Cell::default(),
+            waiting: RefCell::default(),
+            next: Cell::default(),
+            freed: Signal::default(),
+            watchdog,
+        }
+    }
+
+    /// Bytes that are held now.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held.get()
+    }
+
+    /// Waits until there is room for a buffer of `bytes` bytes. Whoever holds one must need nothing
+    /// of another disk to be done with it, and no other buffer.
+    pub(crate) async fn take(&self, world: &impl Clock, bytes: u64) -> BufferPermit<'_> {
+        if !(self.waiting.borrow().is_empty() && self.has_room(bytes)) {
+            self.wait(world, bytes).await;
+        }
+        self.held.set(self.held.get() + bytes);
+        BufferPermit { buffers: self, bytes }
+    }
+
+    async fn wait(&self, world: &impl Clock, bytes: u64) {
+        let turn = Ticket { buffers: self, number: self.next.replace(self.next.get() + 1) };
+        self.waiting.borrow_mut().push_back(turn.number);
+        let is_first = || self.waiting.borrow().front() == Some(&turn.number);
+        self.freed.until(|| is_first().then_some(())).await;
+        while !self.has_room(bytes) {
+            let held = self.held.get();
+            let freed = self.freed.until(|| (self.held.get() != held).then_some(()));
+            // Whatever was the reason, all that can be done about it has been.
+            let _ = self.watchdog.wait(world, Some(self.disk), freed).await;
+        }
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        let limit = self.bytes_max.max(bytes.saturating_mul(self.count_min));
+        self.held.get().saturating_add(bytes) <= limit
+    }
+}
+
+/// The data that came with requests to write and waits for room in the cache, which is limited
+/// too, however many clients send.
+pub(crate) struct WriteBudget {
+    bytes_max: u64,
+    bytes: Cell<u64>,
+}
+
+/// Such data of one request, as long as it is kept.
+pub(crate) struct WritePermit {
+    write_budget: Rc<WriteBudget>,
+    bytes: u64,
+}
+
+impl WriteBudget {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self { bytes_max, bytes: Cell::default() }
+    }
+
+    /// Keeps `bytes` bytes, unless that is too much; anything may be kept alone.
+    pub(crate) fn keep(self: &Rc<Self>, bytes: u64) -> Option<WritePermit> {
+        let before = self.bytes.get();
+        let after = before.saturating_add(bytes);
+        if before > 0 && after > self.bytes_max {
+            return None;
+        }
+        self.bytes.set(after);
+        Some(WritePermit { write_budget: Rc::clone(self), bytes })
+    }
+}
+
+impl Drop for WritePermit {
+    fn drop(&mut self) {
+        self.write_budget.bytes.update(|bytes| bytes - self.bytes);
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.buffers.waiting.borrow_mut().retain(|number| *number != self.number);
+        self.buffers.freed.notify();
+    }
+}
+
+impl Drop for BufferPermit<'_> {
+    fn drop(&mut self) {
+        let TransferBufferPool { held, freed, .. } = self.buffers;
+        held.set(held.get() - self.bytes);
+        freed.notify();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: no more is held than there is, in the order of coming; there is room for one
+    //! transfer; who gives up waiting does not keep others from their turn, nor does a client that
+    //! never frees what it holds.
+    use super::*;
+    use crate::server::transfer_watchdog::tests::Hand;
+    use futures_util::FutureExt;
+
+    fn buffers(bytes_max: u64, count_min: u64) -> TransferBufferPool {
+        TransferBufferPool::new(
+            DiskId(0),
+            bytes_max,
+            count_min,
+            Rc::new(TransferWatchdog::new(true)),
+        )
+    }
+
+    #[test]
+    fn buffers_are_given_in_turn() {
+        let (buffers, clock) = (buffers(10, 1), Hand::default());
+        let first = buffers.take(&clock, 6).now_or_never().unwrap();
+        let second = buffers.take(&clock, 4).now_or_never().unwrap();
+        let mut long = Box::pin(buffers.take(&clock, 20));
+        let mut short = Box::pin(buffers.take(&clock, 1));
+        assert!((&mut long).now_or_never().is_none());
+        drop(first);
+        assert!((&mut short).now_or_never().is_none(), "it came later");
+        assert!((&mut long).now_or_never().is_none());
+        drop(long);
+        let short = short.now_or_never().unwrap();
+        assert_eq!(buffers.held_bytes(), 5);
+        drop((short, second));
+        let long = buffers.take(&clock, 20).now_or_never().unwrap();
+        assert!(buffers.take(&clock, 1).now_or_never().is_none());
+        drop(long);
+        assert_eq!(buffers.held_bytes(), 0);
+    }
+
+    #[test]
+    fn so_much_is_kept_of_what_is_brought() {
+        let brought = Rc::new(WriteBudget::new(10));
+        let first = brought.keep(20);
+        assert!(first.is_some() && brought.keep(1).is_none());
+        drop(first);
+        let both = (brought.keep(4), brought.keep(6));
+        assert!(both.0.is_some() && both.1.is_some() && brought.keep(1).is_none());
+        drop(both.0);
+        assert!(brought.keep(5).is_none() && brought.keep(4).is_some());
+    }
+
+    #[test]
+    fn there_is_room_for_one_transfer() {
+        let (buffers, clock) = (buffers(10, 3), Hand::default());
+        let held: Vec<_> =
+            (0..3).map(|_| buffers.take(&clock, 8).now_or_never().unwrap()).collect();
+        assert!(buffers.take(&clock, 8).now_or_never().is_none());
+        drop(held);
+    }
+
+    #[test]
+    fn clients_that_keep_buffers_are_let_go() {
+        let (buffers, clock) = (buffers(10, 1), Hand::default());
+        let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
+        let mut moving = Box::pin(buffers.watchdog.watch(
+            (PeerId(1), DiskId(0)),
+            1,
+            std::future::pending::<Result<(), ()>>(),
+        ));
+        assert!((&mut moving).now_or_never().is_none());
+        let mut next = Box::pin(buffers.take(&clock, 10));
+        assert!((&mut next).now_or_never().is_none());
+        clock.0.set(true);
+        assert!((&mut next).now_or_never().is_none());
+        assert_eq!(buffers.watchdog.next_to_disconnect().now_or_never(), Some(PeerId(1)));
+        drop((moving, stopped));
+        let next = next.now_or_never().unwrap();
+        assert_eq!(buffers.held_bytes(), 10);
+        drop(next);
+    }
+}

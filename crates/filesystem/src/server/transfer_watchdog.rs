@@ -1,0 +1,293 @@
+//! What is being moved between a server and its clients, in memory that others may be waiting for.
+//!
+//! Invariant: a transfer is known as long as it goes on, however it ends.
+
+use crate::signal::Signal;
+use futures_util::future::{Either, select};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::pin;
+use units::{DiskId, Duration, PeerId};
+use world::Clock;
+
+/// For how long whoever waits for memory puts up with a transfer, besides what a slow network needs
+/// for all that is moving; half as long each time that it was in vain, as the clients of a job that
+/// is stopped come one after the other …
+const STALL_TIMEOUT_MS: u64 = 20_000;
+
+/// … but not more than so many times.
+const HALVINGS_MAX: u32 = 3;
+
+/// What a slow network does, in bytes a millisecond.
+const SLOW_BYTES_PER_MS: u64 = 4_000;
+
+/// The watchdog under way. One that stands still while it keeps others waiting is given up, or its
+/// client is let go: its connection ends, and with it all that is held for it.
+pub(crate) struct TransferWatchdog {
+    is_watched: bool,
+    /// Those under way, by the order of their beginnings.
+    active: RefCell<BTreeMap<u64, WatchedTransfer>>,
+    next: Cell<u64>,
+    /// Bytes of all of them.
+    bytes: Cell<u64>,
+    /// How often clients were let go since something was moved.
+    stalls: Cell<u32>,
+    /// Clients to be let go.
+    to_disconnect: RefCell<Vec<PeerId>>,
+    /// Rung when some stand still.
+    aborted: Signal,
+}
+
+struct WatchedTransfer {
+    client: PeerId,
+    /// In whose memory.
+    disk: DiskId,
+    bytes: u64,
+    /// Whether it can be given up alone.
+    is_retryable: bool,
+    /// Whether it, or its client, is given up.
+    is_aborted: bool,
+}
+
+/// Why whoever waits for memory has waited for so long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stall {
+    /// TransferWatchdog had stopped, and are given up.
+    Clients,
+    /// No client is the reason: a disk is, or a lock.
+    Other,
+}
+
+/// A transfer's entry.
+struct Entry<'a> {
+    watchdog: &'a TransferWatchdog,
+    number: u64,
+}
+
+impl TransferWatchdog {
+    /// None are under way. They are given up only if they are watched.
+    pub(crate) fn new(is_watched: bool) -> Self {
+        Self {
+            is_watched,
+            active: RefCell::default(),
+            next: Cell::default(),
+            bytes: Cell::default(),
+            stalls: Cell::default(),
+            to_disconnect: RefCell::default(),
+            aborted: Signal::default(),
+        }
+    }
+
+    /// Moves `bytes` bytes between memory of this server, which others may need, and `client`,
+    /// which is let go if that stands still.
+    pub(crate) async fn watch<R, E>(
+        &self,
+        (client, disk): (PeerId, DiskId),
+        bytes: u64,
+        transfer: impl Future<Output = Result<R, E>>,
+    ) -> Result<R, E> {
+        if !self.is_watched {
+            return transfer.await;
+        }
+        let _entry = self.enter((client, disk), bytes, false);
+        self.note(transfer.await)
+    }
+
+    /// The same, but if it stands still, it alone is given up: `None`. The client can ask again.
+    pub(crate) async fn watch_retryable<R, E>(
+        &self,
+        (client, disk): (PeerId, DiskId),
+        bytes: u64,
+        transfer: impl Future<Output = Result<R, E>>,
+    ) -> Option<Result<R, E>> {
+        if !self.is_watched {
+            return Some(transfer.await);
+        }
+        let entry = self.enter((client, disk), bytes, true);
+        let is_aborted = || entry.is_aborted().then_some(());
+        match select(pin!(transfer), pin!(self.aborted.until(is_aborted))).await {
+            Either::Left((moved, _)) => Some(self.note(moved)),
+            Either::Right(_) => None,
+        }
+    }
+
+    fn enter(&self, (client, disk): (PeerId, DiskId), bytes: u64, is_retryable: bool) -> Entry<'_> {
+        let number = self.next.replace(self.next.get() + 1);
+        let transfer = WatchedTransfer { client, disk, bytes, is_retryable, is_aborted: false };
+        self.active.borrow_mut().insert(number, transfer);
+        self.bytes.update(|sum| sum + bytes);
+        Entry { watchdog: self, number }
+    }
+
+    fn note<R, E>(&self, moved: Result<R, E>) -> Result<R, E> {
+        if moved.is_ok() {
+            self.stalls.set(0);
+        }
+        moved
+    }
+
+    /// Waits for memory, of one disk or any. Gives up when that has taken too long; what has been
+    /// moving there all the time is given up then.
+    pub(crate) async fn wait<T>(
+        &self,
+        clock: &impl Clock,
+        disk: Option<DiskId>,
+        memory: impl Future<Output = T>,
+    ) -> Result<T, Stall> {
+        if !self.is_watched {
+            return Ok(memory.await);
+        }
+        let began = self.next.get();
+        let timeout_ms = STALL_TIMEOUT_MS >> self.stalls.get().min(HALVINGS_MAX);
+        let timeout = Duration::from_ms(timeout_ms + self.bytes.get() / SLOW_BYTES_PER_MS);
+        match select(pin!(memory), pin!(clock.sleep(timeout))).await {
+            Either::Left((memory, _)) => Ok(memory),
+            Either::Right(_) => Err(self.abort_older_than(disk, began)),
+        }
+    }
+
+    /// Gives up what is moving since before `moment`, there.
+    fn abort_older_than(&self, disk: Option<DiskId>, moment: u64) -> Stall {
+        let mut active = self.active.borrow_mut();
+        let mut stall = Stall::Other;
+        let (mut aborts, mut disconnects) = (false, false);
+        let before = active.range_mut(..moment).map(|(_, transfer)| transfer);
+        for transfer in before.filter(|it| disk.is_none_or(|disk| it.disk == disk)) {
+            stall = Stall::Clients;
+            if std::mem::replace(&mut transfer.is_aborted, true) {
+                continue;
+            }
+            aborts = true;
+            if transfer.is_retryable {
+                continue;
+            }
+            disconnects = true;
+            let mut to_disconnect = self.to_disconnect.borrow_mut();
+            if !to_disconnect.contains(&transfer.client) {
+                to_disconnect.push(transfer.client);
+            }
+        }
+        drop(active);
+        if disconnects {
+            self.stalls.update(|times| times + 1);
+        }
+        if aborts {
+            self.aborted.notify();
+        }
+        stall
+    }
+
+    /// The next client to be let go.
+    pub(crate) async fn next_to_disconnect(&self) -> PeerId {
+        self.aborted.until(|| self.to_disconnect.borrow_mut().pop()).await
+    }
+}
+
+impl Entry<'_> {
+    fn is_aborted(&self) -> bool {
+        let active = self.watchdog.active.borrow();
+        active.get(&self.number).is_some_and(|transfer| transfer.is_aborted)
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        let ended = self.watchdog.active.borrow_mut().remove(&self.number);
+        let bytes = ended.map_or(0, |transfer| transfer.bytes);
+        self.watchdog.bytes.update(|sum| sum - bytes);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    //! Proves: who waits for too long lets those go who moved all the time, and nobody else.
+    use super::*;
+    use futures_util::FutureExt;
+    use std::future::pending;
+    use std::rc::Rc;
+    use std::task::Poll;
+    use units::Instant;
+
+    const DISK: DiskId = DiskId(1);
+
+    /// What comes of a transfer.
+    type Moved = Result<(), ()>;
+
+    /// A clock by which any time passes once when told to, and none else.
+    #[derive(Default)]
+    pub(crate) struct Hand(pub(crate) Rc<Cell<bool>>);
+
+    impl Clock for Hand {
+        fn now(&self) -> Instant {
+            Instant::START
+        }
+
+        fn sleep_until(&self, _: Instant) -> impl Future<Output = ()> + 'static {
+            let has_passed = Rc::clone(&self.0);
+            std::future::poll_fn(move |_| match has_passed.take() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            })
+        }
+    }
+
+    #[test]
+    fn who_moves_all_the_time_is_let_go() {
+        let (watchdog, clock) = (TransferWatchdog::new(true), Hand::default());
+        let stop = |client| Box::pin(watchdog.watch((PeerId(client), DISK), 1, pending::<Moved>()));
+        let mut stopped = [stop(1), stop(2), stop(1)];
+        assert!(stopped.iter_mut().all(|moving| moving.now_or_never().is_none()));
+        watchdog
+            .watch((PeerId(3), DISK), 1, async { Moved::Ok(()) })
+            .now_or_never()
+            .expect("it goes on")
+            .unwrap();
+        let mut waiting = Box::pin(watchdog.wait(&clock, Some(DISK), pending::<()>()));
+        assert!((&mut waiting).now_or_never().is_none());
+        let mut later = stop(4);
+        assert!((&mut later).now_or_never().is_none());
+        assert!(watchdog.next_to_disconnect().now_or_never().is_none());
+        clock.0.set(true);
+        assert_eq!(waiting.now_or_never(), Some(Err(Stall::Clients)));
+        let let_go = [(); 3].map(|()| watchdog.next_to_disconnect().now_or_never());
+        assert_eq!(let_go, [Some(PeerId(2)), Some(PeerId(1)), None]);
+        clock.0.set(true);
+        let waiting = watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
+        assert_eq!(waiting, Some(Err(Stall::Clients)));
+        assert_eq!(watchdog.stalls.get(), 2, "the later one is news, the others are not");
+        assert_eq!(watchdog.next_to_disconnect().now_or_never(), Some(PeerId(4)));
+        drop(stopped);
+        clock.0.set(true);
+        let waiting = watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
+        assert_eq!(waiting, Some(Err(Stall::Clients)), "the later one is still there");
+        drop(later);
+        clock.0.set(true);
+        let waiting = watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
+        assert_eq!(waiting, Some(Err(Stall::Other)));
+        assert_eq!(watchdog.wait(&clock, Some(DISK), async { 7 }).now_or_never(), Some(Ok(7)));
+        assert_eq!(watchdog.bytes.get(), 0);
+    }
+
+    #[test]
+    fn what_can_be_repeated_is_given_up_alone() {
+        let (watchdog, clock) = (TransferWatchdog::new(true), Hand::default());
+        let mut pull = Box::pin(watchdog.watch_retryable((PeerId(1), DISK), 1, pending::<Moved>()));
+        assert!((&mut pull).now_or_never().is_none());
+        clock.0.set(true);
+        let waiting = watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
+        assert_eq!(waiting, Some(Err(Stall::Clients)));
+        assert_eq!(pull.now_or_never(), Some(None));
+        assert!(watchdog.next_to_disconnect().now_or_never().is_none(), "its client stays");
+        let quick = watchdog.watch_retryable((PeerId(1), DISK), 1, async { Moved::Ok(()) });
+        assert_eq!(quick.now_or_never(), Some(Some(Ok(()))));
+    }
+
+    #[test]
+    fn nobody_is_let_go_where_nobody_is_watched() {
+        let (watchdog, clock) = (TransferWatchdog::new(false), Hand::default());
+        clock.0.set(true);
+        let mut moving = Box::pin(watchdog.watch((PeerId(1), DISK), 1, pending::<Moved>()));
+        assert!((&mut moving).now_or_never().is_none());
+        assert!(watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never().is_none());
+    }
+}
