@@ -14,14 +14,14 @@ use support::{
 use units::{Duration, GIB, MIB};
 use world::Payloads;
 use world::payload::Phantom;
-use world_simulated::Mechanism;
+use world_simulated::DiskKind;
 
 /// One HP 97560, which holds 1.3 GB.
 fn one_disk(block_bytes: u64) -> Shape {
     Shape {
         servers: 1,
         block_bytes,
-        mechanism: Mechanism::Hp97560,
+        mechanism: DiskKind::Hp97560,
         bound: Duration::from_seconds(1e5),
         ..Shape::default()
     }

@@ -25,7 +25,7 @@ use team::{Member, Team, TestClient};
 use units::{ClientId, Duration, Instant};
 use wire::{Fault, FileRecord};
 use world_simulated::models::ssd::SsdSpec;
-use world_simulated::{Disruption, FaultPlan, Mechanism, TaskHandle};
+use world_simulated::{DiskKind, Disruption, FaultPlan, TaskHandle};
 
 /// How many seeds one run of the suite tries.
 const SEEDS: u64 = 5000;
@@ -156,7 +156,7 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
         clients: 3 + numbers.below(3) as u32,
         cache_blocks: numbers.below(9),
         mechanism: match numbers.below(6) {
-            0 => Mechanism::Ssd(SsdSpec::NVME),
+            0 => DiskKind::Ssd(SsdSpec::NVME),
             _ => FAST,
         },
         dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],

@@ -11,7 +11,7 @@ use support::{Cluster, Shape, create, transfer};
 use units::{Duration, GIB, MIB};
 use world::Payloads;
 use world::payload::Phantom;
-use world_simulated::Mechanism;
+use world_simulated::DiskKind;
 
 /// What a file 1024 times as large may cost in addition: no more than a list of its 65,536 blocks,
 /// of 8 bytes each, for each of 8 clients.
@@ -31,7 +31,7 @@ fn move_phantoms(how: Strategy, name: &str, record_bytes: u64, file_bytes: u64) 
         disks_per_server: 4,
         clients: 8,
         block_bytes: 16 * MIB,
-        mechanism: Mechanism::Ideal { latency: Duration::from_us(100), bytes_per_second: 4 * GIB },
+        mechanism: DiskKind::Ideal { latency: Duration::from_us(100), bytes_per_second: 4 * GIB },
         bound: Duration::from_seconds(1e8),
         ..Shape::default()
     });

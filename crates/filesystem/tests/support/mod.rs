@@ -16,7 +16,7 @@ use wire::{FileRecord, Made, ServerStatus};
 use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::{
-    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NetworkKind,
+    DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkKind,
     NetworkSpec, NodeConfig, Pieces, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct Shape {
     pub(crate) policies: ReplacementPolicies,
     /// What work costs the processors of servers and clients.
     pub(crate) costs: Costs,
-    pub(crate) mechanism: Mechanism,
+    pub(crate) mechanism: DiskKind,
     pub(crate) layout: LayoutKind,
     pub(crate) network: NetworkKind,
     pub(crate) seed: u64,
@@ -82,8 +82,8 @@ impl Shape {
 }
 
 /// A disk that takes some time, so that things overlap, but not much.
-pub(crate) const FAST: Mechanism =
-    Mechanism::Ideal { latency: Duration::from_us(200), bytes_per_second: 100 << 20 };
+pub(crate) const FAST: DiskKind =
+    DiskKind::Ideal { latency: Duration::from_us(200), bytes_per_second: 100 << 20 };
 
 /// How long members wait for one another.
 pub(crate) const JOIN_TIMEOUT: Duration = Duration::from_ms(1_000);
@@ -314,8 +314,8 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             pieces: Pieces::Batched { gather: us(0) },
         },
         network: NetworkSpec { kind: shape.network, ..NetworkSpec::default() },
-        disk: DeviceConfig {
-            mechanism: shape.mechanism.clone(),
+        disk: DiskConfig {
+            kind: shape.mechanism.clone(),
             layout: shape.layout,
             slot_bytes: shape.block_bytes,
             start: StartAngle::Zero,

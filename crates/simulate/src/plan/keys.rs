@@ -84,9 +84,9 @@ static TOP: [Key; 21] = [
             "network",
             "--network",
             Kind::Word(NetworkName::WORDS),
-            "What connects the nodes: a torus of two dimensions, nearly square, in which worms \
-             wait for one another in a modelled way or exactly, flit by flit; one switch between \
-             all nodes; or two levels of switches.",
+            "What connects the nodes: a torus of two dimensions, nearly square, with wormhole \
+             routing, whose contention is modelled or exact, flit by flit; one switch between all \
+             nodes; or two levels of switches.",
             field!(base.machine.network.name),
         )
     },

@@ -6,10 +6,10 @@ use filesystem::ServerConfig;
 use filesystem::collective::Strategy;
 use policy::Direction;
 use units::ServerId;
-use world_simulated::{DeviceConfig, LayoutKind, MachineConfig, Mechanism, NodeConfig};
+use world_simulated::{DiskConfig, DiskKind, LayoutKind, MachineConfig, NodeConfig};
 
 /// The machine of a scenario: its servers first, then its clients.
-pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> MachineConfig {
+pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> MachineConfig {
     let machine = &scenario.machine;
     let server = NodeConfig {
         disks: scenario.disks_per_server,
@@ -30,8 +30,8 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
         nodes: servers.chain(clients).collect(),
         messages: machine.messages,
         network: machine.network.spec(scenario.clients + scenario.servers),
-        disk: DeviceConfig {
-            mechanism: mechanism.clone(),
+        disk: DiskConfig {
+            kind: mechanism.clone(),
             layout,
             slot_bytes: scenario.block_bytes,
             start: machine.start,

@@ -16,7 +16,7 @@ use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
 use wire::Made;
 use world::{Address, Clock, Tasks};
-use world_simulated::{Engine, Machine, Mechanism, SimulatedWorld, Slice, TaskHandle, Track, What};
+use world_simulated::{DiskKind, Engine, Machine, SimulatedWorld, Slice, TaskHandle, Track, What};
 
 /// What came of one trial.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ const PATIENCE: Duration = Duration::from_ms(60_000);
 pub(crate) fn run_trial<P: Verify>(
     scenario: &Scenario,
     access: &Access,
-    mechanism: &Mechanism,
+    mechanism: &DiskKind,
     seed: u64,
     engine: Engine,
 ) -> Result<Outcome, UserError> {
