@@ -2,7 +2,7 @@
 
 use crate::words::show_size;
 use launch::{Activity, HeadMotion, HeadPath, Scenario, Trial};
-use plot::{Kind, Panel, Stroke, Ways};
+use plot::{Kind, Panel, Stroke, Trajectories};
 
 /// What the head does, as the picture names and draws it: those that are drawn later lie above.
 const KINDS: [(&str, &str, f64, Option<&str>); 6] = [
@@ -29,14 +29,14 @@ fn kind_of(activity: Activity) -> Option<usize> {
     }
 }
 
-/// The ways of the head of disk number `disk`: one for each scenario, which differ in their
+/// The trajectories of the head of disk number `disk`: one for each scenario, which differ in their
 /// strategies only.
 pub(crate) fn picture(
     scenarios: &[Scenario],
     disk: u32,
     trials: &[Trial],
     heads: &[HeadPath],
-) -> Ways {
+) -> Trajectories {
     let title = scenarios.first().map_or_else(String::new, |it| {
         format!(
             "Head of disk {disk}: {}, records of {}, file of {}, layout {} ({}, seed {})",
@@ -58,7 +58,7 @@ pub(crate) fn picture(
     let last = motions.map(|motion| motion.sectors.end).max().unwrap_or(0);
     let sectors_unit = if last < LONG_NUMBER { 1.0 } else { 1000.0 };
     let panels = scenarios.iter().zip(trials).zip(heads);
-    Ways {
+    Trajectories {
         title,
         x_name: "time since the transfer began (ms)".to_owned(),
         y_name: if sectors_unit > 1.0 { "sector (thousands)" } else { "sector" }.to_owned(),

@@ -1,4 +1,4 @@
-//! Ways over time: where something was, what it did there, in panels with the same axes.
+//! Trajectories over time: where something was, what it did there, in panels with the same axes.
 
 use crate::canvas::{
     LEFT, LEGEND_LINE, LEGEND_TOP, RIGHT, WIDTH, begin, legend, line, name_axis, name_legend, step,
@@ -16,14 +16,14 @@ const GAP: f64 = 22.0;
 const FOOT: f64 = 46.0;
 
 /// Panels one above the other.
-pub struct Ways {
+pub struct Trajectories {
     /// What they show.
     pub title: String,
     /// What the horizontal axis means, with its unit.
     pub x_name: String,
     /// What the vertical axis means, with its unit.
     pub y_name: String,
-    /// What is done on the ways, drawn in this order.
+    /// What is done on the trajectories, drawn in this order.
     pub kinds: Vec<Kind>,
     /// From the top down.
     pub panels: Vec<Panel>,
@@ -70,7 +70,7 @@ struct Scale {
     y_max: f64,
 }
 
-impl Ways {
+impl Trajectories {
     /// The picture.
     pub fn draw(&self) -> String {
         let mut used: Vec<&Kind> = self.used().map(|(_, kind)| kind).collect();
@@ -117,7 +117,7 @@ impl Ways {
         if low > high {
             return Scale { x_max: 1.0, y_min: 0.0, y_max: 1.0 };
         }
-        // A way along an edge is seen beside the axis, not under it.
+        // A trajectory along an edge is seen beside the axis, not under it.
         let margin = ((high - low) * 0.03).max(1e-3);
         Scale { x_max: x_max.max(1e-3), y_min: low - margin, y_max: high + margin }
     }
@@ -211,14 +211,14 @@ mod tests {
     //! and pictures of nothing are pictures.
     use super::*;
 
-    fn ways(panels: Vec<Panel>) -> Ways {
+    fn trajectories(panels: Vec<Panel>) -> Trajectories {
         let kind = |name: &str| Kind {
             name: name.to_owned(),
             colour: "#123456",
             width: 2.0,
             dashes: None,
         };
-        Ways {
+        Trajectories {
             title: "a < b".to_owned(),
             x_name: "time (ms)".to_owned(),
             y_name: "sector".to_owned(),
@@ -234,11 +234,11 @@ mod tests {
 
     #[test]
     fn panels_share_their_axes() {
-        let ways = ways(vec![panel(10.0, 300.0), panel(40.0, 200.0)]);
-        let scale = ways.scale();
+        let trajectories = trajectories(vec![panel(10.0, 300.0), panel(40.0, 200.0)]);
+        let scale = trajectories.scale();
         assert!((scale.x_max - 40.0).abs() < 1e-9);
         assert!(scale.y_min < 100.0 && scale.y_max > 300.0);
-        let drawn = ways.draw();
+        let drawn = trajectories.draw();
         assert!(drawn.contains("here") && !drawn.contains("nowhere"));
         assert!(drawn.contains("a &lt; b") && !drawn.contains("NaN"));
         // One line in the legend and one in each panel.
@@ -263,7 +263,7 @@ mod tests {
     fn nothing_can_be_drawn() {
         let nothing =
             Panel { title: String::new(), note: String::new(), strokes: vec![], end: 0.0 };
-        let drawn = ways(vec![nothing]).draw();
+        let drawn = trajectories(vec![nothing]).draw();
         assert!(drawn.ends_with("</svg>\n") && !drawn.contains("NaN") && !drawn.contains("inf"));
     }
 }
