@@ -1,9 +1,9 @@
 //! Single figures that the text of a paper states, beside the same statistic of what was simulated.
 
-use crate::compare::RowResult;
 use crate::defect;
 use crate::method::Method;
 use crate::published::{AnchorLine, anchors};
+use crate::results::RowResult;
 use crate::stats::{Improvement, median};
 use launch::LaunchError;
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! Improvement factors over all rows of an experiment, as in TOCS 1997, Table III.
 
-use crate::compare::RowResult;
 use crate::method::Method;
 use crate::published;
+use crate::results::RowResult;
 use crate::stats::Improvement;
 use launch::{LaunchError, LayoutName};
 use serde::Serialize;

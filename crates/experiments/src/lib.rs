@@ -18,6 +18,7 @@ mod page;
 mod parquet_file;
 mod published;
 mod queue;
+mod results;
 mod rows;
 mod scenarios;
 mod select;
@@ -28,13 +29,12 @@ pub use anchors::AnchorResult;
 pub use availability::AvailableSummary;
 pub use calibration::{Calibration, calibrate_1994};
 pub use catalogue::{Axis, Experiment, Point, Processors, RaUnit};
-pub use compare::{
-    Cell, ColumnSummary, Comparison, OrderSummary, RatioCell, RowResult, Simulated, TrialResult,
-};
+pub use compare::{ColumnSummary, Comparison, OrderSummary};
 pub use files::Folder;
 pub use improvement::ImprovementRow;
 pub use method::Method;
 pub use queue::Progress;
+pub use results::{Cell, RatioCell, RowResult, Simulated, TrialResult};
 pub use select::{Only, experiment_names, select};
 pub use stats::{Improvement, Ratio, Sample};
 pub use text::text;

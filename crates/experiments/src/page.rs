@@ -1,8 +1,9 @@
 //! Which plots an experiment has.
 
 use crate::catalogue::{Axis, Processors, RaUnit};
-use crate::compare::{Comparison, RowResult};
+use crate::compare::Comparison;
 use crate::method::Method;
+use crate::results::RowResult;
 use launch::Availability;
 use plot::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
 
