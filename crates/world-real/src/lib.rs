@@ -199,11 +199,11 @@ impl Network for RealWorld {
     }
 
     async fn receive(&self) -> Incoming<RealPayload> {
-        self.shared.node.inbox.next().await
+        self.shared.node.peers.inbox.next().await
     }
 
     fn disconnect(&self, peer: PeerId) {
-        self.shared.node.disconnect(peer);
+        self.shared.node.peers.disconnect(peer);
     }
 }
 
@@ -213,15 +213,15 @@ impl OneSided for RealWorld {
         memory: &RealMemory,
         peers: &[PeerId],
     ) -> Result<RegionId, NetworkError> {
-        self.shared.node.expose(memory, peers).await
+        self.shared.node.peers.expose(memory, peers).await
     }
 
     async fn expose_to_all(&self, memory: &RealMemory) -> RegionId {
-        self.shared.node.expose_to_all(memory)
+        self.shared.node.peers.expose_to_all(memory)
     }
 
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {
-        self.shared.node.withdraw(region)
+        self.shared.node.peers.withdraw(region)
     }
 
     async fn put(
@@ -231,7 +231,7 @@ impl OneSided for RealWorld {
         pieces: &[PieceRun],
         source: &RealPayload,
     ) -> Result<(), TransferError> {
-        self.shared.node.put(peer, region, pieces, source).await
+        self.shared.node.peers.put(peer, region, pieces, source).await
     }
 
     async fn get(
@@ -241,6 +241,6 @@ impl OneSided for RealWorld {
         pieces: &[PieceRun],
         target: &RealMemory,
     ) -> Result<(), TransferError> {
-        self.shared.node.get(peer, region, pieces, target).await
+        self.shared.node.peers.get(peer, region, pieces, target).await
     }
 }

@@ -4,9 +4,9 @@
 //! over it is told. A region that this node exposed over it is held until the peer has said that it
 //! no longer uses it, or can no longer do so ([`Connection::quiet`]).
 
+use super::backlog::Backlog;
 use super::borrowed::Borrower;
 use super::frame::{Exposure, Frame, Kind};
-use super::inbox::Backlog;
 use super::outbox::Outbox;
 use super::process::PeerProcess;
 use super::socket::Socket;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use units::{PeerId, RegionId};
-use world::Loan;
+use world::{Loan, Memory};
 
 /// What no region is called.
 pub(crate) const NO_REGION: u64 = 0;
@@ -175,7 +175,7 @@ impl Connection {
     ///
     /// # Errors
     /// Why the connection has ended.
-    pub(crate) async fn hear_of(&self, region: RegionId) -> Result<(), String> {
+    pub(crate) async fn await_exposure(&self, region: RegionId) -> Result<(), String> {
         if self.exposure(region).is_some() {
             return Ok(());
         }
@@ -269,6 +269,16 @@ impl Connection {
             self.push(frame, header, body);
         }
         answer
+    }
+
+    /// Sends the exposure of `memory` as `region`; the peer answers when it knows the region.
+    pub(super) fn expose(
+        &self,
+        region: RegionId,
+        memory: &RealMemory,
+    ) -> oneshot::Receiver<Answer> {
+        let exposure = Exposure { address: memory.pointer() as u64, length: memory.length() };
+        self.request(Frame::new(Kind::Expose, region.0, 0), &exposure.encode(), None)
     }
 
     /// Asks the peer to stop using `region`.

@@ -10,7 +10,6 @@
 //! Invariant: every length is checked against a named maximum, for its kind, before anything is
 //! allocated for it; the bytes of a frame can be refused but never make this code panic.
 
-use super::transfer::TRANSFER_BYTES_MAX;
 use crate::arena::Sharing;
 use units::Run;
 use world::HEADER_BYTES_MAX;
@@ -20,6 +19,9 @@ pub(crate) const FRAME_BYTES: usize = 32;
 
 /// The largest body of a message, in bytes.
 pub(crate) const BODY_BYTES_MAX: u64 = 64 << 20;
+
+/// Maximum data of one framed transfer, in bytes; a larger one is cut.
+pub(crate) const TRANSFER_BYTES_MAX: u64 = 1 << 20;
 
 /// The most runs that one framed transfer names.
 pub(crate) const RUNS_MAX: usize = 16 << 10;

@@ -13,12 +13,6 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use world::Incoming;
 
-/// The most messages of one connection that wait here.
-pub(crate) const INBOX_MESSAGES_MAX: usize = 4096;
-
-/// The most bytes of messages of one connection that wait here, save the last message.
-pub(crate) const INBOX_BYTES_MAX: u64 = 1 << 20;
-
 /// The queue of one node.
 #[derive(Default)]
 pub(crate) struct Inbox {
@@ -79,56 +73,5 @@ impl Inbox {
     pub(crate) fn clear(&self) {
         let entries = std::mem::take(&mut self.state.borrow_mut().entries);
         drop(entries);
-    }
-}
-
-/// How much of one connection waits in the inbox.
-#[derive(Default)]
-pub(crate) struct Backlog {
-    state: RefCell<BacklogState>,
-}
-
-#[derive(Default)]
-struct BacklogState {
-    messages: usize,
-    bytes: u64,
-    waiting: Option<Waker>,
-}
-
-impl BacklogState {
-    fn has_room(&self) -> bool {
-        self.messages < INBOX_MESSAGES_MAX && self.bytes < INBOX_BYTES_MAX
-    }
-}
-
-impl Backlog {
-    fn add(&self, bytes: u64) {
-        let mut state = self.state.borrow_mut();
-        state.messages += 1;
-        state.bytes += bytes;
-    }
-
-    fn remove(&self, bytes: u64) {
-        let mut state = self.state.borrow_mut();
-        state.messages -= 1;
-        state.bytes -= bytes;
-        let waiting = if state.has_room() { state.waiting.take() } else { None };
-        drop(state);
-        if let Some(waker) = waiting {
-            waker.wake();
-        }
-    }
-
-    /// Waits until more may be added. Only the reader of the connection waits here.
-    pub(crate) async fn room(&self) {
-        poll_fn(|context| {
-            let mut state = self.state.borrow_mut();
-            if state.has_room() {
-                return Poll::Ready(());
-            }
-            state.waiting = Some(context.waker().clone());
-            Poll::Pending
-        })
-        .await
     }
 }

@@ -6,8 +6,7 @@
 //! want in, callers have [`HANDSHAKE_PATIENCE`] to say something that takes the key, if need be a
 //! recording.
 
-use super::handshake::{Credentials, HANDSHAKE_PATIENCE, Role};
-use super::node::Node;
+use super::handshake::{Credentials, HANDSHAKE_PATIENCE};
 use crate::config::{Endpoint, OpenError};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -75,8 +74,8 @@ impl Listener {
         })
     }
 
-    /// Accepts callers, for ever.
-    pub(crate) async fn accept_all(self, node: Rc<Node>) {
+    /// Accepts connections, for ever; hands each to `begin` when its handshake may begin.
+    pub(crate) async fn accept_all(self, begin: impl Fn(Caller, Turn)) {
         let mut handshakes = Handshakes::default();
         loop {
             let accepted = match &self {
@@ -88,19 +87,7 @@ impl Listener {
                 }
             };
             match accepted {
-                Ok(caller) => {
-                    let Turn { place, has_spoken, given_up } = handshakes.begin().await;
-                    let handshaking = Rc::clone(&node);
-                    node.run(async move {
-                        // A caller who cannot greet is no peer: nobody here is told.
-                        tokio::select! {
-                            biased;
-                            _ = handshaking.greet(caller, Role::Listener, &has_spoken) => {}
-                            _ = given_up => {}
-                        }
-                        drop(place);
-                    });
-                }
+                Ok(caller) => begin(caller, handshakes.begin().await),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
         }
@@ -122,12 +109,27 @@ struct Handshake {
     give_up: oneshot::Sender<()>,
 }
 
-/// One handshake's turn.
-struct Turn {
+/// Permission for one handshake, held until the handshake ends.
+pub(crate) struct Turn {
     place: Option<OwnedSemaphorePermit>,
     has_spoken: Rc<Cell<bool>>,
-    /// Tells when it must be given up.
+    /// Fires when the handshake must be aborted.
     given_up: oneshot::Receiver<()>,
+}
+
+impl Turn {
+    /// Runs `handshake` until it ends or is aborted. The flag that it gets says, once set, that the
+    /// caller has sent a valid first message.
+    pub(crate) async fn run<R>(self, handshake: impl AsyncFnOnce(&Cell<bool>) -> R) {
+        let Self { place, has_spoken, given_up } = self;
+        // A caller whose handshake fails is no peer: the program is not notified.
+        tokio::select! {
+            biased;
+            _ = handshake(&has_spoken) => {}
+            _ = given_up => {}
+        }
+        drop(place);
+    }
 }
 
 impl Default for Handshakes {

@@ -6,6 +6,7 @@
 //! writer task, which empties its [`outbox`] into the [`socket`]; [`transfer`] is one-sided memory,
 //! by a [`process`]'s own memory or by frames; [`borrowed`] is data that a peer lends.
 
+mod backlog;
 mod borrowed;
 mod connection;
 mod frame;
@@ -14,8 +15,10 @@ mod inbox;
 mod listener;
 mod node;
 mod outbox;
+mod peers;
 mod process;
 mod reader;
+mod regions;
 mod socket;
 mod transfer;
 

@@ -6,9 +6,10 @@
 
 use super::borrowed::{Borrower, PeerArena};
 use super::connection::Connection;
-use super::frame::{CAUSE_BYTES_MAX, Exposure, FRAME_BYTES, Frame, Kind, decode_runs};
-use super::node::Node;
-use super::transfer::TRANSFER_BYTES_MAX;
+use super::frame::{
+    CAUSE_BYTES_MAX, Exposure, FRAME_BYTES, Frame, Kind, TRANSFER_BYTES_MAX, decode_runs,
+};
+use super::peers::Peers;
 use crate::arena::Sharing;
 use crate::memory::{RealMemory, RealPayload, runs_bytes};
 use smallvec::SmallVec;
@@ -28,8 +29,8 @@ const ANSWERS_BYTES_MAX: u64 = 256 << 20;
 const LINGER: Duration = Duration::from_secs(5);
 
 /// Reads `connection` until it ends, by the will of either side.
-pub(super) async fn read(node: Rc<Node>, connection: Rc<Connection>) {
-    let mut reader = Reader::new(Rc::clone(&node), Rc::clone(&connection));
+pub(super) async fn read(peers: Rc<Peers>, connection: Rc<Connection>) {
+    let mut reader = Reader::new(Rc::clone(&peers), Rc::clone(&connection));
     let cause = tokio::select! {
         biased;
         () = connection.ended.notified() => None,
@@ -37,13 +38,13 @@ pub(super) async fn read(node: Rc<Node>, connection: Rc<Connection>) {
     };
     drop(reader);
     if let Some(cause) = &cause {
-        node.end(&connection, &cause.text);
+        peers.end(&connection, &cause.text);
     }
     if !cause.is_some_and(|cause| cause.stream_ended) {
         drain(&connection).await;
     }
     connection.quiet();
-    node.forget(&connection);
+    peers.forget(&connection);
 }
 
 /// Reads and drops what still comes, until the other end has closed its side too.
@@ -79,7 +80,7 @@ impl From<std::io::Error> for End {
 }
 
 struct Reader {
-    node: Rc<Node>,
+    peers: Rc<Peers>,
     connection: Rc<Connection>,
     buffer: Box<[u8]>,
     /// What was read ahead is `buffer[start .. end]`.
@@ -88,9 +89,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(node: Rc<Node>, connection: Rc<Connection>) -> Self {
+    fn new(peers: Rc<Peers>, connection: Rc<Connection>) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into();
-        Self { node, connection, buffer, start: 0, end: 0 }
+        Self { peers, connection, buffer, start: 0, end: 0 }
     }
 
     async fn frames(&mut self) -> End {
@@ -137,13 +138,13 @@ impl Reader {
     /// The peer shares memory: maps it, if that is possible.
     async fn share(&mut self, frame: Frame) -> Result<(), End> {
         let sharing = Sharing::decode(&self.header(frame).await?)?;
-        let process = self.connection.process().filter(|_| self.node.borrows);
+        let process = self.connection.process().filter(|_| self.peers.borrows);
         let process = process.ok_or("it cannot be seen from here".to_owned());
         match process.and_then(|process| PeerArena::map(&process, sharing)) {
             Ok(arena) => {
                 let (borrower, returned) = Borrower::new(arena);
                 self.connection.borrow_with(borrower);
-                self.node.run(give_back(Rc::downgrade(&self.connection), returned));
+                self.peers.run(give_back(Rc::downgrade(&self.connection), returned));
                 self.done(frame, None);
             }
             // Then what is lent will be copied.
@@ -158,7 +159,7 @@ impl Reader {
         if frame.placed && frame.with_body {
             let region = RegionId(frame.region);
             let run = Run::contiguous(frame.number, frame.body_bytes);
-            let memory = self.node.region_of(region, self.connection.peer);
+            let memory = self.peers.regions.memory(region, self.connection.peer);
             let memory = memory.filter(|memory| inside(memory, &[run]));
             let memory = memory.ok_or_else(|| format!("a message was placed outside {region}"))?;
             self.body_into(&memory, frame.number as usize, frame.body_bytes as usize).await?;
@@ -175,12 +176,12 @@ impl Reader {
         let bytes = header.len() as u64 + body_bytes;
         let from = self.connection.peer;
         let incoming = Incoming::Message { from, header, body };
-        self.node.inbox.push(&self.connection, incoming, bytes);
+        self.peers.inbox.push(&self.connection, incoming, bytes);
     }
 
     async fn put(&mut self, frame: Frame) -> Result<(), End> {
         let runs = decode_runs(&self.header(frame).await?)?;
-        let memory = self.node.region_of(RegionId(frame.region), self.connection.peer);
+        let memory = self.peers.regions.memory(RegionId(frame.region), self.connection.peer);
         let memory = memory.filter(|memory| {
             let bytes = runs_bytes(runs.iter().copied(), memory.length() as usize);
             bytes.is_some_and(|bytes| bytes as u64 == frame.body_bytes)
@@ -208,7 +209,7 @@ impl Reader {
         if self.connection.outbox.queued_bytes() > ANSWERS_BYTES_MAX {
             return Err("the peer asks for data and does not read it".to_owned().into());
         }
-        let memory = self.node.region_of(RegionId(frame.region), self.connection.peer);
+        let memory = self.peers.regions.memory(RegionId(frame.region), self.connection.peer);
         let memory = memory.filter(|memory| {
             let bytes = runs_bytes(runs.iter().copied(), memory.length() as usize);
             bytes.is_some_and(|bytes| bytes as u64 <= TRANSFER_BYTES_MAX)

@@ -11,8 +11,8 @@
 #![allow(unsafe_code)]
 
 use super::connection::{Answer, Connection};
-use super::frame::{Exposure, Frame, Kind, RUNS_MAX, encode_runs};
-use super::node::Node;
+use super::frame::{Exposure, Frame, Kind, RUNS_MAX, TRANSFER_BYTES_MAX, encode_runs};
+use super::peers::Peers;
 use super::process::{Direction, interval};
 use crate::memory::{RealMemory, RealPayload, runs_bytes};
 use libc::iovec;
@@ -22,9 +22,6 @@ use std::rc::Rc;
 use tokio::sync::{SemaphorePermit, oneshot};
 use units::{PeerId, PieceRun, RegionId, Run};
 use world::{Memory, Payload, Place, TransferError};
-
-/// The most data in one framed transfer, in bytes; a larger one is cut.
-pub(crate) const TRANSFER_BYTES_MAX: u64 = 1 << 20;
 
 /// Shorter pieces in the peer's memory are not worth an interval each. `examples/two_processes.rs`
 /// measures 400 to 700 ns for each interval, and 2 to 5 GB/s for the framed way.
@@ -67,7 +64,7 @@ enum Direct {
     NotPossible,
 }
 
-impl Node {
+impl Peers {
     /// memput: see [`world::OneSided::put`].
     pub(crate) async fn put(
         &self,
@@ -78,7 +75,7 @@ impl Node {
     ) -> Result<(), TransferError> {
         let departed = |cause| TransferError::Departed { peer, cause };
         let connection = self.connection(peer).map_err(departed)?;
-        connection.hear_of(region).await.map_err(departed)?;
+        connection.await_exposure(region).await.map_err(departed)?;
         let transfer = Transfer::check(&connection, region, pieces)?;
         let near = runs_bytes(pieces.iter().map(|piece| piece.file_side()), source.bytes().len());
         assert!(near.is_some(), "the pieces of a put must lie in its source");
@@ -99,7 +96,7 @@ impl Node {
     ) -> Result<(), TransferError> {
         let departed = |cause| TransferError::Departed { peer, cause };
         let connection = self.connection(peer).map_err(departed)?;
-        connection.hear_of(region).await.map_err(departed)?;
+        connection.await_exposure(region).await.map_err(departed)?;
         let transfer = Transfer::check(&connection, region, pieces)?;
         let length = target.length() as usize;
         let near = runs_bytes(pieces.iter().map(|piece| piece.file_side()), length);
