@@ -1,4 +1,4 @@
-//! The experiments of the papers, as data.
+//! Experiments of the papers, as data.
 
 mod cai94;
 
@@ -6,19 +6,20 @@ use crate::method::Method;
 use launch::LayoutName;
 use serde::Serialize;
 
-/// Where an experiment was published, which decides the machine.
+/// Paper that an experiment is from, which decides the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Paper {
     /// D. Kotz, Disk-directed I/O for MIMD Multiprocessors, Dartmouth PCS-TR94-226, 1994.
     Tr94,
-    /// The same title, ACM Transactions on Computer Systems 15(1), 1997, pages 41-74.
+    /// D. Kotz, Disk-directed I/O for MIMD Multiprocessors, ACM Transactions on Computer Systems
+    /// 15(1), 1997, pages 41-74.
     Tocs97,
     /// D. Kotz and T. Cai, Dartmouth PCS-TR94-232, 1994, revised 1995.
     Cai94,
 }
 
 impl Paper {
-    /// How it is cited.
+    /// Returns the citation.
     pub(crate) fn citation(self) -> &'static str {
         match self {
             Self::Tr94 => {
@@ -35,26 +36,26 @@ impl Paper {
     }
 }
 
-/// What differs between the points of an experiment, beside the pattern.
+/// Variable that differs between the points of an experiment, beside the pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
-    /// Nothing: the patterns are compared.
+    /// No variable: the patterns are compared.
     Pattern,
-    /// The number of clients.
+    /// Number of clients.
     Clients,
-    /// The number of servers, each with one bus; the disks are shared out among them.
+    /// Number of servers, each with one bus; the disks are distributed over them.
     Servers,
-    /// The number of disks of the only server, on one bus.
+    /// Number of disks of the only server, on one bus.
     Disks,
-    /// The size of the file, in 2^20 bytes.
+    /// Size of the file, in 2^20 bytes.
     FileMib,
-    /// The size of a record, in bytes.
+    /// Size of a record, in bytes.
     RecordBytes,
 }
 
 impl Axis {
-    /// The head of its column; nothing when nothing is varied.
+    /// Returns the heading of its column; `None` when nothing varies.
     pub(crate) fn head(self) -> &'static str {
         match self {
             Self::Pattern => "",
@@ -67,71 +68,71 @@ impl Axis {
     }
 }
 
-/// What the throughput of pattern `ra` means, where every client reads the whole file.
+/// Meaning of the throughput of pattern `ra`, where every client reads the whole file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RaUnit {
-    /// Divided by the number of clients, as in all figures.
+    /// Throughput divided by the number of clients, as in all figures.
     Each,
-    /// What all clients receive together, as in the tables of TR94-226.
+    /// Sum over all clients, as in the tables of TR94-226.
     Together,
 }
 
-/// What is shown of the servers' processors, beside throughput.
+/// Processor time of the servers that is shown beside throughput.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Processors {
-    /// Nothing; it is not measured.
+    /// None; it is not measured.
     Ignored,
-    /// How much of them is left for a computation.
+    /// Share that is left for a computation.
     Available,
-    /// That, and how much of it is left when the computation has barriers.
+    /// As `Available`, and the share that is left when the computation has barriers.
     WithBarriers,
 }
 
 /// One row of an experiment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Point {
-    /// The pattern, as the papers name it.
+    /// Pattern, as the papers name it.
     pub pattern: String,
-    /// Bytes of a record; `None` where the pattern does not depend on it.
+    /// Bytes of a record; `None` if the pattern does not depend on it.
     pub record_bytes: Option<u64>,
-    /// How blocks lie on the disks.
+    /// Layout of blocks on the disks.
     pub layout: LayoutName,
-    /// The value of what the experiment varies, in the unit of its axis.
+    /// Value of the experiment's variable, in the unit of its axis.
     pub value: Option<u32>,
 }
 
 /// One table or figure.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
-    /// The table or figure.
+    /// Table or figure in the paper.
     pub(crate) place: &'static str,
-    /// Who published it.
+    /// Paper that published it.
     pub(crate) paper: Paper,
-    /// What is varied.
+    /// Variable.
     pub axis: Axis,
-    /// How `ra` is counted.
+    /// Meaning of the throughput of `ra`.
     pub ra: RaUnit,
-    /// What is shown of the servers' processors.
+    /// Processor time that is shown.
     pub processors: Processors,
-    /// What is compared, in the order shown.
+    /// Methods to compare, in the order shown.
     pub methods: Vec<Method>,
-    /// The two methods whose ratio is shown.
+    /// Methods whose ratio is shown: the first over the second.
     pub(crate) ratio: Option<(Method, Method)>,
-    /// Whether improvement factors over all rows are shown, as in TOCS 1997, Table III.
+    /// True if improvement factors over all rows are shown, as in TOCS 1997, Table III.
     pub(crate) improvement: bool,
-    /// The rows.
+    /// Rows.
     pub points: Vec<Point>,
-    /// What a reader must know; may be empty.
+    /// Note for readers; may be empty.
     pub(crate) note: &'static str,
 }
 
-/// Bytes of the small record: one number of double precision.
+/// Bytes of the small record: one double-precision number.
 const SMALL: u64 = 8;
 /// Bytes of the large record: one block.
 const LARGE: u64 = 8192;
@@ -139,11 +140,11 @@ const LARGE: u64 = 8192;
 /// Patterns whose chunks do not depend on the record: all, or nothing distributed.
 const WITHOUT_RECORD: [&str; 3] = ["ra", "rn", "wn"];
 
-/// The patterns of TOCS 1997, Table II, without direction and without those that are equal to
-/// others (`nn`, `nc`, `bn`).
+/// Patterns of TOCS 1997, Table II, without direction and without those that are equal to others
+/// (`nn`, `nc`, `bn`).
 const DISTRIBUTIONS: [&str; 8] = ["b", "c", "nb", "bb", "cb", "bc", "cc", "cn"];
 
-/// The patterns of the sensitivity experiments (TOCS 1997, section 6.1).
+/// Patterns of the sensitivity experiments (TOCS 1997, section 6.1).
 const SENSITIVITY: [&str; 4] = ["ra", "rn", "rb", "rc"];
 
 const RECORDS_NOTE: &str = "ra, rn and wn do not depend on the size of a record.";
@@ -157,7 +158,7 @@ fn point(pattern: &str, record_bytes: u64, layout: LayoutName, value: Option<u32
     Point { pattern: pattern.to_owned(), record_bytes, layout, value }
 }
 
-/// Every pattern with records of one size: reads first, `ra` and `rn` or `wn` at the front.
+/// Returns every pattern with records of one size: reads first, `ra` and `rn` or `wn` at the front.
 fn every_pattern(record_bytes: u64, layout: LayoutName) -> Vec<Point> {
     let named = |prefix: &'static str| {
         DISTRIBUTIONS.iter().map(move |distribution| format!("{prefix}{distribution}"))
@@ -167,7 +168,7 @@ fn every_pattern(record_bytes: u64, layout: LayoutName) -> Vec<Point> {
     reads.chain(writes).map(|pattern| point(&pattern, record_bytes, layout, None)).collect()
 }
 
-/// Every pattern with records of both sizes, in the order of the tables of TR94-226.
+/// Returns every pattern with records of both sizes, in the order of the tables of TR94-226.
 fn both_records(layout: LayoutName) -> Vec<Point> {
     let small = every_pattern(SMALL, layout);
     let pairs = small.iter().zip(every_pattern(LARGE, layout));
@@ -178,7 +179,7 @@ fn both_records(layout: LayoutName) -> Vec<Point> {
     both.collect()
 }
 
-/// Patterns with records of a block, at each value of what is varied.
+/// Returns patterns with records of a block, at each value of the variable.
 fn varied(patterns: &[&str], values: &[u32], layout: LayoutName) -> Vec<Point> {
     let at = |pattern: &&str| {
         let pattern = (*pattern).to_owned();
@@ -187,8 +188,8 @@ fn varied(patterns: &[&str], values: &[u32], layout: LayoutName) -> Vec<Point> {
     patterns.iter().flat_map(at).collect()
 }
 
-/// Caching of cyclic records of several sizes, in both layouts (TOCS 1997, Figure 15: "We also
-/// tried 1024-byte and 4096-byte records").
+/// Returns caching of cyclic records of several sizes, in both layouts (TOCS 1997, Figure 15: "We
+/// also tried 1024-byte and 4096-byte records").
 fn record_sizes() -> Vec<Point> {
     let layouts = [LayoutName::Contiguous, LayoutName::RandomBlocks];
     let at = |layout| {
@@ -197,7 +198,7 @@ fn record_sizes() -> Vec<Point> {
     layouts.into_iter().flat_map(at).collect()
 }
 
-/// Some patterns in all three layouts (TOCS 1997, section 5: random tracks lie between).
+/// Returns some patterns in all three layouts (TOCS 1997, section 5: random tracks lie between).
 fn layouts() -> Vec<Point> {
     let all = [LayoutName::Contiguous, LayoutName::RandomTracks, LayoutName::RandomBlocks];
     let patterns = ["rn", "rb", "rc", "wn", "wb", "wc"];
@@ -205,14 +206,14 @@ fn layouts() -> Vec<Point> {
     patterns.into_iter().flat_map(at).collect()
 }
 
-/// A table or figure of TOCS 1997 that compares all methods on every pattern.
+/// Returns a table or figure of TOCS 1997 that compares all methods on every pattern.
 fn patterns_1997(
     name: &'static str,
     title: &'static str,
     place: &'static str,
     points: Vec<Point>,
 ) -> Experiment {
-    // Sorting makes no difference where blocks lie in the order of the file.
+    // Sorting has no effect when blocks lie in the order of the file.
     let methods = match points.iter().all(|point| point.layout == LayoutName::Contiguous) {
         true => vec![Method::Caching, Method::TwoPhase, Method::DiskDirected],
         false => Method::ALL.to_vec(),
@@ -233,7 +234,7 @@ fn patterns_1997(
     }
 }
 
-/// A figure of TOCS 1997, section 6.1, that varies one thing.
+/// Returns a figure of TOCS 1997, section 6.1, with one variable.
 fn sensitivity(
     name: &'static str,
     title: &'static str,
@@ -249,7 +250,7 @@ fn sensitivity(
     }
 }
 
-/// A table of TR94-226.
+/// Returns a table of TR94-226.
 fn table_1994(name: &'static str, title: &'static str, place: &'static str) -> Experiment {
     Experiment {
         paper: Paper::Tr94,
@@ -259,7 +260,7 @@ fn table_1994(name: &'static str, title: &'static str, place: &'static str) -> E
     }
 }
 
-/// Every experiment, in the order of the papers.
+/// Returns every experiment, in the order of the papers.
 pub(crate) fn experiments() -> Vec<Experiment> {
     const CONTIGUOUS: LayoutName = LayoutName::Contiguous;
     const RANDOM: LayoutName = LayoutName::RandomBlocks;
@@ -328,7 +329,7 @@ fn experiments_1994() -> [Experiment; 2] {
     ]
 }
 
-/// TOCS 1997, Figures 8 to 15: "the patterns ra, rn, rb, and rc with 8KB records".
+/// Returns TOCS 1997, Figures 8 to 15: "the patterns ra, rn, rb, and rc with 8KB records".
 fn experiments_that_vary() -> [Experiment; 8] {
     const CONTIGUOUS: LayoutName = LayoutName::Contiguous;
     const RANDOM: LayoutName = LayoutName::RandomBlocks;

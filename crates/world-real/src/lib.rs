@@ -1,8 +1,10 @@
-//! A machine made of Linux: files, sockets and one-sided copies between processes.
+//! Real world: the `World` traits on Linux, with files, sockets and one-sided copies between
+//! processes.
 //!
-//! [`RealWorld`] is one node: give it to the programs of `filesystem`. Everything of a node lives
-//! on one thread, inside [`run`]; only the disks and the records have threads of their own.
-//! Invariant: a node on which nothing happens uses no processor time.
+//! [`RealWorld`] is one node: give it to the programs of `filesystem`. A node lives on one thread,
+//! inside [`run`]; only disks and records have threads of their own.
+//!
+//! Invariant: an idle node uses no processor time.
 
 mod arena;
 mod config;
@@ -37,7 +39,7 @@ use world::{
     Randomness, RecordChange, Records, RecordsError, Shelf, Tasks, TransferError,
 };
 
-/// One node; clones are handles to the same node, which ends with the last of them.
+/// One node. Clones are handles to the same node, which closes with the last of them.
 #[derive(Clone)]
 pub struct RealWorld {
     shared: Rc<Shared>,
@@ -47,7 +49,7 @@ struct Shared {
     timers: Rc<Timers>,
     random: RefCell<fastrand::Rng>,
     disks: Vec<RealDisk>,
-    /// By shelf.
+    /// Record stores, indexed by `Shelf`.
     records: [Option<RecordStore>; Shelf::ALL.len()],
     node: Rc<Node>,
 }
@@ -59,12 +61,12 @@ impl Drop for Shared {
 }
 
 impl RealWorld {
-    /// Begins a node. Call it inside [`run`].
+    /// Opens a node. Call it inside [`run`].
     pub fn open(config: NodeConfig) -> Result<Self, OpenError> {
         Self::open_with(&config, true)
     }
 
-    /// Begins a node that never reaches for the memory of another process: all its transfers are
+    /// Opens a node that never accesses the memory of another process: all its transfers are
     /// framed, as over TCP. For tests and measurements.
     pub fn open_framed(config: NodeConfig) -> Result<Self, OpenError> {
         Self::open_with(&config, false)
@@ -101,12 +103,12 @@ impl RealWorld {
     }
 }
 
-/// Fills `bytes` with random ones from the system.
+/// Fills `bytes` from the random number generator of the system.
 fn fill_random(bytes: &mut [u8]) {
     let mut filled = 0;
     while filled < bytes.len() {
         let flags = rustix::rand::GetRandomFlags::empty();
-        // Interrupted calls are made again; Linux knows no other error for such short requests.
+        // Interrupted calls are repeated; Linux returns no other error for requests this short.
         filled += rustix::rand::getrandom(&mut bytes[filled..], flags).unwrap_or(0);
     }
 }

@@ -1,13 +1,17 @@
-//! A thread that owns something slow and works through a queue of jobs on it, in their order; and
-//! helpers that do what needs only a part of it. Jobs to which those that wait make no difference
-//! are done first, in turns with the others. When there was nothing to do for a while, it tidies
-//! up.
+//! Worker thread: owns a slow resource and executes a queue of jobs on it in order, with helper
+//! threads for the parts of a job that need no exclusive access.
 //!
-//! Invariants: at most [`QUEUE_LENGTH_MAX`] jobs wait (further callers wait for their turn, first
-//! come, first served) besides such ones, and of what jobs leave to helpers at most one thing for
-//! each of them; a job that is not shared begins only after all that was left to them has ended, so
-//! shared ones must not change what others look at; threads sleep while there is nothing to do, and
-//! end after the last handle; whoever comes while it tidies up waits for one step of that.
+//! Priority jobs do not wait for queued jobs; both kinds alternate. An idle worker runs
+//! [`WorkerState::on_idle`].
+//!
+//! Invariants:
+//!
+//! - At most [`QUEUE_LENGTH_MAX`] jobs are queued, plus priority jobs; further callers wait, first
+//!   come, first served. Helpers have at most one remainder queued for each of them.
+//! - A job that is not shared begins only after all remainders of earlier jobs have ended. So a
+//!   shared job must not change what remainders read.
+//! - Threads sleep while there is no work, and end after the last handle.
+//! - A job that arrives during `on_idle` waits for one step of it.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,15 +21,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
-/// The most jobs that wait for one worker.
+/// Maximum number of queued jobs of one worker, without priority jobs.
 const QUEUE_LENGTH_MAX: usize = 256;
 
-/// What a worker can own.
+/// State that a worker owns.
 pub(crate) trait Owned: Send + 'static {
-    /// How long there must have been nothing to do before it tidies up.
+    /// Idle time before [`WorkerState::on_idle`] is called.
     const IDLE: Duration = Duration::from_secs(5);
 
-    /// Does one step of what can be done when there is nothing else; returns whether there is more.
+    /// Performs one step of deferred work; returns true if there is more.
     fn tidy_up(&mut self) -> bool {
         false
     }
@@ -33,7 +37,7 @@ pub(crate) trait Owned: Send + 'static {
 
 enum Job<C> {
     Alone(Work<C, ()>),
-    /// As this, but it may be done before others.
+    /// As `Alone`, but may run before queued jobs.
     Urgent(Work<C, ()>),
     Shared(Work<C, Option<Rest>>),
 }
@@ -41,27 +45,27 @@ enum Job<C> {
 type Work<C, R> = Box<dyn FnOnce(&mut C) -> R + Send>;
 type Rest = Box<dyn FnOnce() + Send>;
 
-/// What a job that can be shared has come to.
+/// Result of a shared job.
 pub(crate) enum Step<R> {
-    /// It is done.
+    /// The job is done.
     Done(R),
-    /// This is left of it, for a helper.
+    /// Remaining work, for a helper.
     Rest(Box<dyn FnOnce() -> R + Send>),
 }
 
-/// A handle to the thread that owns a `C`.
+/// Handle to the thread that owns a `C`.
 pub(crate) struct Worker<C> {
     jobs: Sender<Job<C>>,
     places: Arc<Semaphore>,
     one_thread: std::marker::PhantomData<Rc<()>>,
 }
 
-/// The job has panicked, and perhaps the worker's thread with it.
+/// The job has panicked, and perhaps ended the worker's thread.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
 impl<C: Owned> Worker<C> {
-    /// Starts a thread called `name` that owns `context`, and so many helpers.
+    /// Starts a thread called `name` that owns `context`, with `helpers` helper threads.
     pub(crate) fn start(name: &str, mut context: C, helpers: usize) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job<C>>();
         let helpers = Helpers::start(name, helpers)?;
@@ -90,15 +94,15 @@ impl<C: Owned> Worker<C> {
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            // What the context holds is not given up while helpers use some of it.
+            // The context must outlive the helpers' use of it.
             helpers.wait();
         })?;
         let places = Arc::new(Semaphore::new(QUEUE_LENGTH_MAX));
         Ok(Self { jobs, places, one_thread: std::marker::PhantomData })
     }
 
-    /// Has `work` done and returns what it returns. When the caller stops waiting, the work may
-    /// still be done, and its result is dropped.
+    /// Executes `work` and returns its result. When the caller stops waiting, the work may still be
+    /// done; its result is dropped.
     pub(crate) async fn call<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> R + Send + 'static,
@@ -106,21 +110,23 @@ impl<C: Owned> Worker<C> {
         self.queue(|finish| Job::Alone(Box::new(|context| finish(work(context))))).await
     }
 
-    /// The same for work to which those that wait make no difference: it need not wait for them.
+    /// Executes `work` as a priority job: it does not wait for queued jobs, and must not depend on
+    /// them.
     pub(crate) async fn call_urgently<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> R + Send + 'static,
     ) -> Result<R, Gone> {
         let (reply, result) = oneshot::channel();
         let job = move |context: &mut C| {
-            // The caller may have stopped waiting; then nobody wants the result.
+            // The caller may have stopped waiting.
             let _ = reply.send(work(context));
         };
         self.jobs.send(Job::Urgent(Box::new(job))).map_err(|_| Gone)?;
         result.await.map_err(|_| Gone)
     }
 
-    /// The same for work that may leave a rest, which others that do so do not wait for.
+    /// Executes `work`, which may leave a remainder for a helper. Later shared jobs do not wait for
+    /// the remainder.
     pub(crate) async fn call_shared<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> Step<R> + Send + 'static,
@@ -146,7 +152,7 @@ impl<C: Owned> Worker<C> {
         let (reply, result) = oneshot::channel();
         let finish = Box::new(move |done| {
             drop(place);
-            // The caller may have stopped waiting; then nobody wants the result.
+            // The caller may have stopped waiting.
             let _ = reply.send(done);
         });
         self.jobs.send(job(finish)).map_err(|_| Gone)?;
@@ -154,11 +160,11 @@ impl<C: Owned> Worker<C> {
     }
 }
 
-/// Jobs that wait.
+/// Queued jobs.
 struct Waiting<C> {
     urgent: VecDeque<Job<C>>,
     others: VecDeque<Job<C>>,
-    /// Whether the last one was urgent, and the turn is another's.
+    /// True if the last job was a priority job, so the next one is not, if there is another.
     was_urgent: bool,
 }
 
@@ -185,13 +191,13 @@ impl<C> Waiting<C> {
     }
 }
 
-/// The helpers of one worker, as it sees them.
+/// Helper threads of one worker.
 struct Helpers {
     rests: SyncSender<Rest>,
     shared: Arc<UnderWay>,
 }
 
-/// Rests that have not ended.
+/// Number of remainders that have not ended.
 #[derive(Default)]
 struct UnderWay {
     count: Mutex<usize>,
@@ -242,7 +248,7 @@ fn help(queue: &Mutex<Receiver<Rest>>, shared: &UnderWay) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(rest) = next else { return };
-        // Whoever waits for a rest that panics is told by the end of its channel.
+        // A remainder that panics drops its channel, which notifies its caller.
         let _ = catch_unwind(AssertUnwindSafe(rest));
         shared.ended();
     }
@@ -250,8 +256,8 @@ fn help(queue: &Mutex<Receiver<Rest>>, shared: &UnderWay) {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: helpers work beside each other, and what is to come after them does; what is urgent
-    //! comes before what waits, in turns.
+    //! Proves: helpers run in parallel, and later exclusive jobs wait for them; priority jobs
+    //! alternate with queued ones.
 
     use super::*;
     use futures_util::FutureExt;
@@ -265,7 +271,7 @@ mod tests {
 
     impl Owned for u32 {}
 
-    /// Tells when it has tidied up, in two steps.
+    /// State that reports its idle steps, of which there are two.
     struct Untidy(u32, Sender<u32>);
 
     impl Owned for Untidy {
@@ -292,7 +298,7 @@ mod tests {
         assert!(told.recv_timeout(3 * Untidy::IDLE).is_err(), "all is tidy");
     }
 
-    /// Nothing takes so long unless it never comes.
+    /// Upper bound for a wait that must end.
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn run<R>(future: impl Future<Output = R>) -> R {
@@ -304,7 +310,7 @@ mod tests {
     fn rests_run_beside_each_other_and_what_comes_later_waits_for_them() {
         let worker = Worker::start("test", 0_u32, 2).expect("a test can have threads");
         let ended = Arc::new(AtomicU32::new(0));
-        // Each ends only when the other is there.
+        // Each remainder ends only after the other has begun.
         let shared = |arrive: Sender<()>, meet: Receiver<()>| {
             let ended = Arc::clone(&ended);
             worker.call_shared(move |begun| {

@@ -1,8 +1,9 @@
-//! Fitting the costs of the 1994 machine that nobody published, to the contiguous 8-byte cyclic
+//! Calibration: fits the unpublished costs of the 1994 machine to the contiguous 8-byte cyclic
 //! cells of TR94-226, Table 4, and to nothing else.
 //!
 //! The method is coordinate descent: one cost after the other is tried larger and smaller by a
-//! factor, and what makes the [`Score`] smaller is kept. Each cell is one trial of the full file.
+//! factor, and a change that reduces the [`Score`] is kept. Each cell is one trial of the full
+//! file.
 
 mod cells;
 mod descent;
@@ -13,17 +14,17 @@ use cells::{Cell, Cells};
 use descent::{Limits, Step, descend};
 use launch::{FittedCosts, LaunchError, Machine, MachineName};
 
-/// What each cost is tried times and over, first coarse, then finer; in percent.
+/// Factors by which each cost is multiplied and divided, first coarse, then finer; in percent.
 const FACTORS_PERCENT: [u64; 3] = [130, 110, 103];
-/// How often all costs are gone through with a factor, at most.
+/// Maximum number of passes over all costs with one factor.
 const ROUNDS_MAX: u32 = 3;
 
-/// How bad a choice of costs is: the sum of the squares of the logarithms of simulated over
-/// published throughput. Every cell counts the same, and no limit that results are judged by counts
-/// at all.
+/// Score of a choice of costs, less is better: the sum of the squares of the logarithms of
+/// simulated over published throughput. All cells have the same weight; the limits by which results
+/// are judged have none.
 type Score = f64;
 
-/// A calibration that was carried out.
+/// Completed calibration.
 #[derive(Debug)]
 pub struct Calibration {
     start: FittedCosts,
@@ -33,16 +34,16 @@ pub struct Calibration {
     steps: Vec<Step<Score>>,
     cells_at_start: Vec<Cell>,
     cells_of_result: Vec<Cell>,
-    /// Simulations that it took.
+    /// Number of simulations.
     trials: u64,
 }
 
-/// Fits the costs, starting from those of the machine as it is, with `jobs` simulations at once.
-/// `progress` hears of each that ends; how many there will be is not known before. The result is
-/// the same whatever the number of jobs.
+/// Fits the costs, starting from those of the machine as it is, with `jobs` concurrent simulations.
+/// `progress` is called after each; their total number is not known in advance. The result does not
+/// depend on `jobs`.
 ///
 /// # Errors
-/// When a simulation fails.
+/// If a simulation fails.
 pub fn calibrate_1994(
     jobs: usize,
     progress: &(dyn Fn(Progress) + Sync),
@@ -69,7 +70,7 @@ pub fn calibrate_1994(
     })
 }
 
-/// The names of the costs, in the order of [`to_array`].
+/// Names of the costs, in the order of [`to_array`].
 const NAMES: [&str; 5] =
     ["client_read", "client_write", "cache_read", "piece_per_dimension", "get_answer"];
 

@@ -1,4 +1,4 @@
-//! The handle of a disk, as a node holds it.
+//! Handle of a disk, held by its node.
 
 use super::directory::Directory;
 use super::failure::Failure;
@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::FileId;
 use world::{Disk, DiskError, Payload, Space};
 
-/// Reads past the page cache that a disk works at. While the bytes of one are compared with their
-/// sums, and whoever asked is told, the device must not be idle.
+/// Concurrent direct reads of a disk. While the bytes of one are verified and delivered, the device
+/// must not be idle.
 const READERS: usize = 2;
 
-/// A handle to one disk.
+/// Handle of one disk.
 #[derive(Clone)]
 pub struct RealDisk {
     shared: Rc<Shared>,
@@ -30,18 +30,19 @@ pub struct RealDisk {
 struct Shared {
     name: String,
     worker: Worker<Directory>,
-    /// Answers what only looks at the directory, also while a write waits for the device.
+    /// Thread for metadata queries of the directory, which run while a write waits for the device.
     looks: Worker<Arc<Root>>,
     places: Places,
     changing: AllChanging,
-    /// Objects that somebody looks at, and whether a change of each was asked for meanwhile.
+    /// Objects of metadata queries in flight, and a flag set when a change of the object is
+    /// requested meanwhile.
     looks_at: RefCell<Vec<(FileId, Weak<Cell<bool>>)>>,
     /// Objects whose removal is not known to be on stable storage.
     removing: RefCell<BTreeSet<FileId>>,
 }
 
 impl RealDisk {
-    /// Takes a directory that exists as a disk.
+    /// Opens an existing directory as a disk.
     pub(crate) fn open(config: &DiskConfig, objects_open_max: usize) -> Result<Self, OpenError> {
         let (path, options) = (&config.directory, config.options);
         let failed = |cause: String| OpenError::Directory {
@@ -83,7 +84,7 @@ impl RealDisk {
         self.told(operation, done)
     }
 
-    /// The same for what need not wait for other requests.
+    /// Executes `work` before queued requests, which it does not depend on.
     async fn call_urgently<R: Send + 'static>(
         &self,
         operation: String,
@@ -93,7 +94,7 @@ impl RealDisk {
         self.told(operation, done)
     }
 
-    /// The same for what only looks at the directory.
+    /// Executes a metadata query on the metadata thread.
     async fn look<R: Send + 'static>(
         &self,
         operation: String,
@@ -104,7 +105,7 @@ impl RealDisk {
         self.told(operation, done)
     }
 
-    /// The same for what changes an object.
+    /// Executes `work` that changes an object.
     async fn change<R: Send + 'static>(
         &self,
         object: FileId,
@@ -120,7 +121,8 @@ impl RealDisk {
         self.call(operation, work).await
     }
 
-    /// The same about an object; `None` when somebody changes it before or meanwhile.
+    /// Executes a metadata query of an object; `None` when a change of it was requested before or
+    /// meanwhile.
     async fn look_at<R: Send + 'static>(
         &self,
         object: FileId,
@@ -133,7 +135,7 @@ impl RealDisk {
         let is_disturbed = Rc::<Cell<bool>>::default();
         {
             let mut looks_at = self.shared.looks_at.borrow_mut();
-            // Those that have ended: an object that nobody changes is looked at again and again.
+            // Ended queries are dropped here: an object that never changes may be queried often.
             looks_at.retain(|(_, is_disturbed)| is_disturbed.strong_count() > 0);
             looks_at.push((object, Rc::downgrade(&is_disturbed)));
         }
@@ -141,7 +143,7 @@ impl RealDisk {
         Ok((!is_disturbed.get()).then_some(found))
     }
 
-    /// Tells those who look at an object that it changes.
+    /// Marks the queries of an object as stale.
     fn disturb(&self, object: FileId) {
         self.shared.looks_at.borrow_mut().retain(|(at, is_disturbed)| {
             let is_disturbed = is_disturbed.upgrade();
@@ -152,12 +154,12 @@ impl RealDisk {
         });
     }
 
-    /// Whether a change of the object waits.
+    /// True if a change of the object is queued.
     fn is_changing(&self, object: FileId) -> bool {
         lock(&self.shared.changing).contains_key(&object)
     }
 
-    /// What came of an operation, as callers are told.
+    /// Converts the outcome of an operation.
     fn told<R>(
         &self,
         operation: String,
@@ -174,7 +176,7 @@ impl RealDisk {
     }
 }
 
-/// Work on a directory that is still there.
+/// Returns `work`, preceded by a check that the directory is still there.
 fn checked<R>(
     work: impl FnOnce(&mut Directory) -> Result<R, Failure>,
 ) -> impl FnOnce(&mut Directory) -> Result<R, Failure> {
@@ -184,10 +186,10 @@ fn checked<R>(
     }
 }
 
-/// The objects that wait to be changed, each as often as it does.
+/// Number of queued changes of each object.
 type AllChanging = Arc<Mutex<BTreeMap<FileId, usize>>>;
 
-/// A change of an object that waits, whoever waits for it.
+/// Queued change of an object, counted until it ends, even if its caller has stopped waiting.
 struct Changing {
     all: AllChanging,
     object: FileId,
@@ -211,7 +213,7 @@ impl Drop for Changing {
     }
 }
 
-/// The lock of a map is held for a step that does not panic.
+/// Locks a map, which is held for a step that does not panic.
 fn lock(all: &Mutex<BTreeMap<FileId, usize>>) -> MutexGuard<'_, BTreeMap<FileId, usize>> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -227,7 +229,7 @@ impl Disk for RealDisk {
         let known = self.shared.places.version(object);
         let operation = format!("tell where {object} lies");
         let located = self.call(operation, move |directory| Ok(directory.locate(object, known)));
-        // Without an answer blocks are sorted by what was known before, which is no less right.
+        // Without an answer, blocks are sorted by older addresses, which is not less correct.
         if let Ok(Some(place)) = located.await {
             self.shared.places.learn(object, place);
         }
@@ -272,7 +274,7 @@ impl Disk for RealDisk {
     }
 
     async fn sync(&self, object: FileId) -> Result<(), DiskError> {
-        // What is to be stored has been written.
+        // The payloads to be synced have been written.
         let work = move |directory: &mut Directory| directory.sync(object);
         self.call_urgently(format!("sync {object}"), work).await
     }
@@ -290,18 +292,18 @@ impl Disk for RealDisk {
         let was_changing = self.is_changing(object);
         let is_there = pin!(self.look(operation.clone(), move |root| root.has(object)));
         let remove = move |directory: &mut Directory| directory.remove(object);
-        // Both at once: what is asked of the object later comes after its removal.
+        // Both start now, so that later requests of the object follow its removal.
         let removed = pin!(self.change(object, operation, remove));
         match select(removed, is_there).await {
             Either::Left((removed, _)) => removed?,
-            // Nobody need wait until what is known of it is forgotten.
+            // The object does not exist, so the disk's thread only discards its state of it.
             Either::Right((Ok(false), _)) if is_first && !was_changing => {
                 self.shared.removing.borrow_mut().remove(&object);
                 return Ok(());
             }
             Either::Right((_, removed)) => removed.await?,
         }
-        // All that were removed meanwhile go with one write to the device.
+        // All objects removed meanwhile share one write to the device.
         self.call_urgently(format!("forget {object}"), Directory::sync_entries).await?;
         self.shared.removing.borrow_mut().remove(&object);
         Ok(())

@@ -1,8 +1,11 @@
-//! What has arrived and waits for the program.
+//! Receive queue of a node.
 //!
-//! Invariants: order of arrival is kept; a connection adds nothing while more than
-//! [`INBOX_MESSAGES_MAX`] of its messages, or more than [`INBOX_BYTES_MAX`] of their bytes, wait,
-//! except the word that it ended. So a program that stops receiving stops its senders.
+//! Invariants:
+//!
+//! - Messages keep their order of arrival.
+//! - The reader of a connection waits while its [`Backlog`](super::backlog::Backlog) is full, so a
+//!   program that stops receiving stops its senders. Only the notice of a departure is always
+//!   added.
 
 use super::connection::Connection;
 use crate::memory::RealPayload;
@@ -13,7 +16,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use world::Incoming;
 
-/// The queue of one node.
+/// Receive queue of one node.
 #[derive(Default)]
 pub(crate) struct Inbox {
     state: RefCell<State>,
@@ -27,14 +30,14 @@ struct State {
 
 struct Entry {
     incoming: Incoming<RealPayload>,
-    /// The connection it came over.
+    /// Connection that the entry came over.
     from: Rc<Connection>,
-    /// Bytes that it keeps busy.
+    /// Bytes that the entry occupies.
     bytes: u64,
 }
 
 impl Inbox {
-    /// Adds something that came over `from` and keeps `bytes` busy.
+    /// Adds an entry that came over `from` and occupies `bytes`.
     pub(crate) fn push(&self, from: &Rc<Connection>, incoming: Incoming<RealPayload>, bytes: u64) {
         from.backlog.add(bytes);
         let mut state = self.state.borrow_mut();
@@ -45,7 +48,7 @@ impl Inbox {
         }
     }
 
-    /// The next thing, when there is one. One task at a time may wait.
+    /// Returns the next entry, when there is one. One task at a time may wait.
     pub(crate) async fn next(&self) -> Incoming<RealPayload> {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();
@@ -64,12 +67,12 @@ impl Inbox {
         .await
     }
 
-    /// Drops everything that came over `from`.
+    /// Drops all entries that came over `from`.
     pub(crate) fn forget(&self, from: &Rc<Connection>) {
         self.state.borrow_mut().entries.retain(|entry| !Rc::ptr_eq(&entry.from, from));
     }
 
-    /// Drops everything.
+    /// Drops all entries.
     pub(crate) fn clear(&self) {
         let entries = std::mem::take(&mut self.state.borrow_mut().entries);
         drop(entries);

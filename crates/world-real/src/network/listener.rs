@@ -1,10 +1,12 @@
-//! Where a node listens, and the task that accepts.
+//! Listening socket of a node, and the task that accepts connections.
 //!
-//! Invariants: a socket file is never open to other users, not even for a moment; it replaces
-//! another only if nobody answers there, and is removed with its listener; at most
-//! [`HANDSHAKES_MAX`] callers are in their handshake, and one more has been accepted; when more
-//! want in, callers have [`HANDSHAKE_PATIENCE`] to say something that takes the key, if need be a
-//! recording.
+//! Invariants:
+//!
+//! - A socket file is never accessible to other users, not even for a moment. It replaces another
+//!   only if no node answers there, and is removed with its listener.
+//! - At most [`HANDSHAKES_MAX`] connections are in their handshake, and one more has been accepted.
+//! - When more wait, a peer has [`HANDSHAKE_SILENCE_TIMEOUT`] for a first message that takes the
+//!   key, which a replay can do too.
 
 use super::handshake::{Credentials, HANDSHAKE_PATIENCE};
 use crate::config::{Endpoint, OpenError};
@@ -24,24 +26,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::Instant;
 use world::Address;
 
-/// The most callers whose handshake is under way.
+/// Maximum number of concurrent handshakes.
 const HANDSHAKES_MAX: usize = 64;
 
-/// The most callers that wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG_LENGTH: i32 = 1024;
 
-/// How long to wait when the system cannot accept, for want of descriptors.
+/// Pause after a failed accept, for instance without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A listening socket.
 pub(crate) enum Listener {
-    /// On a socket file.
+    /// Socket file.
     Unix(UnixListener, #[expect(dead_code, reason = "removes the file")] SocketFile),
-    /// On a port.
+    /// TCP port.
     Tcp(TcpListener),
 }
 
-/// A socket file, removed when dropped unless another has taken its place.
+/// Socket file, removed when dropped unless another has replaced it.
 pub(crate) struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
@@ -50,14 +52,14 @@ pub(crate) struct SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
-            // Should it be gone already, there is nothing left to do.
+            // If it is gone already, nothing is left to do.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 impl Listener {
-    /// Begins to listen. Returns the address at which it can be reached too.
+    /// Begins to listen. Returns the address at which the node can be reached, too.
     pub(crate) fn open(address: &Address, has_key: bool) -> Result<(Self, Address), OpenError> {
         let endpoint = Endpoint::parse(address)
             .map_err(|cause| OpenError::BadAddress { address: address.clone(), cause })?;
@@ -94,18 +96,18 @@ impl Listener {
     }
 }
 
-/// The handshakes under way at one listener.
+/// Concurrent handshakes of one listener.
 struct Handshakes {
     places: Arc<Semaphore>,
-    /// Those that have not been given up, in the order of their beginning; also some that ended.
+    /// Handshakes that were not aborted, in start order; may include ended ones.
     under_way: VecDeque<Handshake>,
 }
 
 struct Handshake {
     began: Instant,
-    /// Whether the caller has said what only a peer can say.
+    /// True after a message that only a peer with the key can compose.
     has_spoken: Rc<Cell<bool>>,
-    /// Closed when it has ended.
+    /// Closed when the handshake has ended.
     give_up: oneshot::Sender<()>,
 }
 
@@ -139,7 +141,7 @@ impl Default for Handshakes {
 }
 
 impl Handshakes {
-    /// Begins a handshake when there is a place for it.
+    /// Admits one handshake, when there is a permit for it.
     async fn begin(&mut self) -> Turn {
         let place = match Arc::clone(&self.places).try_acquire_owned() {
             Ok(place) => Some(place),
@@ -153,7 +155,7 @@ impl Handshakes {
         Turn { place, has_spoken, given_up }
     }
 
-    /// Waits until a handshake ends, if need be because it has taken too long.
+    /// Waits until a handshake ends; aborts a silent one after the timeout.
     async fn make_place(&mut self) -> Option<OwnedSemaphorePermit> {
         let ended = Arc::clone(&self.places).acquire_owned();
         let mut ended = std::pin::pin!(ended);
@@ -162,10 +164,10 @@ impl Handshakes {
             if let Ok(place) = tokio::time::timeout_at(deadline, &mut ended).await {
                 return place.ok();
             }
-            // Another may be it by now.
+            // Another handshake may be the oldest silent one by now.
             let silent = self.longest_silent().filter(|it| self.under_way[*it].began == began);
             if let Some(silent) = silent.and_then(|silent| self.under_way.remove(silent)) {
-                // If it has just ended, its place is free too.
+                // If it has just ended, its permit is free too.
                 let _ = silent.give_up.send(());
                 break;
             }
@@ -173,28 +175,29 @@ impl Handshakes {
         ended.await.ok()
     }
 
-    /// Which of those under way has been in its handshake for longest and has said nothing.
+    /// Returns the index of the oldest handshake without a message.
     fn longest_silent(&mut self) -> Option<usize> {
         self.under_way.retain(|handshake| !handshake.give_up.is_closed());
         self.under_way.iter().position(|handshake| !handshake.has_spoken.get())
     }
 }
 
-/// A connected stream before its handshake.
+/// Connected stream before its handshake.
 pub(crate) enum Caller {
-    /// Through a socket file.
+    /// Unix stream.
     Unix(UnixStream),
-    /// Through a port.
+    /// TCP stream.
     Tcp(TcpStream),
 }
 
 impl Caller {
-    /// The stream as a plain socket, and for a socket file who is at its other end.
+    /// Returns the plain socket, and for a Unix socket the credentials of its peer.
     pub(crate) fn take_apart(self) -> io::Result<(OwnedFd, Option<Credentials>)> {
         match self {
             Self::Unix(stream) => {
                 let peer = stream.peer_cred()?;
-                // 0 stands for a process in another namespace, which cannot be seen from here.
+                // The value 0 stands for a process in another namespace, which is not visible from
+                // here.
                 let pid = peer.pid().filter(|pid| *pid > 0);
                 let credentials = Credentials { pid, user: peer.uid() };
                 Ok((stream.into_std()?.into(), Some(credentials)))
@@ -209,7 +212,7 @@ impl Caller {
     }
 }
 
-/// Has the system find out when a peer's machine is gone, so that no timer is needed here.
+/// Enables keepalive, so that the system detects a dead peer machine and no timer is needed here.
 fn watch_peer(socket: &OwnedFd) -> rustix::io::Result<()> {
     use rustix::net::sockopt;
     sockopt::set_socket_keepalive(socket, true)?;
@@ -226,7 +229,7 @@ fn open_tcp(host: &str) -> io::Result<(Listener, Address)> {
         let cause = "it stands for all addresses of this machine: name the one that others call";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, cause));
     }
-    // The standard library asked for a shorter queue.
+    // The standard library set a shorter accept queue.
     rustix::net::listen(&listener, BACKLOG_LENGTH)?;
     listener.set_nonblocking(true)?;
     let address = Address(format!("tcp:{address}"));
@@ -248,7 +251,7 @@ fn open_unix(path: PathBuf) -> io::Result<Listener> {
     Ok(Listener::Unix(UnixListener::from_std(listener)?, file))
 }
 
-/// Removes the socket file that a node which was killed left behind. Leaves anything else.
+/// Removes the socket file that a killed node left behind. Leaves any other file.
 fn remove_stale(path: &Path) -> io::Result<()> {
     match StdUnixStream::connect(path) {
         Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another node listens there")),

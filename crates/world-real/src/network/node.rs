@@ -1,8 +1,6 @@
-//! This node's end of the network: its connections, its inbox, its exposed memory.
+//! Network interface of a node: listens, connects, performs handshakes and sends messages.
 //!
-//! Invariants: a peer's number is never used again; each peer that leaves is announced once, after
-//! its last message; a region can be reached only by the peers it was exposed to, or by
-//! all if it is open.
+//! Invariant: the number of a peer is never reused.
 
 use super::connection::Connection;
 use super::frame::{BODY_BYTES_MAX, Frame, Kind};
@@ -23,11 +21,12 @@ use tokio::net::{TcpStream, UnixStream};
 use units::PeerId;
 use world::{Address, HEADER_BYTES_MAX, Message, NetworkError, Payload, TransferError};
 
-/// How often a Unix socket is tried whose queue of callers is full, and the pause in between.
+/// Maximum number of attempts to connect to a Unix socket whose accept queue is full, and the pause
+/// between them.
 const CONNECT_ATTEMPTS_MAX: usize = 100;
 const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Smaller bodies are copied rather than lent. Estimated, not measured.
+/// Size from which a body is lent rather than copied. Estimated, not measured.
 const LENT_BYTES_MIN: u64 = 16 << 10;
 
 /// Network interface of one node: its address and key, and its peers.
@@ -44,7 +43,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A node that listens where `config` says.
+    /// Opens a node that listens at the address of `config`.
     pub(crate) fn open(config: &NodeConfig, one_sided: bool) -> Result<Rc<Self>, OpenError> {
         let listening = match &config.listen {
             Some(address) => Some(Listener::open(address, config.key.is_some())?),
@@ -77,7 +76,7 @@ impl Node {
         Ok(node)
     }
 
-    /// Where it can be reached.
+    /// Returns the address at which peers reach this node.
     pub(crate) fn address(&self) -> Address {
         self.address.clone()
     }
@@ -91,7 +90,7 @@ impl Node {
                 let caller = call(&endpoint).await?;
                 let began = Instant::now();
                 let greeted = self.greet(caller, Role::Caller, &Cell::default()).await;
-                // The peer gives up long ones when others wait; who refuses, does so at once.
+                // The peer aborts slow handshakes when others wait; a refusal comes at once.
                 let may_be_given_up = HANDSHAKE_PATIENCE..HANDSHAKE_TIMEOUT;
                 match greeted {
                     Err(cause) if may_be_given_up.contains(&began.elapsed()) => {
@@ -108,8 +107,8 @@ impl Node {
         outcome.map_err(|cause| NetworkError::Unreachable { address: to.clone(), cause })
     }
 
-    /// Shakes hands with `caller` and makes it a peer; notes when it has said something that shows
-    /// that it may be one.
+    /// Performs the handshake on `stream` and adds the peer. Sets `first_message_seen` after a
+    /// message that shows the key.
     pub(crate) async fn greet(
         self: &Rc<Self>,
         caller: Caller,
@@ -163,7 +162,7 @@ impl Node {
         }
     }
 
-    /// Sends `message`; returns when it is written.
+    /// Sends `message`; returns when it is written to the socket.
     pub(crate) async fn send(
         self: &Rc<Self>,
         to: PeerId,
@@ -197,7 +196,7 @@ impl Node {
                 Ok(false) => {}
                 Err(TransferError::Departed { cause, .. }) => return Err(departed(cause)),
                 Err(misplaced) => {
-                    // The two sides disagree about the region: the receiver would end the
+                    // The two sides disagree about the region. The receiver would end the
                     // connection for it, so this side does.
                     let cause = format!("a message was misplaced: {misplaced}");
                     self.peers.end(&connection, &cause);
@@ -222,7 +221,7 @@ impl Node {
     }
 }
 
-/// Whether a body is dearer to copy than to lend and to take back.
+/// True if a body costs more to copy than to lend and return.
 fn is_worth_lending(body: &RealPayload) -> bool {
     (LENT_BYTES_MIN..=BODY_BYTES_MAX).contains(&body.length())
 }
@@ -237,7 +236,7 @@ async fn call(endpoint: &Endpoint) -> Result<Caller, String> {
             for _ in 0..CONNECT_ATTEMPTS_MAX {
                 match UnixStream::connect(path).await {
                     Ok(stream) => return Ok(Caller::Unix(stream)),
-                    // The queue of callers is full; the system does not wait by itself here.
+                    // The accept queue is full; a nonblocking connect does not wait for it.
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                         tokio::time::sleep(CONNECT_PAUSE).await;
                     }

@@ -1,8 +1,11 @@
-//! The task that reads one connection.
+//! Task that reads one connection.
 //!
-//! Invariants: what is wrong on a connection ends that connection only; a body is read straight to
-//! where it belongs; requests of the transport (exposures, framed transfers) are answered here,
-//! without the program.
+//! Invariants:
+//!
+//! - A protocol error ends its own connection only.
+//! - A body is read directly into its destination.
+//! - Requests of the transport (exposures, framed transfers) are answered here, without the
+//!   program.
 
 use super::borrowed::{Borrower, PeerArena};
 use super::connection::Connection;
@@ -19,16 +22,16 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use units::{RegionId, Run};
 use world::{Header, Incoming, Memory};
 
-/// What is read ahead on a connection, in bytes: many small frames come with one system call.
+/// Read-ahead buffer of a connection, in bytes: many small frames arrive with one system call.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// When more than this waits to be written, a peer that asks for more is not reading.
+/// Bytes queued for sending above which a peer that requests more data counts as not reading.
 const ANSWERS_BYTES_MAX: u64 = 256 << 20;
 
-/// How long the other end of an ended TCP connection may take to close its side.
+/// Time that the other end of an ended TCP connection has to close its side.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Reads `connection` until it ends, by the will of either side.
+/// Reads `connection` until either side ends it.
 pub(super) async fn read(peers: Rc<Peers>, connection: Rc<Connection>) {
     let mut reader = Reader::new(Rc::clone(&peers), Rc::clone(&connection));
     let cause = tokio::select! {
@@ -47,7 +50,7 @@ pub(super) async fn read(peers: Rc<Peers>, connection: Rc<Connection>) {
     peers.forget(&connection);
 }
 
-/// Reads and drops what still comes, until the other end has closed its side too.
+/// Reads and discards data until the other end has closed its side too.
 async fn drain(connection: &Connection) {
     let closed = async {
         let mut dropped = vec![0; BUFFER_BYTES];
@@ -56,12 +59,12 @@ async fn drain(connection: &Connection) {
     if connection.local {
         closed.await;
     } else {
-        // Nothing depends on the far end any more, so it is not waited for longer.
+        // Nothing depends on the other end any more, so the wait is bounded.
         let _ = tokio::time::timeout(LINGER, closed).await;
     }
 }
 
-/// Why no more frames are read.
+/// Reason for which reading ends.
 struct End {
     text: String,
     stream_ended: bool,
@@ -83,7 +86,7 @@ struct Reader {
     peers: Rc<Peers>,
     connection: Rc<Connection>,
     buffer: Box<[u8]>,
-    /// What was read ahead is `buffer[start .. end]`.
+    /// Read-ahead data is `buffer[start .. end]`.
     start: usize,
     end: usize,
 }
@@ -135,7 +138,7 @@ impl Reader {
         }
     }
 
-    /// The peer shares memory: maps it, if that is possible.
+    /// Maps the memory that the peer shares, if that is possible.
     async fn share(&mut self, frame: Frame) -> Result<(), End> {
         let sharing = Sharing::decode(&self.header(frame).await?)?;
         let process = self.connection.process().filter(|_| self.peers.borrows);
@@ -147,7 +150,7 @@ impl Reader {
                 self.peers.run(give_back(Rc::downgrade(&self.connection), returned));
                 self.done(frame, None);
             }
-            // Then what is lent will be copied.
+            // Lent data will be copied instead.
             Err(_) => self.refuse(frame),
         }
         Ok(())
@@ -171,7 +174,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Hands a message to the program; its body takes `body_bytes` of this node's memory.
+    /// Delivers a message to the program; its body occupies `body_bytes` of this node's memory.
     fn deliver(&self, header: Header, body: Option<RealPayload>, body_bytes: u64) {
         let bytes = header.len() as u64 + body_bytes;
         let from = self.connection.peer;
@@ -254,14 +257,14 @@ impl Reader {
         Ok(header)
     }
 
-    /// The body of `frame` in a memory of its own.
+    /// Reads the body of `frame` into a memory of its own.
     async fn fresh(&mut self, frame: Frame) -> Result<RealMemory, End> {
         let memory = RealMemory::new(frame.body_bytes as usize);
         self.body_into(&memory, 0, frame.body_bytes as usize).await?;
         Ok(memory)
     }
 
-    /// Reads the next `length` bytes to `offset` of `memory`, which holds them.
+    /// Reads the next `length` bytes to `offset` of `memory`, which has room for them.
     async fn body_into(
         &mut self,
         memory: &RealMemory,
@@ -271,7 +274,7 @@ impl Reader {
         let mut place = memory.place(offset, length);
         self.start += place.copy_from(&self.buffer[self.start..self.end]);
         while place.remaining() > 0 {
-            // What was read ahead is used up, so the buffer is free for what follows the body.
+            // The read-ahead data is used up, so the buffer is free for data behind the body.
             (self.start, self.end) = (0, 0);
             let socket = &self.connection.socket;
             match socket.read_into(&mut place, &mut self.buffer).await? {
@@ -282,7 +285,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Fills `bytes` with what comes next.
+    /// Fills `bytes` from the stream.
     async fn fill(&mut self, bytes: &mut [u8]) -> Result<(), End> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -307,7 +310,7 @@ impl Reader {
     }
 }
 
-/// Tells the peer of loans that are over, until the connection ends.
+/// Returns ended loans to the peer, until the connection ends.
 async fn give_back(connection: Weak<Connection>, mut returned: UnboundedReceiver<u64>) {
     while let Some(number) = returned.recv().await {
         let Some(connection) = connection.upgrade() else { return };

@@ -1,10 +1,10 @@
-//! memput and memget.
+//! One-sided transfers: memput and memget.
 //!
-//! Two ways, chosen for each call. *Direct*: the pieces go between the two processes' memories with
-//! one system call for up to 1024 intervals, and the peer takes no part. *Framed*: the packed
-//! pieces travel on the connection and the peer's transport puts them in place. The direct way is
-//! taken where the peer's memory can be reached, unless the pieces there are so small that the
-//! system call spends its time on intervals instead of bytes.
+//! Each call takes one of two ways. *Direct*: one system call copies up to 1024 intervals between
+//! the memories of the two processes, and the peer takes no part. *Framed*: the packed pieces
+//! travel on the connection, and the peer's transport scatters them. A call is direct if the peer's
+//! memory can be accessed, unless its pieces there are so small that the system call spends its
+//! time on intervals instead of bytes.
 //!
 //! Invariant: a piece is checked against the exposed region before any byte moves, here for both
 //! ways and again by the owner for the framed one.
@@ -23,22 +23,24 @@ use tokio::sync::{SemaphorePermit, oneshot};
 use units::{PeerId, PieceRun, RegionId, Run};
 use world::{Memory, Payload, Place, TransferError};
 
-/// Shorter pieces in the peer's memory are not worth an interval each. `examples/two_processes.rs`
-/// measures 400 to 700 ns for each interval, and 2 to 5 GB/s for the framed way.
+/// Minimum length of a piece in the peer's memory that is worth an interval of its own.
+/// `examples/two_processes.rs` measures 400 to 700 ns for each interval, and 2 to 5 GB/s for the
+/// framed way.
 const FAR_PIECE_BYTES_MIN: u64 = 2 << 10;
 
-/// Shorter pieces in this node's memory are packed first. Estimated, not measured.
+/// Minimum length of a piece in this node's memory that is not packed first. Estimated, not
+/// measured.
 const NEAR_PIECE_BYTES_MIN: u64 = 1024;
 
-/// A span of the peer's memory is read whole for its pieces if it is at most this many times as
-/// long as they are together.
+/// Maximum ratio of a span of the peer's memory to the pieces in it at which the whole span is
+/// read.
 const SPAN_RATIO_MAX: u64 = 8;
 
-/// A body below this size travels with its message: one system call instead of two. Estimated, not
-/// measured.
+/// Minimum size of a body that is placed directly. A smaller one travels with its message: one
+/// system call instead of two. Estimated, not measured.
 const PLACED_BYTES_MIN: u64 = 8 << 10;
 
-/// After this many bytes moved by this processor other tasks get a turn.
+/// Bytes copied by this processor after which other tasks run.
 const TURN_BYTES: u64 = 64 << 10;
 
 /// One call, after its checks.
@@ -50,22 +52,22 @@ struct Transfer<'a> {
     bytes: u64,
 }
 
-/// One part of a framed transfer, until it is answered.
+/// One part of a framed transfer in flight.
 struct Requested<'a> {
     part: Vec<PieceRun>,
     answer: oneshot::Receiver<Answer>,
     _permit: SemaphorePermit<'a>,
 }
 
-/// How a direct transfer ended.
+/// Outcome of a direct transfer.
 enum Direct {
     Done,
-    /// It must be framed instead.
+    /// The transfer must be framed instead.
     NotPossible,
 }
 
 impl Peers {
-    /// memput: see [`world::OneSided::put`].
+    /// Performs a memput: see [`world::OneSided::put`].
     pub(crate) async fn put(
         &self,
         peer: PeerId,
@@ -86,7 +88,7 @@ impl Peers {
         Ok(())
     }
 
-    /// memget: see [`world::OneSided::get`].
+    /// Performs a memget: see [`world::OneSided::get`].
     pub(crate) async fn get(
         &self,
         peer: PeerId,
@@ -108,8 +110,8 @@ impl Peers {
         Ok(())
     }
 
-    /// Puts the body of a message into its place, if it can be done directly and is worth it;
-    /// otherwise the body must travel with the message.
+    /// Puts the body of a message into its place, if the direct way is possible and worth it;
+    /// returns false if the body must travel with the message.
     pub(crate) async fn place(
         &self,
         connection: &Rc<Connection>,
@@ -178,7 +180,7 @@ impl Peers {
         Ok(outcome)
     }
 
-    /// Reads the whole span in which small pieces lie, if it is not mostly gaps.
+    /// Reads the whole span of small pieces, if it is not mostly gaps.
     fn get_span(
         &self,
         transfer: &Transfer<'_>,
@@ -212,8 +214,8 @@ impl Peers {
         let Some(process) = transfer.connection.process() else {
             return Ok(Direct::NotPossible);
         };
-        // SAFETY: the near intervals lie in the payload or memory that the callers hold, checked
-        // in `put` and `get`; what is read into is a memory that nobody views.
+        // SAFETY: the near intervals lie in the payload or memory that the callers hold, checked in
+        // `put` and `get`; the target of a read is a memory that nobody views.
         match unsafe { process.copy(direction, near, far) } {
             Ok(()) => Ok(Direct::Done),
             Err(Errno::FAULT) => Err(transfer.out_of_region("it is not mapped".into())),
@@ -221,7 +223,7 @@ impl Peers {
                 self.end(transfer.connection, "its process has ended");
                 Err(transfer.departed())
             }
-            // The system has changed its mind (EPERM), or something unforeseen: use the socket.
+            // The system has withdrawn the permission (EPERM), or another error: use the socket.
             Err(_) => {
                 transfer.connection.forget_process();
                 Ok(Direct::NotPossible)
@@ -251,14 +253,14 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// The pieces in the peer's address space, if that can be reached and they are worth it.
+    /// Returns the pieces in the peer's address space, if it can be accessed and they are worth it.
     fn far_intervals(&self) -> Option<Vec<iovec>> {
         self.connection.process()?;
         let far = self.pieces.iter().map(|piece| piece.memory_side());
         intervals(self.exposure.address as usize, far, FAR_PIECE_BYTES_MIN)
     }
 
-    /// Lets other tasks run after a copy that took a while.
+    /// Yields to other tasks after a long copy.
     async fn take_turns(&self) {
         if self.bytes >= TURN_BYTES {
             tokio::task::yield_now().await;
@@ -285,11 +287,11 @@ impl<'a> Transfer<'a> {
         self.framed(Kind::Get, |_| None, land).await
     }
 
-    /// Requests the parts in order, with what `body` gives for each, and hands each answer to
-    /// `land`.
+    /// Requests the parts in order, with the data that `body` returns for each, and passes each
+    /// answer to `land`.
     ///
-    /// It waits for a permit only while it holds none: when none is free it finishes its oldest
-    /// part instead. So transfers of any size can share the permits of a connection.
+    /// Waits for a permit only while holding none: when none is free it finishes its oldest part
+    /// instead. So transfers of any size can share the permits of a connection without deadlock.
     async fn framed(
         &self,
         kind: Kind,
@@ -354,8 +356,8 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// `runs` of an area at `base` as intervals, with neighbours joined; `None` when some pieces are
-/// shorter than `piece_bytes_min` and do not touch.
+/// Converts `runs` of an area at `base` to intervals and joins adjacent ones; `None` when some
+/// pieces are shorter than `piece_bytes_min` and not adjacent.
 fn intervals(
     base: usize,
     runs: impl Iterator<Item = Run>,
@@ -409,7 +411,7 @@ fn parts(pieces: &[PieceRun]) -> Vec<Vec<PieceRun>> {
     parts
 }
 
-/// The same pieces, with those longer than [`TRANSFER_BYTES_MAX`] cut into shorter ones.
+/// Splits pieces longer than [`TRANSFER_BYTES_MAX`].
 fn split_long(run: PieceRun) -> Vec<PieceRun> {
     if run.length <= TRANSFER_BYTES_MAX {
         return vec![run];
