@@ -1,4 +1,4 @@
-//! Trajectories over time: where something was, what it did there, in panels with the same axes.
+//! Trajectories: positions over time, by kind of motion, in panels with the same axes.
 
 use crate::canvas::{
     LEFT, LEGEND_LINE, LEGEND_TOP, RIGHT, WIDTH, begin, legend, line, name_axis, name_legend, step,

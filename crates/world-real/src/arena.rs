@@ -61,7 +61,7 @@ pub(crate) fn sharing() -> Option<Sharing> {
 
 /// Allocates `bytes`, a multiple of [`HUGE_BYTES`], at an equal alignment. The memory is unused and
 /// zero.
-pub(crate) fn take(bytes: usize) -> Option<NonNull<u8>> {
+pub(crate) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
     let arena = arena()?;
     let fits = |used: usize| used.checked_add(bytes).filter(|end| *end <= arena.bytes);
     let start = arena.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;

@@ -90,7 +90,7 @@ pub(crate) unsafe fn advise(base: NonNull<u8>, bytes: usize, used: usize) {
 ///
 /// `bytes` bytes at `base`, both multiples of [`HUGE_BYTES`], are mapped, writable and owned by the
 /// caller.
-pub(crate) unsafe fn back(base: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn populate(base: NonNull<u8>, bytes: usize) {
     for start in (0..bytes).step_by(HUGE_BYTES) {
         // SAFETY: `start` is less than `bytes`. Only a partly present huge page can be collapsed.
         unsafe { base.add(start).write_volatile(0) };
@@ -130,7 +130,7 @@ mod tests {
         let base = map_shared(&file, 2 * HUGE_BYTES, protection).expect("there is memory");
         // SAFETY: it was just mapped, and is not used after it was unmapped.
         unsafe {
-            back(base, 2 * HUGE_BYTES);
+            populate(base, 2 * HUGE_BYTES);
             let bytes = std::slice::from_raw_parts(base.as_ptr(), 2 * HUGE_BYTES);
             assert!(bytes.iter().all(|byte| *byte == 0));
             munmap(base.as_ptr().cast(), 2 * HUGE_BYTES).expect("it was mapped");

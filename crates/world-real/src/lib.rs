@@ -7,6 +7,7 @@
 //! Invariant: an idle node uses no processor time.
 
 mod arena;
+mod coalesce_free;
 mod config;
 mod copy;
 mod disk;
@@ -15,7 +16,6 @@ mod memory;
 mod network;
 mod pool;
 mod records;
-mod regain;
 mod tasks;
 mod timers;
 mod worker;

@@ -55,7 +55,7 @@ impl Area {
             return vec![0; length].into();
         }
         let reserved = pool::reserved_bytes(length);
-        let base = pool::take(reserved, length);
+        let base = pool::allocate(reserved, length);
         Self { base, length, origin: Origin::Pool { reserved }, views: AtomicI32::new(0) }
     }
 
@@ -79,7 +79,7 @@ impl Drop for Area {
     fn drop(&mut self) {
         match self.origin {
             // SAFETY: the area came from the pool with this size, and this was its last handle.
-            Origin::Pool { reserved } => unsafe { pool::give(self.base, reserved) },
+            Origin::Pool { reserved } => unsafe { pool::free(self.base, reserved) },
             Origin::Vector { capacity } => {
                 // SAFETY: these are the parts of the vector that the area was made from.
                 drop(unsafe { Vec::from_raw_parts(self.base.as_ptr(), self.length, capacity) });

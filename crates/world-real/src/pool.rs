@@ -15,8 +15,8 @@
 #![allow(unsafe_code)]
 
 use crate::arena;
+use crate::coalesce_free::coalesce_free;
 use crate::huge::{self, HUGE_BYTES, PAGE_BYTES};
-use crate::regain::regain;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, handle_alloc_error};
 use std::collections::BTreeMap;
@@ -53,20 +53,20 @@ struct Pool {
     /// Free bytes in the arena.
     arena_bytes: usize,
     /// Free bytes in the arena below which merging is known to fail.
-    hopeless_bytes: usize,
+    coalesce_retry_bytes: usize,
 }
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
     classes: [const { Vec::new() }; CLASSES],
     bytes: 0,
     arena_bytes: 0,
-    hopeless_bytes: 0,
+    coalesce_retry_bytes: 0,
 });
 
 /// Free bytes in the arena from which areas are merged into other sizes before more of the arena is
 /// used, because the arena returns no memory. Below it nothing is merged: programs need several
 /// sizes.
-const REGAINED_FROM_BYTES: usize = 16 << 20;
+const COALESCE_BYTES_MIN: usize = 16 << 20;
 
 /// Returns the size reserved for an area of `length` bytes: a power of two, or whole pages if the
 /// area is too large for the pool. Untouched pages take no memory.
@@ -80,8 +80,8 @@ pub(crate) fn reserved_bytes(length: usize) -> usize {
 
 /// Allocates an area of `reserved` bytes (from [`reserved_bytes`] of `length`), of which `length`
 /// will be used. The contents are unspecified.
-pub(crate) fn take(reserved: usize, length: usize) -> NonNull<u8> {
-    let found = pooled(reserved).or_else(|| regained(reserved, length)).or_else(|| {
+pub(crate) fn allocate(reserved: usize, length: usize) -> NonNull<u8> {
+    let found = pooled(reserved).or_else(|| coalesced(reserved, length)).or_else(|| {
         if reserved >= HUGE_BYTES {
             return map(reserved, length / HUGE_BYTES * HUGE_BYTES);
         }
@@ -104,25 +104,25 @@ fn pooled(reserved: usize) -> Option<NonNull<u8>> {
 }
 
 /// Merges free areas of the arena into one area, if it is large, or into a slab.
-fn regained(reserved: usize, length: usize) -> Option<NonNull<u8>> {
+fn coalesced(reserved: usize, length: usize) -> Option<NonNull<u8>> {
     let class = class(reserved)?;
     let whole = reserved.max(HUGE_BYTES);
     let base = {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.arena_bytes < whole.max(REGAINED_FROM_BYTES).max(pool.hopeless_bytes) {
+        if pool.arena_bytes < whole.max(COALESCE_BYTES_MIN).max(pool.coalesce_retry_bytes) {
             return None;
         }
-        let Some(base) = pool.regain(whole) else {
+        let Some(base) = pool.coalesce(whole) else {
             // Another attempt is worth it only when much more is free.
-            pool.hopeless_bytes = pool.arena_bytes + REGAINED_FROM_BYTES;
+            pool.coalesce_retry_bytes = pool.arena_bytes + COALESCE_BYTES_MIN;
             return None;
         };
-        pool.hopeless_bytes = 0;
+        pool.coalesce_retry_bytes = 0;
         pool.cut(base, reserved, class);
         base
     };
     // SAFETY: the area was just taken out of the pool, and lies in the arena.
-    unsafe { huge::back(base, length / HUGE_BYTES * HUGE_BYTES) };
+    unsafe { huge::populate(base, length / HUGE_BYTES * HUGE_BYTES) };
     Some(base)
 }
 
@@ -141,13 +141,13 @@ impl Pool {
         }
     }
 
-    fn regain(&mut self, reserved: usize) -> Option<NonNull<u8>> {
+    fn coalesce(&mut self, reserved: usize) -> Option<NonNull<u8>> {
         let mut areas = BTreeMap::new();
         for (class, waiting) in self.classes.iter().enumerate() {
             let here = waiting.iter().filter_map(|free| arena::offset_of(free.0.as_ptr()));
             areas.extend(here.map(|at| (at as usize, POOLED_BYTES_MIN << class)));
         }
-        let start = regain(&mut areas, reserved, POOLED_BYTES_MAX)?;
+        let start = coalesce_free(&mut areas, reserved, POOLED_BYTES_MAX)?;
         let base = arena::at(start)?;
         for waiting in &mut self.classes {
             waiting.retain(|free| !arena::holds(free.0));
@@ -170,9 +170,9 @@ fn map(bytes: usize, used: usize) -> Option<NonNull<u8>> {
 }
 
 fn map_shared(bytes: usize, used: usize) -> Option<NonNull<u8>> {
-    let base = arena::take(bytes)?;
+    let base = arena::allocate(bytes)?;
     // SAFETY: the arena gave it to this caller alone.
-    unsafe { huge::back(base, used) };
+    unsafe { huge::populate(base, used) };
     Some(base)
 }
 
@@ -213,7 +213,7 @@ fn map_small(bytes: usize) -> Option<NonNull<u8>> {
 /// # Safety
 ///
 /// Nobody uses the area any more.
-pub(crate) unsafe fn give(base: NonNull<u8>, reserved: usize) {
+pub(crate) unsafe fn free(base: NonNull<u8>, reserved: usize) {
     if let Some(class) = class(reserved) {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let in_arena = arena::holds(base);

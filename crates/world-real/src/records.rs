@@ -10,13 +10,13 @@
 //! - No committed transaction is ever lost, as far as [`CommitCount`] knows.
 //! - A failed transaction, which may have been committed nevertheless, is undone before the next.
 
-mod failed;
-mod last;
+mod commit_count;
+mod failed_transaction;
 
 use crate::config::OpenError;
-use crate::worker::{Gone, Owned, Worker};
-use failed::Failed;
-use last::{LAST_FILE, Last};
+use crate::worker::{Worker, WorkerGone, WorkerState};
+use commit_count::{CommitCount, LAST_FILE};
+use failed_transaction::FailedTransaction;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -36,7 +36,7 @@ const NEW_FILE: &str = "records.new";
 /// database without records.
 const MAGIC_BYTES: usize = 9;
 const HEADER_BYTES: usize = 512;
-const UNBORN_BYTES_MAX: u64 = 16 << 20;
+const EMPTY_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -109,7 +109,7 @@ impl RecordStore {
         let waiting = Arc::clone(&self.waiting);
         let committed = self.worker.call(move |store| store.commit_all(&waiting)).await;
         let gone = |_| failed("change records", "the store has stopped");
-        committed.map_err(|Gone| gone(()))?;
+        committed.map_err(|WorkerGone| gone(()))?;
         // Committed by the job of this call or by an earlier one.
         outcome.await.map_err(|_| gone(()))?
     }
@@ -124,14 +124,14 @@ impl RecordStore {
             store.use_database(work)
         };
         match self.worker.call(work).await {
-            Ok(done) => done.map_err(|error| told(&operation, &error)),
-            Err(Gone) => Err(failed(&operation, "the store has stopped")),
+            Ok(done) => done.map_err(|error| records_error(&operation, &error)),
+            Err(WorkerGone) => Err(failed(&operation, "the store has stopped")),
         }
     }
 }
 
 /// Converts an error of the database.
-fn told(operation: &str, error: &redb::Error) -> RecordsError {
+fn records_error(operation: &str, error: &redb::Error) -> RecordsError {
     match is_full(error) {
         true => RecordsError::NoSpace { operation: operation.to_owned() },
         false => failed(operation, error),
@@ -143,16 +143,16 @@ struct Store {
     directory: PathBuf,
     /// `None` after a failure, until the next use.
     opened: Option<(Database, File)>,
-    last: Last,
+    commit_count: CommitCount,
     /// True after a failed sync: the device may lack what the page cache holds as clean.
-    is_doubtful: bool,
+    may_have_lost_writes: bool,
     /// Last transaction, if it failed and is not undone.
-    failed: Option<Failed>,
+    failed: Option<FailedTransaction>,
 }
 
-impl Owned for Store {
+impl WorkerState for Store {
     /// Undoes the failed transaction, which must not be found at the next start either.
-    fn tidy_up(&mut self) -> bool {
+    fn on_idle(&mut self) -> bool {
         let _ = self.undo();
         false
     }
@@ -171,7 +171,7 @@ impl Store {
             // Undo at once: the process may end.
             let _ = self.undo();
         }
-        let made = made.map_err(|error| told("change records", &error));
+        let made = made.map_err(|error| records_error("change records", &error));
         for one in batch {
             // The caller may have stopped waiting.
             let _ = one.reply.send(made.clone());
@@ -198,7 +198,7 @@ impl Store {
             if failed.count <= self.use_database(transactions)? {
                 self.transact(&failed.inverse.iter().collect::<Vec<_>>(), &mut None)?;
             }
-            Ok(Failed::forget(&self.directory)?)
+            Ok(FailedTransaction::forget(&self.directory)?)
         })();
         if undone.is_err() {
             self.failed = Some(failed);
@@ -210,7 +210,7 @@ impl Store {
     fn transact(
         &mut self,
         changes: &[&RecordChange],
-        own: &mut Option<Failed>,
+        own: &mut Option<FailedTransaction>,
     ) -> Result<(), redb::Error> {
         let count = self.use_database(|database| {
             let transaction = database.begin_write()?;
@@ -230,13 +230,13 @@ impl Store {
                 let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value());
                 let count = count.saturating_add(1);
                 counts.insert(TRANSACTIONS, count)?;
-                *own = Some(Failed { count, inverse });
+                *own = Some(FailedTransaction { count, inverse });
                 count
             };
             transaction.commit()?;
             Ok(count)
         })?;
-        self.last.tell(count);
+        self.commit_count.set(count);
         Ok(())
     }
 
@@ -251,26 +251,26 @@ impl Store {
                 .and_then(|(database, file)| work(&database).map(|done| (done, database, file))),
         };
         let (done, database, file) =
-            used.inspect_err(|error| self.is_doubtful |= !is_full(error))?;
+            used.inspect_err(|error| self.may_have_lost_writes |= !is_full(error))?;
         reserve(&file);
         self.opened = Some((database, file));
         Ok(done)
     }
 
     fn open_again(&mut self) -> Result<(Database, File), redb::Error> {
-        if self.is_doubtful {
-            write_anew(&self.directory)?;
+        if self.may_have_lost_writes {
+            rewrite(&self.directory)?;
         }
         let (database, file) = open_file(&self.directory)?;
-        prepare(&self.directory, &database, &file, &self.last)?;
-        self.is_doubtful = false;
+        prepare(&self.directory, &database, &file, &self.commit_count)?;
+        self.may_have_lost_writes = false;
         Ok((database, file))
     }
 }
 
 /// Rewrites the database file. After a failed sync the system holds lost pages as clean, and does
 /// not write them again. Writes a copy, or in place when there is no space for a copy.
-fn write_anew(directory: &Path) -> std::io::Result<()> {
+fn rewrite(directory: &Path) -> std::io::Result<()> {
     let (path, new) = (directory.join(RECORDS_FILE), directory.join(NEW_FILE));
     let written = (|| {
         let mut options = OpenOptions::new();
@@ -316,26 +316,32 @@ fn reserve(file: &File) {
 
 /// Opens the store in `directory` and verifies its checksums.
 fn open_checked(directory: &Path) -> Result<Store, redb::Error> {
-    let last = Last::open(directory)?;
+    let commit_count = CommitCount::open(directory)?;
     // An acknowledged transaction has not failed.
-    let failed = Failed::load(directory).filter(|failed| failed.count > last.told());
+    let failed =
+        FailedTransaction::load(directory).filter(|failed| failed.count > commit_count.count());
     if failed.is_some() && directory.join(RECORDS_FILE).exists() {
-        write_anew(directory)?;
+        rewrite(directory)?;
     }
     let (mut database, file) = open_file(directory)?;
     // Verify before the first write, which could compute new checksums.
     if !database.check_integrity()? {
         return Err(redb::Error::Corrupted("their checksums do not match".to_owned()));
     }
-    prepare(directory, &database, &file, &last)?;
+    prepare(directory, &database, &file, &commit_count)?;
     let opened = Some((database, file));
-    let mut store =
-        Store { directory: directory.to_owned(), opened, last, is_doubtful: false, failed };
+    let mut store = Store {
+        directory: directory.to_owned(),
+        opened,
+        commit_count,
+        may_have_lost_writes: false,
+        failed,
+    };
     store.undo()?;
-    Failed::forget(directory)?;
+    FailedTransaction::forget(directory)?;
     let made = store.use_database(transactions)?;
-    store.last.tell(made);
-    store.last.sync();
+    store.commit_count.set(made);
+    store.commit_count.sync();
     // Leftover of an interrupted copy.
     let _ = std::fs::remove_file(directory.join(NEW_FILE));
     Ok(store)
@@ -366,7 +372,7 @@ fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file?;
-    if is_unborn(&file)? {
+    if is_half_created(&file)? {
         file.set_len(0)?;
     }
     let mut builder = redb::Builder::new();
@@ -376,9 +382,9 @@ fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
 
 /// True if the library began to create this file and did nothing else: it writes the magic number
 /// last.
-fn is_unborn(file: &File) -> std::io::Result<bool> {
+fn is_half_created(file: &File) -> std::io::Result<bool> {
     let length = file.metadata()?.len();
-    if length == 0 || length > UNBORN_BYTES_MAX {
+    if length == 0 || length > EMPTY_BYTES_MAX {
         return Ok(false);
     }
     let mut bytes = vec![0; length as usize];
@@ -393,13 +399,13 @@ fn prepare(
     directory: &Path,
     database: &Database,
     file: &File,
-    last: &Last,
+    commit_count: &CommitCount,
 ) -> Result<(), redb::Error> {
-    let (made, told) = (transactions(database)?, last.told());
-    if told > made {
+    let (made, counted) = (transactions(database)?, commit_count.count());
+    if counted > made {
         // To the library, missing transactions look like one that a crash interrupted.
         let cause =
-            format!("the last {} changes that {LAST_FILE} counts are not there", told - made);
+            format!("the last {} changes that {LAST_FILE} counts are not there", counted - made);
         return Err(redb::Error::Corrupted(cause));
     }
     create_tables(database)?;

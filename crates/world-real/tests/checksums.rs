@@ -251,7 +251,7 @@ fn a_disk_without_checksums_leaves_no_wrong_ones() {
 }
 
 #[test]
-fn what_a_crash_of_the_machine_tears_is_accepted_once() {
+fn torn_pages_after_a_machine_crash_are_accepted_once() {
     // Proves: after a boot that ended without a sync, any mixture of old and new pages is accepted,
     // in bytes and in checksums; after a sync it is damage. Accepted bytes have checksums again.
     for was_synced in [false, true] {

@@ -137,10 +137,10 @@ fn a_write_to_an_object_that_cannot_be_made_is_told_by_syncs() {
 }
 
 #[test]
-fn nobody_hears_how_long_an_object_is_in_the_midst_of_a_write() {
+fn length_during_a_direct_write_is_the_old_or_the_new_one() {
     // Proves: during a direct write, which writes the last sector whole and then truncates, a query
     // of the length returns the old or the new one.
-    const NAME: &str = "nobody_hears_how_long_an_object_is_in_the_midst_of_a_write";
+    const NAME: &str = "length_during_a_direct_write_is_the_old_or_the_new_one";
     let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     let options = DiskOptions { direct: true, ..DiskOptions::default() };
     with_disk_as(&directory, options, |disk| {

@@ -80,7 +80,7 @@ fn the_lender_does_not_use_again_what_is_held() {
 }
 
 #[test]
-fn who_lends_is_lent_nothing() {
+fn lending_node_borrows_nothing() {
     let place = Place::new();
     run(async {
         let (a, b) = (place.node(Kind::OneSided, 0), place.node(Kind::OneSided, 1));
@@ -97,7 +97,7 @@ fn who_lends_is_lent_nothing() {
 }
 
 #[test]
-fn nobody_else_can_write_or_shorten_shared_memory() {
+fn shared_memory_cannot_be_written_or_shortened_by_peers() {
     let place = Place::new();
     run(async {
         let _node = place.node(Kind::OneSided, 0);

@@ -198,7 +198,7 @@ fn large_framed_transfers_share_a_connection() {
 }
 
 #[test]
-fn what_is_too_large_is_named() {
+fn oversized_message_is_refused_with_its_size() {
     let place = Place::new();
     run(async {
         let (a, of_a, ..) = met(&place, Kind::Framed).await;
@@ -280,7 +280,7 @@ fn an_address_that_nobody_can_call_is_refused() {
 }
 
 #[test]
-fn nobody_home_is_unreachable() {
+fn connect_without_listener_is_unreachable() {
     let place = Place::new();
     run(async {
         let node = open(Kind::OneSided, NodeConfig { key: Some([1; 32]), ..Default::default() });

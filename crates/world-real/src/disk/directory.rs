@@ -5,19 +5,19 @@
 //! - At most `open_max` objects are open.
 //! - An object is closed only when it has no unsynced bytes, or after their sync.
 
+use super::checksums::{self, Checksums, PIECE_BYTES, Present};
 use super::data::Data;
+use super::durable_log::DurableLog;
+use super::extent_cache::ObjectExtents;
 use super::failure::Failure;
 use super::object::{Found, Object};
-use super::pending::Pending;
-use super::places::Place;
-use super::recent::Recent;
-use super::reserve::Reservations;
+use super::preallocation::Preallocation;
 use super::root::{Root, name};
-use super::stored::Stored;
-use super::sums::{self, PIECE_BYTES, Present, Sums};
+use super::verified_cache::VerifiedCache;
+use super::write_back::WriteBackState;
 use crate::config::{DiskConfig, DiskOptions};
 use crate::memory::{RealMemory, RealPayload};
-use crate::worker::Owned;
+use crate::worker::WorkerState;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -65,12 +65,12 @@ pub(super) struct Directory {
     reserves: bool,
     present: Present,
     /// Objects whose loss must be reported.
-    stored: Stored,
+    stored: DurableLog,
     open: BTreeMap<FileId, Open>,
     /// Write-back state of objects with unsynced or failed writes. Some hundred bytes for each
     /// object written and never synced since the start.
-    pending: BTreeMap<FileId, Pending>,
-    recent: Recent,
+    pending: BTreeMap<FileId, WriteBackState>,
+    recent: VerifiedCache,
     /// Counter of uses, which finds the least recently used object.
     uses: u64,
     /// True if a file was created or removed since the last sync of the directory.
@@ -97,7 +97,7 @@ impl Directory {
         // Files removed by an earlier process must not reappear after a crash.
         rustix::fs::fsync(&root.handle).map_err(|error| error.to_string())?;
         // Only after the lock: another server may be writing the log.
-        let stored = Stored::open(&parent).map_err(|error| error.to_string())?;
+        let stored = DurableLog::open(&parent).map_err(|error| error.to_string())?;
         let in_memory =
             rustix::fs::fstatfs(&root.handle).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
         Ok(Self {
@@ -109,7 +109,7 @@ impl Directory {
             stored,
             open: BTreeMap::new(),
             pending: BTreeMap::new(),
-            recent: Recent::default(),
+            recent: VerifiedCache::default(),
             uses: 0,
             entries_changed: false,
         })
@@ -207,7 +207,7 @@ impl Directory {
 
     /// Returns the extents of an object; `None` if `version` is current, or the file system does
     /// not tell.
-    pub(super) fn locate(&mut self, object: FileId, version: Option<u64>) -> Option<Place> {
+    pub(super) fn locate(&mut self, object: FileId, version: Option<u64>) -> Option<ObjectExtents> {
         self.existing(object).ok()??.locate(version)
     }
 
@@ -267,7 +267,7 @@ impl Directory {
         self.recent.forget(object, 0..u64::MAX);
         // A crash in between may leave damaged files, which can be removed again.
         self.stored.forget(object);
-        if sums::remove(&self.root.handle, object)? {
+        if checksums::remove(&self.root.handle, object)? {
             self.entries_changed = true;
         }
         match rustix::fs::unlinkat(&self.root.handle, name(object), AtFlags::empty()) {
@@ -316,7 +316,7 @@ impl Directory {
         if !self.options.checksums {
             return Ok(());
         }
-        let bytes = match Sums::bytes_missing(&self.root.handle, object, self.present)? {
+        let bytes = match Checksums::bytes_missing(&self.root.handle, object, self.present)? {
             None if self.stored.has(object) => PIECE_BYTES,
             None => return Ok(()),
             Some(bytes) => bytes,
@@ -330,7 +330,7 @@ impl Directory {
             self.entries_changed = true;
             let checksums = self.options.checksums;
             let sums = checksums
-                .then(|| Sums::create(&self.root.handle, object, self.present))
+                .then(|| Checksums::create(&self.root.handle, object, self.present))
                 .transpose()?;
             let data = self.open_data(&name(object), OFlags::CREATE)?;
             self.insert(object, data, sums)?;
@@ -340,13 +340,13 @@ impl Directory {
         let object_open = &mut found.object;
         if options.checksums && !object_open.has_sums() {
             let (data, are_stored) = (object_open.data(), stored.has(object));
-            let sums = Sums::open(&root.handle, object, data, are_stored, *present)?;
+            let sums = Checksums::open(&root.handle, object, data, are_stored, *present)?;
             object_open.set_sums(Some(sums));
         }
         if !options.checksums {
             // The checksums are about to become wrong.
             stored.remove(object)?;
-            if sums::remove(&root.handle, object)? {
+            if checksums::remove(&root.handle, object)? {
                 rustix::fs::fsync(&root.handle)?;
             }
         }
@@ -363,8 +363,14 @@ impl Directory {
 
     /// Opens the checksums of an existing object; `None` when there is no space to create them:
     /// reads must not depend on free space.
-    fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Sums>, Failure> {
-        match Sums::open(&self.root.handle, object, data, self.stored.has(object), self.present) {
+    fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Checksums>, Failure> {
+        match Checksums::open(
+            &self.root.handle,
+            object,
+            data,
+            self.stored.has(object),
+            self.present,
+        ) {
             Ok(sums) => Ok(Some(sums)),
             Err(Failure::System(Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Ok(None),
             Err(failure) => Err(failure),
@@ -384,11 +390,11 @@ impl Directory {
     }
 
     /// Adds an open object, and closes the least recently used one when there are too many.
-    fn insert(&mut self, id: FileId, data: Data, sums: Option<Sums>) -> Result<(), Failure> {
+    fn insert(&mut self, id: FileId, data: Data, sums: Option<Checksums>) -> Result<(), Failure> {
         if self.open.len() >= self.open_max {
             self.close_one();
         }
-        let reservations = Reservations::new(self.reserves, &data)?;
+        let reservations = Preallocation::new(self.reserves, &data)?;
         let last_use = self.next_use();
         let object = Object::new(id, data, sums, reservations, last_use);
         self.open.insert(id, Open { object, last_use });
@@ -396,13 +402,14 @@ impl Directory {
     }
 
     fn close_one(&mut self) {
-        let unsynced = |object: &FileId| self.pending.get(object).is_some_and(Pending::is_unsynced);
+        let unsynced =
+            |object: &FileId| self.pending.get(object).is_some_and(WriteBackState::is_unsynced);
         let key = |(object, open): &(&FileId, &Open)| (unsynced(object), open.last_use);
         let oldest = self.open.iter().min_by_key(key).map(|(object, _)| *object);
         if let Some(object) = oldest {
             // Once the file is closed, the system may forget a write error. A failure is kept for
             // the next sync.
-            if self.pending.get(&object).is_some_and(Pending::is_unsynced) {
+            if self.pending.get(&object).is_some_and(WriteBackState::is_unsynced) {
                 let _ = self.sync_object(object);
             }
             if let Some(mut open) = self.open.remove(&object) {
@@ -412,11 +419,11 @@ impl Directory {
     }
 }
 
-impl Owned for Directory {
+impl WorkerState for Directory {
     /// Closes objects without recent requests, so that leftovers of a killed client hold no
     /// descriptors, no space and no memory.
-    fn tidy_up(&mut self) -> bool {
-        self.recent = Recent::default();
+    fn on_idle(&mut self) -> bool {
+        self.recent = VerifiedCache::default();
         self.close_one();
         !self.open.is_empty()
     }

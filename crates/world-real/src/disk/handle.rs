@@ -1,13 +1,13 @@
 //! Handle of a disk, held by its node.
 
 use super::directory::Directory;
+use super::extent_cache::ExtentCache;
 use super::failure::Failure;
 use super::object::Found;
-use super::places::Places;
 use super::root::Root;
 use crate::config::{DiskConfig, OpenError};
 use crate::memory::RealPayload;
-use crate::worker::{Gone, Step, Worker};
+use crate::worker::{Step, Worker, WorkerGone};
 use futures_util::future::{Either, select};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,12 +31,12 @@ struct Shared {
     name: String,
     worker: Worker<Directory>,
     /// Thread for metadata queries of the directory, which run while a write waits for the device.
-    looks: Worker<Arc<Root>>,
-    places: Places,
+    metadata: Worker<Arc<Root>>,
+    places: ExtentCache,
     changing: AllChanging,
     /// Objects of metadata queries in flight, and a flag set when a change of the object is
     /// requested meanwhile.
-    looks_at: RefCell<Vec<(FileId, Weak<Cell<bool>>)>>,
+    queries: RefCell<Vec<(FileId, Weak<Cell<bool>>)>>,
     /// Objects whose removal is not known to be on stable storage.
     removing: RefCell<BTreeSet<FileId>>,
 }
@@ -57,19 +57,19 @@ impl RealDisk {
             cause: error.to_string(),
         })?;
         let readers = if options.direct { READERS } else { 0 };
-        let looks = Worker::start("disk looks", Arc::clone(directory.root()), 0);
+        let metadata = Worker::start("disk metadata", Arc::clone(directory.root()), 0);
         let worker = Worker::start("disk", directory, readers);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
-        let looks = looks.map_err(|error| failed(error.to_string()))?;
-        let (places, changing) = (Places::default(), AllChanging::default());
+        let metadata = metadata.map_err(|error| failed(error.to_string()))?;
+        let (places, changing) = (ExtentCache::default(), AllChanging::default());
         Ok(Self {
             shared: Rc::new(Shared {
                 name,
                 worker,
-                looks,
+                metadata,
                 places,
                 changing,
-                looks_at: RefCell::default(),
+                queries: RefCell::default(),
                 removing: RefCell::default(),
             }),
         })
@@ -81,28 +81,28 @@ impl RealDisk {
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
         let done = self.shared.worker.call(checked(work)).await;
-        self.told(operation, done)
+        self.completed(operation, done)
     }
 
     /// Executes `work` before queued requests, which it does not depend on.
-    async fn call_urgently<R: Send + 'static>(
+    async fn call_with_priority<R: Send + 'static>(
         &self,
         operation: String,
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
-        let done = self.shared.worker.call_urgently(checked(work)).await;
-        self.told(operation, done)
+        let done = self.shared.worker.call_with_priority(checked(work)).await;
+        self.completed(operation, done)
     }
 
     /// Executes a metadata query on the metadata thread.
-    async fn look<R: Send + 'static>(
+    async fn query<R: Send + 'static>(
         &self,
         operation: String,
-        look: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
+        query: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
-        let work = |root: &mut Arc<Root>| root.check_present().and_then(|()| look(root));
-        let done = self.shared.looks.call(work).await;
-        self.told(operation, done)
+        let work = |root: &mut Arc<Root>| root.check_present().and_then(|()| query(root));
+        let done = self.shared.metadata.call(work).await;
+        self.completed(operation, done)
     }
 
     /// Executes `work` that changes an object.
@@ -113,7 +113,7 @@ impl RealDisk {
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
         let changing = Changing::begin(&self.shared.changing, object);
-        self.disturb(object);
+        self.invalidate_queries(object);
         let work = move |directory: &mut Directory| {
             let _changing = changing;
             work(directory)
@@ -123,34 +123,34 @@ impl RealDisk {
 
     /// Executes a metadata query of an object; `None` when a change of it was requested before or
     /// meanwhile.
-    async fn look_at<R: Send + 'static>(
+    async fn query_object<R: Send + 'static>(
         &self,
         object: FileId,
         operation: String,
-        look: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
+        query: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
     ) -> Result<Option<R>, DiskError> {
         if self.is_changing(object) {
             return Ok(None);
         }
-        let is_disturbed = Rc::<Cell<bool>>::default();
+        let is_stale = Rc::<Cell<bool>>::default();
         {
-            let mut looks_at = self.shared.looks_at.borrow_mut();
+            let mut queries = self.shared.queries.borrow_mut();
             // Ended queries are dropped here: an object that never changes may be queried often.
-            looks_at.retain(|(_, is_disturbed)| is_disturbed.strong_count() > 0);
-            looks_at.push((object, Rc::downgrade(&is_disturbed)));
+            queries.retain(|(_, is_stale)| is_stale.strong_count() > 0);
+            queries.push((object, Rc::downgrade(&is_stale)));
         }
-        let found = self.look(operation, look).await?;
-        Ok((!is_disturbed.get()).then_some(found))
+        let found = self.query(operation, query).await?;
+        Ok((!is_stale.get()).then_some(found))
     }
 
     /// Marks the queries of an object as stale.
-    fn disturb(&self, object: FileId) {
-        self.shared.looks_at.borrow_mut().retain(|(at, is_disturbed)| {
-            let is_disturbed = is_disturbed.upgrade();
-            if let Some(is_disturbed) = is_disturbed.as_ref().filter(|_| *at == object) {
-                is_disturbed.set(true);
+    fn invalidate_queries(&self, object: FileId) {
+        self.shared.queries.borrow_mut().retain(|(at, is_stale)| {
+            let is_stale = is_stale.upgrade();
+            if let Some(is_stale) = is_stale.as_ref().filter(|_| *at == object) {
+                is_stale.set(true);
             }
-            is_disturbed.is_some()
+            is_stale.is_some()
         });
     }
 
@@ -160,15 +160,15 @@ impl RealDisk {
     }
 
     /// Converts the outcome of an operation.
-    fn told<R>(
+    fn completed<R>(
         &self,
         operation: String,
-        done: Result<Result<R, Failure>, Gone>,
+        done: Result<Result<R, Failure>, WorkerGone>,
     ) -> Result<R, DiskError> {
         let disk = self.shared.name.clone();
         match done {
             Ok(done) => done.map_err(|failure| failure.of(disk, operation)),
-            Err(Gone) => {
+            Err(WorkerGone) => {
                 let cause = "the thread of the disk has stopped, or failed at this".into();
                 Err(DiskError::Failed { disk, operation, cause })
             }
@@ -237,7 +237,7 @@ impl Disk for RealDisk {
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
         let operation = format!("tell where {object} ends");
-        match self.look_at(object, operation.clone(), move |root| root.length(object)).await? {
+        match self.query_object(object, operation.clone(), move |root| root.length(object)).await? {
             Some(length) => Ok(length),
             None => self.call(operation, move |directory| directory.root().length(object)).await,
         }
@@ -254,12 +254,12 @@ impl Disk for RealDisk {
             let present = directory.root().check_present();
             match present.and_then(|()| directory.read(object, offset, length)) {
                 Ok(Found::Bytes(bytes)) => Step::Done(Ok(bytes)),
-                Ok(Found::OnDevice(place)) => Step::Rest(Box::new(|| place.read())),
+                Ok(Found::OnDevice(place)) => Step::Remainder(Box::new(|| place.read())),
                 Err(failure) => Step::Done(Err(failure)),
             }
         };
         let done = self.shared.worker.call_shared(work).await;
-        self.told(operation, done)
+        self.completed(operation, done)
     }
 
     async fn write(
@@ -276,7 +276,7 @@ impl Disk for RealDisk {
     async fn sync(&self, object: FileId) -> Result<(), DiskError> {
         // The payloads to be synced have been written.
         let work = move |directory: &mut Directory| directory.sync(object);
-        self.call_urgently(format!("sync {object}"), work).await
+        self.call_with_priority(format!("sync {object}"), work).await
     }
 
     async fn truncate(&self, object: FileId, length: u64) -> Result<(), DiskError> {
@@ -290,7 +290,7 @@ impl Disk for RealDisk {
         let operation = format!("remove {object}");
         let is_first = self.shared.removing.borrow_mut().insert(object);
         let was_changing = self.is_changing(object);
-        let is_there = pin!(self.look(operation.clone(), move |root| root.has(object)));
+        let is_there = pin!(self.query(operation.clone(), move |root| root.has(object)));
         let remove = move |directory: &mut Directory| directory.remove(object);
         // Both start now, so that later requests of the object follow its removal.
         let removed = pin!(self.change(object, operation, remove));
@@ -304,12 +304,12 @@ impl Disk for RealDisk {
             Either::Right((_, removed)) => removed.await?,
         }
         // All objects removed meanwhile share one write to the device.
-        self.call_urgently(format!("forget {object}"), Directory::sync_entries).await?;
+        self.call_with_priority(format!("forget {object}"), Directory::sync_entries).await?;
         self.shared.removing.borrow_mut().remove(&object);
         Ok(())
     }
 
     async fn space(&self) -> Result<Space, DiskError> {
-        self.look("tell its space".into(), Root::space).await
+        self.query("tell its space".into(), Root::space).await
     }
 }

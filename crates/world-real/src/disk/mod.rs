@@ -23,21 +23,21 @@
 //! - Bytes that do not match their checksum are never returned
 //!   ([0019](../../../../docs/decisions/0019-checksums-beside-the-data.md)).
 
+mod checksums;
 mod data;
 mod directory;
+mod durable_log;
+mod extent_cache;
 mod extents;
 mod failure;
 mod handle;
 mod object;
-mod pending;
-mod places;
-mod recent;
-mod reserve;
+mod preallocation;
 mod root;
-mod stored;
-mod sums;
+mod verified_cache;
+mod write_back;
 
 pub use directory::OBJECTS_DIRECTORY;
 pub(crate) use directory::objects_open_max;
+pub use durable_log::STORED_LOG;
 pub use handle::RealDisk;
-pub use stored::STORED_LOG;

@@ -7,13 +7,13 @@
 //! - A write marks its pieces in flux, writes the bytes, then stores the new checksums, so that a
 //!   process killed in between leaves nothing unreadable.
 
+use super::checksums::{Checksum, Checksums, PIECE_BYTES, pieces_of};
 use super::data::{Data, SECTOR_BYTES};
+use super::extent_cache::ObjectExtents;
 use super::extents::extents;
 use super::failure::Failure;
-use super::places::Place;
-use super::recent::Recent;
-use super::reserve::Reservations;
-use super::sums::{PIECE_BYTES, Sum, Sums, pieces_of};
+use super::preallocation::Preallocation;
+use super::verified_cache::VerifiedCache;
 use crate::memory::{RealMemory, RealPayload, thaw};
 use std::sync::Arc;
 use units::{ByteRange, FileId};
@@ -28,8 +28,8 @@ pub(super) struct Object {
     data: Arc<Data>,
     /// `None` when the disk keeps no checksums, or those of this object could not be created: then
     /// all its pieces are in flux.
-    sums: Option<Sums>,
-    reservations: Reservations,
+    sums: Option<Checksums>,
+    reservations: Preallocation,
     /// Version of the extents; changes whenever the object may have moved.
     version: u64,
     /// True if some bytes had no physical address at the last query.
@@ -51,7 +51,7 @@ pub(super) struct OnDevice {
     /// Whole pieces that hold the requested bytes.
     span: ByteRange,
     /// Checksums of all those pieces, none in flux; or empty.
-    sums: Vec<Sum>,
+    sums: Vec<Checksum>,
     /// Requested bytes.
     range: ByteRange,
 }
@@ -69,8 +69,8 @@ impl Object {
     pub(super) fn new(
         id: FileId,
         data: Data,
-        sums: Option<Sums>,
-        reservations: Reservations,
+        sums: Option<Checksums>,
+        reservations: Preallocation,
         version: u64,
     ) -> Self {
         let data = Arc::new(data);
@@ -78,13 +78,13 @@ impl Object {
     }
 
     /// Returns the extents of the object; `None` if `version` is current.
-    pub(super) fn locate(&mut self, version: Option<u64>) -> Option<Place> {
+    pub(super) fn locate(&mut self, version: Option<u64>) -> Option<ObjectExtents> {
         if version == Some(self.version) && !self.is_unsettled {
             return None;
         }
         let (extents, is_settled) = extents(&*self.data).ok()?;
         self.is_unsettled = !is_settled;
-        Some(Place { version: self.version, extents })
+        Some(ObjectExtents { version: self.version, extents })
     }
 
     /// Marks the object as possibly moved; `version` is a new one.
@@ -103,7 +103,7 @@ impl Object {
     }
 
     /// Sets or removes the checksums of the object.
-    pub(super) fn set_sums(&mut self, sums: Option<Sums>) {
+    pub(super) fn set_sums(&mut self, sums: Option<Checksums>) {
         self.sums = sums;
     }
 
@@ -113,7 +113,11 @@ impl Object {
     }
 
     /// Reads the bytes of `range`; fails if a piece that holds some is damaged.
-    pub(super) fn read(&mut self, range: ByteRange, recent: &mut Recent) -> Result<Found, Failure> {
+    pub(super) fn read(
+        &mut self,
+        range: ByteRange,
+        recent: &mut VerifiedCache,
+    ) -> Result<Found, Failure> {
         let span = self.span(range);
         if span.length() == PIECE_BYTES && range != span {
             let piece = self.piece(span.start / PIECE_BYTES, recent)?;
@@ -143,7 +147,7 @@ impl Object {
             Some(sums) => sums.read(pieces_of(span))?,
             None => Vec::new(),
         };
-        if sums.contains(&Sum::IN_FLUX) {
+        if sums.contains(&Checksum::IN_FLUX) {
             return Ok(None);
         }
         let data = Arc::clone(&self.data);
@@ -151,7 +155,7 @@ impl Object {
     }
 
     /// Returns a whole piece, verified now or recently.
-    fn piece(&mut self, piece: u64, recent: &mut Recent) -> Result<RealPayload, Failure> {
+    fn piece(&mut self, piece: u64, recent: &mut VerifiedCache) -> Result<RealPayload, Failure> {
         if let Some(bytes) = recent.piece(self.id, piece) {
             return Ok(bytes);
         }
@@ -171,7 +175,7 @@ impl Object {
         &mut self,
         range: ByteRange,
         payload: &RealPayload,
-        recent: &mut Recent,
+        recent: &mut VerifiedCache,
     ) -> Result<(), Failure> {
         let bytes = payload.bytes();
         self.reservations.reserve(&self.data, range);
@@ -203,7 +207,11 @@ impl Object {
     }
 
     /// Truncates the object to `length`.
-    pub(super) fn truncate(&mut self, length: u64, recent: &mut Recent) -> Result<(), Failure> {
+    pub(super) fn truncate(
+        &mut self,
+        length: u64,
+        recent: &mut VerifiedCache,
+    ) -> Result<(), Failure> {
         let end = self.data.length()?;
         if end <= length {
             return Ok(());
@@ -228,7 +236,7 @@ impl Object {
 
     /// Returns when all written bytes are on stable storage.
     pub(super) fn sync(&mut self) -> Result<(), Failure> {
-        if self.sums.as_ref().is_some_and(Sums::is_synced) {
+        if self.sums.as_ref().is_some_and(Checksums::is_synced) {
             return Ok(());
         }
         self.data.sync()?;
@@ -262,9 +270,9 @@ impl Object {
         let pieces = pieces_of(span);
         let known = sums.read(pieces.clone())?;
         compare(self.id, pieces.start, &known, bytes)?;
-        if known.contains(&Sum::IN_FLUX) {
+        if known.contains(&Checksum::IN_FLUX) {
             let settled = known.iter().zip(bytes.chunks(PIECE_BYTES as usize));
-            let settled: Vec<Sum> = settled.map(|(sum, piece)| sum.settled(piece)).collect();
+            let settled: Vec<Checksum> = settled.map(|(sum, piece)| sum.settled(piece)).collect();
             // After an error they stay in flux, and the next reader tries again.
             let _ = sums.write(pieces.start, &settled);
         }
@@ -277,7 +285,7 @@ impl Object {
         &mut self,
         range: ByteRange,
         bytes: &[u8],
-        recent: &mut Recent,
+        recent: &mut VerifiedCache,
     ) -> Result<Vec<Edge>, Failure> {
         let pieces = pieces_of(range);
         let mut edges = Vec::new();
@@ -306,7 +314,7 @@ impl Object {
         range: ByteRange,
         bytes: &[u8],
         edges: &[Edge],
-        sums: &mut Vec<Sum>,
+        sums: &mut Vec<Checksum>,
     ) -> Result<(), Failure> {
         for part in self.parts(range) {
             if self.sums.is_some() {
@@ -362,7 +370,7 @@ impl OnDevice {
 }
 
 /// Verifies whole pieces, from `first` on, against their checksums.
-fn compare(id: FileId, first: u64, sums: &[Sum], bytes: &[u8]) -> Result<(), Failure> {
+fn compare(id: FileId, first: u64, sums: &[Checksum], bytes: &[u8]) -> Result<(), Failure> {
     let mut pieces = (first..).zip(sums).zip(bytes.chunks(PIECE_BYTES as usize));
     match pieces.find(|((_, sum), bytes)| !sum.allows(bytes)) {
         Some(((piece, _), _)) => {
@@ -373,18 +381,18 @@ fn compare(id: FileId, first: u64, sums: &[Sum], bytes: &[u8]) -> Result<(), Fai
 }
 
 impl Edge {
-    fn sum(&self) -> Sum {
-        Sum::of(&self.memory.bytes())
+    fn sum(&self) -> Checksum {
+        Checksum::of(&self.memory.bytes())
     }
 }
 
 /// Returns the checksum of a piece after a write of `bytes` to `range`, which has `edges`.
-fn sum_of(piece: u64, range: ByteRange, bytes: &[u8], edges: &[Edge]) -> Sum {
+fn sum_of(piece: u64, range: ByteRange, bytes: &[u8], edges: &[Edge]) -> Checksum {
     match edges.iter().find(|edge| edge.piece == piece) {
         Some(edge) => edge.sum(),
         None => {
             let all = ByteRange::at(piece * PIECE_BYTES, PIECE_BYTES);
-            Sum::of(&bytes[within(all, range.start)])
+            Checksum::of(&bytes[within(all, range.start)])
         }
     }
 }

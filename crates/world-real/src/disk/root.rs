@@ -1,8 +1,8 @@
 //! Directory of the object files of a disk, shared by the threads of the disk.
 
+use super::checksums;
 use super::failure::Failure;
-use super::sums;
-use crate::worker::Owned;
+use crate::worker::WorkerState;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ pub(super) struct Root {
     identity: (u64, u64),
 }
 
-impl Owned for Arc<Root> {}
+impl WorkerState for Arc<Root> {}
 
 impl Root {
     /// Opens and locks the directory at `path`.
@@ -60,7 +60,7 @@ impl Root {
 
     /// True if an object without queued changes exists, or its checksums do.
     pub(super) fn has(&self, object: FileId) -> Result<bool, Failure> {
-        for file in [name(object), sums::name(object)] {
+        for file in [name(object), checksums::name(object)] {
             match rustix::fs::statat(&self.handle, file, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(_) => return Ok(true),
                 Err(Errno::NOENT) => {}

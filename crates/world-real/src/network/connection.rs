@@ -59,7 +59,7 @@ pub(crate) struct Connection {
 #[derive(Default)]
 struct State {
     departed: Option<String>,
-    quiet: bool,
+    quiesced: bool,
     /// Regions that the peer exposed to this node.
     exposures: BTreeMap<RegionId, Exposure>,
     answers: BTreeMap<u64, oneshot::Sender<Answer>>,
@@ -149,7 +149,7 @@ impl Connection {
         self.socket.finish();
         self.ended.notify_one();
         if !self.local {
-            self.quiet();
+            self.peer_quiesced();
         }
         true
     }
@@ -157,9 +157,9 @@ impl Connection {
     /// Marks that the peer can no longer access this node's memory. Over TCP that is when the
     /// connection ends. Over a Unix socket it is when the peer has closed its side: a peer copies
     /// in one system call, so no copy is in flight once it closes its socket.
-    pub(crate) fn quiet(&self) {
+    pub(crate) fn peer_quiesced(&self) {
         let mut state = self.state.borrow_mut();
-        state.quiet = true;
+        state.quiesced = true;
         let withdrawals = std::mem::take(&mut state.withdrawals);
         let loans = std::mem::take(&mut state.loans);
         drop(state);
@@ -288,7 +288,7 @@ impl Connection {
     /// Asks the peer to stop using `region`.
     pub(crate) fn withdraw(&self, region: RegionId, withdrawal: &Rc<Withdrawal>) {
         let mut state = self.state.borrow_mut();
-        if state.quiet {
+        if state.quiesced {
             drop(state);
             return withdrawal.peer_done();
         }

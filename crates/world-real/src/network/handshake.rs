@@ -24,7 +24,7 @@ pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time that a peer has for its first message while others wait for their handshakes, so that
 /// silent strangers cannot lock out clients. A client whose handshake is aborted for that
 /// reconnects.
-pub(crate) const HANDSHAKE_PATIENCE: Duration = Duration::from_millis(500);
+pub(crate) const HANDSHAKE_SILENCE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Maximum size of a handshake message, in bytes.
 const GREETING_BYTES_MAX: usize = 256;
@@ -41,14 +41,14 @@ const HELLO_BYTES: usize = 40;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// The node that opened the connection.
-    Caller,
+    Initiator,
     /// The node that accepted it.
-    Listener,
+    Responder,
 }
 
 /// Handshake of this node.
 #[derive(Clone, Copy)]
-pub(crate) struct Greeter<'a> {
+pub(crate) struct Handshaker<'a> {
     /// Side of this node.
     pub(crate) role: Role,
     /// Secret whose address does not change while the node exists.
@@ -65,10 +65,10 @@ pub(crate) struct Credentials {
     pub(crate) user: u32,
 }
 
-impl Greeter<'_> {
+impl Handshaker<'_> {
     /// Performs the handshake over a Unix socket. Returns the peer's process if its memory can be
     /// accessed.
-    pub(crate) async fn greet_local(
+    pub(crate) async fn run_local(
         &self,
         socket: &Socket,
         peer: Credentials,
@@ -87,29 +87,29 @@ impl Greeter<'_> {
 
     /// Performs the handshake over TCP with a peer that knows `key`. Sets `first_message_seen`
     /// after a message that takes the key.
-    pub(crate) async fn greet_remote(
+    pub(crate) async fn run_remote(
         &self,
         socket: &Socket,
         key: &[u8; 32],
-        has_spoken: &Cell<bool>,
+        first_message_seen: &Cell<bool>,
     ) -> Result<(), String> {
         let mut noise = self.noise(key).map_err(|error| error.to_string())?;
         let mut buffer = [0; GREETING_BYTES_MAX];
         // -> psk, e    <- e, ee
-        for turn in [Role::Caller, Role::Listener] {
+        for turn in [Role::Initiator, Role::Responder] {
             if turn == self.role {
                 let length = noise.write_message(&[], &mut buffer).map_err(refused)?;
                 send(socket, &buffer[..length]).await?;
             } else {
                 let greeting = receive(socket).await?;
                 noise.read_message(&greeting, &mut buffer).map_err(refused)?;
-                has_spoken.set(true);
+                first_message_seen.set(true);
             }
         }
         let mut channel = noise.into_transport_mode().map_err(refused)?;
         // The initiator's hello comes first: only it proves to the responder that the initiator's
         // first message was not a replay.
-        for turn in [Role::Caller, Role::Listener] {
+        for turn in [Role::Initiator, Role::Responder] {
             if turn == self.role {
                 let length = channel.write_message(&self.hello(), &mut buffer).map_err(refused)?;
                 send(socket, &buffer[..length]).await?;
@@ -126,8 +126,8 @@ impl Greeter<'_> {
         let builder = snow::Builder::new(NOISE_PATTERN.parse()?);
         let builder = builder.psk(0, key)?.prologue(NOISE_PROLOGUE)?;
         match self.role {
-            Role::Caller => builder.build_initiator(),
-            Role::Listener => builder.build_responder(),
+            Role::Initiator => builder.build_initiator(),
+            Role::Responder => builder.build_responder(),
         }
     }
 

@@ -8,7 +8,7 @@
 //! - When more wait, a peer has [`HANDSHAKE_SILENCE_TIMEOUT`] for a first message that takes the
 //!   key, which a replay can do too.
 
-use super::handshake::{Credentials, HANDSHAKE_PATIENCE};
+use super::handshake::{Credentials, HANDSHAKE_SILENCE_TIMEOUT};
 use crate::config::{Endpoint, OpenError};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -77,19 +77,19 @@ impl Listener {
     }
 
     /// Accepts connections, for ever; hands each to `begin` when its handshake may begin.
-    pub(crate) async fn accept_all(self, begin: impl Fn(Caller, Turn)) {
+    pub(crate) async fn accept_all(self, begin: impl Fn(RawStream, Admission)) {
         let mut handshakes = Handshakes::default();
         loop {
             let accepted = match &self {
                 Self::Unix(listener, _) => {
-                    listener.accept().await.map(|(stream, _)| Caller::Unix(stream))
+                    listener.accept().await.map(|(stream, _)| RawStream::Unix(stream))
                 }
                 Self::Tcp(listener) => {
-                    listener.accept().await.map(|(stream, _)| Caller::Tcp(stream))
+                    listener.accept().await.map(|(stream, _)| RawStream::Tcp(stream))
                 }
             };
             match accepted {
-                Ok(caller) => begin(caller, handshakes.begin().await),
+                Ok(stream) => begin(stream, handshakes.begin().await),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
         }
@@ -98,7 +98,7 @@ impl Listener {
 
 /// Concurrent handshakes of one listener.
 struct Handshakes {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Handshakes that were not aborted, in start order; may include ended ones.
     under_way: VecDeque<Handshake>,
 }
@@ -106,69 +106,69 @@ struct Handshakes {
 struct Handshake {
     began: Instant,
     /// True after a message that only a peer with the key can compose.
-    has_spoken: Rc<Cell<bool>>,
+    first_message_seen: Rc<Cell<bool>>,
     /// Closed when the handshake has ended.
-    give_up: oneshot::Sender<()>,
+    abort: oneshot::Sender<()>,
 }
 
 /// Permission for one handshake, held until the handshake ends.
-pub(crate) struct Turn {
-    place: Option<OwnedSemaphorePermit>,
-    has_spoken: Rc<Cell<bool>>,
+pub(crate) struct Admission {
+    permit: Option<OwnedSemaphorePermit>,
+    first_message_seen: Rc<Cell<bool>>,
     /// Fires when the handshake must be aborted.
-    given_up: oneshot::Receiver<()>,
+    aborted: oneshot::Receiver<()>,
 }
 
-impl Turn {
+impl Admission {
     /// Runs `handshake` until it ends or is aborted. The flag that it gets says, once set, that the
     /// caller has sent a valid first message.
     pub(crate) async fn run<R>(self, handshake: impl AsyncFnOnce(&Cell<bool>) -> R) {
-        let Self { place, has_spoken, given_up } = self;
+        let Self { permit, first_message_seen, aborted } = self;
         // A caller whose handshake fails is no peer: the program is not notified.
         tokio::select! {
             biased;
-            _ = handshake(&has_spoken) => {}
-            _ = given_up => {}
+            _ = handshake(&first_message_seen) => {}
+            _ = aborted => {}
         }
-        drop(place);
+        drop(permit);
     }
 }
 
 impl Default for Handshakes {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(HANDSHAKES_MAX)), under_way: VecDeque::new() }
+        Self { permits: Arc::new(Semaphore::new(HANDSHAKES_MAX)), under_way: VecDeque::new() }
     }
 }
 
 impl Handshakes {
     /// Admits one handshake, when there is a permit for it.
-    async fn begin(&mut self) -> Turn {
-        let place = match Arc::clone(&self.places).try_acquire_owned() {
-            Ok(place) => Some(place),
-            Err(_) => self.make_place().await,
+    async fn begin(&mut self) -> Admission {
+        let permit = match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => self.wait_for_permit().await,
         };
-        self.under_way.retain(|handshake| !handshake.give_up.is_closed());
-        let (give_up, given_up) = oneshot::channel();
-        let has_spoken = Rc::<Cell<bool>>::default();
-        let (began, spoken) = (Instant::now(), Rc::clone(&has_spoken));
-        self.under_way.push_back(Handshake { began, has_spoken: spoken, give_up });
-        Turn { place, has_spoken, given_up }
+        self.under_way.retain(|handshake| !handshake.abort.is_closed());
+        let (abort, aborted) = oneshot::channel();
+        let first_message_seen = Rc::<Cell<bool>>::default();
+        let (began, spoken) = (Instant::now(), Rc::clone(&first_message_seen));
+        self.under_way.push_back(Handshake { began, first_message_seen: spoken, abort });
+        Admission { permit, first_message_seen, aborted }
     }
 
     /// Waits until a handshake ends; aborts a silent one after the timeout.
-    async fn make_place(&mut self) -> Option<OwnedSemaphorePermit> {
-        let ended = Arc::clone(&self.places).acquire_owned();
+    async fn wait_for_permit(&mut self) -> Option<OwnedSemaphorePermit> {
+        let ended = Arc::clone(&self.permits).acquire_owned();
         let mut ended = std::pin::pin!(ended);
-        while let Some(began) = self.longest_silent().map(|place| self.under_way[place].began) {
-            let deadline = began + HANDSHAKE_PATIENCE;
-            if let Ok(place) = tokio::time::timeout_at(deadline, &mut ended).await {
-                return place.ok();
+        while let Some(began) = self.oldest_silent().map(|index| self.under_way[index].began) {
+            let deadline = began + HANDSHAKE_SILENCE_TIMEOUT;
+            if let Ok(permit) = tokio::time::timeout_at(deadline, &mut ended).await {
+                return permit.ok();
             }
             // Another handshake may be the oldest silent one by now.
-            let silent = self.longest_silent().filter(|it| self.under_way[*it].began == began);
+            let silent = self.oldest_silent().filter(|it| self.under_way[*it].began == began);
             if let Some(silent) = silent.and_then(|silent| self.under_way.remove(silent)) {
                 // If it has just ended, its permit is free too.
-                let _ = silent.give_up.send(());
+                let _ = silent.abort.send(());
                 break;
             }
         }
@@ -176,23 +176,23 @@ impl Handshakes {
     }
 
     /// Returns the index of the oldest handshake without a message.
-    fn longest_silent(&mut self) -> Option<usize> {
-        self.under_way.retain(|handshake| !handshake.give_up.is_closed());
-        self.under_way.iter().position(|handshake| !handshake.has_spoken.get())
+    fn oldest_silent(&mut self) -> Option<usize> {
+        self.under_way.retain(|handshake| !handshake.abort.is_closed());
+        self.under_way.iter().position(|handshake| !handshake.first_message_seen.get())
     }
 }
 
 /// Connected stream before its handshake.
-pub(crate) enum Caller {
+pub(crate) enum RawStream {
     /// Unix stream.
     Unix(UnixStream),
     /// TCP stream.
     Tcp(TcpStream),
 }
 
-impl Caller {
+impl RawStream {
     /// Returns the plain socket, and for a Unix socket the credentials of its peer.
-    pub(crate) fn take_apart(self) -> io::Result<(OwnedFd, Option<Credentials>)> {
+    pub(crate) fn into_parts(self) -> io::Result<(OwnedFd, Option<Credentials>)> {
         match self {
             Self::Unix(stream) => {
                 let peer = stream.peer_cred()?;

@@ -4,8 +4,8 @@
 
 use super::connection::Connection;
 use super::frame::{BODY_BYTES_MAX, Frame, Kind};
-use super::handshake::{Greeter, HANDSHAKE_PATIENCE, HANDSHAKE_TIMEOUT, Role};
-use super::listener::{Caller, Listener};
+use super::handshake::{HANDSHAKE_SILENCE_TIMEOUT, HANDSHAKE_TIMEOUT, Handshaker, Role};
+use super::listener::{Listener, RawStream};
 use super::peers::Peers;
 use super::process::{NONCE_BYTES, permit_access};
 use super::reader;
@@ -66,10 +66,10 @@ impl Node {
         });
         if let Some(listener) = listener {
             let accepting = Rc::clone(&node);
-            node.peers.run(listener.accept_all(move |caller, turn| {
+            node.peers.run(listener.accept_all(move |stream, admission| {
                 let node = Rc::clone(&accepting);
-                accepting.peers.run(turn.run(async move |has_spoken: &Cell<bool>| {
-                    node.greet(caller, Role::Listener, has_spoken).await
+                accepting.peers.run(admission.run(async move |first_message_seen: &Cell<bool>| {
+                    node.handshake(stream, Role::Responder, first_message_seen).await
                 }));
             }));
         }
@@ -83,53 +83,53 @@ impl Node {
 
     /// Connects to another node.
     pub(crate) async fn connect(self: &Rc<Self>, to: &Address) -> Result<PeerId, NetworkError> {
-        let given_up = RefCell::new(None);
+        let aborted = RefCell::new(None);
         let connected = async {
             let endpoint = Endpoint::parse(to)?;
             loop {
-                let caller = call(&endpoint).await?;
+                let stream = open_stream(&endpoint).await?;
                 let began = Instant::now();
-                let greeted = self.greet(caller, Role::Caller, &Cell::default()).await;
+                let outcome = self.handshake(stream, Role::Initiator, &Cell::default()).await;
                 // The peer aborts slow handshakes when others wait; a refusal comes at once.
-                let may_be_given_up = HANDSHAKE_PATIENCE..HANDSHAKE_TIMEOUT;
-                match greeted {
-                    Err(cause) if may_be_given_up.contains(&began.elapsed()) => {
-                        *given_up.borrow_mut() = Some(cause);
+                let abort_range = HANDSHAKE_SILENCE_TIMEOUT..HANDSHAKE_TIMEOUT;
+                match outcome {
+                    Err(cause) if abort_range.contains(&began.elapsed()) => {
+                        *aborted.borrow_mut() = Some(cause);
                     }
-                    greeted => return greeted,
+                    outcome => return outcome,
                 }
             }
         };
         let outcome = tokio::time::timeout(2 * HANDSHAKE_TIMEOUT, connected).await;
         let outcome = outcome.unwrap_or_else(|_| {
-            Err(given_up.take().unwrap_or_else(|| "nobody answered in time".into()))
+            Err(aborted.take().unwrap_or_else(|| "nobody answered in time".into()))
         });
         outcome.map_err(|cause| NetworkError::Unreachable { address: to.clone(), cause })
     }
 
     /// Performs the handshake on `stream` and adds the peer. Sets `first_message_seen` after a
     /// message that shows the key.
-    pub(crate) async fn greet(
+    pub(crate) async fn handshake(
         self: &Rc<Self>,
-        caller: Caller,
+        stream: RawStream,
         role: Role,
-        has_spoken: &Cell<bool>,
+        first_message_seen: &Cell<bool>,
     ) -> Result<PeerId, String> {
-        let (socket, credentials) = caller.take_apart().map_err(|error| error.to_string())?;
+        let (socket, credentials) = stream.into_parts().map_err(|error| error.to_string())?;
         let socket = Socket::new(socket).map_err(|error| error.to_string())?;
-        let greeter = Greeter { role, nonce: &self.nonce, one_sided: self.one_sided };
+        let handshaker = Handshaker { role, nonce: &self.nonce, one_sided: self.one_sided };
         let local = credentials.is_some();
         let greeting = async {
             match (credentials, &self.key) {
-                (Some(peer), _) => greeter.greet_local(&socket, peer).await,
+                (Some(peer), _) => handshaker.run_local(&socket, peer).await,
                 (None, Some(key)) => {
-                    greeter.greet_remote(&socket, key, has_spoken).await.map(|()| None)
+                    handshaker.run_remote(&socket, key, first_message_seen).await.map(|()| None)
                 }
                 (None, None) => Err("TCP needs a key, and this node has none".into()),
             }
         };
-        let greeted = tokio::time::timeout(HANDSHAKE_TIMEOUT, greeting).await;
-        let process = greeted.map_err(|_| "the peer did not greet in time".to_owned())??;
+        let outcome = tokio::time::timeout(HANDSHAKE_TIMEOUT, greeting).await;
+        let process = outcome.map_err(|_| "the peer did not greet in time".to_owned())??;
         let number = self.next_peer.get();
         self.next_peer.set(number.checked_add(1).ok_or("the numbers of peers are used up")?);
         let peer = PeerId(number);
@@ -226,16 +226,16 @@ fn is_worth_lending(body: &RealPayload) -> bool {
     (LENT_BYTES_MIN..=BODY_BYTES_MAX).contains(&body.length())
 }
 
-async fn call(endpoint: &Endpoint) -> Result<Caller, String> {
+async fn open_stream(endpoint: &Endpoint) -> Result<RawStream, String> {
     match endpoint {
         Endpoint::Tcp(host) => {
             let stream = TcpStream::connect(host.as_str()).await;
-            stream.map(Caller::Tcp).map_err(|error| error.to_string())
+            stream.map(RawStream::Tcp).map_err(|error| error.to_string())
         }
         Endpoint::Unix(path) => {
             for _ in 0..CONNECT_ATTEMPTS_MAX {
                 match UnixStream::connect(path).await {
-                    Ok(stream) => return Ok(Caller::Unix(stream)),
+                    Ok(stream) => return Ok(RawStream::Unix(stream)),
                     // The accept queue is full; a nonblocking connect does not wait for it.
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                         tokio::time::sleep(CONNECT_PAUSE).await;

@@ -46,7 +46,7 @@ pub(super) async fn read(peers: Rc<Peers>, connection: Rc<Connection>) {
     if !cause.is_some_and(|cause| cause.stream_ended) {
         drain(&connection).await;
     }
-    connection.quiet();
+    connection.peer_quiesced();
     peers.forget(&connection);
 }
 

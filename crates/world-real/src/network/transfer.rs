@@ -82,7 +82,7 @@ impl Peers {
         let near = runs_bytes(pieces.iter().map(|piece| piece.file_side()), source.bytes().len());
         assert!(near.is_some(), "the pieces of a put must lie in its source");
         match self.put_direct(&transfer, source)? {
-            Direct::Done => transfer.take_turns().await,
+            Direct::Done => transfer.yield_if_long().await,
             Direct::NotPossible => transfer.put_framed(source).await?,
         }
         Ok(())
@@ -104,7 +104,7 @@ impl Peers {
         let near = runs_bytes(pieces.iter().map(|piece| piece.file_side()), length);
         assert!(near.is_some(), "the pieces of a get must lie in its target");
         match self.get_direct(&transfer, target)? {
-            Direct::Done => transfer.take_turns().await,
+            Direct::Done => transfer.yield_if_long().await,
             Direct::NotPossible => transfer.get_framed(target).await?,
         }
         Ok(())
@@ -133,7 +133,7 @@ impl Peers {
             return Ok(false);
         }
         match self.put_direct(&transfer, body)? {
-            Direct::Done => transfer.take_turns().await,
+            Direct::Done => transfer.yield_if_long().await,
             Direct::NotPossible => return Ok(false),
         }
         Ok(true)
@@ -261,7 +261,7 @@ impl<'a> Transfer<'a> {
     }
 
     /// Yields to other tasks after a long copy.
-    async fn take_turns(&self) {
+    async fn yield_if_long(&self) {
         if self.bytes >= TURN_BYTES {
             tokio::task::yield_now().await;
         }

@@ -19,14 +19,14 @@ use world::RecordChange;
 const FAILED_FILE: &str = "records.failed";
 
 /// Failed transaction with its undo record.
-pub(super) struct Failed {
+pub(super) struct FailedTransaction {
     /// Number of transactions, including this one.
     pub(super) count: u64,
     /// Changes that undo it, in this order; applying them twice is harmless.
     pub(super) inverse: Vec<RecordChange>,
 }
 
-impl Failed {
+impl FailedTransaction {
     /// Loads the transaction that is saved in `directory`.
     pub(super) fn load(directory: &Path) -> Option<Self> {
         decode(&std::fs::read(directory.join(FAILED_FILE)).ok()?)
@@ -66,7 +66,7 @@ impl Failed {
     }
 }
 
-fn decode(bytes: &[u8]) -> Option<Failed> {
+fn decode(bytes: &[u8]) -> Option<FailedTransaction> {
     let (crc, mut rest) = bytes.split_first_chunk::<4>()?;
     if u32::from_le_bytes(*crc) != crc32c::crc32c(rest) {
         return None;
@@ -88,7 +88,7 @@ fn decode(bytes: &[u8]) -> Option<Failed> {
         let value = (*is_present == 1).then(|| content.to_vec());
         inverse.push(RecordChange { key, value });
     }
-    Some(Failed { count, inverse })
+    Some(FailedTransaction { count, inverse })
 }
 
 #[cfg(test)]
@@ -96,21 +96,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_saved_is_loaded_and_nothing_else() {
+    fn saved_transaction_loads_and_truncated_one_does_not() {
         let directory = tempfile::tempdir().expect("a test must have room");
         let path = directory.path();
-        assert!(Failed::load(path).is_none());
+        assert!(FailedTransaction::load(path).is_none());
         let inverse = vec![RecordChange::put(7, b"seven".to_vec()), RecordChange::remove(u64::MAX)];
-        Failed { count: 3, inverse: inverse.clone() }.save(path);
-        let loaded = Failed::load(path).expect("it is there");
+        FailedTransaction { count: 3, inverse: inverse.clone() }.save(path);
+        let loaded = FailedTransaction::load(path).expect("it is there");
         assert_eq!((loaded.count, loaded.inverse), (3, inverse));
         let file = path.join(FAILED_FILE);
         let whole = std::fs::read(&file).expect("it is there");
         for length in 0..whole.len() {
             std::fs::write(&file, &whole[..length]).expect("a test may write");
-            assert!(Failed::load(path).is_none(), "{length} bytes of it");
+            assert!(FailedTransaction::load(path).is_none(), "{length} bytes of it");
         }
-        Failed::forget(path).expect("it can go");
-        assert!(!file.exists() && Failed::forget(path).is_ok());
+        FailedTransaction::forget(path).expect("it can go");
+        assert!(!file.exists() && FailedTransaction::forget(path).is_ok());
     }
 }

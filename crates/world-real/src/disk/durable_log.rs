@@ -35,14 +35,14 @@ const REMOVED: u32 = 2;
 const SPARE_RECORDS: usize = 4096;
 
 /// Durable objects of a disk.
-pub(super) struct Stored {
+pub(super) struct DurableLog {
     /// `None` on a read-only file system.
     log: Option<File>,
     /// Object numbers: consecutively created objects share few ranges.
     objects: RangeSet<u64>,
 }
 
-impl Stored {
+impl DurableLog {
     /// Opens the log in the directory of a disk.
     pub(super) fn open(directory: &OwnedFd) -> std::io::Result<Self> {
         let mut log = match open(directory, STORED_LOG, OFlags::CREATE) {
@@ -60,7 +60,7 @@ impl Stored {
         let needed = stored.numbers().count();
         if whole / RECORD_BYTES > 2 * needed + SPARE_RECORDS {
             // After an error the old log is still valid.
-            let written = stored.write_anew(directory);
+            let written = stored.rewrite(directory);
             if written.is_err() {
                 let _ = rustix::fs::unlinkat(directory, NEW_NAME, AtFlags::empty());
             }
@@ -130,7 +130,7 @@ impl Stored {
         self.objects.iter().flat_map(Clone::clone)
     }
 
-    fn write_anew(&mut self, directory: &OwnedFd) -> std::io::Result<()> {
+    fn rewrite(&mut self, directory: &OwnedFd) -> std::io::Result<()> {
         let bytes: Vec<u8> = self.numbers().flat_map(|object| record(object, ADDED)).collect();
         let mut log = open(directory, NEW_NAME, OFlags::CREATE | OFlags::TRUNC)?;
         log.write_all(&bytes)?;
@@ -187,25 +187,25 @@ mod tests {
     fn a_log_is_known_again() {
         let place = tempfile::tempdir().expect("a test can have a directory");
         let (directory, path) = (directory(place.path()), place.path().join(STORED_LOG));
-        let mut stored = Stored::open(&directory).expect("a new one");
+        let mut stored = DurableLog::open(&directory).expect("a new one");
         [1, 2, 3, 9].into_iter().for_each(|object| stored.add(FileId(object)));
         stored.remove(FileId(2)).expect("it is noted");
-        let known = |stored: &Stored| stored.numbers().collect::<Vec<_>>();
-        assert_eq!(known(&Stored::open(&directory).expect("it is there")), [1, 3, 9]);
+        let known = |stored: &DurableLog| stored.numbers().collect::<Vec<_>>();
+        assert_eq!(known(&DurableLog::open(&directory).expect("it is there")), [1, 3, 9]);
         let mut bytes = std::fs::read(&path).expect("it is there");
         // One record is damaged, and the last one torn.
         bytes[2 * RECORD_BYTES] ^= 1;
         std::fs::write(&path, &bytes[..bytes.len() - 1]).expect("a test may write");
-        let mut stored = Stored::open(&directory).expect("it is there");
+        let mut stored = DurableLog::open(&directory).expect("it is there");
         assert_eq!(known(&stored), [1, 2, 9]);
         stored.add(FileId(10));
-        assert_eq!(known(&Stored::open(&directory).expect("it is there")), [1, 2, 9, 10]);
+        assert_eq!(known(&DurableLog::open(&directory).expect("it is there")), [1, 2, 9, 10]);
     }
 
     #[test]
     fn an_object_can_go_where_nothing_can_be_noted() {
         let place = tempfile::tempdir().expect("a test can have a directory");
-        let mut stored = Stored::open(&directory(place.path())).expect("a new one");
+        let mut stored = DurableLog::open(&directory(place.path())).expect("a new one");
         stored.add(FileId(1));
         stored.log = None;
         stored.add(FileId(2));
@@ -219,14 +219,14 @@ mod tests {
     fn a_log_of_what_is_gone_is_written_anew() {
         let place = tempfile::tempdir().expect("a test can have a directory");
         let directory = directory(place.path());
-        let mut stored = Stored::open(&directory).expect("a new one");
+        let mut stored = DurableLog::open(&directory).expect("a new one");
         stored.add(FileId(7));
         for object in 0..SPARE_RECORDS as u64 {
             stored.add(FileId(100 + object));
             stored.remove(FileId(100 + object)).expect("it is noted");
         }
         drop(stored);
-        let mut stored = Stored::open(&directory).expect("it is there");
+        let mut stored = DurableLog::open(&directory).expect("it is there");
         assert_eq!(stored.numbers().collect::<Vec<_>>(), [7]);
         stored.add(FileId(8));
         let length = place.path().join(STORED_LOG).metadata().expect("it is there").len();

@@ -16,7 +16,7 @@ const RANGES_MAX: usize = 1024;
 
 /// Write-back state of an object since its last successful sync.
 #[derive(Default)]
-pub(super) struct Pending {
+pub(super) struct WriteBackState {
     /// Bytes written since the last sync.
     unsynced: RangeSet<u64>,
     /// Bytes that may be lost.
@@ -25,7 +25,7 @@ pub(super) struct Pending {
     error: Option<Failure>,
 }
 
-impl Pending {
+impl WriteBackState {
     /// Records a write of `bytes`.
     pub(super) fn wrote(&mut self, bytes: ByteRange) {
         insert(&mut self.unsynced, bytes);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_failed_sync_is_told_until_all_of_it_is_written_again() {
-        let mut pending = Pending::default();
+        let mut pending = WriteBackState::default();
         pending.wrote(ByteRange::new(0, 10));
         pending.wrote(ByteRange::new(20, 30));
         assert_eq!(pending.sync_failed(IO), IO);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_write_that_failed_after_one_that_succeeded_is_lost() {
-        let mut pending = Pending::default();
+        let mut pending = WriteBackState::default();
         pending.wrote(ByteRange::new(0, 10));
         pending.write_failed(ByteRange::new(3, 6), IO);
         assert_eq!(pending.synced(), Err(IO));
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn too_many_ranges_become_one() {
-        let mut pending = Pending::default();
+        let mut pending = WriteBackState::default();
         for index in 0..=RANGES_MAX as u64 {
             pending.write_failed(ByteRange::at(index * 10, 1), IO);
         }

@@ -21,7 +21,7 @@ const OFFSET_BITS: u32 = 44;
 const UNKNOWN: u64 = 1 << 63;
 
 /// Extents of an object at some time.
-pub(super) struct Place {
+pub(super) struct ObjectExtents {
     /// Version of the extents, from the disk's thread.
     pub(super) version: u64,
     /// Extents, ascending.
@@ -30,9 +30,9 @@ pub(super) struct Place {
 
 /// Extents of the objects that were queried.
 #[derive(Default)]
-pub(super) struct Places(RefCell<BTreeMap<FileId, Place>>);
+pub(super) struct ExtentCache(RefCell<BTreeMap<FileId, ObjectExtents>>);
 
-impl Places {
+impl ExtentCache {
     /// Returns the address of a byte.
     pub(super) fn address(&self, object: FileId, offset: u64) -> u64 {
         let places = self.0.borrow();
@@ -48,7 +48,7 @@ impl Places {
     }
 
     /// Caches the extents of an object.
-    pub(super) fn learn(&self, object: FileId, place: Place) {
+    pub(super) fn learn(&self, object: FileId, place: ObjectExtents) {
         let mut places = self.0.borrow_mut();
         if places.len() >= OBJECTS_MAX && !places.contains_key(&object) {
             places.clear();
@@ -62,7 +62,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl ObjectExtents {
     fn address(&self, offset: u64) -> Option<u64> {
         let after = self.extents.partition_point(|extent| extent.bytes.start <= offset);
         let extent = self.extents.get(after.checked_sub(1)?)?;
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn known_places_come_first() {
-        let places = Places::default();
+        let places = ExtentCache::default();
         let extent = |start, physical| Extent { bytes: ByteRange::at(start, 10), physical };
         let extents = vec![extent(0, 500), extent(10, 100), extent(30, 300)];
-        places.learn(FileId(1), Place { version: 1, extents });
+        places.learn(FileId(1), ObjectExtents { version: 1, extents });
         let mut offsets: Vec<u64> = (0..50).step_by(5).collect();
         offsets.sort_by_key(|offset| places.address(FileId(1), *offset));
         assert_eq!(offsets, [10, 15, 30, 35, 0, 5, 20, 25, 40, 45]);

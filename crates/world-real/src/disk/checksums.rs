@@ -53,9 +53,9 @@ const SUMS_AT_ONCE: u64 = 16 << 10;
 
 /// Checksum of a piece, or a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Sum(u32);
+pub(super) struct Checksum(u32);
 
-impl Sum {
+impl Checksum {
     /// Piece that was never written: all zeros.
     pub(super) const HOLE: Self = Self(0);
     /// Piece that was being written: any bytes match.
@@ -124,7 +124,7 @@ enum State {
 }
 
 /// Checksum file of an object.
-pub(super) struct Sums {
+pub(super) struct Checksums {
     file: File,
     object: FileId,
     present: Present,
@@ -135,7 +135,7 @@ pub(super) struct Sums {
 /// Contents of the header of an object that was never synced.
 const ALL_PIECES: Range<u64> = 0..u64::MAX;
 
-impl Sums {
+impl Checksums {
     /// Creates the checksums of a new object: all holes.
     pub(super) fn create(
         directory: &OwnedFd,
@@ -235,7 +235,7 @@ impl Sums {
     }
 
     /// Reads the checksums of `pieces`.
-    pub(super) fn read(&self, pieces: Range<u64>) -> std::io::Result<Vec<Sum>> {
+    pub(super) fn read(&self, pieces: Range<u64>) -> std::io::Result<Vec<Checksum>> {
         let mut bytes = vec![0; ((pieces.end - pieces.start) * SUM_BYTES) as usize];
         let mut filled = 0;
         while filled < bytes.len() {
@@ -247,13 +247,14 @@ impl Sums {
                 Err(error) => return Err(error),
             }
         }
-        let sum =
-            |bytes: &[u8]| Sum(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)));
+        let sum = |bytes: &[u8]| {
+            Checksum(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)))
+        };
         Ok(bytes.chunks_exact(SUM_BYTES as usize).map(sum).collect())
     }
 
     /// Writes the checksums from piece `first` on.
-    pub(super) fn write(&mut self, first: u64, sums: &[Sum]) -> std::io::Result<()> {
+    pub(super) fn write(&mut self, first: u64, sums: &[Checksum]) -> std::io::Result<()> {
         self.begin(first..first + sums.len() as u64)?;
         self.put(first, sums)
     }
@@ -334,7 +335,7 @@ impl Sums {
         if pieces.end >= end {
             self.file.set_len(place(pieces.start.max(count).min(end)))?;
         } else {
-            self.fill(pieces.start.max(count)..pieces.end, Sum::HOLE)?;
+            self.fill(pieces.start.max(count)..pieces.end, Checksum::HOLE)?;
         }
         self.file.sync_data()?;
         self.put_synced(data_bytes)?;
@@ -342,10 +343,10 @@ impl Sums {
     }
 
     fn fill_in_flux(&self, pieces: Range<u64>) -> std::io::Result<()> {
-        self.fill(pieces, Sum::IN_FLUX)
+        self.fill(pieces, Checksum::IN_FLUX)
     }
 
-    fn fill(&self, pieces: Range<u64>, sum: Sum) -> std::io::Result<()> {
+    fn fill(&self, pieces: Range<u64>, sum: Checksum) -> std::io::Result<()> {
         let mut first = pieces.start;
         while first < pieces.end {
             let count = (pieces.end - first).min(SUMS_AT_ONCE);
@@ -355,7 +356,7 @@ impl Sums {
         Ok(())
     }
 
-    fn put(&self, first: u64, sums: &[Sum]) -> std::io::Result<()> {
+    fn put(&self, first: u64, sums: &[Checksum]) -> std::io::Result<()> {
         let bytes: Vec<u8> = sums.iter().flat_map(|sum| sum.0.to_le_bytes()).collect();
         self.file.write_all_at(&bytes, place(first))
     }

@@ -17,9 +17,9 @@ pub(super) const LAST_FILE: &str = "records.last";
 const BYTES: usize = 12;
 
 /// Commit count; `None` on a disk without space for the file.
-pub(super) struct Last(Option<File>);
+pub(super) struct CommitCount(Option<File>);
 
-impl Last {
+impl CommitCount {
     /// Opens the count in `directory`.
     pub(super) fn open(directory: &Path) -> std::io::Result<Self> {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};
@@ -32,14 +32,14 @@ impl Last {
     }
 
     /// Sets the count. After an error the older count stays.
-    pub(super) fn tell(&self, count: u64) {
+    pub(super) fn set(&self, count: u64) {
         if let Some(file) = &self.0 {
             let _ = file.write_all_at(&encode(count), 0);
         }
     }
 
     /// Returns the count; 0 when it cannot be read.
-    pub(super) fn told(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         let mut bytes = [0; BYTES];
         let read = self.0.as_ref().map(|file| file.read_exact_at(&mut bytes, 0));
         let count = bytes[..8].iter().rev().fold(0, |count, byte| count << 8 | u64::from(*byte));

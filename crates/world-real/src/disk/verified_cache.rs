@@ -15,9 +15,9 @@ const PIECES_MAX: usize = 16;
 
 /// Whole pieces, the most recently used at the end.
 #[derive(Default)]
-pub(super) struct Recent(VecDeque<(FileId, u64, RealPayload)>);
+pub(super) struct VerifiedCache(VecDeque<(FileId, u64, RealPayload)>);
 
-impl Recent {
+impl VerifiedCache {
     /// Returns all bytes of a piece, if it is cached.
     pub(super) fn piece(&mut self, object: FileId, piece: u64) -> Option<RealPayload> {
         let is_it = |kept: &(FileId, u64, RealPayload)| (kept.0, kept.1) == (object, piece);

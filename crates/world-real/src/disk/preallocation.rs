@@ -22,7 +22,7 @@ const RESERVED_BYTES_MAX: u64 = 64 << 20;
 const ROUNDED_TO_BYTES: u64 = 64 << 10;
 
 /// Preallocated space of one open object.
-pub(super) struct Reservations {
+pub(super) struct Preallocation {
     /// Bytes that need no preallocation any more.
     had: RangeSet<u64>,
     /// True if there may be space beyond the end of the object.
@@ -31,7 +31,7 @@ pub(super) struct Reservations {
     is_on: bool,
 }
 
-impl Reservations {
+impl Preallocation {
     /// Returns the state of an object that was just opened.
     pub(super) fn new(is_on: bool, data: &Data) -> std::io::Result<Self> {
         let mut had = RangeSet::new();

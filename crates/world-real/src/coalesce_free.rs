@@ -14,7 +14,7 @@ const AREA_BYTES_MIN: usize = 1 << 14;
 /// Takes an area of `bytes` bytes out of `areas` (length by start), from adjacent ones or from a
 /// larger one; returns its start. The rest of the areas that it covers stays free, in areas of up
 /// to `most` bytes.
-pub(crate) fn regain(
+pub(crate) fn coalesce_free(
     areas: &mut BTreeMap<usize, usize>,
     bytes: usize,
     most: usize,
@@ -79,7 +79,7 @@ mod tests {
             if random.bool() && !taken.is_empty() {
                 let (at, length) = taken.swap_remove(random.usize(..taken.len()));
                 assert!(areas.insert(at, length).is_none());
-            } else if let Some(at) = regain(&mut areas, bytes, MOST) {
+            } else if let Some(at) = coalesce_free(&mut areas, bytes, MOST) {
                 assert!(bytes < HUGE_BYTES || at.is_multiple_of(HUGE_BYTES));
                 taken.push((at, bytes));
             }
@@ -96,7 +96,7 @@ mod tests {
         // … and merged again when all are free.
         areas.extend(taken.drain(..));
         assert!(areas.len() > 1);
-        assert_eq!(regain(&mut areas, MOST, MOST), Some(0));
-        assert_eq!(regain(&mut areas, AREA_BYTES_MIN, MOST), None);
+        assert_eq!(coalesce_free(&mut areas, MOST, MOST), Some(0));
+        assert_eq!(coalesce_free(&mut areas, AREA_BYTES_MIN, MOST), None);
     }
 }
