@@ -70,8 +70,8 @@ impl Regions {
         }
     }
 
-    /// Removes `region`, and calls `withdraw` for each peer that may use it. Returns the withdrawal,
-    /// which ends when all those peers are done; `None` when there is no such region.
+    /// Removes `region`, and calls `withdraw` for each peer that may use it. Returns the
+    /// withdrawal, which ends when all those peers are done; `None` when there is no such region.
     pub(super) fn remove(
         &self,
         region: RegionId,
