@@ -1,9 +1,9 @@
-//! `unsafe` stands only in the files of one table.
+//! Rule: `unsafe` stands only in the files of one table.
 
 use super::core_std::has_word;
 use super::tree::{Finding, Tree};
 
-/// The files that may be unsafe, and what forces each.
+/// Files that may be unsafe, each with its reason.
 const PERMITTED: [(&str, &str); 11] = [
     ("crates/world-real/src/arena.rs", "a file in memory that other processes see"),
     ("crates/world-real/src/copy.rs", "strided copies between memories that others may write"),
@@ -21,7 +21,7 @@ const PERMITTED: [(&str, &str); 11] = [
     ),
 ];
 
-/// Looks at all code, tests too.
+/// Checks all code, tests too.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     check_against(tree, &PERMITTED)
 }
@@ -58,10 +58,10 @@ fn is_unsafe(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: each form of unsafe code is found outside the table, and talk about it is not.
+    //! Proves: each form of unsafe code is found outside the table, and text about it is not.
     use super::*;
 
-    /// In two parts, so that this file does not contain unsafe code.
+    /// Keyword in two parts, so that this file does not contain unsafe code.
     const WORD: &str = concat!("un", "safe");
 
     #[test]

@@ -1,13 +1,14 @@
-//! A transaction that failed and may have been made nevertheless, and what undoes it, in a file
-//! beside the database: whoever opens that next must not find the transaction either.
+//! Failed transaction, which may have been committed nevertheless, and its undo record, in a file
+//! beside the database. The next process that opens the database must not find the transaction
+//! either.
 //!
 //! ```text
 //! byte 0     8         12
 //!      | crc | count   | key | present | length | bytes | the next change | ...
 //! ```
 //!
-//! All numbers are little-endian. A file that cannot be read is as good as none: the disk that
-//! has failed may have taken it too.
+//! All numbers are little-endian. An unreadable file counts as missing: the failed disk may have
+//! lost it too.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,21 +18,21 @@ use world::RecordChange;
 
 const FAILED_FILE: &str = "records.failed";
 
-/// Such a transaction.
-pub(super) struct Failed {
-    /// How many transactions there are with it.
+/// Failed transaction with its undo record.
+pub(super) struct FailedTransaction {
+    /// Number of transactions, including this one.
     pub(super) count: u64,
-    /// What undoes it, in this order; more than once is no difference.
+    /// Changes that undo it, in this order; applying them twice is harmless.
     pub(super) inverse: Vec<RecordChange>,
 }
 
-impl Failed {
-    /// The one that is known in `directory`.
+impl FailedTransaction {
+    /// Loads the transaction that is saved in `directory`.
     pub(super) fn load(directory: &Path) -> Option<Self> {
         decode(&std::fs::read(directory.join(FAILED_FILE)).ok()?)
     }
 
-    /// Has it known to whoever opens the database next.
+    /// Saves the transaction for the next process that opens the database.
     pub(super) fn save(&self, directory: &Path) {
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(true).mode(0o600);
@@ -40,11 +41,11 @@ impl Failed {
         let _ = file.and_then(|mut file| file.write_all(&self.encode()));
     }
 
-    /// It is undone, or has never been made: forgets it for good.
+    /// Removes the saved transaction durably, after the undo or when it never took effect.
     pub(super) fn forget(directory: &Path) -> io::Result<()> {
         match std::fs::remove_file(directory.join(FAILED_FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            // Also when it was removed before: that may not be on stable storage.
+            // The sync is needed after an earlier removal too, which may not be durable.
             _ => File::open(directory)?.sync_all(),
         }
     }
@@ -65,7 +66,7 @@ impl Failed {
     }
 }
 
-fn decode(bytes: &[u8]) -> Option<Failed> {
+fn decode(bytes: &[u8]) -> Option<FailedTransaction> {
     let (crc, mut rest) = bytes.split_first_chunk::<4>()?;
     if u32::from_le_bytes(*crc) != crc32c::crc32c(rest) {
         return None;
@@ -87,7 +88,7 @@ fn decode(bytes: &[u8]) -> Option<Failed> {
         let value = (*is_present == 1).then(|| content.to_vec());
         inverse.push(RecordChange { key, value });
     }
-    Some(Failed { count, inverse })
+    Some(FailedTransaction { count, inverse })
 }
 
 #[cfg(test)]
@@ -95,21 +96,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_saved_is_loaded_and_nothing_else() {
+    fn saved_transaction_loads_and_truncated_one_does_not() {
         let directory = tempfile::tempdir().expect("a test must have room");
         let path = directory.path();
-        assert!(Failed::load(path).is_none());
+        assert!(FailedTransaction::load(path).is_none());
         let inverse = vec![RecordChange::put(7, b"seven".to_vec()), RecordChange::remove(u64::MAX)];
-        Failed { count: 3, inverse: inverse.clone() }.save(path);
-        let loaded = Failed::load(path).expect("it is there");
+        FailedTransaction { count: 3, inverse: inverse.clone() }.save(path);
+        let loaded = FailedTransaction::load(path).expect("it is there");
         assert_eq!((loaded.count, loaded.inverse), (3, inverse));
         let file = path.join(FAILED_FILE);
         let whole = std::fs::read(&file).expect("it is there");
         for length in 0..whole.len() {
             std::fs::write(&file, &whole[..length]).expect("a test may write");
-            assert!(Failed::load(path).is_none(), "{length} bytes of it");
+            assert!(FailedTransaction::load(path).is_none(), "{length} bytes of it");
         }
-        Failed::forget(path).expect("it can go");
-        assert!(!file.exists() && Failed::forget(path).is_ok());
+        FailedTransaction::forget(path).expect("it can go");
+        assert!(!file.exists() && FailedTransaction::forget(path).is_ok());
     }
 }

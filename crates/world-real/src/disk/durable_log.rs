@@ -1,16 +1,19 @@
-//! Which objects of a disk are on stable storage with their sums, in a file beside their directory.
+//! Durable object log: the objects of a disk that are on stable storage with their checksums.
 //!
-//! Without it an object that is lost with its sums would be a hole, and one that has lost only
-//! these would have none. The file is a log:
+//! Without the log, an object that is lost with its checksums would be read as a hole, and one that
+//! has lost only its checksums would be read unverified. The log is a file beside the directory of
+//! objects:
 //!
 //! ```text
 //! byte 0        8      12    16
 //!      | object | what | crc | the next one | ...     all little-endian
 //! ```
 //!
-//! Invariants: an object is added only after all of it is on stable storage; records that cannot be
-//! read, as the last one after a crash, are as good as never written: their objects are guarded as
-//! little as before their first sync.
+//! Invariants:
+//!
+//! - An object is added only after all of it is on stable storage.
+//! - An unreadable record, such as the last one after a crash, counts as never written: its object
+//!   has as little protection as before its first sync.
 
 use rangemap::RangeSet;
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -20,7 +23,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use units::FileId;
 
-/// Where a disk keeps it, in its directory.
+/// Name of the log in the directory of a disk.
 pub const STORED_LOG: &str = "stored";
 const NEW_NAME: &str = "stored.new";
 
@@ -28,22 +31,22 @@ const RECORD_BYTES: usize = 16;
 const ADDED: u32 = 1;
 const REMOVED: u32 = 2;
 
-/// With so many records more than twice what is needed, the log is written anew.
+/// Number of superfluous records, beyond twice the needed ones, at which the log is rewritten.
 const SPARE_RECORDS: usize = 4096;
 
-/// The objects of a disk that are stored.
-pub(super) struct Stored {
-    /// `None` on a file system that cannot be written to.
+/// Durable objects of a disk.
+pub(super) struct DurableLog {
+    /// `None` on a read-only file system.
     log: Option<File>,
-    /// By their numbers: those of objects that are made one after the other are in few ranges.
+    /// Object numbers: consecutively created objects share few ranges.
     objects: RangeSet<u64>,
 }
 
-impl Stored {
-    /// What the log in the directory of a disk says.
+impl DurableLog {
+    /// Opens the log in the directory of a disk.
     pub(super) fn open(directory: &OwnedFd) -> std::io::Result<Self> {
         let mut log = match open(directory, STORED_LOG, OFlags::CREATE) {
-            // A disk that nothing can be added to can still be read, and what is there can go.
+            // A disk that is full or read-only can still be read, and its objects removed.
             Err(Errno::ROFS | Errno::NOSPC | Errno::DQUOT) => {
                 return Self::open_as_it_is(directory);
             }
@@ -56,8 +59,8 @@ impl Stored {
         let mut stored = Self { log: Some(log), objects: objects_of(&bytes) };
         let needed = stored.numbers().count();
         if whole / RECORD_BYTES > 2 * needed + SPARE_RECORDS {
-            // Where that fails, the old one is as good.
-            let written = stored.write_anew(directory);
+            // After an error the old log is still valid.
+            let written = stored.rewrite(directory);
             if written.is_err() {
                 let _ = rustix::fs::unlinkat(directory, NEW_NAME, AtFlags::empty());
             }
@@ -75,20 +78,21 @@ impl Stored {
         Ok(Self { log: None, objects: objects_of(&bytes) })
     }
 
-    /// Whether an object must be there, with its sums.
+    /// True if an object must exist, with its checksums.
     pub(super) fn has(&self, object: FileId) -> bool {
         self.objects.contains(&object.0)
     }
 
-    /// An object is on stable storage, with its sums and their names.
+    /// Adds an object that is on stable storage, with its checksums and directory entries.
     pub(super) fn add(&mut self, object: FileId) {
-        // An object that cannot be noted is guarded as little as before.
+        // Without a record, the object has as little protection as before.
         if object.0 < u64::MAX && !self.has(object) && self.note(object, ADDED).is_ok() {
             self.objects.insert(object.0..object.0 + 1);
         }
     }
 
-    /// The sums of an object are about to go. Returns when that is on stable storage.
+    /// Removes an object whose checksums are about to be removed. Returns when the record is
+    /// durable.
     pub(super) fn remove(&mut self, object: FileId) -> std::io::Result<()> {
         if self.has(object) {
             self.note(object, REMOVED)?;
@@ -98,10 +102,10 @@ impl Stored {
         Ok(())
     }
 
-    /// An object is about to go, with its sums, and never comes back. A crash may undo that.
+    /// Removes an object that is about to be removed for good. A crash may undo the record.
     pub(super) fn forget(&mut self, object: FileId) {
         if self.has(object) {
-            // A full disk must not keep objects from going; nobody will ask for this one again.
+            // A full disk must not prevent removals; this object number is never used again.
             let _ = self.note(object, REMOVED);
             self.take_out(object);
         }
@@ -116,7 +120,7 @@ impl Stored {
         let before = log.metadata()?.len();
         let noted = log.write_all(&record(object.0, what));
         if noted.is_err() {
-            // A part of a record would stand in the way of all that follow.
+            // Part of a record would make all later ones unreadable.
             let _ = log.set_len(before);
         }
         noted
@@ -126,7 +130,7 @@ impl Stored {
         self.objects.iter().flat_map(Clone::clone)
     }
 
-    fn write_anew(&mut self, directory: &OwnedFd) -> std::io::Result<()> {
+    fn rewrite(&mut self, directory: &OwnedFd) -> std::io::Result<()> {
         let bytes: Vec<u8> = self.numbers().flat_map(|object| record(object, ADDED)).collect();
         let mut log = open(directory, NEW_NAME, OFlags::CREATE | OFlags::TRUNC)?;
         log.write_all(&bytes)?;
@@ -163,7 +167,7 @@ fn record(object: u64, what: u32) -> [u8; RECORD_BYTES] {
     bytes
 }
 
-/// What a record says; `None` when it is damaged.
+/// Decodes a record; `None` when it is damaged.
 fn parse(bytes: &[u8]) -> Option<(u64, u32)> {
     let object = u64::from_le_bytes(bytes[..8].try_into().ok()?);
     let what = [ADDED, REMOVED].into_iter().find(|what| record(object, *what) == *bytes)?;
@@ -172,7 +176,7 @@ fn parse(bytes: &[u8]) -> Option<(u64, u32)> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: what was noted is known again, whatever else became of the log, which stays short.
+    //! Proves: recorded objects are found again, whatever happened to the log, which stays short.
     use super::*;
 
     fn directory(path: &std::path::Path) -> OwnedFd {
@@ -183,25 +187,25 @@ mod tests {
     fn a_log_is_known_again() {
         let place = tempfile::tempdir().expect("a test can have a directory");
         let (directory, path) = (directory(place.path()), place.path().join(STORED_LOG));
-        let mut stored = Stored::open(&directory).expect("a new one");
+        let mut stored = DurableLog::open(&directory).expect("a new one");
         [1, 2, 3, 9].into_iter().for_each(|object| stored.add(FileId(object)));
         stored.remove(FileId(2)).expect("it is noted");
-        let known = |stored: &Stored| stored.numbers().collect::<Vec<_>>();
-        assert_eq!(known(&Stored::open(&directory).expect("it is there")), [1, 3, 9]);
+        let known = |stored: &DurableLog| stored.numbers().collect::<Vec<_>>();
+        assert_eq!(known(&DurableLog::open(&directory).expect("it is there")), [1, 3, 9]);
         let mut bytes = std::fs::read(&path).expect("it is there");
         // One record is damaged, and the last one torn.
         bytes[2 * RECORD_BYTES] ^= 1;
         std::fs::write(&path, &bytes[..bytes.len() - 1]).expect("a test may write");
-        let mut stored = Stored::open(&directory).expect("it is there");
+        let mut stored = DurableLog::open(&directory).expect("it is there");
         assert_eq!(known(&stored), [1, 2, 9]);
         stored.add(FileId(10));
-        assert_eq!(known(&Stored::open(&directory).expect("it is there")), [1, 2, 9, 10]);
+        assert_eq!(known(&DurableLog::open(&directory).expect("it is there")), [1, 2, 9, 10]);
     }
 
     #[test]
     fn an_object_can_go_where_nothing_can_be_noted() {
         let place = tempfile::tempdir().expect("a test can have a directory");
-        let mut stored = Stored::open(&directory(place.path())).expect("a new one");
+        let mut stored = DurableLog::open(&directory(place.path())).expect("a new one");
         stored.add(FileId(1));
         stored.log = None;
         stored.add(FileId(2));
@@ -215,14 +219,14 @@ mod tests {
     fn a_log_of_what_is_gone_is_written_anew() {
         let place = tempfile::tempdir().expect("a test can have a directory");
         let directory = directory(place.path());
-        let mut stored = Stored::open(&directory).expect("a new one");
+        let mut stored = DurableLog::open(&directory).expect("a new one");
         stored.add(FileId(7));
         for object in 0..SPARE_RECORDS as u64 {
             stored.add(FileId(100 + object));
             stored.remove(FileId(100 + object)).expect("it is noted");
         }
         drop(stored);
-        let mut stored = Stored::open(&directory).expect("it is there");
+        let mut stored = DurableLog::open(&directory).expect("it is there");
         assert_eq!(stored.numbers().collect::<Vec<_>>(), [7]);
         stored.add(FileId(8));
         let length = place.path().join(STORED_LOG).metadata().expect("it is there").len();

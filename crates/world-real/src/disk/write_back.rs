@@ -1,43 +1,44 @@
-//! What is not on stable storage yet of one object, and what never got there.
+//! Write-back state of one object: unsynced bytes, and bytes that failed to reach stable storage.
 //!
 //! Linux reports a failed write-back once: after that the pages count as clean, and the next sync
-//! succeeds without the bytes. Invariant: bytes whose write or sync failed stay [`Pending::failed`]
-//! until they were written again and a sync after that succeeded.
+//! succeeds without the bytes.
+//!
+//! Invariant: bytes whose write or sync failed stay [`WriteBackState::failed`] until they were
+//! written again and a later sync succeeded.
 
 use super::failure::Failure;
 use rangemap::RangeSet;
 use units::ByteRange;
 
-/// Ranges kept apart; where there are more they become one that covers all, so that more than
-/// necessary must be written again.
+/// Maximum number of separate ranges. With more they are merged into one that covers all, so more
+/// than necessary must be written again.
 const RANGES_MAX: usize = 1024;
 
-/// What a disk remembers of an object between two syncs that succeed.
+/// Write-back state of an object since its last successful sync.
 #[derive(Default)]
-pub(super) struct Pending {
-    /// Written since the last sync.
+pub(super) struct WriteBackState {
+    /// Bytes written since the last sync.
     unsynced: RangeSet<u64>,
-    /// Perhaps lost.
+    /// Bytes that may be lost.
     failed: RangeSet<u64>,
-    /// Why: the first error since `failed` was last empty.
+    /// First error since `failed` was last empty.
     error: Option<Failure>,
 }
 
-impl Pending {
-    /// `bytes` were written.
+impl WriteBackState {
+    /// Records a write of `bytes`.
     pub(super) fn wrote(&mut self, bytes: ByteRange) {
         insert(&mut self.unsynced, bytes);
     }
 
-    /// `bytes` were perhaps written in part.
+    /// Records a failed write: some of `bytes` may have been written.
     pub(super) fn write_failed(&mut self, bytes: ByteRange, error: Failure) {
         self.unsynced.remove(bytes.start..bytes.end);
         insert(&mut self.failed, bytes);
         self.error.get_or_insert(error);
     }
 
-    /// The device has all that was written. Fails while something that it never had is not written
-    /// again.
+    /// Records a successful sync. Fails while lost bytes have not been written again.
     pub(super) fn synced(&mut self) -> Result<(), Failure> {
         for range in std::mem::take(&mut self.unsynced) {
             self.failed.remove(range);
@@ -48,7 +49,7 @@ impl Pending {
         self.error.clone().map_or(Ok(()), Err)
     }
 
-    /// The device does not have all that was written, and nobody will say so again.
+    /// Records a failed sync: the device lacks some bytes, and the system will not report it again.
     pub(super) fn sync_failed(&mut self, error: Failure) -> Failure {
         for range in std::mem::take(&mut self.unsynced) {
             insert(&mut self.failed, ByteRange::new(range.start, range.end));
@@ -56,7 +57,7 @@ impl Pending {
         self.error.get_or_insert(error).clone()
     }
 
-    /// The object now ends at `length`: what lay beyond need not be written again.
+    /// Records a truncation to `length`: lost bytes beyond need not be written again.
     pub(super) fn truncated(&mut self, length: u64) {
         for ranges in [&mut self.unsynced, &mut self.failed] {
             if length < u64::MAX {
@@ -65,12 +66,12 @@ impl Pending {
         }
     }
 
-    /// Whether the device has everything.
+    /// True if the device has every byte.
     pub(super) fn is_settled(&self) -> bool {
         self.unsynced.is_empty() && self.failed.is_empty()
     }
 
-    /// Whether something was written since the last sync.
+    /// True if something was written since the last sync.
     pub(super) fn is_unsynced(&self) -> bool {
         !self.unsynced.is_empty()
     }
@@ -91,7 +92,7 @@ fn insert(ranges: &mut RangeSet<u64>, bytes: ByteRange) {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: what failed is reported until it was written again and synced, and no longer.
+    //! Proves: a failure is reported until its bytes were written again and synced, and no longer.
     use super::*;
     use rustix::io::Errno;
 
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_failed_sync_is_told_until_all_of_it_is_written_again() {
-        let mut pending = Pending::default();
+        let mut pending = WriteBackState::default();
         pending.wrote(ByteRange::new(0, 10));
         pending.wrote(ByteRange::new(20, 30));
         assert_eq!(pending.sync_failed(IO), IO);
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_write_that_failed_after_one_that_succeeded_is_lost() {
-        let mut pending = Pending::default();
+        let mut pending = WriteBackState::default();
         pending.wrote(ByteRange::new(0, 10));
         pending.write_failed(ByteRange::new(3, 6), IO);
         assert_eq!(pending.synced(), Err(IO));
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn too_many_ranges_become_one() {
-        let mut pending = Pending::default();
+        let mut pending = WriteBackState::default();
         for index in 0..=RANGES_MAX as u64 {
             pending.write_failed(ByteRange::at(index * 10, 1), IO);
         }

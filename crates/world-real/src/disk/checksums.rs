@@ -1,24 +1,25 @@
-//! The checksums of one object, in a file beside the one of its bytes.
+//! Checksums of one object, in a file beside the file of its bytes.
 //!
 //! ```text
 //! byte 0        8       12        28    32       40      48    56     64      68      72
 //!      | magic | state | boot id | crc | object | first | end | disk | sum 0 | sum 1 | ...
 //! ```
 //!
-//! All numbers are little-endian; `first` and `end` are of the pieces that may change. Of an object
-//! that is synced `first` is its length in bytes, and `end` the complement of that. The disk is the
-//! number that whoever made it says no other has.
+//! All numbers are little-endian; `first` and `end` delimit the pieces that may change. For a
+//! synced object `first` is its size in bytes, and `end` the complement of that. `disk` is the
+//! identity of the disk from its configuration.
 //!
-//! A sum is the CRC32C of a piece of 64 KiB, zeros beyond the end of the object included, or one of
-//! two marks. Invariants, which make a crash at any moment harmless:
+//! A checksum is the CRC32C of a piece of 64 KiB, padded with zeros beyond the end of the object,
+//! or one of two marks. Invariants, which make a crash at any time harmless:
 //!
-//! - A sum says [`Sum::IN_FLUX`] from before its piece is written until after.
-//! - A sum changes only while the header on the device says `unsynced`, has the piece among those
-//!   that may change, and names the boot of the machine since which the object was not synced, or
-//!   is not there yet. When that boot is over, nobody knows which of their pages got to the device,
-//!   and the sums of these pieces become in flux; all others are as they were at the last sync.
-//! - An object is [`Stored`](super::stored::Stored) only while this file, with its header, is on
-//!   the device: what is missing then was lost, and nobody knows which bytes are right.
+//! - A checksum is [`Checksum::IN_FLUX`] from before its piece is written until after.
+//! - A checksum changes only while the header on the device is `unsynced`, covers the piece, and
+//!   names the boot of the machine since which the object was not synced; or while there is no
+//!   header yet. After that boot it is unknown which pages reached the device, and the checksums of
+//!   these pieces become in flux. All others are as they were at the last sync.
+//! - An object is in the [`DurableLog`](super::durable_log::DurableLog) only while this file, with
+//!   its header, is on the device. If the file is missing then, it was lost, and no bytes can be
+//!   verified.
 
 use super::data::Data;
 use super::failure::Failure;
@@ -33,10 +34,10 @@ use units::{ByteRange, FileId};
 /// Bytes that share a checksum.
 pub(super) const PIECE_BYTES: u64 = 64 << 10;
 
-/// The identity of one boot of the machine.
+/// Identity of one boot of the machine.
 type Boot = [u8; 16];
 
-/// Where and when sums are used: on this disk, in this boot of the machine.
+/// Context of checksums: the disk and the boot of the machine.
 #[derive(Clone, Copy)]
 pub(super) struct Present {
     disk: u64,
@@ -47,21 +48,21 @@ const MAGIC: [u8; 8] = *b"unisums1";
 const HEADER_BYTES: usize = 64;
 const SUM_BYTES: u64 = 4;
 
-/// Sums that are written at a time when there are many.
+/// Checksums written at a time when there are many.
 const SUMS_AT_ONCE: u64 = 16 << 10;
 
-/// What is known of the bytes of a piece.
+/// Checksum of a piece, or a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Sum(u32);
+pub(super) struct Checksum(u32);
 
-impl Sum {
-    /// Never written: all zeros.
+impl Checksum {
+    /// Piece that was never written: all zeros.
     pub(super) const HOLE: Self = Self(0);
-    /// Being written when last heard of: any bytes will do.
+    /// Piece that was being written: any bytes match.
     pub(super) const IN_FLUX: Self = Self(1);
 
-    /// The sum of the bytes of a piece. The two that are marks stand in for others: one damage in
-    /// two thousand million more goes unseen.
+    /// Returns the checksum of a piece. Values equal to a mark are replaced: one damage in two
+    /// thousand million more is not detected.
     pub(super) fn of(piece: &[u8]) -> Self {
         match crc32c::crc32c(piece) {
             mark @ (0 | 1) => Self(!mark),
@@ -69,7 +70,7 @@ impl Sum {
         }
     }
 
-    /// Whether `piece` may be what was written: in flux, nobody can know.
+    /// True if `piece` matches; always true in flux.
     pub(super) fn allows(self, piece: &[u8]) -> bool {
         static ZEROS: [u8; PIECE_BYTES as usize] = [0; PIECE_BYTES as usize];
         match self {
@@ -79,62 +80,63 @@ impl Sum {
         }
     }
 
-    /// What it is once `piece` was given out: bytes in flux are taken for right from then on.
+    /// Returns the checksum after `piece` was read: bytes in flux are accepted from then on.
     pub(super) fn settled(self, piece: &[u8]) -> Self {
         if self == Self::IN_FLUX { Self::of(piece) } else { self }
     }
 }
 
-/// The pieces that hold a byte of `bytes`.
+/// Returns the pieces that hold a byte of `bytes`.
 pub(super) fn pieces_of(bytes: ByteRange) -> Range<u64> {
     bytes.start / PIECE_BYTES..bytes.end.div_ceil(PIECE_BYTES)
 }
 
-/// Pieces that are added at a time to those that may change, at least: each time is waited for. At
-/// most it doubles them.
+/// Minimum number of pieces added at a time to those that may change, because each addition waits
+/// for the device. An addition at most doubles them.
 const MARKED_AT_ONCE: u64 = 16;
 
-/// Whether an object ends where no sum could tell: zeros were added, or taken away in its last
-/// piece. (Whole pieces that are gone do not match their sums, and all others can be read.)
+/// True if the end of an object differs from its last sync where no checksum can tell: zeros were
+/// added, or removed within the last piece. (Whole missing pieces do not match their checksums, and
+/// all others can be read.)
 fn is_other_end(synced_bytes: u64, data_bytes: u64) -> bool {
     let is_of_one_piece = pieces_of(ByteRange::new(0, synced_bytes)).end
         == pieces_of(ByteRange::new(0, data_bytes)).end;
     data_bytes > synced_bytes || data_bytes < synced_bytes && is_of_one_piece
 }
 
-/// What the first bytes of a file of sums are.
+/// State of a header.
 enum Header {
-    /// A state, and the boot in which it was so.
+    /// Valid: a state, and its boot.
     Whole(State, Boot),
-    /// Not there, or zeros: the machine crashed before they got to the device.
+    /// Missing or zero: the machine crashed before the header reached the device.
     Missing,
     /// Anything else.
     Damaged,
 }
 
-/// What a header says.
+/// Contents of a header.
 #[derive(Clone, PartialEq, Eq)]
 enum State {
-    /// All is on the device, and the object has so many bytes, if that was written down.
+    /// Everything is on the device. The value is the size of the object, if it was recorded.
     Synced(Option<u64>),
     /// These pieces may have changed.
     Unsynced(Range<u64>),
 }
 
-/// The file of an object's checksums.
-pub(super) struct Sums {
+/// Checksum file of an object.
+pub(super) struct Checksums {
     file: File,
     object: FileId,
     present: Present,
-    /// The pieces that may have changed since the last sync, as the header on the device says.
+    /// Pieces that may have changed since the last sync, from the header on the device.
     unsynced: Option<Range<u64>>,
 }
 
-/// What a header says of an object that was never synced.
+/// Contents of the header of an object that was never synced.
 const ALL_PIECES: Range<u64> = 0..u64::MAX;
 
-impl Sums {
-    /// The sums of an object that does not exist yet: all holes.
+impl Checksums {
+    /// Creates the checksums of a new object: all holes.
     pub(super) fn create(
         directory: &OwnedFd,
         object: FileId,
@@ -142,13 +144,13 @@ impl Sums {
     ) -> Result<Self, Failure> {
         let flags = OFlags::CREATE | OFlags::TRUNC;
         let file = open(directory, &name(object), flags)?;
-        // That this gets to the device need not be waited for: without it all are in flux.
+        // No sync is needed: without the header all pieces are in flux.
         file.write_all_at(&header(object, &State::Unsynced(ALL_PIECES), &present), 0)?;
         Ok(Self { file, object, present, unsynced: Some(ALL_PIECES) })
     }
 
-    /// The sums of an object that is there, with these bytes. They must be there too where they
-    /// were on stable storage.
+    /// Opens the checksums of an existing object with these bytes. Fails if the file is missing and
+    /// was on stable storage.
     pub(super) fn open(
         directory: &OwnedFd,
         object: FileId,
@@ -161,7 +163,7 @@ impl Sums {
         let file = match open(directory, &name(object), OFlags::empty()) {
             Err(Errno::NOENT) if are_stored => return damaged(),
             Err(Errno::NOENT) => {
-                // From then on it counts as stored.
+                // From then on the object counts as durable.
                 data.sync()?;
                 return Self::adopt(directory, object, data_bytes, present);
             }
@@ -191,7 +193,7 @@ impl Sums {
         Ok(sums)
     }
 
-    /// Sums for bytes of which nothing is known.
+    /// Creates checksums for bytes of which nothing is known.
     fn adopt(
         directory: &OwnedFd,
         object: FileId,
@@ -206,8 +208,9 @@ impl Sums {
         Ok(sums)
     }
 
-    /// Of an object without bytes: how many it should have at most, when all that it had were on
-    /// stable storage, or its sums are another's; `None` where it had none, or nobody knows.
+    /// Returns the maximum size that an object without a file of bytes had, if all its bytes were
+    /// on stable storage or its checksums are damaged; `None` if it had no bytes, or that is
+    /// unknown.
     pub(super) fn bytes_missing(
         directory: &OwnedFd,
         object: FileId,
@@ -226,57 +229,58 @@ impl Sums {
         })
     }
 
-    /// How many pieces have sums; those behind them are holes.
+    /// Returns the number of pieces with checksums; later pieces are holes.
     fn count(&self) -> std::io::Result<u64> {
         Ok(self.file.metadata()?.len().saturating_sub(HEADER_BYTES as u64) / SUM_BYTES)
     }
 
-    /// The sums of `pieces`.
-    pub(super) fn read(&self, pieces: Range<u64>) -> std::io::Result<Vec<Sum>> {
+    /// Reads the checksums of `pieces`.
+    pub(super) fn read(&self, pieces: Range<u64>) -> std::io::Result<Vec<Checksum>> {
         let mut bytes = vec![0; ((pieces.end - pieces.start) * SUM_BYTES) as usize];
         let mut filled = 0;
         while filled < bytes.len() {
             match self.file.read_at(&mut bytes[filled..], place(pieces.start) + filled as u64) {
-                // Beyond the end all are holes.
+                // Pieces beyond the end are holes.
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        let sum =
-            |bytes: &[u8]| Sum(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)));
+        let sum = |bytes: &[u8]| {
+            Checksum(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)))
+        };
         Ok(bytes.chunks_exact(SUM_BYTES as usize).map(sum).collect())
     }
 
-    /// Sets the sums from piece `first` on.
-    pub(super) fn write(&mut self, first: u64, sums: &[Sum]) -> std::io::Result<()> {
+    /// Writes the checksums from piece `first` on.
+    pub(super) fn write(&mut self, first: u64, sums: &[Checksum]) -> std::io::Result<()> {
         self.begin(first..first + sums.len() as u64)?;
         self.put(first, sums)
     }
 
-    /// Says of `pieces` that any bytes will do.
+    /// Marks `pieces` as in flux.
     pub(super) fn put_in_flux(&mut self, pieces: Range<u64>) -> std::io::Result<()> {
         self.begin(pieces.clone())?;
         self.fill_in_flux(pieces)
     }
 
-    /// Forgets the sums of all pieces but the first `count`, which become holes.
+    /// Removes the checksums of all pieces but the first `count`; the others become holes.
     pub(super) fn truncate(&mut self, count: u64) -> std::io::Result<()> {
         self.begin(count..self.count()?.max(count))?;
         self.file.set_len(place(count))
     }
 
-    /// Whether nothing has changed since the object was last on stable storage.
+    /// True if nothing has changed since the last sync.
     pub(super) fn is_synced(&self) -> bool {
         self.unsynced.is_none()
     }
 
-    /// Returns when all sums are on stable storage. The bytes, so many, must be before.
+    /// Returns when all checksums are on stable storage. The `data_bytes` bytes must be before.
     pub(super) fn sync(&mut self, data_bytes: u64) -> std::io::Result<()> {
         self.file.sync_data()?;
-        // That this gets to the device need not be waited for: until it does, a crash of the
-        // machine only costs sums.
+        // No sync is needed: until the header reaches the device, a crash of the machine only costs
+        // checksums.
         self.put_synced(data_bytes)
     }
 
@@ -297,14 +301,14 @@ impl Sums {
         })
     }
 
-    /// Lets the sums of `pieces` change.
+    /// Marks `pieces` as changing in the header.
     fn begin(&mut self, pieces: Range<u64>) -> std::io::Result<()> {
         let wanted = match &self.unsynced {
             Some(marked) if marked.start <= pieces.start && pieces.end <= marked.end => {
                 return Ok(());
             }
             Some(marked) => {
-                // Whoever goes on like this need not wait each time.
+                // Doubles the range, so that sequential writers need not wait each time.
                 let more = (marked.end - marked.start).max(MARKED_AT_ONCE);
                 let is_before = pieces.start < marked.start;
                 let start =
@@ -322,16 +326,16 @@ impl Sums {
         Ok(())
     }
 
-    /// Takes the bytes of `pieces` for right as they are, whatever the sums say.
+    /// Accepts the bytes of `pieces` as they are, whatever the checksums are.
     fn forget(&mut self, pieces: Range<u64>, data_bytes: u64) -> std::io::Result<()> {
         let count = data_bytes.div_ceil(PIECE_BYTES);
         self.fill_in_flux(pieces.start..pieces.end.min(count))?;
-        // What is not there is a hole, unless it was there at the last sync.
+        // A piece beyond the end is a hole, unless it existed at the last sync.
         let end = self.count()?;
         if pieces.end >= end {
             self.file.set_len(place(pieces.start.max(count).min(end)))?;
         } else {
-            self.fill(pieces.start.max(count)..pieces.end, Sum::HOLE)?;
+            self.fill(pieces.start.max(count)..pieces.end, Checksum::HOLE)?;
         }
         self.file.sync_data()?;
         self.put_synced(data_bytes)?;
@@ -339,10 +343,10 @@ impl Sums {
     }
 
     fn fill_in_flux(&self, pieces: Range<u64>) -> std::io::Result<()> {
-        self.fill(pieces, Sum::IN_FLUX)
+        self.fill(pieces, Checksum::IN_FLUX)
     }
 
-    fn fill(&self, pieces: Range<u64>, sum: Sum) -> std::io::Result<()> {
+    fn fill(&self, pieces: Range<u64>, sum: Checksum) -> std::io::Result<()> {
         let mut first = pieces.start;
         while first < pieces.end {
             let count = (pieces.end - first).min(SUMS_AT_ONCE);
@@ -352,13 +356,13 @@ impl Sums {
         Ok(())
     }
 
-    fn put(&self, first: u64, sums: &[Sum]) -> std::io::Result<()> {
+    fn put(&self, first: u64, sums: &[Checksum]) -> std::io::Result<()> {
         let bytes: Vec<u8> = sums.iter().flat_map(|sum| sum.0.to_le_bytes()).collect();
         self.file.write_all_at(&bytes, place(first))
     }
 }
 
-/// Removes the sums of `object`; says whether there were any.
+/// Removes the checksums of `object`; returns true if there were any.
 pub(super) fn remove(directory: &OwnedFd, object: FileId) -> Result<bool, Errno> {
     match rustix::fs::unlinkat(directory, name(object), rustix::fs::AtFlags::empty()) {
         Ok(()) => Ok(true),
@@ -372,12 +376,12 @@ fn open(directory: &OwnedFd, name: &str, flags: OFlags) -> Result<File, Errno> {
     rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR).map(File::from)
 }
 
-/// The file of an object's sums.
+/// Returns the file name of an object's checksums.
 pub(super) fn name(object: FileId) -> String {
     format!("{:016x}.sums", object.0)
 }
 
-/// Where the sum of a piece lies, in bytes.
+/// Returns the file offset of the checksum of a piece.
 fn place(piece: u64) -> u64 {
     HEADER_BYTES as u64 + piece * SUM_BYTES
 }
@@ -389,7 +393,7 @@ fn header(object: FileId, state: &State, present: &Present) -> [u8; HEADER_BYTES
     bytes
 }
 
-/// A header as it once was: it does not say on which disk it is.
+/// Encodes a header of an earlier format, without the disk.
 fn diskless_header(object: FileId, state: &State, boot: &Boot) -> [u8; HEADER_BYTES] {
     let mut bytes = rangeless_header(object, matches!(state, State::Unsynced(_)), boot);
     let (first, end) = match state {
@@ -403,7 +407,7 @@ fn diskless_header(object: FileId, state: &State, boot: &Boot) -> [u8; HEADER_BY
     bytes
 }
 
-/// A header as it was before: it does not say which pieces may have changed.
+/// Encodes a header of an earlier format, without the pieces that may have changed.
 fn rangeless_header(object: FileId, is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
     let mut bytes = nameless_header(is_unsynced, boot);
     bytes[32..40].copy_from_slice(&object.0.to_le_bytes());
@@ -411,7 +415,7 @@ fn rangeless_header(object: FileId, is_unsynced: bool, boot: &Boot) -> [u8; HEAD
     bytes
 }
 
-/// A header as it was first: it says of no object that these are its sums.
+/// Encodes a header of the first format, without the object.
 fn nameless_header(is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
@@ -421,13 +425,13 @@ fn nameless_header(is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// Gives a header the checksum of its first `end` bytes without the checksum.
+/// Stores the checksum of the first `end` bytes of a header, computed without the checksum itself.
 fn seal(bytes: &mut [u8; HEADER_BYTES], end: usize) {
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..28]), &bytes[32..end]);
     bytes[28..32].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The state and the boot that a header names; `None` when it is damaged, or of another object or
+/// Decodes the state and the boot of a header; `None` when it is damaged, or of another object or
 /// disk.
 fn parse(object: FileId, disk: u64, bytes: &[u8; HEADER_BYTES]) -> Option<(State, Boot)> {
     let boot: Boot = bytes[12..28].try_into().ok()?;
@@ -435,7 +439,7 @@ fn parse(object: FileId, disk: u64, bytes: &[u8; HEADER_BYTES]) -> Option<(State
     let (first, end, named) = (number(40)?, number(48)?, number(56)?);
     for state in [State::Synced(Some(first)), State::Unsynced(first..end)] {
         let is_of = |disk| header(object, &state, &Present { disk, boot }) == *bytes;
-        // Whoever does not know which disk it is, or was, takes objects of any.
+        // A disk without identity, now or when the header was written, accepts objects of any disk.
         let is_of_disk = if disk == 0 { is_of(named) } else { is_of(disk) || is_of(0) };
         if is_of_disk || diskless_header(object, &state, &boot) == *bytes {
             return Some((state, boot));
@@ -451,14 +455,14 @@ fn parse(object: FileId, disk: u64, bytes: &[u8; HEADER_BYTES]) -> Option<(State
 }
 
 impl Present {
-    /// This disk, now.
+    /// Returns the context of this disk and this boot.
     pub(super) fn on(disk: u64) -> Self {
         Self { disk, boot: present_boot() }
     }
 }
 
-/// The identity of the present boot. Where the system does not tell, one that no other time has:
-/// then every start counts as a boot.
+/// Returns the identity of the current boot. If the system does not tell, returns a unique one, so
+/// that every start counts as a boot.
 fn present_boot() -> Boot {
     let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = told.chars().filter(char::is_ascii_hexdigit).collect();

@@ -1,23 +1,24 @@
-//! The pieces of a disk that were compared with their sums last.
+//! Cache of the most recently verified pieces of a disk.
 //!
-//! Requests for less than a piece come one after the other along an object; the piece that holds
-//! them is read and compared once. Invariant: what is kept is what the object holds, or was asked
-//! to hold.
+//! Small requests follow one another along an object; the piece that holds them is read and
+//! verified once.
+//!
+//! Invariant: a cached piece equals the contents of the object, or its pending contents.
 
 use crate::memory::RealPayload;
 use std::collections::VecDeque;
 use std::ops::Range;
 use units::FileId;
 
-/// Pieces that a disk keeps: 1 MiB.
+/// Maximum number of pieces that a disk caches: 1 MiB.
 const PIECES_MAX: usize = 16;
 
-/// Whole pieces, the last used one at the end.
+/// Whole pieces, the most recently used at the end.
 #[derive(Default)]
-pub(super) struct Recent(VecDeque<(FileId, u64, RealPayload)>);
+pub(super) struct VerifiedCache(VecDeque<(FileId, u64, RealPayload)>);
 
-impl Recent {
-    /// All bytes of a piece, if they are kept.
+impl VerifiedCache {
+    /// Returns all bytes of a piece, if it is cached.
     pub(super) fn piece(&mut self, object: FileId, piece: u64) -> Option<RealPayload> {
         let is_it = |kept: &(FileId, u64, RealPayload)| (kept.0, kept.1) == (object, piece);
         let kept = self.0.remove(self.0.iter().rposition(is_it)?)?;
@@ -26,7 +27,7 @@ impl Recent {
         Some(bytes)
     }
 
-    /// Keeps a piece that is not kept.
+    /// Caches a piece that is not cached.
     pub(super) fn keep(&mut self, object: FileId, piece: u64, bytes: RealPayload) {
         if self.0.len() == PIECES_MAX {
             self.0.pop_front();
@@ -34,7 +35,7 @@ impl Recent {
         self.0.push_back((object, piece, bytes));
     }
 
-    /// Forgets pieces that change.
+    /// Removes pieces that change.
     pub(super) fn forget(&mut self, object: FileId, pieces: Range<u64>) {
         self.0.retain(|kept| kept.0 != object || !pieces.contains(&kept.1));
     }

@@ -1,18 +1,20 @@
-//! Areas of other sizes out of areas that nobody uses.
+//! Coalescing of free areas: makes an area of one size out of adjacent free areas of others.
 //!
-//! Invariant: areas are powers of two of at least [`AREA_BYTES_MIN`]; one as large as a huge page
-//! or larger begins at one.
+//! Invariants:
+//!
+//! - The size of an area is a power of two, at least [`AREA_BYTES_MIN`].
+//! - An area of at least a huge page is aligned to a huge page.
 
 use crate::huge::HUGE_BYTES;
 use std::collections::BTreeMap;
 
-/// The smallest area.
+/// Size of the smallest area.
 const AREA_BYTES_MIN: usize = 1 << 14;
 
-/// Takes an area of `bytes` bytes out of `areas` (by their beginnings, how long they are) that lie
-/// side by side, or out of a longer one; returns where it begins. What is left of those that it
-/// covers stays, in areas of up to `most` bytes.
-pub(crate) fn regain(
+/// Takes an area of `bytes` bytes out of `areas` (length by start), from adjacent ones or from a
+/// larger one; returns its start. The rest of the areas that it covers stays free, in areas of up
+/// to `most` bytes.
+pub(crate) fn coalesce_free(
     areas: &mut BTreeMap<usize, usize>,
     bytes: usize,
     most: usize,
@@ -31,7 +33,7 @@ pub(crate) fn regain(
     Some(start)
 }
 
-/// Where so many bytes without a gap begin: where as little as possible is left over.
+/// Returns the start of a contiguous free range of `bytes` (best fit).
 fn place_for(areas: &BTreeMap<usize, usize>, bytes: usize) -> Option<usize> {
     let alignment = if bytes >= HUGE_BYTES { HUGE_BYTES } else { AREA_BYTES_MIN };
     let mut runs: Vec<(usize, usize)> = Vec::new();
@@ -46,7 +48,7 @@ fn place_for(areas: &BTreeMap<usize, usize>, bytes: usize) -> Option<usize> {
     shortest.map(|(start, _)| start.next_multiple_of(alignment))
 }
 
-/// Adds the areas that `start .. end` consists of.
+/// Adds the range `start .. end` as areas.
 fn put(areas: &mut BTreeMap<usize, usize>, mut start: usize, end: usize, most: usize) {
     while start < end {
         let fits = 1 << (end - start).ilog2();
@@ -59,7 +61,7 @@ fn put(areas: &mut BTreeMap<usize, usize>, mut start: usize, end: usize, most: u
 
 #[cfg(test)]
 mod tests {
-    //! Proves: nothing is lost, nothing is in two areas, and what lies side by side is found.
+    //! Proves: no byte is lost or in two areas, and adjacent areas are found.
     use super::*;
 
     const MOST: usize = 64 << 20;
@@ -69,7 +71,7 @@ mod tests {
         let mut areas = BTreeMap::new();
         put(&mut areas, 0, MOST, MOST);
         assert_eq!(areas.len(), 1);
-        // Cut into small ones …
+        // Split into small areas …
         let mut random = fastrand::Rng::with_seed(1);
         let mut taken: Vec<(usize, usize)> = Vec::new();
         for _ in 0..2_000 {
@@ -77,7 +79,7 @@ mod tests {
             if random.bool() && !taken.is_empty() {
                 let (at, length) = taken.swap_remove(random.usize(..taken.len()));
                 assert!(areas.insert(at, length).is_none());
-            } else if let Some(at) = regain(&mut areas, bytes, MOST) {
+            } else if let Some(at) = coalesce_free(&mut areas, bytes, MOST) {
                 assert!(bytes < HUGE_BYTES || at.is_multiple_of(HUGE_BYTES));
                 taken.push((at, bytes));
             }
@@ -91,10 +93,10 @@ mod tests {
             }
             assert_eq!(next, MOST);
         }
-        // … and joined again, when all are there.
+        // … and merged again when all are free.
         areas.extend(taken.drain(..));
         assert!(areas.len() > 1);
-        assert_eq!(regain(&mut areas, MOST, MOST), Some(0));
-        assert_eq!(regain(&mut areas, AREA_BYTES_MIN, MOST), None);
+        assert_eq!(coalesce_free(&mut areas, MOST, MOST), Some(0));
+        assert_eq!(coalesce_free(&mut areas, AREA_BYTES_MIN, MOST), None);
     }
 }
