@@ -6,6 +6,7 @@
 mod client;
 pub mod collective;
 mod costs;
+mod frequent_header;
 mod server;
 mod signal;
 mod small_map;
@@ -13,5 +14,5 @@ mod table;
 
 pub use client::{Buffer, BufferPart, BufferPool, Client, Group, NewFile, Page, SharedMemory};
 pub use costs::Costs;
-pub use server::{ServerConfig, serve};
+pub use server::{RosterCache, ServerConfig, serve};
 pub use wire::Fault;

@@ -1,21 +1,16 @@
 //! Directories and files by name: what a client asks of the catalogue.
 
-use crate::client::sizes::Opening;
-use crate::client::{Client, unexpected};
+use super::cached_sizes::Opening;
+use super::faults::unexpected;
+use super::limits::{CATALOGUE, OPENING_MAX};
+use super::state::Client;
 use policy::{Buffering, Pool, Stripe};
-use units::{FileId, ServerId};
+use units::FileId;
 use wire::{
     BufferStatistics, DigestsRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize,
     FlushRequest, Made, Reply, Request,
 };
 use world::World;
-
-/// The server that keeps the catalogue.
-pub(super) const CATALOGUE: ServerId = ServerId(0);
-
-/// The most servers at which one client opens a file at the same time. Many clients open a file
-/// together, and what waits in all of them and at all servers is held at once.
-pub(super) const OPENING_MAX: usize = 16;
 
 /// How often a file is looked for again when another has taken its place, or it is being removed.
 const REPLACED_MAX: u32 = 16;

@@ -1,7 +1,7 @@
 //! How a client tells others of its groups why those are broken.
 
-use crate::client::State;
-use crate::client::mailbox::FailureNotice;
+use super::mailbox::FailureNotice;
+use super::state::State;
 use futures_util::future::join_all;
 use std::rc::Rc;
 use wire::{GroupMessage, Message};

@@ -4,7 +4,9 @@
 //! twice log2(members), and to nobody else unless a memory is shared among members; a fault that
 //! ends a group for one member ends it for all of them, and for the same reason.
 
-use crate::client::{Client, Exposed, server_left};
+use super::faults::server_left;
+use super::servers::Exposed;
+use super::state::Client;
 use futures_util::future::{Either, join, pending, ready, select};
 use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
 use litemap::LiteMap;

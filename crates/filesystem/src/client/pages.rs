@@ -1,6 +1,7 @@
 //! Pages: whole blocks of a file, seen in the memory of the server that has them.
 
-use crate::client::{Client, unexpected};
+use super::faults::unexpected;
+use super::state::Client;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::ops::Range;
 use wire::{Fault, FileRecord, Reply, Request};

@@ -4,7 +4,7 @@
 //! message to each server and no copy; bytes that a server may still bring are in nobody else's
 //! buffer.
 
-use crate::client::Client;
+use super::state::Client;
 use crate::collective::caching;
 use crate::signal::Signal;
 use policy::{Chunk, Direction, RangeSet};

@@ -1,10 +1,13 @@
 //! What a server does with each kind of request.
 
-use crate::client::frequent_header;
 use crate::collective::{caching, disk_directed, noncollective};
-use crate::server::active_transfers::{TransferBufferPool, WritePermit};
-use crate::server::catalogue::Catalogue;
-use crate::server::{Server, catalogue, disk_fault};
+use crate::frequent_header::frequent_header;
+use crate::server::answer::Answer;
+use crate::server::catalogue::{self, Catalogue};
+use crate::server::faults::disk_fault;
+use crate::server::state::Server;
+use crate::server::transfers::buffer_pool::TransferBufferPool;
+use crate::server::transfers::write_budget::WritePermit;
 use crate::signal::Signal;
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::Buffering;
@@ -17,26 +20,13 @@ use wire::{
     Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
     ServerStatus, WriteRequest,
 };
-use world::{Disk, Loan, NetworkError, Place, World};
+use world::{Disk, NetworkError, Place, World};
 
 /// How long a disk may take to tell its space; after that, it is what it last was.
 const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
 
 /// The most sizes that one answer tells.
 const SIZES_PER_ANSWER_MAX: usize = 1024;
-
-/// An answer and, where a page was asked for, its bytes; while the client holds them the loan is
-/// kept, if there is one.
-pub(crate) struct Answer<P> {
-    pub(crate) reply: Reply,
-    pub(crate) data: Option<(P, Option<Loan>)>,
-}
-
-impl<P> From<Reply> for Answer<P> {
-    fn from(reply: Reply) -> Self {
-        Self { reply, data: None }
-    }
-}
 
 /// The fault of an answer that no message can hold.
 fn too_large(error: &NetworkError) -> Fault {
@@ -293,12 +283,9 @@ impl<W: World> Server<W> {
         Err(Fault::BadRequest { cause })
     }
 
-    /// Ends a collective or a part of this client, if it is still under way.
-    fn cancel(&self, from: PeerId, collective: u64) -> Reply {
-        if let Some(transfer) = self.active_transfers.borrow_mut().get_mut(&(from, collective)) {
-            transfer.abort_reason = Some(Fault::Cancelled);
-        }
-        self.abort_signal.notify();
+    /// Aborts an active transfer of this client, if there is one of this number.
+    fn cancel(&self, from: PeerId, number: u64) -> Reply {
+        self.active_transfers.cancel((from, number));
         Reply::Done
     }
 
@@ -308,8 +295,8 @@ impl<W: World> Server<W> {
         let known = self.files.forget(file);
         self.kept_sizes.forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
-        self.abort_transfers_on(file, &Fault::NoSuchFile { name });
-        self.transfers_on_ended(file).await;
+        self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
+        self.active_transfers.until_aborted_ended(file).await;
         self.cache.discard(file).await;
         let mut dropped = Ok(Reply::Done.into());
         for removed in join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await {

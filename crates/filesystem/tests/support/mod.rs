@@ -5,7 +5,9 @@
 #![allow(dead_code)]
 
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Costs, Fault, Group, NewFile, ServerConfig, SharedMemory, serve};
+use filesystem::{
+    Client, Costs, Fault, Group, NewFile, RosterCache, ServerConfig, SharedMemory, serve,
+};
 use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, Rules, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -236,6 +238,7 @@ pub(crate) fn start_server<P: Kind>(
         buffer_bytes: shape.buffer_bytes,
         costs: shape.costs,
         rules: shape.rules.clone(),
+        rosters: RosterCache::default(),
     };
     world.clone().spawn(async move {
         serve(world, config, || {}, std::future::pending()).await.unwrap();

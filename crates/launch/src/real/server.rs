@@ -4,7 +4,7 @@ use crate::error::{ExitCode, LaunchError};
 use crate::real::data::identity_of;
 use crate::real::on_stdin_closed;
 use crate::real::{Direct, Instance};
-use filesystem::{Costs, ServerConfig, serve};
+use filesystem::{Costs, RosterCache, ServerConfig, serve};
 use policy::Rules;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write;
@@ -137,6 +137,7 @@ pub(crate) fn serve_plan(
         buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
         costs: Costs::FREE,
         rules,
+        rosters: RosterCache::default(),
     };
     run(async move {
         let world = RealWorld::open(config).map_err(|error| match error {

@@ -4,7 +4,7 @@ use crate::disk::DiskName;
 use crate::machine::{Machine, Network};
 use crate::scenario::{LayoutName, MachineName, NetworkName, Scenario};
 use filesystem::collective::Strategy;
-use filesystem::{Costs, ServerConfig};
+use filesystem::{Costs, RosterCache, ServerConfig};
 use policy::Direction;
 use units::{Duration, ServerId};
 use world_simulated::{
@@ -178,7 +178,7 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
 }
 
 /// What server number `id` of a scenario is told at its start.
-pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
+pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> ServerConfig {
     let machine = &scenario.machine;
     let cache_bytes = u64::from(machine.cache_blocks_per_client_and_disk)
         .saturating_mul(scenario.clients.into())
@@ -194,6 +194,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         buffer_bytes: u64::MAX,
         costs: machine.costs,
         rules: scenario.rules.clone(),
+        rosters: rosters.clone(),
     }
 }
 

@@ -6,7 +6,7 @@ use super::verify::{Verify, verify};
 use crate::error::{ExitCode, LaunchError};
 use crate::scenario::Scenario;
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Fault, Group, NewFile, serve};
+use filesystem::{Client, Fault, Group, NewFile, RosterCache, serve};
 use policy::{Access, Pool};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -95,9 +95,11 @@ fn run_on<P: Verify>(
     machine: &Rc<Machine<P>>,
     tasks: &mut Vec<TaskHandle>,
 ) -> Result<Outcome, LaunchError> {
+    // Hundreds of servers get the same rosters.
+    let rosters = RosterCache::default();
     tasks.extend((0..scenario.servers).map(|id| {
         let world = machine.world(id);
-        let config = machines::server(scenario, id);
+        let config = machines::server(scenario, id, &rosters);
         world.clone().spawn(async move {
             let ended = serve(world, config, || {}, std::future::pending()).await;
             debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");

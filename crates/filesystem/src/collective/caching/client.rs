@@ -1,6 +1,6 @@
 //! The client's side of caching: ReadCP of Figure 2a (TOCS 1997).
 
-use super::super::Transfer;
+use super::super::transfer::Transfer;
 use crate::client::{Client, Group, Outcome, SharedMemory, unexpected};
 use futures_util::future::{Either, join_all};
 use policy::{Chunk, Direction};

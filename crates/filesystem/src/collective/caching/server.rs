@@ -1,9 +1,9 @@
 //! The server's side of caching: ReadIOP of Figure 2a (TOCS 1997).
 
 use crate::server::Server;
-use crate::server::file_fault;
-use crate::server::open_file::OpenFile;
-use crate::server::requests::Answer;
+use crate::server::answer::Answer;
+use crate::server::faults::file_fault;
+use crate::server::files::open_file::OpenFile;
 use futures_util::future::join_all;
 use std::rc::Rc;
 use units::{ByteRange, Duration, FileId, PeerId, PieceRun, Run};

@@ -1,6 +1,7 @@
 //! The client's side of disk-directed I/O: CollectiveReadCP of Figure 2c (TOCS 1997).
 
-use super::super::{Transfer, call_to_the_end};
+use super::super::call_servers::call_to_the_end;
+use super::super::transfer::Transfer;
 use crate::client::{Expected, Group, SharedMemory};
 use futures_util::future::{Either, select};
 use units::{ClientId, ServerId};

@@ -1,11 +1,12 @@
 //! The server's side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
+use super::super::access_checks::{may_overlap, transfer_fault};
 use super::participants::{Members, Participants};
-use crate::collective::{may_overlap, transfer_fault};
-use crate::server::active_transfers::{ActiveTransferGuard, TransferBufferPool};
-use crate::server::open_file::OpenFile;
-use crate::server::requests::Answer;
-use crate::server::{Server, file_fault};
+use crate::server::Server;
+use crate::server::answer::Answer;
+use crate::server::faults::file_fault;
+use crate::server::files::open_file::OpenFile;
+use crate::server::transfers::buffer_pool::TransferBufferPool;
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
@@ -68,7 +69,7 @@ async fn serve_members<W: World>(
     let file = server.files.get(request.file)?;
     check(&request, members.count(), &file)?;
     let place = server.place_in(&file)?;
-    let guard = ActiveTransferGuard::new(server, (from, request.collective), request.file)?;
+    let guard = server.active_transfers.enter((from, request.collective), request.file)?;
     let number = request.collective;
     let collective = Rc::new(Collective {
         server: Rc::clone(server),
@@ -81,7 +82,7 @@ async fn serve_members<W: World>(
     let abort_reason = || guard.abort_reason().or_else(|| collective.departure_fault());
     let outcome = {
         let transfer = std::pin::pin!(collective.run());
-        let aborted = std::pin::pin!(server.abort_signal.until(abort_reason));
+        let aborted = std::pin::pin!(server.active_transfers.until_aborted(abort_reason));
         match select(aborted, transfer).await {
             Either::Left((fault, _)) => Err(fault),
             Either::Right((moved, _)) => moved,

@@ -1,7 +1,10 @@
 //! The client's side of non-collective disk-directed I/O.
 
-use super::super::{Transfer, caching, call_to_the_end, check_access, check_client};
-use super::Part;
+use super::super::access_checks::{check_access, check_client};
+use super::super::caching;
+use super::super::call_servers::call_to_the_end;
+use super::super::transfer::Transfer;
+use super::part::Part;
 use crate::client::{Client, Group, SharedMemory};
 use policy::Direction;
 use units::{RegionId, ServerId};

@@ -1,11 +1,10 @@
 //! The server's side of non-collective disk-directed I/O: what Galley does with one structured
 //! request (TOCS 1997, section 10).
 
-use super::super::{check_client, transfer_fault};
+use super::super::access_checks::{check_client, transfer_fault};
 use crate::server::Server;
-use crate::server::active_transfers::ActiveTransferGuard;
-use crate::server::open_file::OpenFile;
-use crate::server::requests::Answer;
+use crate::server::answer::Answer;
+use crate::server::files::open_file::OpenFile;
 use futures_util::future::{Either, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
@@ -43,12 +42,12 @@ pub(crate) async fn serve<W: World>(
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
     file.check_access(request.direction, &request.access)?;
-    let guard = ActiveTransferGuard::new(server, (from, request.number), request.file)?;
+    let guard = server.active_transfers.enter((from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };
     let outcome = {
         let transfer = pin!(transfer.run());
-        let aborted = pin!(server.abort_signal.until(|| guard.abort_reason()));
+        let aborted = pin!(server.active_transfers.until_aborted(|| guard.abort_reason()));
         match select(aborted, transfer).await {
             Either::Left((fault, _)) => Err(fault),
             Either::Right((moved, _)) => moved,

@@ -1,6 +1,8 @@
 //! The client's side of two-phase I/O: CollectiveReadCP of Figure 2b (TOCS 1997).
 
-use super::super::{Transfer, caching, may_overlap, transfer_fault};
+use super::super::access_checks::{may_overlap, transfer_fault};
+use super::super::caching;
+use super::super::transfer::Transfer;
 use crate::client::{Group, SharedMemory};
 use caching::client::Chunks;
 use futures_util::future::try_join_all;

@@ -3,7 +3,7 @@
 //! Invariant: a block is listed exactly while its disk does not have all of it and nobody is
 //! writing it back.
 
-use crate::server::block_locks::BlockKey;
+use super::block_locks::BlockKey;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use units::DiskId;

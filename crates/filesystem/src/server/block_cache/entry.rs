@@ -1,9 +1,9 @@
 //! One block in the cache.
 
+use super::block_locks::BlockKey;
 use super::dirty::DirtyBlocks;
-use super::room::Shares;
-use crate::server::block_locks::BlockKey;
-use crate::server::open_file::OpenFile;
+use super::shares::Shares;
+use crate::server::files::open_file::OpenFile;
 use crate::signal::Signal;
 use policy::RangeSet;
 use std::cell::{Cell, RefCell};

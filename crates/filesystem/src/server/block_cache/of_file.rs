@@ -1,8 +1,8 @@
 //! What is done with all blocks of a file that are in the cache.
 
-use super::BlockCache;
+use super::cache::BlockCache;
 use super::entry::{Entry, User};
-use crate::server::open_file::OpenFile;
+use crate::server::files::open_file::OpenFile;
 use units::FileId;
 use wire::Fault;
 use world::World;
@@ -23,7 +23,7 @@ impl<W: World> BlockCache<W> {
     }
 
     /// Waits for what is under way for a file and writes back what is dirty. Whoever asks for it
-    /// must ask the [`Failures`] then.
+    /// must ask the [`failures`](Self::failures) then.
     pub(crate) async fn flush(&self, file: FileId) {
         loop {
             let unsettled = {

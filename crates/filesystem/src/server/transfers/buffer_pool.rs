@@ -1,63 +1,16 @@
-//! What a server does for longer than a block takes: collectives, and the parts of single clients.
+//! Buffers of transfers, limited in bytes for each disk.
 //!
-//! Invariant: an entry, and the bytes counted for a buffer, go with whoever works on them, however
-//! that ends.
+//! Invariants:
+//! - The bytes of a [`BufferPermit`] count as held exactly as long as it lives.
+//! - Requests get permits in the order in which they asked.
 
-use crate::server::Server;
-use crate::server::transfer_watchdog::TransferWatchdog;
+use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use crate::signal::Signal;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::collections::btree_map::Entry;
 use std::rc::Rc;
-use units::{DiskId, FileId, PeerId};
-use wire::Fault;
-use world::{Clock, World};
-
-/// A transfer under way.
-pub(crate) struct ActiveTransfer {
-    pub(crate) file: FileId,
-    /// Why it must end, once it must.
-    pub(crate) abort_reason: Option<Fault>,
-}
-
-/// A transfer's entry among those under way, as long as it is.
-pub(crate) struct ActiveTransferGuard<'a, W: World> {
-    server: &'a Server<W>,
-    key: (PeerId, u64),
-}
-
-impl<'a, W: World> ActiveTransferGuard<'a, W> {
-    /// Enters the transfer `key`: who asked for it, and its number.
-    pub(crate) fn new(
-        server: &'a Server<W>,
-        key: (PeerId, u64),
-        file: FileId,
-    ) -> Result<Self, Fault> {
-        match server.active_transfers.borrow_mut().entry(key) {
-            Entry::Occupied(_) => {
-                let cause = format!("collective {} is already under way", key.1);
-                Err(Fault::BadRequest { cause })
-            }
-            Entry::Vacant(vacant) => {
-                vacant.insert(ActiveTransfer { file, abort_reason: None });
-                Ok(Self { server, key })
-            }
-        }
-    }
-
-    /// Why it must end, once it must.
-    pub(crate) fn abort_reason(&self) -> Option<Fault> {
-        self.server.active_transfers.borrow().get(&self.key)?.abort_reason.clone()
-    }
-}
-
-impl<W: World> Drop for ActiveTransferGuard<'_, W> {
-    fn drop(&mut self) {
-        self.server.active_transfers.borrow_mut().remove(&self.key);
-        self.server.abort_signal.notify();
-    }
-}
+use units::DiskId;
+use world::Clock;
 
 /// The bytes that transfers hold in the buffers of one disk, of which there are so many. Whoever
 /// wants more than there are free waits, in the order of coming. The limit bends: there is room for
@@ -140,42 +93,6 @@ impl TransferBufferPool {
     }
 }
 
-/// The data that came with requests to write and waits for room in the cache, which is limited
-/// too, however many clients send.
-pub(crate) struct WriteBudget {
-    bytes_max: u64,
-    bytes: Cell<u64>,
-}
-
-/// Such data of one request, as long as it is kept.
-pub(crate) struct WritePermit {
-    write_budget: Rc<WriteBudget>,
-    bytes: u64,
-}
-
-impl WriteBudget {
-    pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, bytes: Cell::default() }
-    }
-
-    /// Keeps `bytes` bytes, unless that is too much; anything may be kept alone.
-    pub(crate) fn keep(self: &Rc<Self>, bytes: u64) -> Option<WritePermit> {
-        let before = self.bytes.get();
-        let after = before.saturating_add(bytes);
-        if before > 0 && after > self.bytes_max {
-            return None;
-        }
-        self.bytes.set(after);
-        Some(WritePermit { write_budget: Rc::clone(self), bytes })
-    }
-}
-
-impl Drop for WritePermit {
-    fn drop(&mut self) {
-        self.write_budget.bytes.update(|bytes| bytes - self.bytes);
-    }
-}
-
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         self.buffers.waiting.borrow_mut().retain(|number| *number != self.number);
@@ -197,8 +114,9 @@ mod tests {
     //! transfer; who gives up waiting does not keep others from their turn, nor does a client that
     //! never frees what it holds.
     use super::*;
-    use crate::server::transfer_watchdog::tests::Hand;
+    use crate::server::transfers::transfer_watchdog::tests::Hand;
     use futures_util::FutureExt;
+    use units::PeerId;
 
     fn buffers(bytes_max: u64, count_min: u64) -> TransferBufferPool {
         TransferBufferPool::new(
@@ -228,18 +146,6 @@ mod tests {
         assert!(buffers.take(&clock, 1).now_or_never().is_none());
         drop(long);
         assert_eq!(buffers.held_bytes(), 0);
-    }
-
-    #[test]
-    fn so_much_is_kept_of_what_is_brought() {
-        let brought = Rc::new(WriteBudget::new(10));
-        let first = brought.keep(20);
-        assert!(first.is_some() && brought.keep(1).is_none());
-        drop(first);
-        let both = (brought.keep(4), brought.keep(6));
-        assert!(both.0.is_some() && both.1.is_some() && brought.keep(1).is_none());
-        drop(both.0);
-        assert!(brought.keep(5).is_none() && brought.keep(4).is_some());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Invariants: its size only ever gets greater, in the order of [`FileSize`]; nobody sees bytes
 //! that were in a file before it was made shorter, however it is made longer later.
 
-use crate::collective::check_access;
+use crate::collective::access_checks::check_access;
 use crate::signal::Signal;
 use policy::{Access, BYTES_MAX, Buffering, Direction, Pool, Stripe};
 use std::cell::{Cell, Ref, RefCell};

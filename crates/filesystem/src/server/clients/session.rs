@@ -1,7 +1,7 @@
 //! The clients of a server, as it sees them.
 
-use crate::server::files::OpenFiles;
-use crate::server::group_rosters;
+use crate::server::clients::group_rosters::RosterCache;
+use crate::server::files::open_files::ClientFiles;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,20 +19,22 @@ pub(crate) struct Session<W: World> {
     /// The version it speaks.
     version: u16,
     /// The files it has opened.
-    pub(crate) open: OpenFiles,
+    pub(crate) open: ClientFiles,
     /// The groups that it has rosters, by its numbers.
     rosters: RefCell<BTreeMap<u64, Rc<Introduction>>>,
+    cache: RosterCache,
     /// The requests it waits for.
     pub(crate) scope: Scope<W, Infallible>,
 }
 
 impl<W: World> Session<W> {
-    pub(crate) fn new(world: W, key: ClientKey, version: u16) -> Self {
+    pub(crate) fn new(world: W, key: ClientKey, version: u16, cache: RosterCache) -> Self {
         Self {
             key,
             version,
-            open: OpenFiles::default(),
+            open: ClientFiles::default(),
             rosters: RefCell::default(),
+            cache,
             scope: Scope::new(world),
         }
     }
@@ -65,7 +67,7 @@ impl<W: World> Session<W> {
         if !is_known && rosters.len() >= ROSTERS_MAX {
             return bad(format!("a client has at most {ROSTERS_MAX} groups; leave some"));
         }
-        rosters.insert(roster.group, group_rosters::shared(roster));
+        rosters.insert(roster.group, self.cache.shared(roster));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use wire::Fault;
 
 /// The latest failure of each file, while anyone is left who must be told.
 #[derive(Default)]
-pub(crate) struct Failures(RefCell<BTreeMap<FileId, Failure>>);
+pub(crate) struct WriteFailures(RefCell<BTreeMap<FileId, Failure>>);
 
 struct Failure {
     fault: Fault,
@@ -22,7 +22,7 @@ struct Failure {
     reported_at_stop: bool,
 }
 
-impl Failures {
+impl WriteFailures {
     /// Something of a file is lost.
     pub(crate) fn record(&self, file: FileId, fault: Fault) {
         self.0

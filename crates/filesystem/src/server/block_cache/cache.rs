@@ -7,21 +7,16 @@
 //! never filled are never given out; dirty bytes leave the cache only through the disk, or with an
 //! error that the next flush of each client reports.
 
-mod dirty;
-mod entry;
-mod of_file;
-mod pin;
-mod room;
-
-use crate::server::block_locks::{BlockKey, BlockLocks};
-use crate::server::failures::Failures;
-use crate::server::open_file::OpenFile;
-use crate::server::transfer_watchdog::TransferWatchdog;
-use crate::server::{ServerConfig, file_fault};
-use dirty::WaterMarks;
-use entry::{Common, Entry, User};
-use pin::Pin;
-use policy::{Buffering, Location, Prefetch, Residents, Window, next_on_disk};
+use super::block_locks::{BlockKey, BlockLocks};
+use super::dirty::WaterMarks;
+use super::entry::{Common, Entry, User};
+use super::pin::Pin;
+use crate::server::config::ServerConfig;
+use crate::server::faults::file_fault;
+use crate::server::files::open_file::OpenFile;
+use crate::server::files::write_failures::WriteFailures;
+use crate::server::transfers::transfer_watchdog::TransferWatchdog;
+use policy::{Buffering, Residents, Window};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -29,32 +24,32 @@ use std::ops::Range;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, Run, ServerId};
 use wire::{BufferStatistics, Fault};
-use world::{Disk, DiskError, Payload, Scope, World};
+use world::{Disk, DiskError, Scope, World};
 
 /// The block cache of one server.
 pub(crate) struct BlockCache<W: World> {
-    world: W,
-    server: ServerId,
-    capacity: u64,
-    marks: WaterMarks,
-    held: Cell<u64>,
-    entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
-    order: RefCell<Residents>,
+    pub(super) world: W,
+    pub(super) server: ServerId,
+    pub(super) capacity: u64,
+    pub(super) marks: WaterMarks,
+    pub(super) held: Cell<u64>,
+    pub(super) entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
+    pub(super) order: RefCell<Residents>,
     /// Where passes that several clients make together have come to, on each disk.
-    windows: RefCell<BTreeMap<(FileId, DiskId), Window>>,
+    pub(super) windows: RefCell<BTreeMap<(FileId, DiskId), Window>>,
     /// What happened to blocks that have left, by file, while it is open.
-    left: RefCell<BTreeMap<FileId, BufferStatistics>>,
-    common: Rc<Common>,
+    pub(super) left: RefCell<BTreeMap<FileId, BufferStatistics>>,
+    pub(super) common: Rc<Common>,
     /// Disks to which the blocks that have been dirty longest are being written back.
-    cleaned: RefCell<BTreeSet<DiskId>>,
+    pub(super) cleaned: RefCell<BTreeSet<DiskId>>,
     /// Blocks that collectives are writing; none of them is taken in.
-    locks: Rc<BlockLocks>,
-    watchdog: Rc<TransferWatchdog>,
-    pub(crate) failures: Failures,
+    pub(super) locks: Rc<BlockLocks>,
+    pub(super) watchdog: Rc<TransferWatchdog>,
+    pub(crate) failures: WriteFailures,
     /// Files that were removed: nothing of them comes in again, whoever still waits to bring it.
     /// Eight bytes for each removal since the start.
-    discarded: RefCell<BTreeSet<FileId>>,
-    background: Scope<W, Infallible>,
+    pub(super) discarded: RefCell<BTreeSet<FileId>>,
+    pub(super) background: Scope<W, Infallible>,
 }
 
 /// Clients can pin one part in so many of what a disk may occupy; what they want beyond is
@@ -84,7 +79,7 @@ impl<W: World> BlockCache<W> {
             cleaned: RefCell::default(),
             locks,
             watchdog,
-            failures: Failures::default(),
+            failures: WriteFailures::default(),
             discarded: RefCell::default(),
         })
     }
@@ -194,63 +189,11 @@ impl<W: World> BlockCache<W> {
         self.common.room.notify();
     }
 
-    /// Nobody has a file open any more: what is dirty of it goes to the disks, and nobody waits.
-    pub(crate) fn release(self: &Rc<Self>, file: FileId) {
-        self.forget_uses(file);
-        self.failures.closed(file);
-        let mut of_disks = BTreeMap::<DiskId, Vec<BlockKey>>::new();
-        for (key, entry) in self.entries.borrow().range((file, 0)..=(file, u64::MAX)) {
-            if entry.is_dirty() {
-                of_disks.entry(entry.disk()).or_default().push(*key);
-            }
-        }
-        for keys in of_disks.into_values() {
-            let cache = Rc::clone(self);
-            self.background.spawn(async move {
-                for key in keys {
-                    if let Some(user) = cache.dirty_user(key) {
-                        cache.flush_entry(&user).await;
-                    }
-                }
-                Ok(())
-            });
-        }
-    }
-
     /// Forgets how a file was used.
-    fn forget_uses(&self, file: FileId) {
+    pub(super) fn forget_uses(&self, file: FileId) {
         self.order.borrow_mut().forget(file);
         self.left.borrow_mut().remove(&file);
         self.windows.borrow_mut().retain(|(other, _), _| *other != file);
-    }
-
-    /// Begins to write back what has been dirty longest of a disk, if much of it is dirty.
-    fn clean(self: &Rc<Self>, disk: DiskId) {
-        let is_enough = |high| self.common.dirty.bytes_of(disk) <= high;
-        if self.marks.high.is_none_or(is_enough) || !self.cleaned.borrow_mut().insert(disk) {
-            return;
-        }
-        let cache = Rc::clone(self);
-        self.background.spawn(async move {
-            cache.clean_disk(disk).await;
-            cache.cleaned.borrow_mut().remove(&disk);
-            Ok(())
-        });
-    }
-
-    async fn clean_disk(&self, disk: DiskId) {
-        while self.common.dirty.bytes_of(disk) > self.marks.low
-            && let Some(key) = self.common.dirty.oldest(disk)
-            && let Some(user) = self.dirty_user(key)
-        {
-            self.flush_entry(&user).await;
-        }
-    }
-
-    /// A block that is still dirty.
-    fn dirty_user(&self, key: BlockKey) -> Option<User<W>> {
-        let entries = self.entries.borrow();
-        entries.get(&key).filter(|entry| entry.is_dirty()).map(Entry::user)
     }
 
     /// What has happened to the blocks of a file since it was opened, or since they came in.
@@ -261,77 +204,6 @@ impl<W: World> BlockCache<W> {
             entry.counted.add_to(&mut sum);
         }
         sum
-    }
-
-    /// Begins to read what is worth it before a block is asked for: the window that slides over a
-    /// file which several clients read together.
-    pub(crate) fn prefetch_before(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) {
-        let Prefetch::Window(ahead) = file.buffering().prefetch() else { return };
-        let (stripe, at) = (&file.stripe, file.stripe.locate(block));
-        let last = stripe.blocks_in(ByteRange::new(0, file.bytes())).end;
-        let on_disk = stripe.blocks_on(at.server, at.disk, 0..last);
-        let count = on_disk.size_hint().0 as u64;
-        let key = (file.file, at.disk);
-        let slots = {
-            let mut windows = self.windows.borrow_mut();
-            windows.entry(key).or_default().fetch(at.slot, ahead, count)
-        };
-        for slot in slots {
-            let next = stripe.block_of(Location { slot, ..at });
-            if !self.prefetch(file, next) {
-                if let Some(window) = self.windows.borrow_mut().get_mut(&key) {
-                    window.stop_at(slot);
-                }
-                return;
-            }
-        }
-    }
-
-    /// Begins to read what is worth it after a block was asked for: the next one on its disk.
-    pub(crate) fn prefetch_after(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) {
-        if let Some(next) = self.next_to_prefetch(file, block) {
-            self.prefetch(file, next);
-        }
-    }
-
-    fn next_to_prefetch(&self, file: &OpenFile, block: u64) -> Option<u64> {
-        if file.buffering().prefetch() != Prefetch::Next {
-            return None;
-        }
-        let next = next_on_disk(&file.stripe, block, file.bytes())?;
-        self.is_worth_reading(file, next).then_some(next)
-    }
-
-    /// Whether [`prefetch_before`](Self::prefetch_before) and
-    /// [`prefetch_after`](Self::prefetch_after) have nothing to begin when a block is asked for.
-    pub(crate) fn has_nothing_to_prefetch(&self, file: &OpenFile, block: u64) -> bool {
-        match file.buffering().prefetch() {
-            Prefetch::Window(_) => false,
-            Prefetch::Next | Prefetch::Nothing => self.next_to_prefetch(file, block).is_none(),
-        }
-    }
-
-    /// Whether nothing of a block is here, and it may come in.
-    fn is_worth_reading(&self, file: &OpenFile, block: u64) -> bool {
-        let key = (file.file, block);
-        let is_gone = self.discarded.borrow().contains(&file.file);
-        !is_gone && !self.entries.borrow().contains_key(&key) && !self.locks.is_held(key)
-    }
-
-    /// Begins to read a block into the cache. False when there is no room for it.
-    fn prefetch(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) -> bool {
-        if !self.is_worth_reading(file, block) {
-            return true;
-        }
-        let Some(user) = self.try_enter(file, block) else { return false };
-        user.counted.prefetched.set(true);
-        let cache = Rc::clone(self);
-        self.background.spawn(async move {
-            // Nobody asked for it: a failure will be met by whoever does.
-            let _ = cache.load(&user).await;
-            Ok(())
-        });
-        true
     }
 
     /// Room for a block, waited for. As long as it is held the block stays, unless a collective
@@ -426,19 +298,8 @@ impl<W: World> BlockCache<W> {
         Some(payload)
     }
 
-    /// Makes room for a collective write of a block: what the cache holds of it goes to the disk
-    /// and leaves the cache. If the disk does not take it, those who wrote it will be told.
-    pub(crate) async fn write_back_and_evict(&self, file: FileId, block: u64) {
-        let held = self.entries.borrow().get(&(file, block)).map(Entry::user);
-        let Some(user) = held else { return };
-        while user.is_unsettled() {
-            self.flush_entry(&user).await;
-        }
-        self.remove_user(&user);
-    }
-
     /// Reads what is missing of a block from its disk.
-    async fn load(&self, user: &User<W>) -> Result<(), Fault> {
+    pub(super) async fn load(&self, user: &User<W>) -> Result<(), Fault> {
         let Some(_busy) = user.begin_work() else { return Ok(()) };
         let disk = self.disk_of(user)?;
         let loaded = disk.read(user.key().0, user.disk_offset(), user.length()).await;
@@ -448,46 +309,11 @@ impl<W: World> BlockCache<W> {
         Ok(())
     }
 
-    /// Writes what is dirty of a block to its disk, after whatever is under way for it.
-    async fn flush_entry(&self, user: &User<W>) {
-        if user.wait_while_busy().await {
-            return;
-        }
-        if user.is_fragmented() {
-            // Many small writes cost more than reading the rest and writing once.
-            if let Err(fault) = self.load(user).await {
-                user.forget_dirty();
-                self.failures.record(user.key().0, fault);
-                return;
-            }
-        }
-        let Some(_busy) = user.begin_work() else { return };
-        if let Err(fault) = self.write_back(user).await {
-            self.failures.record(user.key().0, fault);
-        }
-        self.common.room.notify();
-    }
-
-    async fn write_back(&self, user: &User<W>) -> Result<(), Fault> {
-        let disk = self.disk_of(user)?;
-        let mut unwritten = user.take_dirty();
-        while let Some((offset, payload)) = unwritten.first() {
-            debug_assert!(payload.length() > 0, "a dirty range must not be empty");
-            let written = disk.write(user.key().0, user.disk_offset() + offset, payload).await;
-            if let Err(error) = written {
-                unwritten.lose();
-                return Err(self.fault(user, &error));
-            }
-            unwritten.first_is_written();
-        }
-        Ok(())
-    }
-
-    fn fault(&self, user: &User<W>, error: &DiskError) -> Fault {
+    pub(super) fn fault(&self, user: &User<W>, error: &DiskError) -> Fault {
         file_fault(self.server, user.file(), user.disk(), error)
     }
 
-    fn disk_of(&self, user: &User<W>) -> Result<&W::Disk, Fault> {
+    pub(super) fn disk_of(&self, user: &User<W>) -> Result<&W::Disk, Fault> {
         let disk = user.disk();
         let gone = || Fault::BadRequest { cause: format!("there is no {disk} here") };
         self.world.disks().get(disk.0 as usize).ok_or_else(gone)

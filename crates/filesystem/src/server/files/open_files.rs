@@ -1,6 +1,6 @@
 //! The files that clients have open at a server.
 
-use crate::server::open_file::OpenFile;
+use crate::server::files::open_file::OpenFile;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
@@ -13,28 +13,28 @@ use wire::{Fault, FileRecord, FileSize};
 /// The files one client has open, in their order. Most have one, and a server has many clients: as
 /// few as need no memory elsewhere.
 #[derive(Default)]
-pub(crate) struct OpenFiles(RefCell<SmallVec<[FileId; 2]>>);
+pub(crate) struct ClientFiles(RefCell<SmallVec<[FileId; 2]>>);
 
 /// All files open at a server.
 #[derive(Default)]
-pub(crate) struct Files {
+pub(crate) struct OpenFiles {
     open: RefCell<BTreeMap<FileId, Rc<OpenFile>>>,
-    /// Files whose data was dropped here. Numbers are never given again, so a client that heard of
-    /// one before must not bring it back. Eight bytes for each removal since the start.
+    /// Files whose data was dropped here. Numbers are never given again, so a client that knew one
+    /// before must not bring it back. Eight bytes for each removal since the start.
     dropped: RefCell<BTreeSet<FileId>>,
-    /// The sizes that files had when they were closed, of those that were cut since the start: who
-    /// opens one with a record from before must not bring back what was cut off.
+    /// Sizes at the last close of files that were cut since the start. A client that opens such a
+    /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
 }
 
 /// The most files one client may have open at a time.
 const OPEN_FILES_MAX: usize = 1 << 16;
 
-impl Files {
+impl OpenFiles {
     /// Opens a file for a client; again is no difference. Returns whether the client did not have
     /// it open. Whoever opens it first must not deceive the others about it, so all must know the
     /// same of it.
-    pub(crate) fn open(&self, by: &OpenFiles, record: FileRecord) -> Result<bool, Fault> {
+    pub(crate) fn open(&self, by: &ClientFiles, record: FileRecord) -> Result<bool, Fault> {
         let mut own = by.0.borrow_mut();
         if own.len() >= OPEN_FILES_MAX {
             let cause = format!("a client may have {OPEN_FILES_MAX} files open");
@@ -134,7 +134,7 @@ impl Files {
     }
 
     /// Closes a file for a client. Returns whether nobody has it open any more.
-    pub(crate) fn close(&self, by: &OpenFiles, file: FileId) -> bool {
+    pub(crate) fn close(&self, by: &ClientFiles, file: FileId) -> bool {
         let place = by.0.borrow().binary_search(&file);
         let Ok(place) = place else { return false };
         by.0.borrow_mut().remove(place);
@@ -160,7 +160,7 @@ impl Files {
     }
 
     /// Closes all that a client has open. Returns the files that nobody has open any more.
-    pub(crate) fn close_all(&self, by: &OpenFiles) -> Vec<FileId> {
+    pub(crate) fn close_all(&self, by: &ClientFiles) -> Vec<FileId> {
         let all = by.0.borrow().clone();
         all.into_iter().filter(|file| self.close(by, *file)).collect()
     }

@@ -1,8 +1,9 @@
 //! Files that become longer or shorter (decisions 0024, 0025).
 
-use crate::server::open_file::OpenFile;
-use crate::server::requests::Answer;
-use crate::server::{Server, file_fault};
+use crate::server::answer::Answer;
+use crate::server::faults::file_fault;
+use crate::server::files::open_file::OpenFile;
+use crate::server::state::Server;
 use policy::BYTES_MAX;
 use std::rc::Rc;
 use units::{DiskId, FileId};
@@ -117,8 +118,8 @@ impl<W: World> Server<W> {
             changing.set_size(size);
             file.tail_is_clean.set(false);
             if is_shorter {
-                self.abort_transfers_on(file.file, &file.past_end());
-                self.transfers_on_ended(file.file).await;
+                self.active_transfers.abort_on(file.file, &file.past_end());
+                self.active_transfers.until_aborted_ended(file.file).await;
             }
         }
         let size = size.max(file.size());
@@ -145,25 +146,5 @@ impl<W: World> Server<W> {
             cut.await.map_err(|error| self.disk_fault(file, number, &error))?;
         }
         Ok(())
-    }
-
-    /// Tells the collectives on a file to end with this fault.
-    pub(crate) fn abort_transfers_on(&self, file: FileId, fault: &Fault) {
-        for transfer in self.active_transfers.borrow_mut().values_mut() {
-            if transfer.file == file {
-                transfer.abort_reason = Some(fault.clone());
-            }
-        }
-        self.abort_signal.notify();
-    }
-
-    /// Waits until all collectives on a file have ended that were told to. Those that begin later
-    /// know better.
-    pub(crate) async fn transfers_on_ended(&self, file: FileId) {
-        let all_ended = || {
-            let transfer = self.active_transfers.borrow();
-            transfer.values().all(|one| one.file != file || one.abort_reason.is_none())
-        };
-        self.abort_signal.until(|| all_ended().then_some(())).await;
     }
 }

@@ -1,0 +1,60 @@
+//! The budget of data that arrived with write requests and waits for room in the cache.
+//!
+//! Invariant: the bytes of a [`WritePermit`] count as used exactly as long as it lives.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// The data that came with requests to write and waits for room in the cache, which is limited
+/// too, however many clients send.
+pub(crate) struct WriteBudget {
+    bytes_max: u64,
+    bytes: Cell<u64>,
+}
+
+/// Such data of one request, as long as it is kept.
+pub(crate) struct WritePermit {
+    write_budget: Rc<WriteBudget>,
+    bytes: u64,
+}
+
+impl WriteBudget {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self { bytes_max, bytes: Cell::default() }
+    }
+
+    /// Keeps `bytes` bytes, unless that is too much; anything may be kept alone.
+    pub(crate) fn keep(self: &Rc<Self>, bytes: u64) -> Option<WritePermit> {
+        let before = self.bytes.get();
+        let after = before.saturating_add(bytes);
+        if before > 0 && after > self.bytes_max {
+            return None;
+        }
+        self.bytes.set(after);
+        Some(WritePermit { write_budget: Rc::clone(self), bytes })
+    }
+}
+
+impl Drop for WritePermit {
+    fn drop(&mut self) {
+        self.write_budget.bytes.update(|bytes| bytes - self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: permits never exceed the budget, but a single one may.
+    use super::*;
+
+    #[test]
+    fn so_much_is_kept_of_what_is_brought() {
+        let brought = Rc::new(WriteBudget::new(10));
+        let first = brought.keep(20);
+        assert!(first.is_some() && brought.keep(1).is_none());
+        drop(first);
+        let both = (brought.keep(4), brought.keep(6));
+        assert!(both.0.is_some() && both.1.is_some() && brought.keep(1).is_none());
+        drop(both.0);
+        assert!(brought.keep(5).is_none() && brought.keep(4).is_some());
+    }
+}
