@@ -12,7 +12,9 @@ mod signal;
 mod small_map;
 mod table;
 
-pub use client::{Buffer, BufferPart, BufferPool, Client, Group, NewFile, Page, SharedMemory};
+pub use client::{
+    Buffer, BufferPart, BufferPool, Client, Group, Membership, NewFile, Page, SharedMemory,
+};
 pub use costs::Costs;
 pub use server::{RosterCache, ServerConfig, serve};
 pub use wire::Fault;

@@ -11,6 +11,7 @@ use crate::distribution::{DIMENSIONS_MAX, Dimension, Distribution};
 use crate::footprint::{Footprint, FootprintPieces};
 use crate::list::{self, LIST_ENTRIES_MAX, ListEntry, ListPieces};
 use crate::nested::{LEVELS_MAX, Nested};
+use crate::own_part::{OwnPart, OwnPieces};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use thiserror::Error;
@@ -39,6 +40,8 @@ pub enum Access {
     Nested(Vec<Nested>),
     /// A list of pieces for each client.
     List(Vec<Vec<ListEntry>>),
+    /// What each client says of itself.
+    Parts(Vec<OwnPart>),
 }
 
 /// Why an access is refused.
@@ -210,6 +213,7 @@ impl Access {
             Self::Distribution(distribution) => distribution.clients as usize,
             Self::Nested(nested) => nested.len(),
             Self::List(lists) => lists.len(),
+            Self::Parts(parts) => parts.len(),
         };
         if clients == 0 || clients > CLIENTS_MAX as usize {
             return Err(AccessError::Clients { clients });
@@ -230,13 +234,16 @@ impl Access {
                 }
                 each_client(lists, |client, list| list::validate(client, list, file_bytes))
             }
+            Self::Parts(parts) => {
+                each_client(parts, |client, part| part.validate(client, file_bytes))
+            }
         }
     }
 
     /// [`Access::validate`], and refuses an access in which two clients own the same byte.
     ///
-    /// Not checked: whether different clients of a [`Access::Nested`] overlap (an exact answer can
-    /// cost as much as the transfer). Which of them wins is then undefined.
+    /// Not checked: whether different clients of a [`Access::Nested`] or of [`Access::Parts`] overlap
+    /// (an exact answer can cost as much as the transfer). Which of them wins is then undefined.
     pub fn validate_write(&self, file_bytes: u64) -> Result<(), AccessError> {
         self.validate(file_bytes)?;
         match self {
@@ -244,9 +251,29 @@ impl Access {
                 let (first, second) = (ClientId(0), ClientId(1));
                 Err(AccessError::SharedByte { first, second, offset: 0 })
             }
-            Self::All { .. } | Self::Distribution(_) | Self::Nested(_) => Ok(()),
+            Self::All { .. } | Self::Distribution(_) | Self::Nested(_) | Self::Parts(_) => Ok(()),
             Self::List(lists) => list::validate_disjoint(lists),
         }
+    }
+
+    /// The access in which each client, by rank, has the part that it says: as one rule for all of
+    /// them where their parts amount to one.
+    pub fn of_parts(parts: Vec<OwnPart>) -> Self {
+        let is_nest = |part: &OwnPart| matches!(part, OwnPart::Nested(nests) if nests.len() <= 1);
+        if let Some(distribution) = one_distribution(&parts) {
+            return Self::Distribution(distribution.clone());
+        }
+        if parts.iter().all(is_nest) {
+            let nothing =
+                Nested { file_offset: 0, memory_offset: 0, length: 0, levels: Vec::new() };
+            let nest_of = |part| match part {
+                OwnPart::Nested(nests) => nests.into_iter().next(),
+                OwnPart::Dealt { .. } | OwnPart::List(_) => None,
+            };
+            let nests = parts.into_iter().map(|part| nest_of(part).unwrap_or(nothing.clone()));
+            return Self::Nested(nests.collect());
+        }
+        Self::Parts(parts)
     }
 
     /// Number of clients, with those that own nothing.
@@ -256,6 +283,7 @@ impl Access {
             Self::Distribution(distribution) => distribution.clients,
             Self::Nested(nested) => nested.len() as u32,
             Self::List(lists) => lists.len() as u32,
+            Self::Parts(parts) => parts.len() as u32,
         }
     }
 
@@ -272,6 +300,7 @@ impl Access {
                 nested.iter().map(|nested| nested.levels.len() as u32).max().unwrap_or(0)
             }
             Self::List(_) => 1,
+            Self::Parts(parts) => parts.iter().map(OwnPart::depth).max().unwrap_or(0),
         }
     }
 
@@ -281,6 +310,7 @@ impl Access {
             Self::All { .. } | Self::Distribution(_) => self.footprint(client).bytes(),
             Self::Nested(nested) => of(nested, client).map_or(0, Nested::memory_bytes),
             Self::List(lists) => of(lists, client).map_or(0, |list| list::memory_bytes(list)),
+            Self::Parts(parts) => of(parts, client).map_or(0, OwnPart::memory_bytes),
         }
     }
 
@@ -291,6 +321,7 @@ impl Access {
             Self::Distribution(distribution) => ByteRange::new(0, distribution.bytes()),
             Self::Nested(nested) => hull(nested.iter().filter_map(Nested::file_extent)),
             Self::List(lists) => hull(lists.iter().filter_map(|list| list::file_extent(list))),
+            Self::Parts(parts) => hull(parts.iter().filter_map(OwnPart::file_extent)),
         }
     }
 
@@ -303,7 +334,7 @@ impl Access {
                 ClientsOf::Counted(0..if meets { *clients } else { 0 })
             }
             Self::Distribution(distribution) => ClientsOf::Grid(distribution.clients_in(range)),
-            Self::Nested(_) | Self::List(_) => {
+            Self::Nested(_) | Self::List(_) | Self::Parts(_) => {
                 ClientsOf::Searched { access: self, range, left: 0..self.clients() }
             }
         }
@@ -329,6 +360,7 @@ impl Access {
                 let entries = of(lists, client).map_or(&[][..], Vec::as_slice);
                 list::pieces(entries, range).map(|piece| piece.length).sum()
             }
+            Self::Parts(parts) => of(parts, client).map_or(0, |part| part.count_bytes(range)),
             _ => self.footprint(client).count_bytes(range),
         }
     }
@@ -345,11 +377,15 @@ impl Access {
                 let entries = of(lists, client).map_or(&[][..], Vec::as_slice);
                 RawPieces::List(list::pieces(entries, range))
             }
+            Self::Parts(parts) => {
+                let own = of(parts, client).map(|part| part.pieces(range));
+                RawPieces::Own(own.unwrap_or(OwnPieces::Nests(Vec::new())))
+            }
             _ => RawPieces::Footprint(self.footprint(client).pieces(range)),
         }
     }
 
-    /// What `client` owns, folded. A list has no footprint.
+    /// What `client` owns, folded. Lists and parts have no footprint.
     pub(crate) fn footprint(&self, client: ClientId) -> Footprint {
         match self {
             Self::All { bytes, clients } if client.0 < *clients => {
@@ -359,7 +395,7 @@ impl Access {
             Self::Nested(nested) => {
                 of(nested, client).map_or_else(Footprint::nothing, Nested::footprint)
             }
-            Self::All { .. } | Self::List(_) => Footprint::nothing(),
+            Self::All { .. } | Self::List(_) | Self::Parts(_) => Footprint::nothing(),
         }
     }
 }
@@ -369,6 +405,7 @@ impl Access {
 enum RawPieces<'a> {
     Footprint(FootprintPieces),
     List(ListPieces<'a>),
+    Own(OwnPieces<'a>),
 }
 
 impl Iterator for RawPieces<'_> {
@@ -378,6 +415,7 @@ impl Iterator for RawPieces<'_> {
         match self {
             Self::Footprint(pieces) => pieces.next(),
             Self::List(pieces) => pieces.next(),
+            Self::Own(pieces) => pieces.next(),
         }
     }
 }
@@ -402,6 +440,22 @@ impl Iterator for ClientsOf<'_> {
                 .find(|client| access.raw_pieces(*client, *range).next().is_some()),
         }
     }
+}
+
+/// The array that all clients share, each with the part of its rank, if there is one.
+fn one_distribution(parts: &[OwnPart]) -> Option<&Distribution> {
+    let first = match parts.first()? {
+        OwnPart::Dealt { distribution, .. } => distribution,
+        OwnPart::Nested(_) | OwnPart::List(_) => return None,
+    };
+    let shares = |(rank, part): (u32, &OwnPart)| match part {
+        OwnPart::Dealt { distribution, client, file_offset: 0 } => {
+            distribution == first && *client == ClientId(rank)
+        }
+        _ => false,
+    };
+    let is_one = first.clients as usize == parts.len() && (0..).zip(parts).all(shares);
+    is_one.then_some(first)
 }
 
 /// The part of `client` in a vector with one part a client, if it has one.

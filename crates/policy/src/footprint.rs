@@ -168,6 +168,11 @@ impl Footprint {
         }
     }
 
+    /// Moves everything `bytes` bytes further into the file.
+    pub(crate) fn shift(&mut self, bytes: u64) {
+        self.file_base += bytes;
+    }
+
     /// Bytes the client owns.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes

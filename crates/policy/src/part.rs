@@ -6,6 +6,7 @@
 use crate::access::Access;
 use crate::footprint::Footprint;
 use crate::list::{self, ListEntry};
+use crate::own_part::OwnPart;
 use crate::stripe::Stripe;
 use std::collections::BTreeSet;
 use units::{ByteRange, ClientId, DiskId, ServerId};
@@ -28,6 +29,9 @@ impl Access {
                 (Self::Nested(vec![nested[own].clone()]), alone)
             }
             Self::List(lists) if own < lists.len() => (Self::List(vec![lists[own].clone()]), alone),
+            Self::Parts(parts) if own < parts.len() => {
+                (Self::Parts(vec![parts[own].clone()]), alone)
+            }
             whole => (whole.clone(), client),
         }
     }
@@ -77,6 +81,7 @@ impl Access {
 enum Owned<'a> {
     Footprint(Footprint),
     List(&'a [ListEntry]),
+    Part(Option<&'a OwnPart>),
 }
 
 impl<'a> Owned<'a> {
@@ -85,6 +90,7 @@ impl<'a> Owned<'a> {
             Access::List(lists) => {
                 Self::List(lists.get(client.0 as usize).map_or(&[][..], Vec::as_slice))
             }
+            Access::Parts(parts) => Self::Part(parts.get(client.0 as usize)),
             _ => Self::Footprint(access.footprint(client)),
         }
     }
@@ -94,6 +100,7 @@ impl<'a> Owned<'a> {
         match self {
             Self::Footprint(footprint) => footprint.first_from(position),
             Self::List(entries) => list::first_from(entries, position),
+            Self::Part(part) => part.and_then(|part| part.first_from(position)),
         }
     }
 
@@ -102,6 +109,7 @@ impl<'a> Owned<'a> {
         match self {
             Self::Footprint(footprint) => footprint.end(),
             Self::List(entries) => list::file_extent(entries).map(|extent| extent.end),
+            Self::Part(part) => part.and_then(|part| part.end()),
         }
     }
 }

@@ -45,6 +45,11 @@ impl Duration {
         Self(u64::try_from(ns).expect("a transfer must end within 584 years"))
     }
 
+    /// Whole milliseconds.
+    pub const fn as_ms(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
     /// In nanoseconds.
     pub const fn as_ns(self) -> u64 {
         self.0

@@ -140,6 +140,34 @@ pub enum Fault {
         /// Its size in bytes.
         bytes: u64,
     },
+    /// Some members of a group did not join a call in which the others wait.
+    #[error(
+        "{} did not join {call}, in which the other members wait (waited {} s)",
+        ranks(.missing),
+        seconds(*.waited_ms)
+    )]
+    MembersMissing {
+        /// Ranks of the missing members, ascending.
+        missing: Vec<ClientId>,
+        /// Call that the others are in.
+        call: String,
+        /// Time that was waited, in milliseconds.
+        waited_ms: u64,
+    },
+    /// Members of a group made different calls.
+    #[error("the members of the group made different calls: {cause}")]
+    CallsDiffer {
+        /// Two of the members, and their calls.
+        cause: String,
+    },
+    /// A server does not answer, though its connection is there.
+    #[error("{server} has not answered for {} s", seconds(*.waited_ms))]
+    ServerStalled {
+        /// Server that does not answer.
+        server: ServerId,
+        /// Time that was waited, in milliseconds.
+        waited_ms: u64,
+    },
     /// The client that asked for a collective gave it up.
     #[error("the collective was cancelled by the client that asked for it")]
     Cancelled,
@@ -173,8 +201,39 @@ impl Fault {
             }
             Self::CatalogueFailed { .. } => "look at the first data directory's file system",
             Self::PastEnd { .. } => "open it again: another program has made it shorter meanwhile",
+            Self::MembersMissing { .. } => {
+                "every member must make the call, with an empty part if it has nothing to move"
+            }
+            Self::CallsDiffer { .. } => {
+                "all members must make the same collective calls in the same order"
+            }
+            Self::ServerStalled { .. } => {
+                "look at that server's process and disks; a longer time-out waits longer"
+            }
             Self::Cancelled => "another server's error, told before this one, is the reason",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",
         }
     }
+}
+
+/// Ranks that are named in an error; of more, their number is told.
+const RANKS_NAMED_MAX: usize = 8;
+
+/// "rank 3", or "ranks 1, 2 and 3".
+fn ranks(ranks: &[ClientId]) -> String {
+    let named: Vec<String> =
+        ranks.iter().take(RANKS_NAMED_MAX).map(|rank| rank.0.to_string()).collect();
+    let more = ranks.len().saturating_sub(RANKS_NAMED_MAX);
+    match (&named[..], more) {
+        ([], _) => "no rank".to_owned(),
+        ([one], 0) => format!("rank {one}"),
+        ([first @ .., last], 0) => format!("ranks {} and {last}", first.join(", ")),
+        (all, more) => format!("ranks {} and {more} more", all.join(", ")),
+    }
+}
+
+/// Seconds with one digit behind the point, without it when that is 0.
+fn seconds(milliseconds: u64) -> String {
+    let (whole, tenths) = (milliseconds / 1000, milliseconds % 1000 / 100);
+    if tenths == 0 { whole.to_string() } else { format!("{whole}.{tenths}") }
 }

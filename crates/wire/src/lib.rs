@@ -12,6 +12,7 @@ mod fault;
 mod frequent;
 mod introduction;
 mod message;
+mod rendezvous;
 
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
 pub use entry::{
@@ -26,5 +27,10 @@ pub use message::{
     PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
 };
 
+pub use rendezvous::{
+    CollectiveCall, EnrolRequest, JoinRequest, MEETING_BYTES_MAX, MEETING_NAME_BYTES_MAX,
+    MEETING_TOTAL_BYTES_MAX, MeetRequest, collective_number,
+};
+
 /// The version of the messages; both sides must speak the same.
-pub const PROTOCOL_VERSION: u16 = 10;
+pub const PROTOCOL_VERSION: u16 = 11;

@@ -1,6 +1,9 @@
 //! What clients and servers say to one another.
 
-use crate::{Entry, Fault, FileDefaults, FileRecord, FileSize, Introduction, Made, Regions};
+use crate::{
+    EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize, Introduction, JoinRequest,
+    Made, MeetRequest, Regions,
+};
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, RegionId, ServerId};
@@ -199,6 +202,12 @@ pub enum Request {
     Introduce(Box<Introduction>),
     /// Disk-directed: the one request of a collective of a group that was introduced.
     GroupCollective(Box<GroupCollective>),
+    /// Brings bytes to a meeting, and waits for those of the others.
+    Meet(Box<MeetRequest>),
+    /// Makes the sender known as a member of a group, or ends that.
+    Enrol(EnrolRequest),
+    /// Disk-directed: joins a collective call of a group.
+    Join(Box<JoinRequest>),
 }
 
 /// Caching: asks for bytes of one block.
@@ -372,6 +381,8 @@ pub enum Reply {
     NoRoom,
     /// It will be done when nobody has the file open any more.
     InUse,
+    /// Bytes that the members of a meeting have brought, by rank.
+    Met(Vec<Vec<u8>>),
 }
 
 /// How a server has buffered a file, counted in blocks.

@@ -14,7 +14,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use units::{PieceRun, Run};
 use world::{Memory, Payload};
 
@@ -34,8 +34,8 @@ enum Origin {
     Pool { reserved: usize },
     /// A vector with that capacity.
     Vector { capacity: usize },
-    /// The caller of [`RealMemory::foreign`] keeps it.
-    Foreign,
+    /// The caller of [`RealMemory::foreign`] keeps it, until it is revoked.
+    Foreign { revoked: AtomicBool },
     /// A peer lent it. It can only be read.
     Borrowed(#[expect(dead_code, reason = "given back when dropped")] Borrowed),
 }
@@ -81,7 +81,7 @@ impl Drop for Area {
                 // SAFETY: these are the parts of the vector the area was made from.
                 drop(unsafe { Vec::from_raw_parts(self.base.as_ptr(), self.length, capacity) });
             }
-            Origin::Foreign | Origin::Borrowed(_) => {}
+            Origin::Foreign { .. } | Origin::Borrowed(_) => {}
         }
     }
 }
@@ -174,20 +174,70 @@ impl RealMemory {
         Self { area: Arc::new(Area::new(length)), one_thread: PhantomData }
     }
 
-    /// A memory over bytes that someone else keeps, for instance a buffer of an MPI program.
+    /// A memory over bytes of the caller, for instance a buffer of an MPI program.
+    ///
+    /// Peers never write it by themselves: this process copies what they bring, so that nothing is
+    /// written after [`RealMemory::revoke`]. They may read it by themselves.
     ///
     /// # Safety
     ///
-    /// Until the last handle of the memory and of every payload frozen from it is gone, `base` is
-    /// valid for reads and writes of `length` bytes, and nobody else in this process touches them.
+    /// Until [`RealMemory::revoke`] has been called, `base` is valid for reads and writes of
+    /// `length` bytes, and nobody else in this process writes them. (For a memory that is only ever
+    /// read, valid for reads is enough.)
     pub unsafe fn foreign(base: NonNull<u8>, length: usize) -> Self {
-        let area = Area { base, length, origin: Origin::Foreign, views: AtomicI32::new(0) };
+        let origin = Origin::Foreign { revoked: AtomicBool::new(false) };
+        let area = Area { base, length, origin, views: AtomicI32::new(0) };
         Self { area: Arc::new(area), one_thread: PhantomData }
+    }
+
+    /// Ends all use of a foreign memory by this process, whoever still has a handle: transfers that
+    /// are under way drop what still comes. Withdraw its regions first.
+    pub fn revoke(&self) {
+        if let Origin::Foreign { revoked } = &self.area.origin {
+            revoked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True for a memory of [`RealMemory::foreign`].
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self.area.origin, Origin::Foreign { .. })
+    }
+
+    /// True when its bytes must no longer be touched.
+    pub(crate) fn is_revoked(&self) -> bool {
+        matches!(&self.area.origin, Origin::Foreign { revoked } if revoked.load(Ordering::Relaxed))
+    }
+
+    /// Panics when the memory was revoked: whoever touches it now would touch bytes that belong to
+    /// somebody else again.
+    fn assert_usable(&self) {
+        assert!(!self.is_revoked(), "a memory must not be used after it was revoked");
+    }
+
+    /// Copies `pieces` from their file sides at `source` to their memory sides here. Panics when a
+    /// piece leaves the memory; the caller has checked the file sides against the source.
+    ///
+    /// # Safety
+    ///
+    /// The file side of every piece is readable at `source`.
+    pub(crate) unsafe fn take_pieces(&self, source: *const u8, pieces: &[PieceRun]) {
+        self.assert_writable();
+        for piece in pieces {
+            assert!(holds(self.area.length, piece.memory_side()), "a piece must lie in its memory");
+            let from = source.wrapping_add(piece.offset as usize);
+            let to = self.pointer().wrapping_add(piece.memory_offset as usize);
+            let from = Side { base: from, stride: piece.stride as usize };
+            let to = Side { base: to, stride: piece.memory_stride as usize };
+            // SAFETY: the memory side was just checked, the caller vouches for the other; what is
+            // seen of another process is not part of a memory of this one.
+            unsafe { copy_strided(from, to, piece.length as usize, piece.count as usize) };
+        }
     }
 
     /// A view of the bytes. Panics while a [`RealMemory::bytes_mut`] view exists. Let go of it
     /// before peers may write the memory: what it shows would change.
     pub fn bytes(&self) -> Bytes<'_> {
+        self.assert_usable();
         let views = self.area.views.load(Ordering::Relaxed);
         assert!(views >= 0, "a memory must not be viewed while it is written");
         self.area.views.store(views + 1, Ordering::Relaxed);
@@ -252,6 +302,7 @@ impl RealMemory {
 
     /// Panics while someone views the memory.
     pub(crate) fn assert_writable(&self) {
+        self.assert_usable();
         let views = self.area.views.load(Ordering::Relaxed);
         assert!(views == 0, "a memory must not be written while it is viewed");
     }
@@ -275,6 +326,7 @@ impl Memory for RealMemory {
     }
 
     fn gather(&self, runs: &[Run]) -> RealPayload {
+        self.assert_usable();
         let views = self.area.views.load(Ordering::Relaxed);
         assert!(views >= 0, "a memory must not be read while it is written");
         // SAFETY: a memory is readable in its whole length.
@@ -301,7 +353,8 @@ impl Memory for RealMemory {
     }
 
     fn freeze(mut self) -> RealPayload {
-        if !self.is_unique() {
+        // Bytes of somebody else may change when they are revoked.
+        if self.is_foreign() || !self.is_unique() {
             let all = Run::contiguous(0, self.area.length as u64);
             return self.gather(&[all]);
         }
@@ -321,6 +374,11 @@ impl Filling {
     /// Bytes that are not filled yet.
     pub(crate) fn remaining(&self) -> usize {
         self.end - self.next
+    }
+
+    /// True when the memory was revoked: nothing can be filled any more.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.memory.is_revoked()
     }
 
     /// Calls `fill` with the bytes that are not filled yet; it returns how many it filled of them.

@@ -3,7 +3,7 @@
 //! Invariant: every call is answered, by its server or by the news that the server has left.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -17,6 +17,8 @@ pub(crate) struct Calls<P> {
     /// end is among the first.
     pending: RefCell<VecDeque<Pending<P>>>,
     left: RefCell<BTreeMap<ServerId, String>>,
+    /// Number that the next call had when somebody last asked which servers are silent.
+    looked_at: Cell<u64>,
 }
 
 struct Pending<P> {
@@ -41,7 +43,8 @@ pub(crate) struct Call<'a, P> {
 
 impl<P> Default for Calls<P> {
     fn default() -> Self {
-        Self { next: Cell::default(), pending: RefCell::default(), left: RefCell::default() }
+        let (next, looked_at) = (Cell::default(), Cell::default());
+        Self { next, pending: RefCell::default(), left: RefCell::default(), looked_at }
     }
 }
 
@@ -72,15 +75,35 @@ impl<P> Calls<P> {
 
     /// A server has left: its calls fail, those to come too.
     pub(crate) fn server_left(&self, server: ServerId, cause: &str) {
-        self.left.borrow_mut().insert(server, cause.to_owned());
+        let left = Fault::ServerLeft { server, cause: cause.to_owned() };
+        self.server_fails(server, cause, &left);
+    }
+
+    /// A server does not answer any more: its calls fail, and those to come as if it had left.
+    pub(crate) fn server_stalled(&self, server: ServerId, waited_ms: u64) {
+        let stalled = Fault::ServerStalled { server, waited_ms };
+        self.server_fails(server, &stalled.to_string(), &stalled);
+    }
+
+    /// Servers that still owe an answer that they owed at the last such question.
+    pub(crate) fn silent_since_last_look(&self) -> Vec<ServerId> {
+        let before = self.looked_at.replace(self.next.get());
+        let pending = self.pending.borrow();
+        let is_old = |call: &&Pending<P>| call.id.0 < before && call.answer.is_none();
+        let silent: BTreeSet<ServerId> =
+            pending.iter().filter(is_old).map(|call| call.server).collect();
+        silent.into_iter().collect()
+    }
+
+    fn server_fails(&self, server: ServerId, cause: &str, fault: &Fault) {
+        self.left.borrow_mut().entry(server).or_insert_with(|| cause.to_owned());
         let of_server: Vec<RequestId> = {
             let pending = self.pending.borrow();
             let unanswered = |call: &&Pending<P>| call.server == server && call.answer.is_none();
             pending.iter().filter(unanswered).map(|call| call.id).collect()
         };
         for id in of_server {
-            let left = Fault::ServerLeft { server, cause: cause.to_owned() };
-            self.answered(id, Answer::Other(Box::new(Err(left))));
+            self.answered(id, Answer::Other(Box::new(Err(fault.clone()))));
         }
     }
 

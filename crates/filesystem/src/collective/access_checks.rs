@@ -31,7 +31,12 @@ pub(crate) fn check_client(client: ClientId, access: &Access) -> Result<(), Faul
 /// Whether two clients may own the same byte of a write that was checked, so that the sum of what
 /// they own does not tell whether everything is covered.
 pub(crate) fn may_overlap(access: &Access) -> bool {
-    matches!(access, Access::Nested(clients) if clients.len() > 1)
+    match access {
+        Access::Nested(clients) => clients.len() > 1,
+        // One part may be a union of nests that overlap one another.
+        Access::Parts(_) => true,
+        Access::All { .. } | Access::Distribution(_) | Access::List(_) => false,
+    }
 }
 
 /// The fault of a one-sided transfer with the memory of `client`.

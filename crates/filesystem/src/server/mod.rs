@@ -6,6 +6,7 @@
 //! | `service.rs` | its life: load, listen, start requests, write back, end |
 //! | `state.rs` | its state and what all requests use |
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
+//! | `rendezvous.rs`, `member_calls.rs` | groups whose members meet at the servers |
 //! | `clients/` | sessions of clients and connections to clients |
 //! | `files/` | open files, their sizes, failures of write-behind |
 //! | `transfers/` | active transfers and the memory that they use |
@@ -19,6 +20,8 @@ mod clients;
 mod config;
 pub(crate) mod faults;
 pub(crate) mod files;
+mod member_calls;
+mod rendezvous;
 mod requests;
 mod service;
 mod state;

@@ -164,6 +164,11 @@ impl<W: World> Server<W> {
                 let set = sessions.get(from).map(|own| own.set_roster(*roster));
                 set.unwrap_or(Ok(())).map(|()| Reply::Done.into())
             }
+            Request::Meet(request) => self.meet(*request).await.map(Answer::from),
+            Request::Enrol(request) => {
+                self.rendezvous.enrol(from, request).map(|()| Reply::Done.into())
+            }
+            Request::Join(request) => self.join(from, *request).await.map(Answer::from),
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record).await,
             Request::Close { file, recorded } => self.close(from, file, recorded),
@@ -285,6 +290,8 @@ impl<W: World> Server<W> {
 
     /// Aborts an active transfer of this client, if there is one of this number.
     fn cancel(&self, from: PeerId, number: u64) -> Reply {
+        self.rendezvous.cancel(from, number);
+        let from = self.rendezvous.directed_for(from, number).unwrap_or(from);
         self.active_transfers.cancel((from, number));
         Reply::Done
     }

@@ -12,6 +12,7 @@ use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::rendezvous::Rendezvous;
 use crate::server::state::{Counters, Server};
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
@@ -77,6 +78,7 @@ pub async fn serve<W: World>(
         counters: Counters::default(),
         spaces,
         active_transfers: ActiveTransfers::default(),
+        rendezvous: Rendezvous::default(),
         stopping: Cell::new(false),
         stop: Signal::default(),
     });
@@ -220,6 +222,7 @@ impl<W: World> Server<W> {
             let closed = self.files.close_all(&session.open);
             // What it had under way ends here.
             drop(session);
+            self.rendezvous.peer_left(peer);
             self.disconnect_outbound_of(peer);
             closed.into_iter().for_each(|file| self.closed(file));
         }

@@ -9,6 +9,7 @@ use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::rendezvous::Rendezvous;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
@@ -50,6 +51,8 @@ pub(crate) struct Server<W: World> {
     pub(crate) watchdog: Rc<TransferWatchdog>,
     /// Active collectives and parts of single clients.
     pub(crate) active_transfers: ActiveTransfers,
+    /// Groups whose members meet at the servers.
+    pub(crate) rendezvous: Rendezvous,
     pub(crate) stopping: Cell<bool>,
     pub(crate) stop: Signal,
 }

@@ -7,11 +7,13 @@
 use super::process::PeerProcess;
 use crate::arena::{SEALS, Sharing};
 use crate::huge::{self, PAGE_BYTES};
+use crate::memory::{RealMemory, runs_bytes};
 use rustix::fs::{Mode, OFlags, fcntl_get_seals, fstat, fstatfs, open};
 use rustix::mm::{ProtFlags, munmap};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use units::PieceRun;
 
 /// The shared memory of a peer, as this process sees it.
 pub(crate) struct PeerArena {
@@ -90,6 +92,16 @@ impl Borrower {
         // SAFETY: the end was just found to lie in the mapping.
         let first = unsafe { arena.base.add(offset as usize) };
         Some((Borrowed { arena, returns, number }, first))
+    }
+
+    /// Copies `pieces` of the arena, whose file sides count from its start, into `memory`, which
+    /// has their memory sides. `None` when one of them leaves the arena.
+    pub(crate) fn copy(&self, pieces: &[PieceRun], memory: &RealMemory) -> Option<()> {
+        let there = pieces.iter().map(|piece| piece.file_side());
+        runs_bytes(there, self.arena.bytes)?;
+        // SAFETY: every piece was just found to lie in the mapping.
+        unsafe { memory.take_pieces(self.arena.base.as_ptr(), pieces) };
+        Some(())
     }
 }
 

@@ -5,7 +5,7 @@
 //! no longer uses it, or can no longer do so ([`Connection::quiet`]).
 
 use super::borrowed::Borrower;
-use super::frame::{Exposure, Frame, Kind};
+use super::frame::{Exposure, Frame, Kind, encode_pieces};
 use super::inbox::Backlog;
 use super::outbox::Outbox;
 use super::process::PeerProcess;
@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tokio::sync::{Notify, Semaphore, oneshot};
-use units::{PeerId, RegionId};
+use units::{PeerId, PieceRun, RegionId};
 use world::Loan;
 
 /// What no region is called.
@@ -242,6 +242,44 @@ impl Connection {
         Ok(RealPayload::borrowed(loan, first, frame.body_bytes as usize))
     }
 
+    /// Copies `pieces` of the peer's shared memory, where their file sides are, into `memory`; the
+    /// error says why they cannot be seen. The caller has checked their memory sides.
+    pub(crate) fn copy_from_arena(
+        &self,
+        pieces: &[PieceRun],
+        memory: &RealMemory,
+    ) -> Result<(), String> {
+        let state = self.state.borrow();
+        let borrower = state.borrower.as_ref().ok_or("the peer lends what was not shared")?;
+        borrower.copy(pieces, memory).ok_or("the peer lends what is not in its shared memory")?;
+        Ok(())
+    }
+
+    /// Asks the peer to take `pieces` of `source` to a region, from this node's shared memory,
+    /// which keeps them there until the peer has answered. `None` when the peer cannot see them.
+    pub(crate) fn put_lent(
+        &self,
+        region: RegionId,
+        pieces: &[PieceRun],
+        source: &RealPayload,
+    ) -> Option<oneshot::Receiver<Answer>> {
+        let offset = arena::offset_of(source.pointer())?;
+        let state = &mut *self.state.borrow_mut();
+        if !state.lends || state.departed.is_some() {
+            return None;
+        }
+        let (sender, answer) = oneshot::channel();
+        let number = state.next_request();
+        state.answers.insert(number, sender);
+        state.loans.insert(number, (source.clone(), Rc::new(())));
+        let there = pieces.iter().map(|piece| PieceRun { offset: piece.offset + offset, ..*piece });
+        let mut frame = Frame::new(Kind::PutLent, region.0, number);
+        frame.body_bytes = pieces.iter().map(|piece| piece.bytes()).sum();
+        let header = encode_pieces(there);
+        self.push(frame, &header, None);
+        Some(answer)
+    }
+
     /// The peer's process, while its memory can be reached.
     pub(crate) fn process(&self) -> Option<Rc<PeerProcess>> {
         self.process.borrow().clone()
@@ -289,7 +327,7 @@ impl Connection {
         frame.header_bytes = header.len();
         frame.with_body = body.is_some();
         // The body of a lent message stays where it is.
-        if frame.kind != Kind::Lent {
+        if !matches!(frame.kind, Kind::Lent | Kind::PutLent) {
             frame.body_bytes = body.map_or(0, world::Payload::length);
         }
         self.outbox.push(&frame, header, body)
@@ -306,7 +344,10 @@ impl Connection {
         let mut state = self.state.borrow_mut();
         let waiting = state.answers.remove(&number);
         let withdrawal = state.withdrawals.remove(&number);
+        // What was lent for this request only.
+        let loan = state.loans.remove(&number);
         drop(state);
+        drop(loan);
         if let Some(waiting) = waiting {
             // Whoever asked may have stopped waiting.
             let _ = waiting.send(answer);

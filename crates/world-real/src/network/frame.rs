@@ -12,7 +12,7 @@
 
 use super::transfer::TRANSFER_BYTES_MAX;
 use crate::arena::Sharing;
-use units::Run;
+use units::{PieceRun, Run};
 use world::HEADER_BYTES_MAX;
 
 /// Bytes of the fixed part.
@@ -29,6 +29,7 @@ pub(crate) const CAUSE_BYTES_MAX: usize = 1024;
 
 const MAGIC: u16 = u16::from_le_bytes(*b"UN");
 const RUN_BYTES: usize = 32;
+const PIECE_BYTES: usize = 48;
 
 /// What a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,12 +57,15 @@ pub(crate) enum Kind {
     Lent,
     /// The loan `number` is over.
     Return,
+    /// Copy pieces of the sender's shared memory (header; their file sides count from its start)
+    /// into `region`. Answered by `Done` or `Refused`.
+    PutLent,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
         use Kind::{Done, Expose, Get, Lent, Message, Put, Refused, Return, Share, Withdraw};
-        [Message, Expose, Withdraw, Put, Get, Done, Refused, Share, Lent, Return]
+        [Message, Expose, Withdraw, Put, Get, Done, Refused, Share, Lent, Return, Self::PutLent]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -70,7 +74,9 @@ impl Kind {
     fn limits(self) -> (usize, u64) {
         match self {
             Self::Message | Self::Lent => (HEADER_BYTES_MAX, BODY_BYTES_MAX),
-            Self::Expose | Self::Share => (PAIR_BYTES, 0),
+            Self::Expose => (EXPOSURE_BYTES, 0),
+            Self::Share => (PAIR_BYTES, 0),
+            Self::PutLent => (RUNS_MAX * PIECE_BYTES, TRANSFER_BYTES_MAX),
             Self::Withdraw | Self::Return => (0, 0),
             Self::Put => (RUNS_MAX * RUN_BYTES, TRANSFER_BYTES_MAX),
             Self::Get => (RUNS_MAX * RUN_BYTES, 0),
@@ -154,21 +160,30 @@ pub(crate) struct Exposure {
     pub(crate) address: u64,
     /// Its bytes.
     pub(crate) length: u64,
+    /// True when the peer may write it one-sided; otherwise only its owner does, for the peer.
+    pub(crate) may_be_written: bool,
 }
 
 const PAIR_BYTES: usize = 16;
+const EXPOSURE_BYTES: usize = PAIR_BYTES + 1;
 
 impl Exposure {
     /// Its bytes.
-    pub(crate) fn encode(self) -> [u8; PAIR_BYTES] {
-        encode_pair(self.address, self.length)
+    pub(crate) fn encode(self) -> [u8; EXPOSURE_BYTES] {
+        let mut bytes = [u8::from(self.may_be_written); EXPOSURE_BYTES];
+        bytes[..PAIR_BYTES].copy_from_slice(&encode_pair(self.address, self.length));
+        bytes
     }
 
     /// The exposure in `bytes`; the error says why it is none.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let (address, length) = decode_pair(bytes)?;
+        let (may_be_written, pair) = match bytes.split_last() {
+            Some((flag @ (0 | 1), pair)) => (*flag == 1, pair),
+            _ => return Err(format!("no exposure has these {} bytes", bytes.len())),
+        };
+        let (address, length) = decode_pair(pair)?;
         match address.checked_add(length) {
-            Some(end) if end <= isize::MAX as u64 => Ok(Self { address, length }),
+            Some(end) if end <= isize::MAX as u64 => Ok(Self { address, length, may_be_written }),
             _ => Err("an exposure leaves the address space".into()),
         }
     }
@@ -227,6 +242,35 @@ pub(crate) fn decode_runs(bytes: &[u8]) -> Result<Vec<Run>, String> {
     Ok(runs.iter().map(decode).collect())
 }
 
+/// The bytes of `pieces`.
+pub(crate) fn encode_pieces(pieces: impl ExactSizeIterator<Item = PieceRun>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(pieces.len() * PIECE_BYTES);
+    for piece in pieces {
+        let PieceRun { offset, stride, memory_offset, memory_stride, length, count } = piece;
+        for number in [offset, stride, memory_offset, memory_stride, length, count] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+    bytes
+}
+
+/// The pieces in `bytes`. They may be any: check both sides before using them.
+pub(crate) fn decode_pieces(bytes: &[u8]) -> Result<Vec<PieceRun>, String> {
+    let (pieces, rest) = bytes.as_chunks::<PIECE_BYTES>();
+    if !rest.is_empty() {
+        return Err(format!("a list of pieces has {} bytes", bytes.len()));
+    }
+    let decode = |piece: &[u8; PIECE_BYTES]| PieceRun {
+        offset: u64_at(piece, 0),
+        stride: u64_at(piece, 8),
+        memory_offset: u64_at(piece, 16),
+        memory_stride: u64_at(piece, 24),
+        length: u64_at(piece, 32),
+        count: u64_at(piece, 40),
+    };
+    Ok(pieces.iter().map(decode).collect())
+}
+
 /// The number at `at` in `bytes`, which has 8 bytes there.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
@@ -247,7 +291,7 @@ mod tests {
             for magic in [false, true] {
                 if magic {
                     bytes[..2].copy_from_slice(&MAGIC.to_le_bytes());
-                    bytes[2] %= 11;
+                    bytes[2] %= 12;
                 }
                 let Ok(frame) = Frame::decode(&bytes) else { continue };
                 let (header_max, body_max) = frame.kind.limits();
@@ -262,6 +306,9 @@ mod tests {
         bolero::check!().for_each(|bytes: &[u8]| {
             if let Ok(runs) = decode_runs(bytes) {
                 assert_eq!(encode_runs(runs.into_iter()), bytes);
+            }
+            if let Ok(pieces) = decode_pieces(bytes) {
+                assert_eq!(encode_pieces(pieces.into_iter()), bytes);
             }
             if let Ok(exposure) = Exposure::decode(bytes) {
                 assert_eq!(exposure.encode(), bytes);

@@ -26,7 +26,7 @@ pub(crate) const HANDSHAKE_PATIENCE: Duration = Duration::from_millis(500);
 const GREETING_BYTES_MAX: usize = 256;
 
 /// The version of everything on a connection; peers of another one are refused.
-const PROTOCOL_VERSION: u16 = 2;
+const PROTOCOL_VERSION: u16 = 3;
 
 const NOISE_PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const NOISE_PROLOGUE: &[u8] = b"unisono connection 1";

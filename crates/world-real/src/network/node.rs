@@ -361,9 +361,11 @@ impl Node {
         Ok(())
     }
 
-    /// Ends `region`: begins at once, also when the returned future is dropped.
+    /// Ends `region`: begins at once, also when the returned future is dropped. Of a foreign memory,
+    /// which only this process writes, nobody is waited for.
     pub(crate) fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> + use<> {
         let own = self.regions.borrow_mut().remove(&region);
+        let is_foreign = own.as_ref().is_some_and(|own| own.memory.is_foreign());
         let withdrawal = own.map(|Region { memory, peers, .. }| {
             let withdrawal = Withdrawal::new(memory, peers.len());
             for peer in peers {
@@ -376,7 +378,7 @@ impl Node {
             withdrawal
         });
         async move {
-            if let Some(withdrawal) = withdrawal {
+            if let Some(withdrawal) = withdrawal.filter(|_| !is_foreign) {
                 withdrawal.finished().await;
             }
         }
@@ -413,7 +415,8 @@ fn expose_frame(region: RegionId) -> Frame {
 }
 
 fn exposure_of(memory: &RealMemory) -> Exposure {
-    Exposure { address: memory.pointer() as u64, length: memory.length() }
+    let may_be_written = !memory.is_foreign();
+    Exposure { address: memory.pointer() as u64, length: memory.length(), may_be_written }
 }
 
 /// Withdraws a region whose exposure was not completed.

@@ -6,9 +6,11 @@
 
 use super::borrowed::{Borrower, PeerArena};
 use super::connection::Connection;
-use super::frame::{CAUSE_BYTES_MAX, Exposure, FRAME_BYTES, Frame, Kind, decode_runs};
+use super::frame::{
+    CAUSE_BYTES_MAX, Exposure, FRAME_BYTES, Frame, Kind, decode_pieces, decode_runs,
+};
 use super::node::Node;
-use super::transfer::TRANSFER_BYTES_MAX;
+use super::transfer::{TRANSFER_BYTES_MAX, TURN_BYTES};
 use crate::arena::Sharing;
 use crate::memory::{RealMemory, RealPayload, runs_bytes};
 use smallvec::SmallVec;
@@ -23,6 +25,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// When more than this waits to be written, a peer that asks for more is not reading.
 const ANSWERS_BYTES_MAX: u64 = 256 << 20;
+
+/// Bytes for a revoked memory that are dropped at a time.
+const SKIPPED_BYTES_MAX: usize = 4 << 10;
 
 /// How long the other end of an ended TCP connection may take to close its side.
 const LINGER: Duration = Duration::from_secs(5);
@@ -121,6 +126,7 @@ impl Reader {
                 Ok(())
             }
             Kind::Put => self.put(frame).await,
+            Kind::PutLent => self.put_lent(frame).await,
             Kind::Get => self.get(frame).await,
             Kind::Done | Kind::Refused => self.answer(frame).await,
             Kind::Share => self.share(frame).await,
@@ -196,9 +202,34 @@ impl Reader {
             }
             (Some(memory), _) => {
                 let packed = self.fresh(frame).await?.freeze();
-                memory.scatter(&runs, &packed);
-                self.done(frame, None);
+                if memory.is_revoked() {
+                    self.refuse(frame);
+                } else {
+                    memory.scatter(&runs, &packed);
+                    self.done(frame, None);
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// Copies pieces of the peer's shared memory into a region.
+    async fn put_lent(&mut self, frame: Frame) -> Result<(), End> {
+        let pieces = decode_pieces(&self.header(frame).await?)?;
+        let memory = self.node.region_of(RegionId(frame.region), self.connection.peer);
+        let far = pieces.iter().map(|piece| piece.memory_side());
+        let memory = memory.filter(|memory| {
+            let bytes = runs_bytes(far, memory.length() as usize);
+            bytes.is_some_and(|bytes| bytes as u64 == frame.body_bytes)
+        });
+        let Some(memory) = memory else {
+            self.refuse(frame);
+            return Ok(());
+        };
+        self.connection.copy_from_arena(&pieces, &memory)?;
+        self.done(frame, None);
+        if frame.body_bytes >= TURN_BYTES {
+            tokio::task::yield_now().await;
         }
         Ok(())
     }
@@ -274,9 +305,21 @@ impl Reader {
             (self.start, self.end) = (0, 0);
             let socket = &self.connection.socket;
             match socket.read_into(&mut place, &mut self.buffer).await? {
-                (0, 0) => return Err(self.stream_ended()),
-                (_, over) => self.end = over,
+                Some((0, 0)) => return Err(self.stream_ended()),
+                Some((_, over)) => self.end = over,
+                None => return self.skip(place.remaining()).await,
             }
+        }
+        Ok(())
+    }
+
+    /// Reads and drops the next `length` bytes: they were for a memory that was revoked meanwhile.
+    async fn skip(&mut self, mut length: usize) -> Result<(), End> {
+        let mut dropped = [0; SKIPPED_BYTES_MAX];
+        while length > 0 {
+            let count = length.min(SKIPPED_BYTES_MAX);
+            self.fill(&mut dropped[..count]).await?;
+            length -= count;
         }
         Ok(())
     }

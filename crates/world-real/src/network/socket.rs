@@ -45,9 +45,12 @@ impl Socket {
         &self,
         place: &mut Filling,
         rest: &mut [u8],
-    ) -> io::Result<(usize, usize)> {
+    ) -> io::Result<Option<(usize, usize)>> {
         self.when_readable(
             |socket| {
+                if place.is_revoked() {
+                    return Ok(None);
+                }
                 let mut over = 0;
                 let placed = place.fill(|bytes| {
                     let wanted = bytes.len();
@@ -56,7 +59,7 @@ impl Socket {
                     over = count.saturating_sub(wanted);
                     Ok::<_, io::Error>(count.min(wanted))
                 })?;
-                Ok((placed, over))
+                Ok(Some((placed, over)))
             },
             |_| false,
         )

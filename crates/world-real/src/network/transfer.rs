@@ -1,8 +1,10 @@
 //! memput and memget.
 //!
-//! Two ways, chosen for each call. *Direct*: the pieces go between the two processes' memories with
-//! one system call for up to 1024 intervals, and the peer takes no part. *Framed*: the packed
-//! pieces travel on the connection and the peer's transport puts them in place. The direct way is
+//! Three ways, chosen for each call. *Direct*: the pieces go between the two processes' memories with
+//! one system call for up to 1024 intervals, and the peer takes no part. *Lent* (memput only): the
+//! peer's transport copies the pieces from this node's shared memory to their places. *Framed*: the
+//! packed pieces travel on the connection and the peer's transport puts them in place. Memory that
+//! belongs to the peer's program is never written the direct way, which could not be stopped. The direct way is
 //! taken where the peer's memory can be reached, unless the pieces there are so small that the
 //! system call spends its time on intervals instead of bytes.
 //!
@@ -42,7 +44,7 @@ const SPAN_RATIO_MAX: u64 = 8;
 const PLACED_BYTES_MIN: u64 = 8 << 10;
 
 /// After this many bytes moved by this processor other tasks get a turn.
-const TURN_BYTES: u64 = 64 << 10;
+pub(crate) const TURN_BYTES: u64 = 64 << 10;
 
 /// One call, after its checks.
 struct Transfer<'a> {
@@ -84,6 +86,7 @@ impl Node {
         assert!(near.is_some(), "the pieces of a put must lie in its source");
         match self.put_direct(&transfer, source)? {
             Direct::Done => transfer.take_turns().await,
+            Direct::NotPossible if transfer.put_lent(source).await? => {}
             Direct::NotPossible => transfer.put_framed(source).await?,
         }
         Ok(())
@@ -145,7 +148,8 @@ impl Node {
         transfer: &Transfer<'_>,
         source: &RealPayload,
     ) -> Result<Direct, TransferError> {
-        let Some(mut far) = transfer.far_intervals() else {
+        let far = transfer.far_intervals().filter(|_| transfer.exposure.may_be_written);
+        let Some(mut far) = far else {
             return Ok(Direct::NotPossible);
         };
         let near = transfer.pieces.iter().map(|piece| piece.file_side());
@@ -239,7 +243,7 @@ impl<'a> Transfer<'a> {
         region: RegionId,
         pieces: &'a [PieceRun],
     ) -> Result<Self, TransferError> {
-        let none = Exposure { address: 0, length: 0 };
+        let none = Exposure { address: 0, length: 0, may_be_written: false };
         let exposure = connection.exposure(region);
         let transfer =
             Self { connection, region, exposure: exposure.unwrap_or(none), pieces, bytes: 0 };
@@ -266,6 +270,27 @@ impl<'a> Transfer<'a> {
         if self.bytes >= TURN_BYTES {
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Has the peer copy the pieces from this node's shared memory; returns false when it cannot see
+    /// them. Of all ways this one copies least: once, from the block to where the pieces belong.
+    async fn put_lent(&self, source: &RealPayload) -> Result<bool, TransferError> {
+        if self.bytes < PLACED_BYTES_MIN {
+            return Ok(false);
+        }
+        let mut answers = Vec::new();
+        for part in parts(self.pieces) {
+            match self.connection.put_lent(self.region, &part, source) {
+                Some(answer) => answers.push(answer),
+                // It was seen a moment ago: the connection has just ended.
+                None if answers.is_empty() => return Ok(false),
+                None => return Err(self.departed()),
+            }
+        }
+        for answer in answers {
+            self.answered(answer.await)?;
+        }
+        Ok(true)
     }
 
     async fn put_framed(&self, source: &RealPayload) -> Result<(), TransferError> {

@@ -8,7 +8,7 @@ use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
 use futures_util::future::{Either, join_all, select, try_join_all};
-use policy::{Direction, disk_order};
+use policy::{Direction, covers_block, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
@@ -252,11 +252,14 @@ impl<W: World> Collective<W> {
         written.map_err(|error| self.block_fault(block, &error))
     }
 
-    /// Whether the clients write every byte of a block.
+    /// Tells if the clients write every byte of a block.
     fn covers(&self, shares: &[Share], range: ByteRange) -> bool {
         let bytes: u64 = shares.iter().map(Share::bytes).sum();
-        let overlapping = shares.len() > 1 && may_overlap(&self.request.access);
-        bytes == range.length() && !overlapping
+        if bytes != range.length() || !may_overlap(&self.request.access) {
+            return bytes == range.length();
+        }
+        let all: Vec<PieceRun> = shares.iter().flat_map(|share| share.pieces.clone()).collect();
+        covers_block(&all, range.length())
     }
 
     /// A block from the cache, which may know better, or from the disk.

@@ -1,0 +1,228 @@
+//! Groups whose members meet at the servers, each with its own part of an access.
+//!
+//! A member sends each server of the file its part and where its memory is; that is its arrival.
+//! The servers begin when all have arrived, and answer each member. Nothing passes between members.
+//!
+//! Invariants:
+//! - A member exposes its memory before it says so, and withdraws it before the call ends.
+//! - A call that fails at one server is cancelled at the others, and ends when all have answered.
+
+use super::faults::unexpected;
+use super::state::Client;
+use futures_util::future::join_all;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use policy::OwnPart;
+use std::cell::Cell;
+use units::{ClientId, Duration, ServerId};
+use wire::{
+    CollectiveCall, EnrolRequest, Fault, FileRecord, JoinRequest, MeetRequest, Reply, Request,
+    collective_number,
+};
+use world::{Memory, World};
+
+/// The server at which members meet that do not know one another.
+const MEETING_PLACE: ServerId = ServerId(0);
+
+/// One client's membership in a group whose members meet at the servers.
+pub struct Membership<W: World> {
+    client: Client<W>,
+    group: u64,
+    rank: ClientId,
+    size: u32,
+    timeout: Duration,
+    /// Number of the next collective call, the same at all members.
+    next_call: Cell<u64>,
+    /// Number of the next meeting of the members.
+    next_meeting: Cell<u64>,
+}
+
+impl<W: World> Client<W> {
+    /// Exchanges bytes with the other members of a meeting (an all-gather): returns what each has
+    /// brought, by rank. Waits for them at most for `timeout`.
+    ///
+    /// # Errors
+    /// [`Fault::MembersMissing`] names those that have not come in time.
+    pub async fn meet(
+        &self,
+        name: &str,
+        (rank, size): (ClientId, u32),
+        bytes: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Vec<Vec<u8>>, Fault> {
+        let (name, timeout_ms) = (name.to_owned(), timeout.as_ms());
+        let request = MeetRequest { name, rank, size, timeout_ms, bytes };
+        match self.call(MEETING_PLACE, Request::Meet(Box::new(request))).await? {
+            Reply::Met(brought) if brought.len() == size as usize => Ok(brought),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Finds out whether servers that owe an answer still answer: one that says nothing for
+    /// `timeout` is disconnected, and what was asked of it fails. Never returns.
+    pub async fn watch_servers(&self, timeout: Duration) {
+        loop {
+            self.world().sleep(timeout).await;
+            let silent = self.0.calls.silent_since_last_look();
+            join_all(silent.into_iter().map(|server| self.probe(server, timeout))).await;
+        }
+    }
+
+    /// Asks a server for anything, and disconnects it when it does not answer.
+    async fn probe(&self, server: ServerId, timeout: Duration) {
+        let asked = std::pin::pin!(self.call(server, Request::Status));
+        let limit = std::pin::pin!(self.world().sleep(timeout));
+        if let futures_util::future::Either::Right(_) =
+            futures_util::future::select(asked, limit).await
+        {
+            self.0.calls.server_stalled(server, timeout.as_ms());
+            if let Some(peer) = self.0.servers.peer(server) {
+                self.world().disconnect(peer);
+            }
+        }
+    }
+}
+
+impl<W: World> Membership<W> {
+    /// Makes this client known to all servers as member `rank` of `size` of the group of this
+    /// number, which must be new and random. A call waits at most for `timeout` for other members.
+    ///
+    /// # Errors
+    /// What the servers answer.
+    pub async fn enrol(
+        client: Client<W>,
+        group: u64,
+        (rank, size): (ClientId, u32),
+        timeout: Duration,
+    ) -> Result<Self, Fault> {
+        let enrol = Request::Enrol(EnrolRequest { group, rank, size });
+        client.call_servers((0..client.servers()).map(ServerId), &enrol).await?;
+        let (next_call, next_meeting) = (Cell::new(0), Cell::new(0));
+        Ok(Self { client, group, rank, size, timeout, next_call, next_meeting })
+    }
+
+    /// Rank of this member.
+    pub fn rank(&self) -> ClientId {
+        self.rank
+    }
+
+    /// Number of members.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The client itself.
+    pub fn client(&self) -> &Client<W> {
+        &self.client
+    }
+
+    /// Time that a call waits for other members.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Exchanges bytes with the other members (an all-gather). Collective.
+    ///
+    /// # Errors
+    /// As [`Client::meet`].
+    pub async fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Fault> {
+        let meeting = self.next_meeting.replace(self.next_meeting.get() + 1);
+        let name = format!("group {:x} meeting {meeting}", self.group);
+        self.client.meet(&name, (self.rank, self.size), bytes, self.timeout).await
+    }
+
+    /// Takes the number of a collective call. Members must take numbers in the same order; the
+    /// calls themselves may be under way at the same time.
+    pub fn begin_call(&self) -> u64 {
+        self.next_call.replace(self.next_call.get() + 1)
+    }
+
+    /// Transfers this member's part between the file and `memory`, together with all members, as the
+    /// call `number` of [`Membership::begin_call`]. The file must be open and, for a write, as long
+    /// as the part. A member that cannot take part says why, so that no other waits for it. Returns how many bytes the servers have moved for all members.
+    ///
+    /// # Errors
+    /// What the servers met; every member's call ends with the same fault.
+    /// Among them is [`Fault::BadAccess`] for a part that does not fit the file or the memory.
+    pub async fn transfer(
+        &self,
+        number: u64,
+        file: &FileRecord,
+        call: CollectiveCall,
+        part: Result<OwnPart, Fault>,
+        memory: &W::Memory,
+    ) -> Result<u64, Fault> {
+        let part = part.and_then(|part| {
+            check(&part, self.rank, file, memory.length())?;
+            Ok(part)
+        });
+        let exposed = self.client.expose_to_servers(memory).await?;
+        let request = Request::Join(Box::new(JoinRequest {
+            group: self.group,
+            number,
+            rank: self.rank,
+            call,
+            part,
+            region: exposed.region,
+            timeout_ms: self.timeout.as_ms(),
+        }));
+        let servers: Vec<ServerId> = file.servers().collect();
+        let moved = self.join(&servers, &request, number).await;
+        self.client.world().withdraw(exposed.region).await;
+        moved
+    }
+
+    /// Joins a call at each server, and waits for all of them.
+    async fn join(
+        &self,
+        servers: &[ServerId],
+        request: &Request,
+        number: u64,
+    ) -> Result<u64, Fault> {
+        let request = wire::PreparedRequest::new(request);
+        let joined = servers.iter().map(|server| self.client.call_prepared(*server, &request));
+        let mut joined: FuturesUnordered<_> = joined.collect();
+        let (mut bytes, mut failure) = (0, None);
+        while let Some(answer) = joined.next().await {
+            let fault = match answer {
+                Ok(Reply::Moved { bytes: moved }) => {
+                    bytes += moved;
+                    continue;
+                }
+                Ok(other) => unexpected(&other),
+                Err(fault) => fault,
+            };
+            if failure.is_none() {
+                let collective = collective_number(self.group, number);
+                self.client
+                    .notify_servers(servers.iter().copied(), &Request::Cancel { collective });
+            }
+            // Servers that were told to give it up say less than the one that failed.
+            failure = Some(failure.map_or(fault.clone(), |first: Fault| first.min(fault)));
+        }
+        failure.map_or(Ok(bytes), Err)
+    }
+
+    /// Tells the servers that this member makes no further call.
+    pub fn leave(&self) {
+        let enrol = EnrolRequest { group: self.group, rank: self.rank, size: 0 };
+        let servers = (0..self.client.servers()).map(ServerId);
+        self.client.notify_servers(servers, &Request::Enrol(enrol));
+    }
+}
+
+/// Finds, before anything moves, what is wrong with a part or with the memory for it.
+fn check(
+    part: &OwnPart,
+    rank: ClientId,
+    file: &FileRecord,
+    memory_bytes: u64,
+) -> Result<(), Fault> {
+    let checked = part.validate(rank, file.bytes);
+    checked.map_err(|error| Fault::BadAccess { cause: error.to_string() })?;
+    let needed = part.memory_bytes();
+    if memory_bytes < needed {
+        let cause = format!("it needs {needed} bytes of memory and has {memory_bytes}");
+        return Err(Fault::BadAccess { cause });
+    }
+    Ok(())
+}

@@ -1,0 +1,315 @@
+//! Groups whose members meet at the servers: who has joined a call, and who is missing.
+//!
+//! Each server waits for all members by itself and then directs the transfer of what it has; no
+//! member needs a connection to another. Figure 2c (TOCS 1997) has a barrier of the clients in front
+//! of one request; here each member's request is its arrival at the barrier.
+//!
+//! Invariants:
+//! - A call has one outcome, the same for every member that has joined it or joins it later.
+//! - Nobody waits for a member that has left, nor longer than it has said for one that is missing.
+//! - What a group holds here goes with its last member.
+
+use crate::signal::Signal;
+use policy::Direction;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use units::{ClientId, PeerId, RegionId};
+use wire::{ClientKey, CollectiveCall, EnrolRequest, Fault, JoinRequest, PARTICIPANTS_MAX};
+
+/// The most groups that a server knows at a time.
+const GROUPS_MAX: usize = 1 << 16;
+
+/// Failed calls of a group that are remembered for members that join them late.
+const FAILED_CALLS_MAX: usize = 64;
+
+/// The most calls of one group that are under way at a time.
+const CALLS_MAX: usize = 4096;
+
+/// What a server knows of groups and meetings.
+#[derive(Default)]
+pub(crate) struct Rendezvous {
+    pub(super) groups: RefCell<BTreeMap<u64, Group>>,
+    pub(super) meetings: RefCell<BTreeMap<String, Rc<Meeting>>>,
+}
+
+/// One group.
+#[derive(Default)]
+pub(super) struct Group {
+    pub(super) size: u32,
+    pub(super) members: BTreeMap<ClientId, PeerId>,
+    /// Members that have left of their own will.
+    pub(super) left: Vec<ClientId>,
+    /// Reason why no call can succeed any more.
+    pub(super) broken: Option<Fault>,
+    /// Calls that some member has joined and that have not ended.
+    pub(super) calls: BTreeMap<u64, Rc<Call>>,
+    pub(super) failed: VecDeque<(u64, Fault)>,
+}
+
+/// One collective call of a group.
+pub(super) struct Call {
+    pub(super) description: String,
+    pub(super) parameters: CollectiveCall,
+    pub(super) arrivals: RefCell<BTreeMap<ClientId, Arrival>>,
+    /// True from the moment at which the last member has joined.
+    pub(super) is_complete: Cell<bool>,
+    pub(super) outcome: RefCell<Option<Result<u64, Fault>>>,
+    /// Rung when one of the two has changed.
+    pub(super) changed: Signal,
+}
+
+/// One member in a call.
+pub(super) struct Arrival {
+    pub(super) key: ClientKey,
+    pub(super) part: policy::OwnPart,
+    pub(super) region: RegionId,
+}
+
+/// An all-gather that waits for its members.
+pub(super) struct Meeting {
+    pub(super) size: u32,
+    pub(super) brought: RefCell<BTreeMap<ClientId, Vec<u8>>>,
+    pub(super) outcome: RefCell<Option<Result<Vec<Vec<u8>>, Fault>>>,
+    pub(super) changed: Signal,
+}
+
+impl Call {
+    pub(super) fn end(&self, outcome: Result<u64, Fault>) {
+        self.outcome.borrow_mut().get_or_insert(outcome);
+        self.changed.notify();
+    }
+
+    pub(super) fn missing(&self, size: u32) -> Vec<ClientId> {
+        let arrivals = self.arrivals.borrow();
+        (0..size).map(ClientId).filter(|rank| !arrivals.contains_key(rank)).collect()
+    }
+}
+
+impl Meeting {
+    pub(super) fn end(&self, outcome: Result<Vec<Vec<u8>>, Fault>) {
+        self.outcome.borrow_mut().get_or_insert(outcome);
+        self.changed.notify();
+    }
+}
+
+/// Ends a meeting when a member that waits in it leaves.
+pub(super) struct Attendance<'a> {
+    pub(super) rendezvous: &'a Rendezvous,
+    pub(super) meeting: Rc<Meeting>,
+    pub(super) name: &'a str,
+    pub(super) rank: ClientId,
+}
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        if self.meeting.outcome.borrow().is_none() {
+            let cause = "its connection to a server ended".to_owned();
+            self.rendezvous.forget_meeting(self.name, &self.meeting);
+            self.meeting.end(Err(Fault::ClientLeft { client: self.rank, cause }));
+        }
+    }
+}
+
+impl Rendezvous {
+    /// A client makes itself known as a member of a group, or leaves it.
+    pub(crate) fn enrol(&self, from: PeerId, request: EnrolRequest) -> Result<(), Fault> {
+        let EnrolRequest { group: number, rank, size } = request;
+        if size == 0 {
+            self.leave(from, number, rank);
+            return Ok(());
+        }
+        if size as usize > PARTICIPANTS_MAX || rank.0 >= size {
+            return bad(format!("a group of {size} members has no rank {}", rank.0));
+        }
+        let mut groups = self.groups.borrow_mut();
+        if groups.len() >= GROUPS_MAX && !groups.contains_key(&number) {
+            return bad(format!("this server knows {GROUPS_MAX} groups already; leave some"));
+        }
+        let group = groups.entry(number).or_insert_with(|| Group { size, ..Group::default() });
+        if group.size != size {
+            return bad(format!("the group has {} members, not {size}", group.size));
+        }
+        match group.members.insert(rank, from) {
+            Some(other) if other != from => {
+                group.members.insert(rank, other);
+                bad(format!("two clients are rank {} of one group", rank.0))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn leave(&self, from: PeerId, number: u64, rank: ClientId) {
+        let mut groups = self.groups.borrow_mut();
+        let Some(group) = groups.get_mut(&number) else { return };
+        if group.members.get(&rank) != Some(&from) {
+            return;
+        }
+        group.members.remove(&rank);
+        group.left.push(rank);
+        for call in group.calls.values().filter(|call| !call.is_complete.get()) {
+            if !call.arrivals.borrow().contains_key(&rank) {
+                call.end(Err(missing_from(call, vec![rank], 0)));
+            }
+        }
+        if group.members.is_empty() {
+            groups.remove(&number);
+        }
+    }
+
+    /// A client has left: calls that wait for it, or whose transfer it asked for, fail.
+    pub(crate) fn peer_left(&self, peer: PeerId) {
+        self.groups.borrow_mut().retain(|_, group| {
+            let gone: Vec<ClientId> = group
+                .members
+                .iter()
+                .filter(|(_, of)| **of == peer)
+                .map(|(rank, _)| *rank)
+                .collect();
+            for client in gone {
+                group.members.remove(&client);
+                let cause = "its connection to a server ended".to_owned();
+                let fault = Fault::ClientLeft { client, cause };
+                for call in group.calls.values() {
+                    // The transfer of a complete call finds it out by itself, unless it went with
+                    // the member in whose name it runs.
+                    if !call.is_complete.get() || client == ClientId(0) {
+                        call.end(Err(fault.clone()));
+                    }
+                }
+                group.broken.get_or_insert(fault);
+            }
+            !group.members.is_empty()
+        });
+    }
+
+    /// The member in whose name the transfer of a call runs, if `from` has joined the call.
+    pub(crate) fn directed_for(&self, from: PeerId, collective: u64) -> Option<PeerId> {
+        let groups = self.groups.borrow();
+        groups.iter().find_map(|(number, group)| {
+            let call = group.calls.get(&collective.wrapping_sub(*number))?;
+            let is_member = |rank: &ClientId| group.members.get(rank) == Some(&from);
+            let has_joined = call.arrivals.borrow().keys().any(is_member);
+            group.members.get(&ClientId(0)).copied().filter(|_| has_joined)
+        })
+    }
+
+    /// A member gives up a call that is not complete.
+    pub(crate) fn cancel(&self, from: PeerId, collective: u64) {
+        if self.directed_for(from, collective).is_none() {
+            return;
+        }
+        for (number, group) in self.groups.borrow().iter() {
+            if let Some(call) = group.calls.get(&collective.wrapping_sub(*number))
+                && !call.is_complete.get()
+            {
+                call.end(Err(Fault::Cancelled));
+            }
+        }
+    }
+
+    /// Enters a member into a call.
+    pub(super) fn arrive(
+        &self,
+        (from, key): (PeerId, ClientKey),
+        request: JoinRequest,
+        file_name: &str,
+    ) -> Result<Rc<Call>, Fault> {
+        let JoinRequest { number, rank, call: parameters, part, region, .. } = request;
+        let mut groups = self.groups.borrow_mut();
+        let group = groups.get_mut(&request.group);
+        let Some(group) = group.filter(|group| group.members.get(&rank) == Some(&from)) else {
+            return bad(format!("this client is not enrolled as rank {} of its group", rank.0));
+        };
+        if let Some((_, fault)) = group.failed.iter().find(|(failed, _)| *failed == number) {
+            return Err(fault.clone());
+        }
+        if let Some(fault) = &group.broken {
+            return Err(fault.clone());
+        }
+        if group.calls.len() >= CALLS_MAX && !group.calls.contains_key(&number) {
+            return bad(format!("a group has at most {CALLS_MAX} collective calls under way"));
+        }
+        let call = group.calls.entry(number).or_insert_with(|| {
+            Rc::new(Call {
+                description: describe(&parameters, number, file_name),
+                parameters,
+                arrivals: RefCell::default(),
+                is_complete: Cell::new(false),
+                outcome: RefCell::default(),
+                changed: Signal::default(),
+            })
+        });
+        let call = Rc::clone(call);
+        if call.parameters != parameters {
+            let own = with_details(&describe(&parameters, number, file_name), &parameters);
+            let first = call.arrivals.borrow().keys().next().map_or(0, |first| first.0);
+            let other = with_details(&call.description, &call.parameters);
+            let cause = format!("rank {first} is in {other}, rank {} in {own}", rank.0);
+            call.end(Err(Fault::CallsDiffer { cause }));
+        }
+        let part = part.unwrap_or_else(|fault| {
+            call.end(Err(fault));
+            policy::OwnPart::NOTHING
+        });
+        let again = call.arrivals.borrow_mut().insert(rank, Arrival { key, part, region });
+        if again.is_some() {
+            return bad(format!("rank {} joined one call twice", rank.0));
+        }
+        if let Some(absent) =
+            group.left.iter().find(|rank| !call.arrivals.borrow().contains_key(rank))
+        {
+            call.end(Err(missing_from(&call, vec![*absent], 0)));
+        }
+        if call.arrivals.borrow().len() == group.size as usize {
+            call.is_complete.set(true);
+            call.changed.notify();
+        }
+        Ok(call)
+    }
+
+    /// A call has ended for a member: the last one forgets it.
+    pub(super) fn depart(&self, group: u64, number: u64, call: &Rc<Call>) {
+        let mut groups = self.groups.borrow_mut();
+        let Some(group) = groups.get_mut(&group) else { return };
+        if group.calls.get(&number).is_some_and(|known| Rc::ptr_eq(known, call)) {
+            group.calls.remove(&number);
+            if let Some(Err(fault)) = &*call.outcome.borrow() {
+                group.failed.push_back((number, fault.clone()));
+                if group.failed.len() > FAILED_CALLS_MAX {
+                    group.failed.pop_front();
+                }
+            }
+        }
+    }
+
+    pub(super) fn forget_meeting(&self, name: &str, meeting: &Rc<Meeting>) {
+        let mut meetings = self.meetings.borrow_mut();
+        if meetings.get(name).is_some_and(|known| Rc::ptr_eq(known, meeting)) {
+            meetings.remove(name);
+        }
+    }
+}
+
+pub(super) fn bad<T>(cause: String) -> Result<T, Fault> {
+    Err(Fault::BadRequest { cause })
+}
+
+pub(super) fn missing_from(call: &Call, missing: Vec<ClientId>, waited_ms: u64) -> Fault {
+    Fault::MembersMissing { missing, call: call.description.clone(), waited_ms }
+}
+
+/// "collective write 17 of "T.h5"", counted from 0.
+fn describe(call: &CollectiveCall, number: u64, file_name: &str) -> String {
+    let verb = match call.direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    };
+    format!("collective {verb} {number} of {file_name:?}")
+}
+
+/// The same with what else may differ.
+fn with_details(description: &str, call: &CollectiveCall) -> String {
+    let sync = if call.sync { ", synced" } else { "" };
+    format!("{description} ({:?} order{sync})", call.order)
+}
