@@ -5,27 +5,28 @@ use std::collections::BTreeMap;
 use units::FileId;
 use wire::FileSize;
 
-/// The sizes of the files that a client has open.
+/// Cached sizes of the open files of one client.
 #[derive(Default)]
 pub(super) struct Sizes(RefCell<BTreeMap<FileId, CachedRecord>>);
 
 struct CachedRecord {
-    /// How often it was opened and not closed.
+    /// Number of opens without a close.
     opened: u32,
-    /// Whether its servers know that this client has it open.
+    /// True when the servers of the file list this client among those that have it open.
     is_at_servers: bool,
-    /// As the client last heard it.
+    /// Size in the latest answer that this client got.
     size: FileSize,
-    /// What the catalogue knows at least.
+    /// Lower bound of the size that the catalogue has recorded.
     recorded: FileSize,
-    /// How often this client has set its size, which no data may show …
+    /// Number of times that this client has set the size. Data on the disks need not show such a
+    /// size.
     times_set: u64,
-    /// … and how often it had when that was last kept.
+    /// Value of `times_set` when a server last kept the size on stable storage.
     times_kept: u64,
 }
 
 impl Sizes {
-    /// A file is opened, of which the catalogue knows this size at least.
+    /// Counts an open of a file of which the catalogue has recorded at least this size.
     fn opened(&self, file: FileId, recorded: FileSize, at_servers: bool) {
         let mut all = self.0.borrow_mut();
         let known = all.entry(file).or_insert_with(|| CachedRecord {
@@ -42,13 +43,14 @@ impl Sizes {
         known.recorded = known.recorded.max(recorded);
     }
 
-    /// A file is opened that another client has open, and no server knows of it.
+    /// Counts an open of a file that another client has open, without any server listing this
+    /// client.
     pub(super) fn opened_beside(&self, file: FileId, recorded: FileSize) {
         self.opened(file, recorded, false);
     }
 
-    /// A file is closed. When it was as often as it was opened, and its servers know of that,
-    /// returns what the catalogue knows of its size at least.
+    /// Counts a close. On the last close, if servers list this client, returns the lower bound of
+    /// the size that the catalogue has recorded.
     pub(super) fn closed(&self, file: FileId) -> Option<FileSize> {
         let mut all = self.0.borrow_mut();
         let Some(known) = all.get_mut(&file) else { return Some(FileSize::default()) };
@@ -60,7 +62,7 @@ impl Sizes {
         known.is_at_servers.then_some(known.recorded)
     }
 
-    /// The files of which the catalogue may not know the size.
+    /// Returns the files whose size the catalogue may not have recorded.
     pub(super) fn all_unrecorded(&self) -> Vec<FileId> {
         let all = self.0.borrow();
         all.iter().filter(|(_, known)| !known.is_recorded()).map(|(file, _)| *file).collect()
@@ -78,15 +80,14 @@ impl Sizes {
         }
     }
 
-    /// This client sets the size of a file.
+    /// Counts that this client sets the size of a file.
     pub(super) fn set(&self, file: FileId) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
             known.times_set += 1;
         }
     }
 
-    /// How often this client has set the size of a file, where what is on stable storage may not
-    /// say how long it is.
+    /// Returns `times_set` when no record on stable storage need show the size that was set last.
     pub(super) fn owed(&self, file: FileId) -> Option<u64> {
         let all = self.0.borrow();
         all.get(&file)
@@ -94,14 +95,14 @@ impl Sizes {
             .map(|known| known.times_set)
     }
 
-    /// The size that a file had when this client had set it so often is kept.
+    /// Notes that a server has kept the size that the file had at this value of `times_set`.
     pub(super) fn kept(&self, file: FileId, times_set: u64) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
             known.times_kept = known.times_kept.max(times_set);
         }
     }
 
-    /// The size of a file, where the catalogue may not know it.
+    /// Returns the size of a file if the catalogue may not have recorded it.
     pub(super) fn unrecorded(&self, file: FileId) -> Option<FileSize> {
         let all = self.0.borrow();
         all.get(&file).filter(|known| !known.is_recorded()).map(|known| known.size)
@@ -114,7 +115,7 @@ impl CachedRecord {
     }
 }
 
-/// A file that is being opened; closed again when dropped.
+/// Guard of a file that is being opened. Dropping it closes the file again.
 pub(super) struct Opening<'a> {
     sizes: &'a Sizes,
     file: FileId,
@@ -126,12 +127,12 @@ impl<'a> Opening<'a> {
         Self { sizes, file }
     }
 
-    /// It is open.
+    /// Keeps the file open.
     pub(super) fn succeeded(self) {
         std::mem::forget(self);
     }
 
-    /// It is not. Returns whether the client does not have it open otherwise.
+    /// Closes the file. Returns true when the client has not opened it otherwise.
     pub(super) fn failed(self) -> bool {
         let file = self.file;
         let sizes = self.sizes;

@@ -10,15 +10,15 @@ use wire::Fault;
 use world::{Address, NetworkError, World};
 
 impl<W: World> Client<W> {
-    /// Which server is at the other end of a connection, if one is.
+    /// Returns the server at the other end of a connection.
     pub(crate) fn server_at(&self, peer: PeerId) -> Option<ServerId> {
         self.0.servers.number_of(peer)
     }
 
-    /// Connects to those of some servers that this client has not needed before.
+    /// Connects to those of some servers to which this client has no connection yet.
     ///
     /// # Errors
-    /// The first of those that cannot be reached.
+    /// The fault of the first server that cannot be reached.
     pub(crate) async fn reach(&self, servers: impl FnOnce() -> Vec<ServerId>) -> Result<(), Fault> {
         if self.0.servers.are_all_connected() {
             return Ok(());
@@ -27,7 +27,7 @@ impl<W: World> Client<W> {
         try_join_all(connected).await.map(|_| ())
     }
 
-    /// Connects to a server, unless that was done; returns the connection.
+    /// Returns the connection to a server, and makes it first if there is none.
     pub(super) async fn connect_to(&self, server: ServerId) -> Result<PeerId, Fault> {
         let servers = &self.0.servers;
         if server.0 >= servers.count() {
@@ -41,7 +41,7 @@ impl<W: World> Client<W> {
         if let Some(come) = come() {
             return come;
         }
-        // By a task of its own, so that a call that is given up leaves nothing half done.
+        // In a task of its own, so that dropping this call leaves no half-made connection.
         if servers.connecting.borrow_mut().insert(server) {
             let (world, address) =
                 (self.0.world.clone(), servers.addresses[server.0 as usize].clone());
@@ -57,8 +57,8 @@ impl<W: World> Client<W> {
         servers.changed.until(come).await
     }
 
-    /// Lets the servers reach `memory`: those to which it is connected or, if it connects to them
-    /// when it needs them, whoever connects to it.
+    /// Exposes `memory` to servers: to all connected ones, or to whoever connects if this client
+    /// connects on demand.
     pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<Exposed, Fault> {
         let (world, servers) = (self.world(), &self.0.servers);
         if servers.when_needed {
@@ -81,7 +81,7 @@ impl<W: World> Client<W> {
     }
 }
 
-/// Connects a client that lives as long as it wants to.
+/// Makes a connection for a client that may be dropped meanwhile.
 async fn connect<W: World>(
     world: &W,
     address: &Address,

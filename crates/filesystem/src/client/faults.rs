@@ -1,10 +1,10 @@
-//! Faults that a client finds itself.
+//! Faults that a client detects itself.
 
 use units::ServerId;
 use wire::{Fault, Reply};
 use world::NetworkError;
 
-/// The fault of a request that did not go out.
+/// Returns the fault of a request that was not sent.
 pub(super) fn not_sent(server: ServerId, error: &NetworkError) -> Fault {
     match error {
         NetworkError::TooLarge { .. } => {
@@ -16,12 +16,12 @@ pub(super) fn not_sent(server: ServerId, error: &NetworkError) -> Fault {
     }
 }
 
-/// The fault of a connection to a server that failed.
+/// Returns the fault of a broken connection to a server.
 pub(crate) fn server_left(server: ServerId, error: &NetworkError) -> Fault {
     Fault::ServerLeft { server, cause: error.to_string() }
 }
 
-/// The fault of an answer that does not belong to the question.
+/// Returns the fault of a reply that does not match its request.
 pub(crate) fn unexpected(reply: &Reply) -> Fault {
     let cause = format!("the server answered something else than was asked: {reply:?}");
     Fault::BadRequest { cause }

@@ -1,8 +1,9 @@
-//! Files that become longer or shorter (decisions 0024, 0025).
+//! Growing and truncating files (decisions 0024, 0025).
 //!
-//! Invariants: the catalogue never knows of bytes that a server of the file does not; what it does
-//! not know yet of a file that a client has made longer, it hears when that client closes the file;
-//! a record of a file learns a size only when all servers of the file know it.
+//! Invariants:
+//! - The catalogue never records bytes that a server of the file does not know of.
+//! - A client that has grown a file reports the size to the catalogue when it closes the file.
+//! - A file record learns a size only when all servers of the file know it.
 
 use super::faults::unexpected;
 use super::limits::{CATALOGUE, OPENING_MAX};
@@ -13,38 +14,37 @@ use units::{FileId, ServerId};
 use wire::{Fault, FileRecord, FileSize, Reply, Request};
 use world::World;
 
-/// The most times that a file is cut to make it as short as asked, while others make it longer.
+/// Maximum number of cuts to reach a requested size while other clients grow the file.
 const CUTS_MAX: u32 = 16;
 
-/// The most open files of one server of which the sizes are asked for.
+/// Maximum number of open files of one server whose sizes are asked for.
 const OPEN_SIZES_MAX: usize = 1 << 20;
 
 impl<W: World> Client<W> {
-    /// Learns how long an open file is now; other clients may have changed it.
+    /// Updates the size of an open file, which other clients may have changed.
     pub async fn refresh(&self, file: &mut FileRecord) -> Result<(), Fault> {
         let Some(server) = file.servers().next() else { return Ok(()) };
         let ask = Request::Resize { file: file.file, size: FileSize::default() };
         let known = self.ask_for_size(server, ask).await?;
         if known > file.size() {
-            // Whoever says so may not have told all others yet.
+            // The client that changed the size may not have reached all servers yet.
             self.send_size_to_servers(file, known).await?;
         }
         Ok(())
     }
 
-    /// The same when a server has said that the file ends before what was asked of it: it may be
+    /// Updates the size after a server has reported that the file ends earlier. That server may be
     /// the only one that knows.
     pub async fn catch_up(&self, file: &mut FileRecord) -> Result<(), Fault> {
         self.send_size_to_servers(file, FileSize::default()).await
     }
 
-    /// Makes an open file at least `bytes` bytes long, to be written up to there; new bytes are
-    /// zero. When this returns, every client that asks a server sees it. The catalogue hears of it
-    /// when this client closes the file. Should the client be killed before, the file reaches as
-    /// far as what was written to it.
+    /// Grows an open file to at least `bytes` bytes; new bytes are zero. When this returns, every
+    /// client that asks a server sees the size. The catalogue gets it when this client closes the
+    /// file. If the client is killed before, the file ends at the last written byte.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] beyond what a file may have; what servers meet.
+    /// [`Fault::BadRequest`] beyond the maximum size of a file; faults of servers.
     pub async fn grow(&self, file: &mut FileRecord, bytes: u64) -> Result<(), Fault> {
         FileSize { bytes, ..file.size() }.validate()?;
         while file.bytes < bytes {
@@ -54,14 +54,13 @@ impl<W: World> Client<W> {
         Ok(())
     }
 
-    /// Makes an open file `bytes` bytes long. What lies beyond is freed; what is new is zero. When
-    /// this returns, its servers have its size on stable storage; the catalogue hears of it when
+    /// Sets the size of an open file to `bytes` bytes. Bytes beyond are freed; new bytes are zero.
+    /// When this returns, its servers have the size on stable storage; the catalogue gets it when
     /// this client closes the file.
     ///
     /// # Errors
-    /// As for [`Client::grow`]. A file that was to become shorter may then have zeros where it had
-    /// something beyond `bytes`. Collectives on it that are under way fail with
-    /// [`Fault::PastEnd`].
+    /// As for [`Client::grow`]. After a failed cut the file may have zeros beyond `bytes` where it
+    /// had data. Active collectives on the file fail with [`Fault::PastEnd`].
     pub async fn set_size(&self, file: &mut FileRecord, bytes: u64) -> Result<(), Fault> {
         self.refresh(file).await?;
         self.0.sizes.set(file.file);
@@ -69,8 +68,9 @@ impl<W: World> Client<W> {
             self.grow(file, bytes).await?;
             return self.keep_owed_size(file).await;
         }
-        // Another may cut it as often at the same time, to more, or make it longer. Then it is cut
-        // once more, as if that had come before; not for ever, while others write.
+        // Another client may make the same number of cuts at the same time, to a larger size, or
+        // grow the file. Then this client cuts once more, as if the other change had come first,
+        // but not for ever.
         for _ in 0..CUTS_MAX {
             if file.bytes <= bytes {
                 break;
@@ -79,15 +79,15 @@ impl<W: World> Client<W> {
             let cuts = file.cuts.checked_add(1).ok_or_else(too_often)?;
             self.send_size_to_servers(file, FileSize { cuts, bytes }).await?;
         }
-        // Others may have cut it as often, to less.
+        // Another client may have made the same number of cuts, to a smaller size.
         self.keep_owed_size(file).await
     }
 
-    /// The sizes of files that anyone has open, which the catalogue may not know yet. Servers that
-    /// have left are left out.
+    /// Returns the sizes of all open files that the catalogue may not have recorded. Skips servers
+    /// that have left.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] when a server answers with what cannot be.
+    /// [`Fault::BadRequest`] when a server answers with an invalid size or order.
     pub async fn open_sizes(&self) -> Result<BTreeMap<FileId, FileSize>, Fault> {
         let mut all: BTreeMap<FileId, FileSize> = BTreeMap::new();
         let asked = (0..self.servers()).map(|server| self.open_sizes_at(ServerId(server)));
@@ -126,7 +126,8 @@ impl<W: World> Client<W> {
         Ok(all)
     }
 
-    /// Tells all servers of a file its size. The record learns what all of them know then.
+    /// Sends a size to all servers of a file. The record learns the size that all of them know
+    /// then.
     async fn send_size_to_servers(
         &self,
         file: &mut FileRecord,
@@ -137,8 +138,9 @@ impl<W: World> Client<W> {
         Ok(())
     }
 
-    /// Tells the catalogue the sizes of all open files that it may not know: for a client that ends
-    /// without closing them. It tells nothing when a server has left, as [`Client::close`].
+    /// Reports the sizes of all open files to the catalogue, where it may not have them: for a
+    /// client that ends without closing its files. Reports nothing when a server has left, as
+    /// [`Client::close`].
     pub async fn record_sizes(&self) -> Result<(), Fault> {
         if self.0.calls.first_left().is_some() {
             return Ok(());
@@ -147,8 +149,8 @@ impl<W: World> Client<W> {
         try_join_all(files.into_iter().map(|file| self.record_size(file))).await.map(|_| ())
     }
 
-    /// Has a server of a file keep its size, where nothing says how long it is when all of them
-    /// have ended: what was written does, and each of them keeps that it was cut.
+    /// Makes one server keep the size of a file on stable storage if this client has set it. Data
+    /// on the disks shows how far writes have come, and every server keeps cuts itself.
     pub(crate) async fn keep_owed_size(&self, file: &FileRecord) -> Result<(), Fault> {
         if let Some(times_set) = self.0.sizes.owed(file.file)
             && let Some(first) = file.servers().next()
@@ -159,21 +161,21 @@ impl<W: World> Client<W> {
         Ok(())
     }
 
-    /// Tells the catalogue the size of an open file, if it may not know it. All servers do: none
-    /// has bytes beyond it that the catalogue knows nothing of after a cut.
+    /// Reports the size of an open file to the catalogue, if it may not have it. All servers know
+    /// the size: after a cut none has bytes beyond it that the catalogue does not know of.
     pub(super) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
         let Some(size) = self.0.sizes.unrecorded(file) else { return Ok(()) };
         match self.ask_for_size(CATALOGUE, Request::RecordSize { file, size }).await {
             Ok(known) => self.0.sizes.recorded(file, known),
-            // It was removed, and whoever has it open keeps it.
+            // The file was removed, and clients that have it open keep it.
             Err(Fault::NoSuchFile { .. }) => {}
             Err(fault) => return Err(fault),
         }
         Ok(())
     }
 
-    /// Asks all servers of a file something that they answer with its size. Returns the greatest of
-    /// what they have answered, when all of them know it: another client may be about to tell them.
+    /// Sends all servers of a file a request that they answer with its size. Repeats it until all
+    /// of them know the greatest answer: another client may be in the middle of a change.
     pub(super) async fn ask_servers_for_size(
         &self,
         file: &FileRecord,
@@ -192,7 +194,7 @@ impl<W: World> Client<W> {
         Ok(size)
     }
 
-    /// Asks servers something that they answer with a size.
+    /// Sends servers a request that they answer with a size.
     async fn ask_for_sizes(
         &self,
         servers: impl Iterator<Item = ServerId>,

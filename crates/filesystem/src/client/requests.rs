@@ -9,22 +9,22 @@ use units::{Duration, PeerId, ServerId};
 use wire::{Fault, Frequent, Message, PreparedRequest, Reply, Request, RequestId};
 use world::{Header, World};
 
-/// What came of something small.
+/// Result of a frequent request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// It is done.
+    /// The request is done.
     Done,
-    /// The server has no room for the data that went along.
+    /// The server has no room for the data of the request.
     NoRoom,
 }
 
 impl<W: World> Client<W> {
-    /// Asks a server and waits for its answer.
+    /// Sends a server a request and waits for the reply.
     pub(crate) async fn call(&self, server: ServerId, request: Request) -> Result<Reply, Fault> {
         self.call_for_data(server, request).await.map(|(reply, _)| reply)
     }
 
-    /// The same with what is asked of several servers.
+    /// Sends a request that was encoded once for several servers, and waits for the reply.
     pub(crate) async fn call_prepared(
         &self,
         server: ServerId,
@@ -34,7 +34,7 @@ impl<W: World> Client<W> {
         answered.map(|(reply, _)| reply)
     }
 
-    /// Asks a server and waits for its answer, and the data that comes with it.
+    /// Sends a server a request and waits for the reply and its data.
     pub(super) async fn call_for_data(
         &self,
         server: ServerId,
@@ -59,8 +59,8 @@ impl<W: World> Client<W> {
         call.await.result()
     }
 
-    /// Does work that costs `cost`, asks a server for something small of which there is much, with
-    /// data that goes along, and waits for what comes of it.
+    /// Occupies the processor for `cost`, sends a server a frequent request with its data, and
+    /// waits for the result.
     pub(crate) async fn call_often(
         &self,
         cost: Duration,
@@ -87,7 +87,7 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Asks some servers the same and waits for all answers; the first fault ends it.
+    /// Sends some servers one request and waits for all replies. The first fault ends it.
     pub(crate) async fn call_servers(
         &self,
         servers: impl Iterator<Item = ServerId>,
@@ -98,7 +98,8 @@ impl<W: World> Client<W> {
         futures_util::future::try_join_all(calls).await.map(|_| ())
     }
 
-    /// The same, but all are asked whatever others answer. The first fault is returned.
+    /// Sends some servers one request and waits for all replies, whatever others answer. Returns
+    /// the first fault.
     pub(crate) async fn call_each_server(
         &self,
         servers: impl Iterator<Item = ServerId>,
@@ -110,7 +111,7 @@ impl<W: World> Client<W> {
         answers.into_iter().collect::<Result<Vec<Reply>, Fault>>().map(|_| ())
     }
 
-    /// Asks some servers something whose answers nobody waits for.
+    /// Sends some servers a request, and does not wait for the replies.
     pub(crate) fn notify_servers(
         &self,
         servers: impl Iterator<Item = ServerId>,
@@ -131,7 +132,7 @@ impl<W: World> Client<W> {
         });
     }
 
-    /// What each server is and does, by number.
+    /// Returns the status of each server, by number.
     pub async fn status(&self) -> Vec<Result<wire::ServerStatus, Fault>> {
         let mut statuses = Vec::new();
         for server in 0..self.servers() {
@@ -144,7 +145,7 @@ impl<W: World> Client<W> {
         statuses
     }
 
-    /// Asks every server to finish, write everything back, and end.
+    /// Asks every server to write everything back and to end.
     pub async fn stop_servers(&self) -> Result<(), Fault> {
         self.call_servers((0..self.servers()).map(ServerId), &Request::Stop).await
     }

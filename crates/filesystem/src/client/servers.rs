@@ -1,7 +1,8 @@
-//! The servers, as one client knows them.
+//! The servers as one client knows them.
 //!
-//! Invariants: this client makes at most one connection to each server, and makes it once; from the
-//! moment at which it is there, its end is the server's.
+//! Invariants:
+//! - This client makes at most one connection to each server, and only once.
+//! - The end of that connection is the end of the server for this client.
 
 use crate::signal::Signal;
 use crate::table::Table;
@@ -12,24 +13,24 @@ use units::{PeerId, RegionId, ServerId};
 use wire::{ClientKey, Message, PROTOCOL_VERSION};
 use world::{Address, NetworkError, World};
 
-/// Which servers there are, and to which of them this client is connected.
+/// Addresses of the servers, and this client's connections to them.
 pub(super) struct Servers {
-    /// Where each listens, by number.
+    /// Addresses by number.
     pub(super) addresses: Rc<[Address]>,
     pub(super) connected: RefCell<Table<ServerId, PeerId>>,
-    /// The same by their connections, with those that are about to be connected: every message of
-    /// a server is looked up.
+    /// Numbers by connection, with connections that are being made. Every message of a server looks
+    /// its number up here.
     pub(super) numbers: RefCell<Table<PeerId, ServerId>>,
-    /// Those that some task connects to.
+    /// Servers to which some task connects.
     pub(super) connecting: RefCell<BTreeSet<ServerId>>,
-    /// Whether connections are made when they are needed.
+    /// True when the client connects on demand.
     pub(super) when_needed: bool,
-    /// Rung when a server was connected, or could not be.
+    /// Notified when a server was connected, or could not be.
     pub(super) changed: Signal,
 }
 
 impl Servers {
-    /// Those at some addresses, each with its connection if there is one.
+    /// Makes the table of servers at some addresses, with the connections that exist.
     pub(super) fn new(addresses: Rc<[Address]>, peers: &[Option<PeerId>]) -> Self {
         let numbered = (0..).map(ServerId).zip(peers);
         let connected = numbered.filter_map(|(number, peer)| Some((number, (*peer)?)));
@@ -48,19 +49,19 @@ impl Servers {
         self.addresses.len() as u32
     }
 
-    /// The connection to a server, if there is one.
+    /// Returns the connection to a server.
     #[inline]
     pub(super) fn peer(&self, server: ServerId) -> Option<PeerId> {
         self.connected.borrow().get(server).copied()
     }
 
-    /// Which server is at the other end of a connection, if one is.
+    /// Returns the server at the other end of a connection.
     #[inline]
     pub(super) fn number_of(&self, peer: PeerId) -> Option<ServerId> {
         self.numbers.borrow().get(peer).copied()
     }
 
-    /// All connections, also those that are being made.
+    /// Returns all connections, also those that are being made.
     pub(super) fn peers(&self) -> Vec<PeerId> {
         self.numbers.borrow().iter().map(|(peer, _)| peer).collect()
     }
@@ -70,7 +71,7 @@ impl Servers {
     }
 }
 
-/// Connects to a server and says who this is.
+/// Connects to a server and sends this client's greeting.
 pub(super) async fn greet<W: World>(
     world: &W,
     address: &Address,
@@ -89,22 +90,22 @@ pub(super) async fn say_hello<W: World>(
     world.send(peer, world::Message::new(hello)).await
 }
 
-/// A memory that servers can reach.
+/// Memory that servers can reach.
 #[derive(Clone, Copy)]
 pub(crate) struct Exposed {
-    /// Its name.
+    /// Region of the memory.
     pub(crate) region: RegionId,
-    /// Whether it is open to whoever connects to its owner.
+    /// True when the region is open to whoever connects to its owner.
     pub(crate) is_open: bool,
 }
 
 impl Exposed {
-    /// As one number, for an agreement.
+    /// Encodes it as one number, for an agreement.
     pub(super) fn encode(self) -> u64 {
         self.region.0 << 1 | u64::from(self.is_open)
     }
 
-    /// The reverse of [`Exposed::encode`].
+    /// Decodes the number of [`Exposed::encode`].
     pub(super) fn decode(number: u64) -> Self {
         Self { region: RegionId(number >> 1), is_open: number & 1 == 1 }
     }

@@ -13,8 +13,8 @@ use units::{PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Reply};
 use world::{Address, Incoming, Scope, World};
 
-/// A client of the servers of an instance. Clones are handles to the same client;
-/// the connections end with the last of them.
+/// A client of the servers of an instance. Clones are handles to the same client. Dropping the last
+/// one closes the connections.
 pub struct Client<W: World>(pub(super) Rc<State<W>>);
 
 pub(super) struct State<W: World> {
@@ -43,8 +43,8 @@ impl<W: World> Clone for Client<W> {
 }
 
 impl<W: World> Client<W> {
-    /// Connects to the servers, which are numbered in the order given. The client's own work
-    /// takes as long as `costs` say.
+    /// Connects to all servers, which are numbered in the order given. `costs` is the processor
+    /// time of the client's own work.
     ///
     /// # Errors
     /// [`Fault::ServerLeft`] when one cannot be reached.
@@ -60,8 +60,8 @@ impl<W: World> Client<W> {
         Ok(Self::of(world, key, servers, costs))
     }
 
-    /// The same, but to those servers that are there: the others have left, as far as this client
-    /// is concerned. For whoever only looks.
+    /// Connects to the servers that can be reached. The others count as departed. For clients that
+    /// only inspect an instance.
     pub async fn connect_to_some(world: W, servers: &[Address], costs: Costs) -> Self {
         let key = ClientKey(world.random());
         let greeted = join_all(servers.iter().map(|address| greet(&world, address, key))).await;
@@ -76,10 +76,11 @@ impl<W: World> Client<W> {
         client
     }
 
-    /// A client that connects to a server when it first needs it: where there are thousands of
-    /// clients and hundreds of servers, most never need one another. It may have a file open that
-    /// another client has ([`Client::open_beside`]). Servers that direct a transfer connect to it,
-    /// so it must listen where its group says; its memory is open to whoever may do so.
+    /// Makes a client that connects to a server on demand. With thousands of clients and hundreds
+    /// of servers, most pairs never need a connection. The client may use a file that another
+    /// client has open ([`Client::open_beside`]). Servers that direct a transfer connect to it. So
+    /// it must listen at the address that its group lists, and its memory is open to whoever
+    /// connects.
     pub fn connecting_when_needed(
         world: W,
         servers: impl Into<Rc<[Address]>>,
@@ -109,7 +110,7 @@ impl<W: World> Client<W> {
         Self(state)
     }
 
-    /// The world this client lives in.
+    /// Returns the world of this client.
     pub fn world(&self) -> &W {
         &self.0.world
     }
@@ -132,7 +133,7 @@ impl<W: World> Client<W> {
     }
 }
 
-/// Hands everything that reaches the client to the task that waits for it.
+/// Hands every incoming message to the task that waits for it.
 async fn listen<W: World>(world: W, client: Weak<State<W>>) {
     loop {
         let incoming = world.receive().await;
@@ -166,7 +167,7 @@ impl<W: World> State<W> {
             Ok(Message::Group(message)) => {
                 self.propagate_failure(self.mailbox.accept(from, message))
             }
-            // A peer that speaks another language is no peer.
+            // Disconnects a peer that speaks another protocol.
             Ok(_) | Err(_) => {
                 self.world.disconnect(from);
                 self.forget(from, "it sent something that is no message to a client");

@@ -5,7 +5,7 @@ use units::ClientId;
 use wire::Fault;
 use world::TransferError;
 
-/// Whether an access, which may come from anyone, can be carried out on a file of so many bytes.
+/// Checks that an access can be carried out on a file of `file_bytes` bytes.
 pub(crate) fn check_access(
     direction: Direction,
     access: &Access,
@@ -18,7 +18,7 @@ pub(crate) fn check_access(
     checked.map_err(|error| Fault::BadAccess { cause: error.to_string() })
 }
 
-/// Whether an access, which may come from anyone, has this client.
+/// Checks that an access has this client.
 pub(crate) fn check_client(client: ClientId, access: &Access) -> Result<(), Fault> {
     let clients = access.clients();
     if client.0 >= clients {
@@ -28,8 +28,8 @@ pub(crate) fn check_client(client: ClientId, access: &Access) -> Result<(), Faul
     Ok(())
 }
 
-/// Whether two clients may own the same byte of a write that was checked, so that the sum of what
-/// they own does not tell whether everything is covered.
+/// True when two clients may own the same byte of a checked write. Then the sum of their bytes does
+/// not show if a block is covered.
 pub(crate) fn may_overlap(access: &Access) -> bool {
     match access {
         Access::Nested(clients) => clients.len() > 1,
@@ -39,7 +39,7 @@ pub(crate) fn may_overlap(access: &Access) -> bool {
     }
 }
 
-/// The fault of a one-sided transfer with the memory of `client`.
+/// Returns the fault of a one-sided transfer with the memory of `client`.
 pub(crate) fn transfer_fault(client: ClientId, error: TransferError) -> Fault {
     match error {
         TransferError::Departed { cause, .. } => Fault::ClientLeft { client, cause },

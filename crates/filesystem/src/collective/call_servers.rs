@@ -1,4 +1,4 @@
-//! One request to several servers, of which none may outlive the call.
+//! One request to several servers. No server works on it after the call has ended.
 
 use crate::client::Client;
 use futures_util::future::join_all;
@@ -7,9 +7,9 @@ use units::ServerId;
 use wire::{Fault, PreparedRequest, Request};
 use world::World;
 
-/// Asks servers and waits until all have ended, so that nothing lands in anyone's memory later.
-/// When one fails, the others are told to give up the transfer of this number. Returns the first
-/// fault.
+/// Sends servers one request and waits until all have ended, so that no data arrives in a memory
+/// later. When one fails, sends the others a cancellation of the transfer `number`. Returns the
+/// first fault.
 pub(super) async fn call_to_the_end<W: World>(
     client: &Client<W>,
     servers: &[ServerId],
@@ -27,7 +27,7 @@ pub(super) async fn call_to_the_end<W: World>(
             outcome = Err(fault);
             let cancel = Request::Cancel { collective: number };
             let cancels = servers.iter().map(|server| client.call(*server, cancel.clone()));
-            // A server that cannot be told has left, and its call ends for that reason.
+            // A server that cannot be reached has left, and its call ends for that reason.
             join_all(cancels).await;
         }
     }

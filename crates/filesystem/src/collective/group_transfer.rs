@@ -11,8 +11,8 @@ use wire::Fault;
 use world::{Memory, World};
 
 impl<W: World> Group<W> {
-    /// Makes a transfer between the file and every member's shared memory. Collective: returns
-    /// when all of it is done, or the same fault to all members.
+    /// Transfers data between the file and every member's shared memory. Collective: returns when
+    /// all of it is done, or the same fault to all members.
     pub async fn transfer(
         &self,
         transfer: &Transfer,
@@ -20,8 +20,8 @@ impl<W: World> Group<W> {
     ) -> Result<(), Fault> {
         let collective = self.next_collective();
         let expected = self.client().mailbox().expect_collective(collective);
-        // The barrier of every strategy: from here on all memory is ready. It carries what each
-        // member finds wrong with its own part, so that none begins without the others.
+        // Barrier of every strategy: from here on all memory is ready. It carries the fault that a
+        // member finds in its own part, so that no member begins without the others.
         let mut checked = self.check(transfer, memory);
         if checked.is_ok() {
             checked = self.reach(transfer, memory).await;
@@ -44,14 +44,13 @@ impl<W: World> Group<W> {
         moved
     }
 
-    /// Connects this member to the servers that have to do with its part of a transfer, if it was
-    /// not connected to all of them at its beginning; of servers that direct a transfer, member 0
-    /// tells them where the others are. A transfer does that itself; whoever takes its time may
-    /// want it done before.
+    /// Connects this member to the servers of its part of a transfer, unless it is connected to all
+    /// servers. For servers that direct a transfer, member 0 sends the roster. A transfer does this
+    /// itself; call it before to keep it out of a timed region.
     ///
     /// # Errors
-    /// [`Fault::ServerLeft`] when one cannot be reached, [`Fault::BadAccess`] for an access that
-    /// cannot be. The other members are not told.
+    /// [`Fault::ServerLeft`] when a server cannot be reached, [`Fault::BadAccess`] for an invalid
+    /// access. The other members do not learn of it.
     pub async fn reach(&self, transfer: &Transfer, memory: &SharedMemory<W>) -> Result<(), Fault> {
         check_access(transfer.direction, &transfer.access, transfer.file.bytes)?;
         check_client(self.rank(), &transfer.access)?;
@@ -62,7 +61,7 @@ impl<W: World> Group<W> {
         }
     }
 
-    /// The servers that have something for this member, or from it.
+    /// Returns the servers that move bytes of this member.
     fn servers_for(&self, transfer: &Transfer) -> Vec<ServerId> {
         let Transfer { file, access, .. } = transfer;
         let places = match transfer.strategy {
@@ -73,7 +72,7 @@ impl<W: World> Group<W> {
                 let all = Some(own).filter(|own| own.length > 0).into_iter().collect();
                 Access::List(vec![all]).servers_of(ClientId(0), &file.stripe)
             }
-            // Those that direct a transfer come to the members.
+            // Servers that direct a transfer connect to the members.
             Strategy::DiskDirected => match self.rank() {
                 ClientId(0) => return file.servers().collect(),
                 _ => return Vec::new(),
@@ -85,7 +84,7 @@ impl<W: World> Group<W> {
         places.into_iter().map(|place| file.pool.server(place)).collect()
     }
 
-    /// Finds, before anything moves, what is wrong with a transfer or with this member's memory.
+    /// Checks a transfer and this member's memory, before anything moves.
     fn check(&self, transfer: &Transfer, memory: &SharedMemory<W>) -> Result<(), Fault> {
         let bad = |cause: String| Err(Fault::BadAccess { cause });
         let access = &transfer.access;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How a collective transfer is carried out.
+/// Strategy of a collective transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strategy {
     /// Each client asks for each of its contiguous chunks (simple parallel file system).
@@ -17,9 +17,9 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// Those that the papers compare, in their order: what is used when nothing else is said.
+    /// Strategies that the papers compare, in their order. They are the default.
     pub const ALL: [Self; 3] = [Self::Caching, Self::TwoPhase, Self::DiskDirected];
-    /// Every one that can be named.
+    /// All strategies, in the order of their names' listing.
     pub const NAMED: [Self; 4] =
         [Self::Caching, Self::TwoPhase, Self::DiskDirected, Self::Noncollective];
 }

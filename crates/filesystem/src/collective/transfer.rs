@@ -7,18 +7,18 @@ use wire::FileRecord;
 /// One collective transfer, the same at every member of the group.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// Whether the clients read or write.
+    /// Read or write, as the clients see it.
     pub direction: Direction,
     /// An open file.
     pub file: FileRecord,
-    /// Which bytes belong to whom.
+    /// Assignment of bytes of the file to clients.
     pub access: Access,
-    /// How it is carried out.
+    /// Strategy of the transfer.
     pub strategy: Strategy,
-    /// In which order disks are used, where the servers decide it.
+    /// Order in which disks are used, where the servers decide it.
     pub order: DiskOrder,
-    /// The most requests that one client has under way at one disk (caching and two-phase).
+    /// Maximum number of active requests of one client at one disk (caching and two-phase).
     pub outstanding_per_disk: u32,
-    /// Whether written data must be on stable storage at the end.
+    /// True when written data must be on stable storage at the end.
     pub sync: bool,
 }

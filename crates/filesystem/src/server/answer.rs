@@ -3,8 +3,8 @@
 use wire::Reply;
 use world::Loan;
 
-/// An answer and, where a page was asked for, its bytes; while the client holds them the loan is
-/// kept, if there is one.
+/// An answer and, for a page, its bytes with the loan. The loan lives as long as the client holds
+/// the bytes.
 pub(crate) struct Answer<P> {
     pub(crate) reply: Reply,
     pub(crate) data: Option<(P, Option<Loan>)>,

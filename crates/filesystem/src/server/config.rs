@@ -5,29 +5,29 @@ use crate::server::clients::group_rosters::RosterCache;
 use policy::Rules;
 use units::ServerId;
 
-/// What a server is told at its start.
+/// Parameters of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Its number; server 0 keeps the catalogue.
+    /// Number of the server. Server 0 keeps the catalogue.
     pub id: ServerId,
     /// Number of servers of the instance.
     pub servers: u32,
-    /// Room of its block cache, in bytes; at least one block is always held.
+    /// Capacity of the block cache, in bytes. It holds at least one block.
     pub cache_bytes: u64,
-    /// So many hundredths of it may be dirty; with more, the blocks that have been so longest are
-    /// written back until half of that is left. 100 for whatever there is room for.
+    /// Dirty high-water mark, percent of the cache. Above it the oldest dirty blocks are written
+    /// back down to half the mark. 100 disables this.
     pub dirty_percent: u32,
-    /// Blocks that a collective, or the part of one client, holds for each disk: two, while one is
-    /// at the disk the other is on the network (TOCS 1997, section 4).
+    /// Number of buffers of a collective, or of the part of one client, for each disk: with two,
+    /// one is at the disk while the other is on the network (TOCS 1997, section 4).
     pub buffers_per_disk: u32,
-    /// Bytes that all of these together hold, besides the cache, each disk the same part; there is
-    /// room for those of one collective in any case. As many may wait for room in the cache with
-    /// the requests that brought them. `u64::MAX` for as many as are wanted: then no client is let
-    /// go for keeping memory from others either.
+    /// Maximum number of bytes of all these buffers, besides the cache, in equal parts for the
+    /// disks. One collective always has its buffers. As many bytes of write requests may wait for
+    /// room in the cache. `u64::MAX` means no limit; then the watchdog disconnects no client
+    /// either.
     pub buffer_bytes: u64,
-    /// What its own work costs its processor.
+    /// Processor costs of the server's own work.
     pub costs: Costs,
-    /// By which rules blocks may leave its cache.
+    /// Replacement policies that files may choose.
     pub rules: Rules,
     /// Group rosters that this server shares with others of its process.
     pub rosters: RosterCache,

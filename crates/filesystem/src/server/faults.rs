@@ -1,4 +1,4 @@
-//! Faults of disks, as clients are told of them.
+//! Faults of disks, as answers to clients.
 
 use crate::server::files::open_file::OpenFile;
 use policy::Location;
@@ -6,7 +6,7 @@ use units::{DiskId, ServerId};
 use wire::Fault;
 use world::DiskError;
 
-/// The fault of a disk of server `server`.
+/// Returns the fault of a disk of server `server`.
 pub(crate) fn disk_fault(server: ServerId, error: &DiskError) -> Fault {
     let cause = error.to_string();
     match error {
@@ -17,7 +17,7 @@ pub(crate) fn disk_fault(server: ServerId, error: &DiskError) -> Fault {
     }
 }
 
-/// The fault of disk `disk` of server `server`, met while working for `file`.
+/// Returns the fault of disk `disk` of server `server` during work on `file`.
 pub(crate) fn file_fault(
     server: ServerId,
     file: &OpenFile,
@@ -31,7 +31,8 @@ pub(crate) fn file_fault(
             let slot = offset / block_bytes;
             let block = stripe.block_of(Location { server: place, disk, slot });
             let range = file.block_range(block);
-            // Damage that goes on in the next block here is not what follows in the file.
+            // Damage that goes on in the next block of the object is not the following range of the
+            // file.
             let start = range.start.saturating_add(offset % block_bytes).min(range.end);
             let length = (range.end - start).min(*length);
             let (file, cause) = (file.name().clone(), error.to_string());
@@ -47,13 +48,13 @@ pub(crate) fn file_fault(
 
 #[cfg(test)]
 mod tests {
-    //! Proves: damage of an object is told as bytes of its file, within its block and the file.
+    //! Proves: damage of an object is reported as bytes of its file, within its block and the file.
     use super::*;
     use policy::{Buffering, Pool, Stripe};
     use units::FileId;
     use wire::FileRecord;
 
-    /// What is told of damage at `offset` of the object of 3 servers with 2 disks, on disk 1 of
+    /// Reported range for damage at `offset` of the object of 3 servers with 2 disks, on disk 1 of
     /// server 3, the last of the three, which has blocks 5, 11, 17 and so on.
     fn fault_range(block_bytes: u64, file_bytes: u64, offset: u64) -> Option<(u64, u64)> {
         let stripe = Stripe::round_robin(block_bytes, 3, 2);
@@ -78,7 +79,7 @@ mod tests {
         const MIB: u64 = 1 << 20;
         assert_eq!(fault_range(MIB, 100 * MIB, 3 * PIECE), Some((5 * MIB + 3 * PIECE, PIECE)));
         assert_eq!(fault_range(MIB, 100 * MIB, MIB), Some((11 * MIB, PIECE)));
-        // A piece of several blocks is told by its first one, which ends where the block ends.
+        // A damaged piece of several blocks is reported as its first block, up to the block's end.
         assert_eq!(fault_range(8192, 100 * MIB, PIECE), Some(((8 * 6 + 5) * 8192, 8192)));
         assert_eq!(fault_range(PIECE + 10, 100 * MIB, PIECE), Some((5 * (PIECE + 10) + PIECE, 10)));
         // The file ends within the piece, or before it.

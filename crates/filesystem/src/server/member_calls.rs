@@ -18,10 +18,10 @@ use wire::{
 };
 use world::World;
 
-/// The most meetings that wait for members at a time.
+/// Maximum number of meetings that wait for members.
 const MEETINGS_MAX: usize = 1 << 16;
 
-/// The longest time-out, in milliseconds: a year.
+/// Maximum timeout, in milliseconds: one year.
 const TIMEOUT_MS_MAX: u64 = 365 * 24 * 3600 * 1000;
 
 impl<W: World> Server<W> {
@@ -115,7 +115,7 @@ impl<W: World> Server<W> {
         outcome.map(|bytes| Reply::Moved { bytes })
     }
 
-    /// Waits for the outcome of a call: for the members until the time-out, then for the transfer.
+    /// Waits for the outcome of a call: for the members until the timeout, then for the transfer.
     async fn outcome_of(&self, call: &Rc<Call>, group: u64, timeout_ms: u64) -> Result<u64, Fault> {
         let outcome = || call.outcome.borrow().clone();
         let is_decided = || (call.is_complete.get() || outcome().is_some()).then_some(());

@@ -1,13 +1,14 @@
-//! Groups whose members meet at the servers: who has joined a call, and who is missing.
+//! Groups whose members meet at the servers: the members that have joined a call, and the missing
+//! ones.
 //!
-//! Each server waits for all members by itself and then directs the transfer of what it has; no
-//! member needs a connection to another. Figure 2c (TOCS 1997) has a barrier of the clients in front
-//! of one request; here each member's request is its arrival at the barrier.
+//! Each server waits for all members by itself and then directs the transfer of its blocks; no
+//! member needs a connection to another. Figure 2c (TOCS 1997) has a barrier of the clients in
+//! front of one request; here each member's request is its arrival at the barrier.
 //!
 //! Invariants:
 //! - A call has one outcome, the same for every member that has joined it or joins it later.
-//! - Nobody waits for a member that has left, nor longer than it has said for one that is missing.
-//! - What a group holds here goes with its last member.
+//! - No call waits for a member that has left, nor longer than its timeout for a missing one.
+//! - The state of a group goes with its last member.
 
 use crate::signal::Signal;
 use policy::Direction;
@@ -17,16 +18,16 @@ use std::rc::Rc;
 use units::{ClientId, PeerId, RegionId};
 use wire::{ClientKey, CollectiveCall, EnrolRequest, Fault, JoinRequest, PARTICIPANTS_MAX};
 
-/// The most groups that a server knows at a time.
+/// Maximum number of groups of a server.
 const GROUPS_MAX: usize = 1 << 16;
 
 /// Failed calls of a group that are remembered for members that join them late.
 const FAILED_CALLS_MAX: usize = 64;
 
-/// The most calls of one group that are under way at a time.
+/// Maximum number of active calls of one group.
 const CALLS_MAX: usize = 4096;
 
-/// What a server knows of groups and meetings.
+/// Groups and meetings of a server.
 #[derive(Default)]
 pub(crate) struct Rendezvous {
     pub(super) groups: RefCell<BTreeMap<u64, Group>>,
@@ -55,7 +56,7 @@ pub(super) struct Call {
     /// True from the moment at which the last member has joined.
     pub(super) is_complete: Cell<bool>,
     pub(super) outcome: RefCell<Option<Result<u64, Fault>>>,
-    /// Rung when one of the two has changed.
+    /// Notified when `is_complete` or `outcome` has changed.
     pub(super) changed: Signal,
 }
 
@@ -112,7 +113,7 @@ impl Drop for Attendance<'_> {
 }
 
 impl Rendezvous {
-    /// A client makes itself known as a member of a group, or leaves it.
+    /// Registers a client as a member of a group, or lets it leave.
     pub(crate) fn enrol(&self, from: PeerId, request: EnrolRequest) -> Result<(), Fault> {
         let EnrolRequest { group: number, rank, size } = request;
         if size == 0 {
@@ -157,7 +158,7 @@ impl Rendezvous {
         }
     }
 
-    /// A client has left: calls that wait for it, or whose transfer it asked for, fail.
+    /// Fails the calls that wait for a departed client, and those whose transfer runs in its name.
     pub(crate) fn peer_left(&self, peer: PeerId) {
         self.groups.borrow_mut().retain(|_, group| {
             let gone: Vec<ClientId> = group
@@ -171,8 +172,8 @@ impl Rendezvous {
                 let cause = "its connection to a server ended".to_owned();
                 let fault = Fault::ClientLeft { client, cause };
                 for call in group.calls.values() {
-                    // The transfer of a complete call finds it out by itself, unless it went with
-                    // the member in whose name it runs.
+                    // The transfer of a complete call detects the departure itself, unless it went
+                    // with the member in whose name it runs.
                     if !call.is_complete.get() || client == ClientId(0) {
                         call.end(Err(fault.clone()));
                     }
@@ -183,7 +184,7 @@ impl Rendezvous {
         });
     }
 
-    /// The member in whose name the transfer of a call runs, if `from` has joined the call.
+    /// Returns the member in whose name the transfer of a call runs, if `from` has joined the call.
     pub(crate) fn directed_for(&self, from: PeerId, collective: u64) -> Option<PeerId> {
         let groups = self.groups.borrow();
         groups.iter().find_map(|(number, group)| {
@@ -194,7 +195,7 @@ impl Rendezvous {
         })
     }
 
-    /// A member gives up a call that is not complete.
+    /// Cancels a call that is not complete, for a member of it.
     pub(crate) fn cancel(&self, from: PeerId, collective: u64) {
         if self.directed_for(from, collective).is_none() {
             return;
@@ -268,7 +269,7 @@ impl Rendezvous {
         Ok(call)
     }
 
-    /// A call has ended for a member: the last one forgets it.
+    /// Ends a call for a member. The last one forgets it.
     pub(super) fn depart(&self, group: u64, number: u64, call: &Rc<Call>) {
         let mut groups = self.groups.borrow_mut();
         let Some(group) = groups.get_mut(&group) else { return };
@@ -299,7 +300,7 @@ pub(super) fn missing_from(call: &Call, missing: Vec<ClientId>, waited_ms: u64) 
     Fault::MembersMissing { missing, call: call.description.clone(), waited_ms }
 }
 
-/// "collective write 17 of "T.h5"", counted from 0.
+/// Returns "collective write 17 of "T.h5"", counted from 0.
 fn describe(call: &CollectiveCall, number: u64, file_name: &str) -> String {
     let verb = match call.direction {
         Direction::Read => "read",
@@ -308,7 +309,7 @@ fn describe(call: &CollectiveCall, number: u64, file_name: &str) -> String {
     format!("collective {verb} {number} of {file_name:?}")
 }
 
-/// The same with what else may differ.
+/// Returns the description with the other parameters that may differ.
 fn with_details(description: &str, call: &CollectiveCall) -> String {
     let sync = if call.sync { ", synced" } else { "" };
     format!("{description} ({:?} order{sync})", call.order)

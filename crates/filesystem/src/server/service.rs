@@ -1,8 +1,10 @@
-//! A server: one process that owns disks, answers requests, and directs collectives.
+//! The life of a server: it loads its state, listens, starts requests, writes everything back, and
+//! ends.
 //!
-//! Invariants: whatever a client holds here (open files, running requests, buffers) is freed at
-//! once when it leaves; a request is answered exactly once or its client has left; nothing a
-//! client sends makes the server panic.
+//! Invariants:
+//! - When a client leaves, its open files, active requests and buffers are freed at once.
+//! - A request is answered exactly once, or its client has left.
+//! - No message makes the server panic.
 
 use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
@@ -27,11 +29,11 @@ use units::{DiskId, PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
 use world::{Incoming, Payload, Scope, World};
 
-/// The most requests of one client that a server works on at the same time.
+/// Maximum number of active requests of one client.
 pub(crate) const REQUESTS_PER_CLIENT_MAX: usize = 4096;
 
 /// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
-/// returns. `is_ready` is called when nothing stands in the way of its service any more.
+/// returns. Calls `is_ready` when the server is ready to serve.
 pub async fn serve<W: World>(
     world: W,
     config: ServerConfig,
@@ -86,7 +88,7 @@ pub async fn serve<W: World>(
     let stopped = std::pin::pin!(server.stop.until(|| server.stopping.get().then_some(())));
     let stop_requested = std::pin::pin!(stop_requested);
     select(listening, select(stopped, stop_requested)).await;
-    // Dropping the sessions ends what they still had under way.
+    // Dropping the sessions ends their active requests.
     let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
     for (peer, _) in sessions.iter() {
         server.disconnect_outbound_of(peer);
@@ -95,11 +97,11 @@ pub async fn serve<W: World>(
     drop(sessions);
     let Ok(()) = server.changes.finished().await;
     let mut stored = server.cache.write_back_all().await;
-    // After what must not be lost.
+    // After the data that must not be lost.
     for file in server.files.all_replaced() {
         stored = stored.and(server.drop_file(file).await.map(|_| ()));
     }
-    // Of no use to anybody; if it fails, the next start finds it again.
+    // The records are obsolete; if this fails, the next start finds them again.
     let _ = server.kept_sizes.settle().await;
     if let Some(catalogue) = &server.catalogue {
         let _ = catalogue.settle().await;
@@ -116,7 +118,7 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
     }
 }
 
-/// Ends the connections of clients that have stopped and keep others from going on.
+/// Disconnects clients that stall while others wait for their memory.
 async fn disconnect_stalled<W: World>(server: &Rc<Server<W>>) {
     loop {
         let peer = server.watchdog.next_to_disconnect().await;
@@ -126,7 +128,7 @@ async fn disconnect_stalled<W: World>(server: &Rc<Server<W>>) {
 }
 
 impl<W: World> Server<W> {
-    /// Takes in one message. Whoever sends something that is none is disconnected.
+    /// Accepts one message. Disconnects the sender of an invalid one.
     fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
         let accepted = match Frequent::decode(header) {
             Some(Frequent::Read(id, read)) => {
@@ -146,7 +148,8 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// A client introduces itself. One of another version gets the fault with its first answer.
+    /// Opens the session of a client. A client of another version gets the fault with its first
+    /// answer.
     fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
         let mut sessions = self.sessions.borrow_mut();
         let mut peers = self.peers.borrow_mut();
@@ -162,8 +165,7 @@ impl<W: World> Server<W> {
         true
     }
 
-    /// Starts to work on a request, in the scope of its client, unless the client speaks another
-    /// version.
+    /// Starts a request in the scope of its client, unless the client speaks another version.
     #[inline]
     fn begin<F: Future<Output = Result<(), Infallible>> + 'static>(
         self: &Rc<Self>,
@@ -184,7 +186,7 @@ impl<W: World> Server<W> {
         true
     }
 
-    /// The same for a request that has brought data, which is kept if it may be.
+    /// Starts a write request, and keeps its data if the budget permits.
     fn begin_write(
         self: &Rc<Self>,
         call: (PeerId, RequestId),
@@ -199,8 +201,8 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// The same for a request whose form is not the usual one. (Numbers of 2^63 and more in a
-    /// request to read or write are not decoded as [`Frequent`].)
+    /// Starts a request that is not frequent. (Numbers of 2^63 and more in a read or write request
+    /// are not decoded as [`Frequent`].)
     fn begin_other(
         self: &Rc<Self>,
         call: (PeerId, RequestId),
@@ -214,13 +216,14 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// A client has left: its requests end, its buffers are freed, its collectives fail.
+    /// Ends the session of a client that has left: its requests end, its buffers are freed, its
+    /// collectives fail.
     fn forget(self: &Rc<Self>, peer: PeerId) {
         let session = self.sessions.borrow_mut().remove(peer);
         if let Some(session) = session {
             self.peers.borrow_mut().remove(&session.key);
             let closed = self.files.close_all(&session.open);
-            // What it had under way ends here.
+            // Ends the client's active requests.
             drop(session);
             self.rendezvous.peer_left(peer);
             self.disconnect_outbound_of(peer);
@@ -230,7 +233,7 @@ impl<W: World> Server<W> {
         self.active_transfers.notify();
     }
 
-    /// Ends the connections that were made for a client.
+    /// Closes the connections that were opened for a requester.
     fn disconnect_outbound_of(&self, requester: PeerId) {
         for peer in self.outbound.remove_all_of(requester) {
             self.world.disconnect(peer);

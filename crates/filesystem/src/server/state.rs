@@ -1,4 +1,4 @@
-//! The state of a server, and what all of its requests use.
+//! State of a server, and operations that all requests use.
 
 use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
@@ -24,7 +24,7 @@ use units::{FileId, PeerId, ServerId};
 use wire::{ClientKey, Fault};
 use world::{Scope, World};
 
-/// The state of a server.
+/// State of a server.
 pub(crate) struct Server<W: World> {
     pub(crate) world: W,
     pub(crate) config: ServerConfig,
@@ -33,21 +33,21 @@ pub(crate) struct Server<W: World> {
     pub(crate) files: OpenFiles,
     pub(crate) kept_sizes: KeptSizes<W>,
     pub(crate) catalogue: Option<Catalogue<W>>,
-    /// The clients that are connected.
+    /// Sessions of connected clients.
     pub(crate) sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
-    /// The connection of each client, by its name.
+    /// Connection of each client, by its key.
     pub(super) peers: RefCell<BTreeMap<ClientKey, PeerId>>,
     pub(crate) outbound: OutboundConnections,
-    /// Changes of the catalogue, which go on to their end when whoever asked for them leaves.
+    /// Active changes of the catalogue. They run to their end even when their client leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
-    /// Bytes of each disk, and free ones, as it last told.
+    /// Capacity and free space of each disk in bytes, as last reported.
     pub(crate) spaces: Box<[Cell<(u64, u64)>]>,
-    /// Of collectives and parts under way, by disk.
+    /// Buffers of active transfers, by disk.
     pub(crate) buffer_pools: Box<[TransferBufferPool]>,
-    /// With requests to write.
+    /// Budget of data that came with write requests.
     pub(crate) write_budget: Rc<WriteBudget>,
-    /// Of data between these, or the cache, and clients.
+    /// Watchdog of transfers between these buffers, or the cache, and clients.
     pub(crate) watchdog: Rc<TransferWatchdog>,
     /// Active collectives and parts of single clients.
     pub(crate) active_transfers: ActiveTransfers,
@@ -57,7 +57,7 @@ pub(crate) struct Server<W: World> {
     pub(crate) stop: Signal,
 }
 
-/// What a server counts.
+/// Counters of a server.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) requests: Cell<u64>,
@@ -65,36 +65,36 @@ pub(crate) struct Counters {
 }
 
 impl<W: World> Server<W> {
-    /// Nobody has a file open any more.
+    /// Handles the last close of a file.
     pub(crate) fn closed(self: &Rc<Self>, file: FileId) {
         if !self.files.must_go(file) {
             self.files.forget_unused(file);
             self.cache.release(file);
             return;
         }
-        // At once, so that nobody opens it again.
+        // At once, so that no client opens it again.
         self.files.forget(file);
         let server = Rc::clone(self);
         self.changes.spawn(async move {
-            // Nobody is left to be told of a disk that fails; what it keeps has no name.
+            // No client is left that could get a fault of the disk; the remaining data has no name.
             let _ = server.drop_file(file).await;
             Ok(())
         });
     }
 
-    /// The connection of the client of this name.
+    /// Returns the connection of the client with this key.
     pub(crate) fn peer_of(&self, key: ClientKey) -> Option<PeerId> {
         self.peers.borrow().get(&key).copied()
     }
 
-    /// Which of the servers of a file this one is.
+    /// Returns the number of this server among the servers of a file.
     pub(crate) fn place_in(&self, file: &OpenFile) -> Result<ServerId, Fault> {
         file.place_of(self.config.id).ok_or_else(|| Fault::BadRequest {
             cause: format!("{:?} has no blocks on {}", file.name(), self.config.id),
         })
     }
 
-    /// Whether a client is connected, whichever side made the connection.
+    /// Tells if a client is connected, whichever side opened the connection.
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {
         self.sessions.borrow().contains(peer) || self.outbound.contains(peer)
     }

@@ -5,32 +5,32 @@ use policy::{Access, Direction, DiskOrder};
 use units::ClientId;
 use wire::FileRecord;
 
-/// What one client transfers by itself: its part of an access.
+/// The part of an access that one client transfers by itself.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Whether the client reads or writes.
+    /// Read or write, as the client sees it.
     pub direction: Direction,
     /// An open file.
     pub file: FileRecord,
-    /// Which bytes belong to whom.
+    /// Assignment of bytes of the file to clients.
     pub access: Access,
-    /// Which client of the access this one is.
+    /// Number of this client in the access.
     pub client: ClientId,
-    /// In which order disks are used.
+    /// Order in which disks are used.
     pub order: DiskOrder,
-    /// Whether written data must be on stable storage at the end.
+    /// True when written data must be on stable storage at the end.
     pub sync: bool,
 }
 
 impl Part {
-    /// The part of `client` in a collective transfer, and nobody else's.
+    /// Returns the part of `client` in a collective transfer, without the other clients.
     pub(super) fn of(transfer: &Transfer, client: ClientId) -> Self {
         let (access, client) = transfer.access.part_of(client);
         let Transfer { direction, ref file, order, sync, .. } = *transfer;
         Self { direction, file: file.clone(), access, client, order, sync }
     }
 
-    /// The same without what is said of other clients.
+    /// Returns the part with an access of this client alone.
     pub(super) fn alone(&self) -> Self {
         let (access, client) = self.access.part_of(self.client);
         Self { access, client, file: self.file.clone(), ..*self }

@@ -1,11 +1,13 @@
-//! The block cache of a server: least recently used blocks leave, blocks that were written full
-//! are written behind, one block is read ahead on the same disk (TOCS 1997, section 4). Files that
-//! declare how they are used may have it otherwise (Tower of Pizzas, sections 2.1.4 and 2.2). When
-//! much is dirty, and when a file is closed, what is dirty is written back in the background.
+//! Block cache of a server: LRU replacement, write-behind of full blocks, prefetch of one block on
+//! the same disk (TOCS 1997, section 4). Files may declare other policies (Tower of Pizzas,
+//! sections 2.1.4 and 2.2). Above the dirty high-water mark, and when a file is closed, dirty
+//! blocks are written back in the background.
 //!
-//! Invariants: a block is read from or written to its disk by one task at a time; bytes that were
-//! never filled are never given out; dirty bytes leave the cache only through the disk, or with an
-//! error that the next flush of each client reports.
+//! Invariants:
+//! - One task at a time reads a block from its disk or writes it there.
+//! - The cache never gives out bytes that were never filled.
+//! - Dirty bytes leave the cache only through the disk, or with a fault that the next flush of each
+//!   client reports.
 
 use super::block_locks::{BlockKey, BlockLocks};
 use super::dirty::WaterMarks;
@@ -26,7 +28,7 @@ use units::{ByteRange, DiskId, FileId, Run, ServerId};
 use wire::{BufferStatistics, Fault};
 use world::{Disk, DiskError, Scope, World};
 
-/// The block cache of one server.
+/// Block cache of one server.
 pub(crate) struct BlockCache<W: World> {
     pub(super) world: W,
     pub(super) server: ServerId,
@@ -35,25 +37,25 @@ pub(crate) struct BlockCache<W: World> {
     pub(super) held: Cell<u64>,
     pub(super) entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
     pub(super) order: RefCell<Residents>,
-    /// Where passes that several clients make together have come to, on each disk.
+    /// Prefetch windows of passes that several clients make together, on each disk.
     pub(super) windows: RefCell<BTreeMap<(FileId, DiskId), Window>>,
-    /// What happened to blocks that have left, by file, while it is open.
+    /// Statistics of evicted blocks of open files, by file.
     pub(super) left: RefCell<BTreeMap<FileId, BufferStatistics>>,
     pub(super) common: Rc<Common>,
-    /// Disks to which the blocks that have been dirty longest are being written back.
+    /// Disks with a background task that writes their oldest dirty blocks back.
     pub(super) cleaned: RefCell<BTreeSet<DiskId>>,
-    /// Blocks that collectives are writing; none of them is taken in.
+    /// Blocks that collectives write. The cache takes none of them in.
     pub(super) locks: Rc<BlockLocks>,
     pub(super) watchdog: Rc<TransferWatchdog>,
     pub(crate) failures: WriteFailures,
-    /// Files that were removed: nothing of them comes in again, whoever still waits to bring it.
-    /// Eight bytes for each removal since the start.
+    /// Removed files. No block of them comes in again, even for a task that waits with data. Eight
+    /// bytes for each removal since the start.
     pub(super) discarded: RefCell<BTreeSet<FileId>>,
     pub(super) background: Scope<W, Infallible>,
 }
 
-/// Clients can pin one part in so many of what a disk may occupy; what they want beyond is
-/// copied for them.
+/// Divisor of a disk's share of the cache: the fraction that clients can pin. Further pages are
+/// copies.
 const PINNED_SHARE: u64 = 2;
 
 impl<W: World> BlockCache<W> {
@@ -84,17 +86,17 @@ impl<W: World> BlockCache<W> {
         })
     }
 
-    /// Bytes of blocks in the cache.
+    /// Number of bytes of cached blocks.
     pub(crate) fn bytes(&self) -> u64 {
         self.held.get()
     }
 
-    /// Bytes of blocks that the disks do not have yet, in part or in full.
+    /// Number of bytes of blocks that are dirty in part or in full.
     pub(crate) fn dirty_bytes(&self) -> u64 {
         self.common.dirty.bytes()
     }
 
-    /// The bytes `range` (relative to the block) of a block, from the disk if need be.
+    /// Returns the bytes `range` (relative to the block) of a block, from the disk if need be.
     pub(crate) async fn read(
         self: &Rc<Self>,
         file: &Rc<OpenFile>,
@@ -103,13 +105,13 @@ impl<W: World> BlockCache<W> {
     ) -> Result<W::Payload, Fault> {
         match self.read_held(file, block, range) {
             Some(payload) => Ok(payload),
-            // (What waits for a disk is a large future; made where it is needed, it does not make
-            // every request larger.)
+            // (A future that waits for a disk is large. Boxed, it does not make every request
+            // larger.)
             None => Box::pin(self.read_later(file, block, range)).await,
         }
     }
 
-    /// The same where there is nothing to wait for. Otherwise nothing is done.
+    /// Returns bytes as [`read`](Self::read) does, unless that would wait. Then it does nothing.
     pub(crate) fn read_held(
         &self,
         file: &OpenFile,
@@ -121,7 +123,7 @@ impl<W: World> BlockCache<W> {
         Some(payload)
     }
 
-    /// The same where that may have to wait.
+    /// Returns bytes as [`read`](Self::read) does, and waits for the disk.
     async fn read_later(
         self: &Rc<Self>,
         file: &Rc<OpenFile>,
@@ -143,9 +145,8 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// A whole block, and what pins it: while that is held the block stays in the cache, and
-    /// these bytes as they are. Nothing pins it when so much is pinned that others would lack
-    /// room.
+    /// Returns a whole block and a pin. While the pin lives, the block stays in the cache with
+    /// these bytes. There is no pin when so much is pinned that others would lack room.
     pub(crate) async fn page(
         self: &Rc<Self>,
         file: &Rc<OpenFile>,
@@ -164,12 +165,12 @@ impl<W: World> BlockCache<W> {
         let fits = pinned.get() + user.length() <= share / PINNED_SHARE;
         let disk = user.disk();
         let pin = fits.then(|| Pin::new(user, pinned));
-        // What is pinned keeps no long block out any more.
+        // A pinned block no longer blocks a longer one.
         self.common.shares.freed(disk).notify();
         Ok((payload, pin))
     }
 
-    /// The bytes `range` of a block, that have to be waited for.
+    /// Returns the bytes `range` of a block after a wait.
     async fn fetch(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
         user.counted.misses.update(|misses| misses + 1);
         loop {
@@ -182,21 +183,21 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// From now on a file is buffered like this.
+    /// Sets the buffering of a file from now on.
     pub(crate) fn declare(&self, file: FileId, buffering: Buffering) {
         self.order.borrow_mut().declare(file, buffering);
         self.left.borrow_mut().entry(file).or_default();
         self.common.room.notify();
     }
 
-    /// Forgets how a file was used.
+    /// Forgets the usage history of a file.
     pub(super) fn forget_uses(&self, file: FileId) {
         self.order.borrow_mut().forget(file);
         self.left.borrow_mut().remove(&file);
         self.windows.borrow_mut().retain(|(other, _), _| *other != file);
     }
 
-    /// What has happened to the blocks of a file since it was opened, or since they came in.
+    /// Returns the statistics of a file since it was opened, with those of its cached blocks.
     pub(crate) fn statistics(&self, file: FileId) -> BufferStatistics {
         let mut sum = self.left.borrow().get(&file).copied().unwrap_or_default();
         let entries = self.entries.borrow();
@@ -206,8 +207,8 @@ impl<W: World> BlockCache<W> {
         sum
     }
 
-    /// Room for a block, waited for. As long as it is held the block stays, unless a collective
-    /// writes it or its file is removed; whoever brings data for it needs no other memory.
+    /// Waits for room for a block. The block stays while the returned user lives, unless a
+    /// collective writes it or its file is removed. Data for the block needs no other memory.
     pub(crate) async fn reserve(
         self: &Rc<Self>,
         file: &Rc<OpenFile>,
@@ -216,7 +217,7 @@ impl<W: World> BlockCache<W> {
         self.enter(file, block, 1).await
     }
 
-    /// Puts `payload` piece by piece into `runs` of a block. A block that is now written in full is
+    /// Puts `payload` piece by piece into `runs` of a block. A block that is now dirty in full is
     /// written behind.
     pub(crate) async fn write(
         self: &Rc<Self>,
@@ -243,8 +244,8 @@ impl<W: World> BlockCache<W> {
         Ok(())
     }
 
-    /// The same with one run, where there is nothing to wait for, and it can have nothing written
-    /// back. Otherwise returns false and does nothing.
+    /// Puts `payload` into one run, if that neither waits nor causes a write-back. Otherwise
+    /// returns false and does nothing.
     pub(crate) fn write_held(
         &self,
         file: &OpenFile,
@@ -263,7 +264,7 @@ impl<W: World> BlockCache<W> {
         user.inspect(|user| user.put(&self.world, &[run], payload)).is_some()
     }
 
-    /// A block for a collective read, if it is held: dirty bytes must not be missed.
+    /// Returns a block for a collective read, if it is cached: dirty bytes must not be missed.
     pub(crate) async fn held_block(
         self: &Rc<Self>,
         file: &Rc<OpenFile>,
@@ -276,19 +277,19 @@ impl<W: World> BlockCache<W> {
         self.read(file, block, whole).await.map(Some)
     }
 
-    /// Whether a block is in the cache, or on its way there.
+    /// Tells if a block is in the cache, or on its way there.
     pub(crate) fn holds(&self, file: FileId, block: u64) -> bool {
         self.entries.borrow().contains_key(&(file, block))
     }
 
-    /// The first of `blocks` that is in the cache, or on its way there. Found by bisection.
+    /// Returns the first of `blocks` that is in the cache, or on its way there. Uses bisection.
     pub(crate) fn next_held(&self, file: FileId, blocks: Range<u64>) -> Option<u64> {
         let entries = self.entries.borrow();
         let (key, _) = entries.range((file, blocks.start)..(file, blocks.end)).next()?;
         Some(key.1)
     }
 
-    /// The bytes `range` of a block, if they are there without anything to wait for.
+    /// Returns the bytes `range` of a block, if that needs no wait.
     pub(crate) fn peek(&self, file: FileId, block: u64, range: ByteRange) -> Option<W::Payload> {
         let key = (file, block);
         let entries = self.entries.borrow();
@@ -298,7 +299,7 @@ impl<W: World> BlockCache<W> {
         Some(payload)
     }
 
-    /// Reads what is missing of a block from its disk.
+    /// Reads the missing bytes of a block from its disk.
     pub(super) async fn load(&self, user: &User<W>) -> Result<(), Fault> {
         let Some(_busy) = user.begin_work() else { return Ok(()) };
         let disk = self.disk_of(user)?;

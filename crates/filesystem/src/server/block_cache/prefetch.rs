@@ -8,8 +8,8 @@ use units::ByteRange;
 use world::World;
 
 impl<W: World> BlockCache<W> {
-    /// Begins to read what is worth it before a block is asked for: the window that slides over a
-    /// file which several clients read together.
+    /// Begins the reads that pay before a request for a block: the window of a file that several
+    /// clients read together.
     pub(crate) fn prefetch_before(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) {
         let Prefetch::Window(ahead) = file.buffering().prefetch() else { return };
         let (stripe, at) = (&file.stripe, file.stripe.locate(block));
@@ -32,7 +32,7 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// Begins to read what is worth it after a block was asked for: the next one on its disk.
+    /// Begins the read that pays after a request for a block: the next block on its disk.
     pub(crate) fn prefetch_after(self: &Rc<Self>, file: &Rc<OpenFile>, block: u64) {
         if let Some(next) = self.next_to_prefetch(file, block) {
             self.prefetch(file, next);
@@ -47,8 +47,8 @@ impl<W: World> BlockCache<W> {
         self.is_worth_reading(file, next).then_some(next)
     }
 
-    /// Whether [`prefetch_before`](Self::prefetch_before) and
-    /// [`prefetch_after`](Self::prefetch_after) have nothing to begin when a block is asked for.
+    /// True when [`prefetch_before`](Self::prefetch_before) and
+    /// [`prefetch_after`](Self::prefetch_after) have nothing to begin for a block.
     pub(crate) fn has_nothing_to_prefetch(&self, file: &OpenFile, block: u64) -> bool {
         match file.buffering().prefetch() {
             Prefetch::Window(_) => false,
@@ -56,7 +56,7 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// Whether nothing of a block is here, and it may come in.
+    /// True when no byte of a block is cached, and it may come in.
     fn is_worth_reading(&self, file: &OpenFile, block: u64) -> bool {
         let key = (file.file, block);
         let is_gone = self.discarded.borrow().contains(&file.file);
@@ -72,7 +72,7 @@ impl<W: World> BlockCache<W> {
         user.counted.prefetched.set(true);
         let cache = Rc::clone(self);
         self.background.spawn(async move {
-            // Nobody asked for it: a failure will be met by whoever does.
+            // No client asked for it: the next request for the block meets the failure.
             let _ = cache.load(&user).await;
             Ok(())
         });

@@ -10,7 +10,7 @@ use wire::Fault;
 use world::{Disk, Payload, World};
 
 impl<W: World> BlockCache<W> {
-    /// Nobody has a file open any more: what is dirty of it goes to the disks, and nobody waits.
+    /// Begins to write back the dirty blocks of a file that no client has open any more.
     pub(crate) fn release(self: &Rc<Self>, file: FileId) {
         self.forget_uses(file);
         self.failures.closed(file);
@@ -33,7 +33,7 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// Begins to write back what has been dirty longest of a disk, if much of it is dirty.
+    /// Begins to write back the oldest dirty blocks of a disk, above the high-water mark.
     pub(super) fn clean(self: &Rc<Self>, disk: DiskId) {
         let is_enough = |high| self.common.dirty.bytes_of(disk) <= high;
         if self.marks.high.is_none_or(is_enough) || !self.cleaned.borrow_mut().insert(disk) {
@@ -56,14 +56,14 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// A block that is still dirty.
+    /// Returns a user of a block that is still dirty.
     fn dirty_user(&self, key: BlockKey) -> Option<User<W>> {
         let entries = self.entries.borrow();
         entries.get(&key).filter(|entry| entry.is_dirty()).map(Entry::user)
     }
 
-    /// Makes room for a collective write of a block: what the cache holds of it goes to the disk
-    /// and leaves the cache. If the disk does not take it, those who wrote it will be told.
+    /// Makes room for a collective write of a block: writes its cached bytes back and evicts it. If
+    /// the disk fails, the clients that wrote them get the fault later.
     pub(crate) async fn write_back_and_evict(&self, file: FileId, block: u64) {
         let held = self.entries.borrow().get(&(file, block)).map(Entry::user);
         let Some(user) = held else { return };
@@ -73,7 +73,7 @@ impl<W: World> BlockCache<W> {
         self.remove_user(&user);
     }
 
-    /// Writes what is dirty of a block to its disk, after whatever is under way for it.
+    /// Writes the dirty bytes of a block to its disk, after the task that works on it.
     pub(super) async fn flush_entry(&self, user: &User<W>) {
         if user.wait_while_busy().await {
             return;

@@ -1,4 +1,4 @@
-//! Requests of the catalogue: looking names up, and changing them.
+//! Requests of the catalogue: lookups and changes of names.
 
 use super::checks::check_defaults;
 use super::claims::Claim;
@@ -9,11 +9,11 @@ use units::FileId;
 use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made, Reply, Request};
 use world::{RecordChange, World};
 
-/// Entries in one answer to a list: with the longest names, less than a header holds.
+/// Maximum number of entries in one answer to a list. With the longest names they fit a header.
 const ENTRIES_PER_ANSWER_MAX: usize = 1024;
 
 impl<W: World> Catalogue<W> {
-    /// Answers a request of the catalogue; any other is refused.
+    /// Answers a request of the catalogue. Refuses any other.
     pub(crate) async fn serve(&self, request: Request) -> Result<Reply, Fault> {
         match request {
             Request::Create { record, made } => self.create(record, made).await.map(Reply::Entry),
@@ -61,7 +61,8 @@ impl<W: World> Catalogue<W> {
         self.make(&name, made, Some(NodeKind::File { size, stripe, pool, buffering })).await
     }
 
-    /// Makes a file or, without one, a directory, in which files are made as in the one it is in.
+    /// Creates a file or, if `file` is `None`, a directory, which inherits the defaults of its
+    /// parent.
     async fn make(&self, name: &str, made: Made, file: Option<NodeKind>) -> Result<Entry, Fault> {
         let free = || {
             let place = self.tree.borrow().free_place(name)?;
@@ -76,7 +77,7 @@ impl<W: World> Catalogue<W> {
         let put = RecordChange::put(id.0, wire::encode_record(&node));
         self.change(reservation.into_iter().chain([put]).collect()).await?;
         if id.0 >= self.stored_reserved.get() {
-            // It went with a reservation.
+            // The record went with a reservation.
             self.stored_reserved.set(reserved);
         }
         let made = entry(name.to_owned(), id, &node);
@@ -86,7 +87,7 @@ impl<W: World> Catalogue<W> {
 
     async fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), Fault> {
         check_defaults(&defaults)?;
-        // Everything is claimed, so that nothing reserves numbers with the old record of the root.
+        // Claims everything, so that no change reserves numbers with the old record of the root.
         let wanted = || Ok((self.tree.borrow().directory(directory)?, Claim::Everything));
         let (id, _claimed) = self.claims.claim(wanted).await?;
         let node = self.tree.borrow().find(directory)?.1.cloned();
@@ -102,7 +103,7 @@ impl<W: World> Catalogue<W> {
         Ok(())
     }
 
-    /// Keeps the size of a file, if it is news. Returns what is known now.
+    /// Records the size of a file, if it is newer. Returns the recorded size.
     async fn record_size(&self, file: FileId, size: FileSize) -> Result<FileSize, Fault> {
         size.validate()?;
         let wanted = || {
@@ -126,8 +127,8 @@ impl<W: World> Catalogue<W> {
         Ok(size)
     }
 
-    /// Gives a node another name. A file that had it is no longer in the catalogue when this
-    /// returns its record.
+    /// Renames a node. A file that had the new name is no longer in the catalogue when this returns
+    /// its record.
     async fn rename(&self, from: &str, to: &str, replace: bool) -> Result<Reply, Fault> {
         let wanted = || {
             let tree = self.tree.borrow();
@@ -135,7 +136,7 @@ impl<W: World> Catalogue<W> {
             let Some(node) = node else { return Err(root(from)) };
             let (parent, part, there) = tree.place(to)?;
             let replaced = match there.and_then(|there| Some((there, tree.node(there)?))) {
-                // It has that name already.
+                // The node has that name already.
                 Some((there, _)) if replace && there == id => None,
                 Some((there, old)) if replace && old.is_file() && node.is_file() => {
                     Some((there, old.clone()))
@@ -177,7 +178,7 @@ impl<W: World> Catalogue<W> {
         Ok(replaced.unwrap_or(Reply::Done))
     }
 
-    /// Takes the name of a file, which is told, or removes an empty directory.
+    /// Takes the name of a file away and returns its entry, or removes an empty directory.
     async fn remove(&self, name: &str) -> Result<Reply, Fault> {
         let wanted = || {
             let tree = self.tree.borrow();
@@ -203,7 +204,7 @@ impl<W: World> Catalogue<W> {
         Ok(Reply::Entry(entry(name.to_owned(), id, &file)))
     }
 
-    /// Some of the files that have lost their names, by number.
+    /// Returns some of the files without a name, by number.
     fn nameless(&self, after: Option<FileId>) -> Reply {
         let all = self.nameless.borrow();
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -214,7 +215,7 @@ impl<W: World> Catalogue<W> {
     }
 }
 
-/// The fault of a change that the root cannot have.
+/// Returns the fault of a change that is not possible for the root.
 fn root(name: &str) -> Fault {
     Fault::BadName { name: name.to_owned(), cause: "it is the root".to_owned() }
 }

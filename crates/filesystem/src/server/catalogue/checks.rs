@@ -1,10 +1,10 @@
-//! Checks of what clients say of new files.
+//! Checks of new files and defaults, which come from clients.
 
 use super::name;
 use policy::{PAGE_MAP_MAX, Pool, Stripe};
 use wire::{Fault, FileDefaults, FileRecord};
 
-/// Whether there can be files like that. Which servers there are is checked when one is made.
+/// Checks defaults of new files. Server numbers are checked when a file is created.
 pub(super) fn check_defaults(defaults: &FileDefaults) -> Result<(), Fault> {
     let bad = |cause: String| Fault::BadRequest { cause };
     let FileDefaults { block_bytes, servers, pool, map, buffering } = defaults;
@@ -20,8 +20,7 @@ pub(super) fn check_defaults(defaults: &FileDefaults) -> Result<(), Fault> {
     pool.map_err(|error| bad(error.to_string()))
 }
 
-/// Whether there can be a file as a client, which may be anyone, describes it, on `servers`
-/// servers.
+/// Checks a file record, which may come from anyone, on an instance of `servers` servers.
 pub(crate) fn check_record(record: &FileRecord, servers: u32) -> Result<(), Fault> {
     let bad = |cause: String| Fault::BadRequest { cause };
     let _ = name::parts(&record.name)?;

@@ -1,9 +1,11 @@
-//! The catalogue: which directories and files there are.
+//! State of the catalogue in memory and in records.
 //!
-//! Invariants: a name stands for at most one of them; a number is never given twice, not even after
-//! a removal or a restart; a change is on stable storage before it is answered; what is in memory
-//! is what the records say, but for files without a name whose records are of no use any more; a
-//! file that has lost its name has a record until its data is gone, and nobody finds it.
+//! Invariants:
+//! - A name stands for at most one file or directory.
+//! - A number is never given twice, not even after a removal or a restart.
+//! - A change is on stable storage before its answer.
+//! - Memory and records agree, except for nameless files whose records are obsolete.
+//! - A file without a name has a record until its data is gone, and no lookup finds it.
 
 use super::claims::Claims;
 use super::tree::{Node, NodeKind, ROOT, Tree};
@@ -14,40 +16,39 @@ use units::{FileId, ServerId};
 use wire::{Fault, FileDefaults};
 use world::{RecordChange, RecordsError, Shelf, World};
 
-/// The file information server: the names, sizes and places of all files.
+/// File information server: names, sizes and places of all files.
 pub(crate) struct Catalogue<W> {
     world: W,
     pub(super) tree: RefCell<Tree>,
-    /// Files that have lost their names, and may have data.
+    /// Files without a name that may have data.
     pub(super) nameless: RefCell<BTreeMap<FileId, Node>>,
-    /// Such files that have none any more. Their records go with the next change.
+    /// Nameless files without data. The next change removes their records.
     forgotten: RefCell<Vec<FileId>>,
     pub(super) claims: Claims,
     next: Cell<u64>,
-    /// Numbers from here on are not reserved yet …
+    /// First number that is not reserved in memory.
     pub(super) reserved: Cell<u64>,
-    /// … nor are those from here on, as far as the records are on stable storage.
+    /// First number that is not reserved on stable storage.
     pub(super) stored_reserved: Cell<u64>,
 }
 
-/// The directory of what has no name.
+/// Directory number of nameless files.
 const NOWHERE: FileId = FileId(u64::MAX);
 
-/// The record of the root: a [`Root`]. Others are a [`Node`] each, under its number.
+/// Key of the root's record, a [`Root`]. Other records are [`Node`]s under their numbers.
 const ROOT_KEY: u64 = ROOT.0;
 
-/// How records are written; another number is another format.
+/// Version of the record format.
 const FORMAT: u16 = 2;
 
-/// The format of the records, the first number that is not reserved, and how files in the root are
-/// made.
+/// Format of the records, first number that is not reserved, and defaults of files in the root.
 type Root = (u16, u64, FileDefaults);
 
-/// Numbers that are reserved at a time: a restart skips as many at most.
+/// Number of numbers that are reserved at a time. A restart skips at most as many.
 const RESERVED_AT_ONCE: u64 = 1024;
 
 impl<W: World> Catalogue<W> {
-    /// The catalogue as the records of this node have it.
+    /// Loads the catalogue from the records of this node.
     pub(crate) async fn load(world: W) -> Result<Self, Fault> {
         let damaged =
             |cause: &str| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
@@ -77,7 +78,7 @@ impl<W: World> Catalogue<W> {
                     NOWHERE => _ = nameless.insert(FileId(key), node),
                     _ => nodes.push((FileId(key), node)),
                 }
-                // A number that is in use is taken, whatever the root says.
+                // A number in use is taken, whatever the root's record says.
                 reserved = reserved.max(key.saturating_add(1));
             }
         }
@@ -94,19 +95,19 @@ impl<W: World> Catalogue<W> {
         })
     }
 
-    /// The servers that files lie on, with the number of files of each.
+    /// Returns the servers that have files, with the number of files of each.
     pub(crate) fn files(&self) -> Vec<(ServerId, u64)> {
         self.tree.borrow().files()
     }
 
-    /// A new number and, if it takes new ones to be reserved, the change that does so.
+    /// Returns a new number and, if numbers must be reserved, the change that does so.
     pub(super) fn number(&self) -> (FileId, Option<RecordChange>) {
         let number = self.next.get();
         self.next.set(number + 1);
         if number < self.stored_reserved.get() {
             return (FileId(number), None);
         }
-        // Others may be about to, or have failed to.
+        // Another change may be about to reserve them, or may have failed to.
         if number >= self.reserved.get() {
             self.reserved.set(number + RESERVED_AT_ONCE);
         }
@@ -124,14 +125,14 @@ impl<W: World> Catalogue<W> {
         self.nameless.borrow_mut().insert(id, file.clone());
     }
 
-    /// The data of a file that has lost its name is gone.
+    /// Notes that the data of a nameless file is gone.
     pub(super) fn forget(&self, file: FileId) {
         if self.nameless.borrow_mut().remove(&file).is_some() {
             self.forgotten.borrow_mut().push(file);
         }
     }
 
-    /// Removes the records that are of no use any more. If that fails, the next start finds them.
+    /// Removes obsolete records. If that fails, the next start finds them.
     pub(crate) async fn settle(&self) -> Result<(), Fault> {
         let is_settled = self.forgotten.borrow().is_empty();
         if is_settled { Ok(()) } else { self.change(Vec::new()).await }
@@ -148,7 +149,7 @@ impl<W: World> Catalogue<W> {
     }
 }
 
-/// The record of a file that loses its name.
+/// Returns the record of a file that loses its name.
 pub(super) fn nameless_record(id: FileId, file: &Node) -> RecordChange {
     let nameless = Node { parent: NOWHERE, part: String::new(), ..file.clone() };
     RecordChange::put(id.0, wire::encode_record(&nameless))

@@ -1,4 +1,4 @@
-//! The clients of a server, as it sees them.
+//! Sessions of clients.
 
 use crate::server::clients::group_rosters::RosterCache;
 use crate::server::files::open_files::ClientFiles;
@@ -9,21 +9,21 @@ use std::rc::Rc;
 use wire::{ClientKey, Fault, Introduction, PARTICIPANTS_MAX, PROTOCOL_VERSION};
 use world::{Scope, World};
 
-/// The most groups that one client may have rosters at a time.
+/// Maximum number of group rosters of one client.
 const ROSTERS_MAX: usize = 1024;
 
-/// Everything a server does for one client; dropping it ends all of that.
+/// State of one client at a server. Dropping it ends all work for the client.
 pub(crate) struct Session<W: World> {
-    /// The client's name.
+    /// Key of the client.
     pub(crate) key: ClientKey,
-    /// The version it speaks.
+    /// Protocol version of the client.
     version: u16,
-    /// The files it has opened.
+    /// Files that the client has open.
     pub(crate) open: ClientFiles,
-    /// The groups that it has rosters, by its numbers.
+    /// Rosters that the client has sent, by its group numbers.
     rosters: RefCell<BTreeMap<u64, Rc<Introduction>>>,
     cache: RosterCache,
-    /// The requests it waits for.
+    /// Active requests of the client.
     pub(crate) scope: Scope<W, Infallible>,
 }
 
@@ -39,7 +39,7 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// Whether it and this server understand one another.
+    /// Checks that the client speaks this server's protocol version.
     pub(crate) fn check_version(&self) -> Result<(), Fault> {
         match self.version {
             PROTOCOL_VERSION => Ok(()),
@@ -47,7 +47,7 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// The client introduces a group, or says that there is no more to come of one.
+    /// Stores the roster of a group. A roster without members ends the group.
     pub(crate) fn set_roster(&self, roster: Introduction) -> Result<(), Fault> {
         let bad = |cause: String| Err(Fault::BadRequest { cause });
         let mut rosters = self.rosters.borrow_mut();
@@ -71,7 +71,7 @@ impl<W: World> Session<W> {
         Ok(())
     }
 
-    /// A group that it has rosters.
+    /// Returns the roster of a group.
     pub(crate) fn roster(&self, group: u64) -> Option<Rc<Introduction>> {
         self.rosters.borrow().get(&group).cloned()
     }

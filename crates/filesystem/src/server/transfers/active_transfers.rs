@@ -9,8 +9,8 @@ use std::collections::btree_map::Entry;
 use units::{FileId, PeerId};
 use wire::Fault;
 
-/// Identifies a transfer: the connection of the client that asked for it, and that client's number
-/// of it.
+/// Key of a transfer: the connection of the client that asked for it, and that client's number of
+/// it.
 pub(crate) type TransferKey = (PeerId, u64);
 
 /// Active transfers of one server.
@@ -95,7 +95,7 @@ impl ActiveTransfers {
 }
 
 impl ActiveTransferGuard<'_> {
-    /// Fault with which the transfer must end, once it must.
+    /// Returns the fault with which the transfer must end, once it must.
     pub(crate) fn abort_reason(&self) -> Option<Fault> {
         self.transfers.all.borrow().get(&self.key)?.abort_reason.clone()
     }

@@ -12,14 +12,13 @@ use std::rc::Rc;
 use units::DiskId;
 use world::Clock;
 
-/// The bytes that transfers hold in the buffers of one disk, of which there are so many. Whoever
-/// wants more than there are free waits, in the order of coming. The limit bends: there is room for
-/// as many buffers as one transfer uses, however long they are. (A disk that has stopped keeps its
-/// own from those who wait for it, and nobody else. Clients that have stopped are let go.)
+/// Pool of buffers of one disk, limited in bytes. A task that wants more than is free waits for its
+/// turn. Exception: there is always room for as many buffers as one transfer uses, however long
+/// they are. (A stopped disk keeps only its own buffers. The watchdog disconnects stalled clients.)
 pub(crate) struct TransferBufferPool {
     disk: DiskId,
     bytes_max: u64,
-    /// TransferBufferPool of a transfer.
+    /// Number of buffers of one transfer.
     count_min: u64,
     held: Cell<u64>,
     waiting: RefCell<VecDeque<u64>>,
@@ -28,13 +27,13 @@ pub(crate) struct TransferBufferPool {
     watchdog: Rc<TransferWatchdog>,
 }
 
-/// The bytes of a buffer, as long as it is held.
+/// Bytes of a buffer. Returned when dropped.
 pub(crate) struct BufferPermit<'a> {
     buffers: &'a TransferBufferPool,
     bytes: u64,
 }
 
-/// A place among those who wait.
+/// Place in the queue.
 struct Ticket<'a> {
     buffers: &'a TransferBufferPool,
     number: u64,
@@ -59,13 +58,13 @@ impl TransferBufferPool {
         }
     }
 
-    /// Bytes that are held now.
+    /// Number of bytes that are held.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held.get()
     }
 
-    /// Waits until there is room for a buffer of `bytes` bytes. Whoever holds one must need nothing
-    /// of another disk to be done with it, and no other buffer.
+    /// Waits until there is room for a buffer of `bytes` bytes. While a task holds a permit it must
+    /// need no other buffer and nothing of another disk.
     pub(crate) async fn take(&self, world: &impl Clock, bytes: u64) -> BufferPermit<'_> {
         if !(self.waiting.borrow().is_empty() && self.has_room(bytes)) {
             self.wait(world, bytes).await;
@@ -82,7 +81,7 @@ impl TransferBufferPool {
         while !self.has_room(bytes) {
             let held = self.held.get();
             let freed = self.freed.until(|| (self.held.get() != held).then_some(()));
-            // Whatever was the reason, all that can be done about it has been.
+            // `wait` has already aborted what it could; just retry.
             let _ = self.watchdog.wait(world, Some(self.disk), freed).await;
         }
     }
@@ -110,9 +109,9 @@ impl Drop for BufferPermit<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: no more is held than there is, in the order of coming; there is room for one
-    //! transfer; who gives up waiting does not keep others from their turn, nor does a client that
-    //! never frees what it holds.
+    //! Proves: held bytes never exceed the limit; permits go in the order of the requests; one
+    //! transfer always has room; neither a task that gives up waiting nor a client that stalls
+    //! blocks the others.
     use super::*;
     use crate::server::transfers::transfer_watchdog::tests::Hand;
     use futures_util::FutureExt;

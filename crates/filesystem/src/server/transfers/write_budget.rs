@@ -1,18 +1,17 @@
-//! The budget of data that arrived with write requests and waits for room in the cache.
+//! Budget of data that arrived with write requests and waits for room in the cache.
 //!
 //! Invariant: the bytes of a [`WritePermit`] count as used exactly as long as it lives.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The data that came with requests to write and waits for room in the cache, which is limited
-/// too, however many clients send.
+/// Limit on the data of write requests that waits for room in the cache, for any number of clients.
 pub(crate) struct WriteBudget {
     bytes_max: u64,
     bytes: Cell<u64>,
 }
 
-/// Such data of one request, as long as it is kept.
+/// Permit to keep the data of one request.
 pub(crate) struct WritePermit {
     write_budget: Rc<WriteBudget>,
     bytes: u64,
@@ -23,7 +22,8 @@ impl WriteBudget {
         Self { bytes_max, bytes: Cell::default() }
     }
 
-    /// Keeps `bytes` bytes, unless that is too much; anything may be kept alone.
+    /// Takes a permit for `bytes` bytes, unless that exceeds the budget. A single permit may exceed
+    /// it.
     pub(crate) fn keep(self: &Rc<Self>, bytes: u64) -> Option<WritePermit> {
         let before = self.bytes.get();
         let after = before.saturating_add(bytes);
