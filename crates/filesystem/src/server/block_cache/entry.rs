@@ -487,7 +487,7 @@ mod tests {
     use world_simulated::SimulatedWorld;
 
     #[test]
-    fn work_goes_on_whoever_wants_to_begin_some() {
+    fn failed_begin_work_keeps_the_running_work() {
         let (name, stripe) = (String::new(), Stripe::round_robin(64, 1, 1));
         let (pool, buffering) = (Pool::all(1), Buffering::default());
         let file = FileId(1);

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_given_in_turn() {
+    fn permits_go_in_the_order_of_requests() {
         let (buffers, clock) = (buffers(10, 1), Hand::default());
         let first = buffers.take(&clock, 6).now_or_never().unwrap();
         let second = buffers.take(&clock, 4).now_or_never().unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_one_transfer() {
+    fn one_transfer_always_gets_its_buffers() {
         let (buffers, clock) = (buffers(10, 3), Hand::default());
         let held: Vec<_> =
             (0..3).map(|_| buffers.take(&clock, 8).now_or_never().unwrap()).collect();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_keep_buffers_are_let_go() {
+    fn stalled_client_that_holds_buffers_is_disconnected() {
         let (buffers, clock) = (buffers(10, 1), Hand::default());
         let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
         let mut moving = Box::pin(buffers.watchdog.watch(

@@ -234,7 +234,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_moves_all_the_time_is_let_go() {
+    fn stalled_clients_are_disconnected_after_the_timeout() {
         let (watchdog, clock) = (TransferWatchdog::new(true), Hand::default());
         let stop = |client| Box::pin(watchdog.watch((PeerId(client), DISK), 1, pending::<Moved>()));
         let mut stopped = [stop(1), stop(2), stop(1)];
@@ -271,7 +271,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_can_be_repeated_is_given_up_alone() {
+    fn stalled_retryable_transfer_is_aborted_alone() {
         let (watchdog, clock) = (TransferWatchdog::new(true), Hand::default());
         let mut pull = Box::pin(watchdog.watch_retryable((PeerId(1), DISK), 1, pending::<Moved>()));
         assert!((&mut pull).now_or_never().is_none());
@@ -285,7 +285,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nobody_is_let_go_where_nobody_is_watched() {
+    fn unwatched_transfers_are_never_aborted() {
         let (watchdog, clock) = (TransferWatchdog::new(false), Hand::default());
         clock.0.set(true);
         let mut moving = Box::pin(watchdog.watch((PeerId(1), DISK), 1, pending::<Moved>()));

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_much_is_kept_of_what_is_brought() {
+    fn write_permits_stay_within_the_budget() {
         let brought = Rc::new(WriteBudget::new(10));
         let first = brought.keep(20);
         assert!(first.is_some() && brought.keep(1).is_none());
