@@ -48,7 +48,8 @@ pub(crate) async fn serve_group<W: World>(
     let GroupCollective { request, group, regions } = collective;
     let roster = server.sessions.borrow().get(from).and_then(|own| own.roster(group));
     let Some(roster) = roster else {
-        return Err(Fault::BadRequest { cause: format!("nobody has roster group {group}") });
+        let cause = format!("this client has sent no roster of group {group}");
+        return Err(Fault::BadRequest { cause });
     };
     let members = roster.members.len();
     if regions.count() != members {
