@@ -7,9 +7,9 @@ use std::process::Stdio;
 /// The page, in the folder of the workspace.
 const PAGE: &str = "docs/scenarios.md";
 
-/// Has an example of `launch` print it, as this crate depends on none; false when it failed.
+/// Has an example of `simulate` print it, as this crate depends on none; false when it failed.
 pub(crate) fn run(root: &Path) -> bool {
-    let example = ["run", "--quiet", "--package", "launch", "--example", "scenarios_page"];
+    let example = ["run", "--quiet", "--package", "simulate", "--example", "scenarios_page"];
     let printed = cargo(root, &example).stderr(Stdio::inherit()).output();
     let written = match printed {
         Ok(output) if output.status.success() => std::fs::write(root.join(PAGE), output.stdout),

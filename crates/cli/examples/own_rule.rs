@@ -8,7 +8,8 @@
 //! target/release/examples/own_rule sim --strategy caching --replacement custom:fifo
 //! ```
 
-use launch::{Rule, Rules};
+use interface::Rule;
+use interface::Rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks by their arrival.

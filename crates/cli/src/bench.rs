@@ -2,24 +2,23 @@
 
 use crate::arguments::{Bench, BenchCommand};
 use crate::present;
-use crate::words;
-use launch::{
-    BenchPlan, CaseSpec, Direct, Instance, LaunchError, Limits, Program, Report, Row,
-    ServerOptions, TemporaryInstance,
-};
+use client::{Direct, Instance};
+use cluster::{Program, ServerOptions, TemporaryInstance};
+use interface::{Limits, Report, Row, UserError};
+use measure::{BenchPlan, CaseSpec};
 
 /// What is measured when nothing else is said.
 const PATTERNS: [&str; 2] = ["wbc", "rbc"];
 const RECORD_BYTES: u64 = 8192;
 
-pub(crate) fn run(arguments: &Bench) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
     if let Some(BenchCommand::Tops(tops)) = &arguments.command {
         return crate::tops::run(tops);
     }
     let plan = plan(arguments)?;
     plan.check()?;
     let program = Program::current()?;
-    launch::clean_up_on_signals()?;
+    client::clean_up_on_signals()?;
     let report = match &arguments.instance {
         Some(directory) => measure(&Instance::at(directory), &program, &plan, arguments)?,
         None => {
@@ -50,9 +49,10 @@ fn measure(
     program: &Program,
     plan: &BenchPlan,
     arguments: &Bench,
-) -> Result<Report, LaunchError> {
+) -> Result<Report, UserError> {
     let as_json = arguments.cases.json;
-    let limits = arguments.limits.then(|| Limits::measure(instance, arguments.size)).transpose()?;
+    let limits =
+        arguments.limits.then(|| measure::measure_limits(instance, arguments.size)).transpose()?;
     if let (Some(limits), false) = (&limits, as_json) {
         show_limits(limits)?;
     }
@@ -69,11 +69,11 @@ fn measure(
         }
         let _ = present::line(&shown);
     };
-    let report = launch::bench(instance, program, plan, progress)?;
+    let report = measure::bench(instance, program, plan, progress)?;
     Ok(Report { limits, ..report })
 }
 
-fn show_limits(limits: &Limits) -> Result<(), LaunchError> {
+fn show_limits(limits: &Limits) -> Result<(), UserError> {
     let Limits { memory_copy_mib_s, dd_write_mib_s, dd_write_fsync_mib_s, dd_read_mib_s } = limits;
     present::line(&format!(
         "limits, MiB/s: memory copy {memory_copy_mib_s:.1}; dd bs=1M: write {dd_write_mib_s:.1}, \
@@ -89,13 +89,13 @@ fn or<T: Clone>(said: Vec<T>, otherwise: &[T]) -> Vec<T> {
     if said.is_empty() { otherwise.to_vec() } else { said }
 }
 
-fn plan(arguments: &Bench) -> Result<BenchPlan, LaunchError> {
+fn plan(arguments: &Bench) -> Result<BenchPlan, UserError> {
     let cases = &arguments.cases;
-    let patterns = or(words::patterns(cases), &PATTERNS.map(str::to_owned));
+    let patterns = or(cases.patterns(), &PATTERNS.map(str::to_owned));
     let mut specs = Vec::new();
     for pattern in &patterns {
         for &record_bytes in &or(cases.record.clone(), &[RECORD_BYTES]) {
-            for strategy in words::strategies(&cases.strategy) {
+            for strategy in cases.strategies() {
                 specs.push(CaseSpec {
                     strategy,
                     pattern: pattern.clone(),

@@ -1,26 +1,24 @@
 //! `put`, `get`, `cp`, `cat`.
 
 use crate::arguments::{Cat, Cp, Get, Put};
-use crate::entries;
+use crate::format::show_size;
 use crate::instances::instance;
-use crate::present;
-use crate::words::show_size;
+use crate::{entries, present};
+use client::{CopyPlan, FileRecord, LocalOutput, Place, SCHEME, Session, instance_name};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use launch::{
-    CopyPlan, ExitCode, FileRecord, LaunchError, LocalOutput, Place, SCHEME, Session, instance_name,
-};
+use interface::{ExitCode, UserError};
 use serde_json::json;
 use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-pub(crate) fn put(arguments: &Put) -> Result<(), LaunchError> {
+pub(crate) fn put(arguments: &Put) -> Result<(), UserError> {
     let last = arguments.local.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = match (arguments.name.as_deref(), last) {
         (Some(name), Some(last)) if name.ends_with('/') => instance_name(&format!("{name}{last}")),
         (Some(name), _) => instance_name(name),
         (None, Some(last)) => last,
         (None, None) => {
-            return Err(LaunchError::usage(
+            return Err(UserError::usage(
                 format!("{} has no name", arguments.local.display()),
                 "it ends in .. or /",
                 "name the file in the instance: unisono put LOCAL NAME",
@@ -28,23 +26,23 @@ pub(crate) fn put(arguments: &Put) -> Result<(), LaunchError> {
         }
     };
     if name.is_empty() {
-        return Err(LaunchError::usage(
+        return Err(UserError::usage(
             format!("{:?} cannot name a file", arguments.name.as_deref().unwrap_or("")),
             "it is the root",
             "name the file in the instance: unisono put LOCAL NAME",
         ));
     }
-    launch::clean_up_on_signals()?;
+    client::clean_up_on_signals()?;
     let session = Session::new(instance(&arguments.which));
     let record = session.put(&arguments.local, &name, arguments.block)?;
     show("unisono.put/1", &record, arguments.which.json)
 }
 
-pub(crate) fn get(arguments: &Get) -> Result<(), LaunchError> {
+pub(crate) fn get(arguments: &Get) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
     let last = name.rsplit('/').next().unwrap_or(&name);
     let local = arguments.local.clone().unwrap_or_else(|| PathBuf::from(last));
-    launch::clean_up_on_signals()?;
+    client::clean_up_on_signals()?;
     let session = Session::new(instance(&arguments.which));
     if local == Path::new("-") {
         return print_files(&session, &[name]);
@@ -53,7 +51,7 @@ pub(crate) fn get(arguments: &Get) -> Result<(), LaunchError> {
     session.stat_file(&name)?;
     let shown = local.display().to_string();
     let failed = |error: &std::io::Error| {
-        LaunchError::new(
+        UserError::new(
             ExitCode::Failed,
             format!("cannot write {shown}"),
             error.to_string(),
@@ -66,19 +64,19 @@ pub(crate) fn get(arguments: &Get) -> Result<(), LaunchError> {
     show("unisono.get/1", &record, arguments.which.json)
 }
 
-pub(crate) fn copy(arguments: &Cp) -> Result<(), LaunchError> {
+pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
     let sources = arguments.sources.iter().map(|word| Place::of_word(word));
     let sources: Vec<Place> = sources.collect::<Result<_, _>>()?;
     let target = Place::of_word(&arguments.target)?;
     let is_local = |place: &Place| matches!(place, Place::Local(_));
     if sources.iter().chain([&target]).all(is_local) {
-        return Err(LaunchError::usage(
+        return Err(UserError::usage(
             format!("nothing is to be copied to or from the instance: {target} is local"),
             "the sources are local too",
             format!("names in the instance begin with {SCHEME}"),
         ));
     }
-    launch::clean_up_on_signals()?;
+    client::clean_up_on_signals()?;
     let session = Session::new(instance(&arguments.which));
     let plan = CopyPlan::new(&session, &sources, &target, arguments.recursive, arguments.block)?;
     let plan = if arguments.target.ends_with('/') { plan.with_slash()? } else { plan };
@@ -97,14 +95,14 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), LaunchError> {
     present::line(&format!("{files} copied to {target}, {}", show_size(copied.bytes)))
 }
 
-pub(crate) fn cat(arguments: &Cat) -> Result<(), LaunchError> {
+pub(crate) fn cat(arguments: &Cat) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
     let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
     print_files(&session, &names)
 }
 
 /// Prints what is in files, until nobody reads it any more, which is no failure.
-fn print_files(session: &Session, names: &[String]) -> Result<(), LaunchError> {
+fn print_files(session: &Session, names: &[String]) -> Result<(), UserError> {
     let mut output = Output { stream: std::io::stdout().lock(), is_closed: false };
     for name in names {
         let printed = session.get(name, &mut output, "standard output");
@@ -151,7 +149,7 @@ fn progress_bar(bytes: u64) -> ProgressBar {
     bar.with_style(style.unwrap_or_else(|error| unreachable!("the template is wrong: {error}")))
 }
 
-fn show(schema: &str, record: &FileRecord, as_json: bool) -> Result<(), LaunchError> {
+fn show(schema: &str, record: &FileRecord, as_json: bool) -> Result<(), UserError> {
     if as_json {
         let mut object = entries::file_json(record);
         object["schema"] = schema.into();

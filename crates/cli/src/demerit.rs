@@ -1,19 +1,20 @@
 //! `sim demerit`: says how good a disk model is, and draws it.
 
 use crate::arguments::Demerit as Arguments;
-use crate::look::Output;
+use crate::output_file::OutputFile;
 use crate::present;
-use launch::{Demerit, DemeritPlan, DiskName, LaunchError};
+use interface::UserError;
 use plot::{Curve, Curves};
+use simulate::{Demerit, DemeritPlan, DiskName};
 
 /// Points of a curve at most.
 const POINTS_MAX: usize = 500;
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Arguments) -> Result<(), UserError> {
     let disk: DiskName = arguments.disk.parse()?;
     let Arguments { trace, cscan, unit, .. } = arguments;
-    let output = arguments.plot.as_deref().map(Output::create).transpose()?;
-    let found = launch::demerit(&DemeritPlan { trace, disk: &disk, cscan: *cscan, unit: *unit })?;
+    let output = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
+    let found = simulate::demerit(&DemeritPlan { trace, disk: &disk, cscan: *cscan, unit: *unit })?;
     if let Some(output) = output {
         output.write(&picture(&found).draw())?;
     }

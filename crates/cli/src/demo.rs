@@ -1,19 +1,21 @@
 //! `demo`: a real file through every strategy, here and on the simulated machine of 1994.
 
 use crate::arguments::Demo;
+use crate::format::show_size;
 use crate::present::{self, line};
-use crate::words::show_size;
-use launch::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, LaunchError, Program, Row};
+use cluster::Program;
+use interface::{Row, UserError};
+use measure::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent};
 use serde_json::json;
 
-pub(crate) fn run(arguments: &Demo) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Demo) -> Result<(), UserError> {
     arguments.root.check()?;
-    launch::clean_up_on_signals()?;
+    client::clean_up_on_signals()?;
     let program = Program::current()?;
     let (input, directory) = (arguments.input.as_deref(), arguments.directory.as_deref());
     let mut shown = Ok(());
     let mut previous = None;
-    let cases = launch::demo(&program, input, directory, |event| {
+    let cases = measure::demo(&program, input, directory, |event| {
         if arguments.json || shown.is_err() {
             return;
         }
@@ -40,7 +42,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<(), LaunchError> {
     show_end(&cases)
 }
 
-fn show_begin(input: &std::path::Path, bytes: u64, sha256: &str) -> Result<(), LaunchError> {
+fn show_begin(input: &std::path::Path, bytes: u64, sha256: &str) -> Result<(), UserError> {
     line(&format!("input   {} ({bytes} bytes)", input.display()))?;
     line(&format!("sha256  {sha256}"))?;
     line(&format!(
@@ -51,7 +53,7 @@ fn show_begin(input: &std::path::Path, bytes: u64, sha256: &str) -> Result<(), L
     line("pattern   record  strategy        write     read    write   read   sha256")
 }
 
-fn show_case(case: &DemoCase, is_new: bool) -> Result<(), LaunchError> {
+fn show_case(case: &DemoCase, is_new: bool) -> Result<(), UserError> {
     let [write, read] = &case.real;
     let [write_1994, read_1994] = &case.simulated;
     let label = match is_new {
@@ -72,7 +74,7 @@ fn show_case(case: &DemoCase, is_new: bool) -> Result<(), LaunchError> {
 }
 
 /// How much faster disk-directed is than caching where that is most, and what it means.
-fn show_end(cases: &[DemoCase]) -> Result<(), LaunchError> {
+fn show_end(cases: &[DemoCase]) -> Result<(), UserError> {
     line("")?;
     for record_bytes in [8, 65_536] {
         line(&format!(

@@ -1,8 +1,8 @@
 //! How files and directories of an instance look.
 
-use crate::words::{plural, show_size};
+use crate::format::{plural, show_size};
+use client::{Entry, EntryKind, FileRecord};
 use jiff::Timestamp;
-use launch::{Entry, EntryKind, FileRecord};
 use serde_json::{Value, json};
 
 /// What is known of a file, in one line.

@@ -3,16 +3,17 @@
 
 use crate::arguments::{Du, Find, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Rm};
 use crate::entries::{self, entry_json, last_part, long_line, short_line};
+use crate::format::show_size;
 use crate::instances::instance;
 use crate::present;
-use crate::words::show_size;
+use client::{Entry, EntryKind, SCHEME, Session, instance_name, no_directory};
 use globset::Glob;
-use launch::{Entry, EntryKind, LaunchError, SCHEME, Session, instance_name, no_directory};
+use interface::UserError;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-pub(crate) fn list(arguments: &Ls) -> Result<(), LaunchError> {
+pub(crate) fn list(arguments: &Ls) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
     let entry = session.look_at(&name)?;
@@ -39,7 +40,7 @@ fn is_dotted(part: &str) -> bool {
     part.starts_with('.')
 }
 
-pub(crate) fn tree(arguments: &MaybeNamed) -> Result<(), LaunchError> {
+pub(crate) fn tree(arguments: &MaybeNamed) -> Result<(), UserError> {
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
     let all = Session::new(instance(&arguments.which)).walk(&name)?;
     if arguments.which.json {
@@ -78,9 +79,9 @@ fn depth_below(above: &str, name: &str) -> usize {
     parts(name) - parts(above)
 }
 
-pub(crate) fn find(arguments: &Find) -> Result<(), LaunchError> {
+pub(crate) fn find(arguments: &Find) -> Result<(), UserError> {
     let glob = arguments.name.as_deref().map(Glob::new).transpose().map_err(|error| {
-        LaunchError::usage(
+        UserError::usage(
             format!("{:?} is no pattern for names", arguments.name.as_deref().unwrap_or("")),
             error.kind().to_string(),
             "write * for any characters, ? for one, [a-z] for one of several",
@@ -103,7 +104,7 @@ pub(crate) fn find(arguments: &Find) -> Result<(), LaunchError> {
     present::lines(found.into_iter().map(|entry| entry.name))
 }
 
-pub(crate) fn stat(arguments: &Named) -> Result<(), LaunchError> {
+pub(crate) fn stat(arguments: &Named) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
     let entry = Session::new(instance(&arguments.which)).look_at(&name)?;
     if arguments.which.json {
@@ -124,20 +125,20 @@ pub(crate) fn stat(arguments: &Named) -> Result<(), LaunchError> {
     }
 }
 
-pub(crate) fn make_directories(arguments: &Mkdir) -> Result<(), LaunchError> {
+pub(crate) fn make_directories(arguments: &Mkdir) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
     let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
     names.iter().try_for_each(|name| session.make_directory(name, arguments.parents))?;
     present_names("unisono.mkdir/1", "made", &names, arguments.which.json)
 }
 
-pub(crate) fn rename(arguments: &Mv) -> Result<(), LaunchError> {
+pub(crate) fn rename(arguments: &Mv) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
     let target = instance_name(&arguments.target);
     let is_there = session.find(&target)?;
     let into = is_there.as_ref().is_some_and(|entry| entry.file().is_none());
     if arguments.sources.len() > 1 && !into {
-        return Err(LaunchError::usage(
+        return Err(UserError::usage(
             format!("cannot move several things to {target:?}"),
             "it is no directory",
             "make it first: unisono mkdir -p DIRECTORY",
@@ -164,11 +165,11 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), LaunchError> {
     present_names("unisono.mv/1", "moved_to", &names, arguments.which.json)
 }
 
-pub(crate) fn remove(arguments: &Rm) -> Result<(), LaunchError> {
+pub(crate) fn remove(arguments: &Rm) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
     let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
     if names.iter().any(String::is_empty) {
-        return Err(LaunchError::usage(
+        return Err(UserError::usage(
             "the root cannot be removed",
             "nothing could be made without it",
             "name what is in it; `unisono ls` shows it",
@@ -184,7 +185,7 @@ pub(crate) fn remove(arguments: &Rm) -> Result<(), LaunchError> {
     present_names("unisono.rm/2", "removed", &names, arguments.which.json)
 }
 
-pub(crate) fn usage(arguments: &Du) -> Result<(), LaunchError> {
+pub(crate) fn usage(arguments: &Du) -> Result<(), UserError> {
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
     let all = Session::new(instance(&arguments.which)).walk(&name)?;
     // Of each directory, the bytes and the number of files in it, at any depth.
@@ -242,7 +243,7 @@ impl Serialize for EachAsJson<'_> {
     }
 }
 
-fn present_all(schema: &str, entries: &[Entry]) -> Result<(), LaunchError> {
+fn present_all(schema: &str, entries: &[Entry]) -> Result<(), UserError> {
     present::json(&Listing { entries: EachAsJson(entries), schema })
 }
 
@@ -252,7 +253,7 @@ fn present_names(
     key: &str,
     names: &[String],
     as_json: bool,
-) -> Result<(), LaunchError> {
+) -> Result<(), UserError> {
     match as_json {
         true => present::json(&json!({ "schema": schema, key: names })),
         false => Ok(()),

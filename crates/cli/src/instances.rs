@@ -1,30 +1,31 @@
 //! `start`, `stop`, `status`, and the server process itself.
 
 use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
+use crate::format::{plural, show_size};
 use crate::present;
-use crate::words::{plural, show_size};
-use launch::{
-    Choice, DataDirectories, Direct, Finding, HostOptions, HostPlan, Instance, InstanceFile,
-    LaunchError, Program, Rules, ServerEntry, ServerOptions, ServerState, Session, Stopped, Venue,
-    Wish,
+use client::{Direct, Instance, InstanceFile, ServerEntry, ServerState, Session};
+use cluster::{
+    DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program,
+    ServerOptions, Stopped, Target,
 };
+use interface::{Rules, UserError};
 use serde_json::json;
 
 /// The instance that a command is about.
 pub(crate) fn instance(which: &InstanceOnly) -> Instance {
     let directory = which.instance.clone();
-    Instance::at(directory.unwrap_or_else(launch::default_instance_directory))
+    Instance::at(directory.unwrap_or_else(client::default_instance_directory))
 }
 
 /// Servers that are started on this machine if nothing is said.
 const SERVERS: u32 = 4;
 
-pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
+pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
     arguments.root.check()?;
     let instance = instance(&arguments.which);
-    let file = match venue(&arguments.hosts, arguments.tcp.is_some())? {
-        Venue::Here => start_here(&instance, arguments)?,
-        Venue::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
+    let file = match target(&arguments.hosts, arguments.tcp.is_some())? {
+        Target::Here => start_here(&instance, arguments)?,
+        Target::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
     };
     Session::new(instance.clone()).free_leftovers();
     if arguments.which.json {
@@ -49,19 +50,19 @@ pub(crate) fn start(arguments: &Start) -> Result<(), LaunchError> {
 }
 
 /// Where servers are to run; says why, if that is not plain from the arguments.
-fn venue(hosts: &Hosts, is_here: bool) -> Result<Venue, LaunchError> {
+fn target(hosts: &Hosts, is_here: bool) -> Result<Target, UserError> {
     let (hostfile, launcher) = (hosts.hostfile.as_deref(), Some(hosts.launcher.as_str()));
     let usual = std::env::var("UNISONO_LAUNCHER").ok();
-    let wish = Wish { hostfile, launcher, usual_launcher: usual.as_deref(), is_here };
-    let Choice { venue, why } = Choice::make(&wish)?;
+    let request = LaunchRequest { hostfile, launcher, usual_launcher: usual.as_deref(), is_here };
+    let LaunchPlan { target, why } = LaunchPlan::make(&request)?;
     if let Some(why) = why {
         present::note(&format!("unisono: {why}"));
     }
-    Ok(venue)
+    Ok(target)
 }
 
 /// Which disks move their data past the page cache: all, if one --direct names none.
-fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, LaunchError> {
+fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, UserError> {
     match &direct[..] {
         [] => Ok(Direct::None),
         named if named.iter().any(|path| path.as_os_str() == ALL) => Ok(Direct::All),
@@ -69,7 +70,7 @@ fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, LaunchError> {
     }
 }
 
-fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, LaunchError> {
+fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, UserError> {
     let parent = instance.directory().join("data");
     let servers = arguments.servers.or(arguments.servers_per_host).unwrap_or(SERVERS);
     let data = DataDirectories::share(&arguments.data, servers, &parent)?;
@@ -79,16 +80,16 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, La
         direct: direct(arguments)?,
         tcp_host: arguments.tcp.clone(),
     };
-    instance.start(&Program::current()?, &data, &options)
+    cluster::start(instance, &Program::current()?, &data, &options)
 }
 
 fn start_on_hosts(
     instance: &Instance,
     plan: &HostPlan,
     arguments: &Start,
-) -> Result<InstanceFile, LaunchError> {
+) -> Result<InstanceFile, UserError> {
     let Start { servers, servers_per_host, data, .. } = arguments;
-    let seats = plan.seats(*servers, *servers_per_host, data)?;
+    let placements = plan.placements(*servers, *servers_per_host, data)?;
     let options = HostOptions {
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
@@ -97,12 +98,12 @@ fn start_on_hosts(
         patience_s: arguments.patience,
         remote_program: arguments.remote_program.clone(),
     };
-    instance.start_on_hosts(&Program::current()?, &plan.launcher, seats, options)
+    cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, placements, options)
 }
 
-pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), LaunchError> {
+pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), UserError> {
     let instance = instance(arguments);
-    let Stopped { ended, gone } = instance.stop()?;
+    let Stopped { ended, gone } = cluster::stop(&instance)?;
     for (server, how) in &gone {
         let (whose, log) = (whose(server), instance.log_path(server.id));
         let log = log.display();
@@ -117,7 +118,7 @@ pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     present::line(&format!("{} stopped; {whose} data remains", plural(ended as u32, "server")))
 }
 
-pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
+pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
     let instance = instance(arguments);
     let states = Session::new(instance.clone()).status()?;
     if arguments.json {
@@ -134,11 +135,11 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), LaunchError> {
 }
 
 /// Fails when one of the servers did not answer.
-fn all_answer(states: &[ServerState]) -> Result<(), LaunchError> {
+fn all_answer(states: &[ServerState]) -> Result<(), UserError> {
     match states.iter().find(|state| state.status.is_err()) {
         None => Ok(()),
-        Some(state) => Err(LaunchError::new(
-            launch::ExitCode::NoServer,
+        Some(state) => Err(UserError::new(
+            interface::ExitCode::NoServer,
             format!("{} does not answer", whose(&state.entry)),
             state.status.clone().err().unwrap_or_default(),
             "look at its log in the instance directory; stop and start the instance again",
@@ -146,13 +147,13 @@ fn all_answer(states: &[ServerState]) -> Result<(), LaunchError> {
     }
 }
 
-pub(crate) fn doctor(arguments: &Doctor) -> Result<(), LaunchError> {
+pub(crate) fn doctor(arguments: &Doctor) -> Result<(), UserError> {
     arguments.root.check()?;
-    launch::clean_up_on_signals()?;
-    let venue = venue(&arguments.hosts, false)?;
-    let hosts = match &venue {
-        Venue::Here => None,
-        Venue::Hosts(plan) => Some(plan),
+    client::clean_up_on_signals()?;
+    let target = target(&arguments.hosts, false)?;
+    let hosts = match &target {
+        Target::Here => None,
+        Target::Hosts(plan) => Some(plan),
     };
     let as_json = arguments.which.json;
     let (mut failed, mut shown) = (None, Vec::new());
@@ -177,14 +178,14 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<(), LaunchError> {
         }
     };
     let (program, instance) = (Program::current()?, instance(&arguments.which));
-    launch::doctor(&program, &instance, arguments.directory.as_deref(), hosts, &mut tell);
+    cluster::doctor(&program, &instance, arguments.directory.as_deref(), hosts, &mut tell);
     if as_json {
         present::json(&json!({ "schema": "unisono.doctor/1", "findings": shown }))?;
     }
     failed.map_or(Ok(()), Err)
 }
 
-pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
+pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), UserError> {
     let session = Session::new(instance(arguments));
     session.free_leftovers();
     let states = session.status()?;
@@ -218,9 +219,9 @@ pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), LaunchError> {
     all_answer(&states)
 }
 
-pub(crate) fn serve(arguments: &Serve, rules: Rules) -> Result<(), LaunchError> {
+pub(crate) fn serve(arguments: &Serve, rules: Rules) -> Result<(), UserError> {
     let instance = Instance::at(&arguments.instance);
-    launch::serve_process(&instance, arguments.id, arguments.attached, rules)
+    cluster::serve_process(&instance, arguments.id, arguments.attached, rules)
 }
 
 /// A server, with its host if it has one of its own.

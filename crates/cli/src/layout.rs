@@ -1,22 +1,21 @@
 //! `layout get`, `layout set`: how files lie on servers, and how servers buffer them.
 
 use crate::arguments::{Layout, LayoutGet, LayoutSet};
+use crate::format::{plural, show_size};
 use crate::instances::instance;
 use crate::present;
-use crate::words::{plural, show_size};
-use launch::{
-    Buffering, EntryKind, FileDefaults, FileRecord, LaunchError, ServerId, Session, instance_name,
-};
+use client::{Buffering, EntryKind, FileDefaults, FileRecord, ServerId, Session, instance_name};
+use interface::UserError;
 use serde_json::{Value, json};
 
-pub(crate) fn run(arguments: &Layout) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Layout) -> Result<(), UserError> {
     match arguments {
         Layout::Get(get) => show(get),
         Layout::Set(set) => say(set),
     }
 }
 
-fn show(arguments: &LayoutGet) -> Result<(), LaunchError> {
+fn show(arguments: &LayoutGet) -> Result<(), UserError> {
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
     let entry = Session::new(instance(&arguments.which)).look_at(&name)?;
     match &entry.kind {
@@ -25,7 +24,7 @@ fn show(arguments: &LayoutGet) -> Result<(), LaunchError> {
     }
 }
 
-fn say(arguments: &LayoutSet) -> Result<(), LaunchError> {
+fn say(arguments: &LayoutSet) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
     let defaults = FileDefaults {
         block_bytes: arguments.block,
@@ -44,7 +43,7 @@ fn say(arguments: &LayoutSet) -> Result<(), LaunchError> {
     let servers = session.servers()?;
     let mut named = arguments.pool.iter().chain(&arguments.map);
     if let Some(strange) = named.find(|server| **server >= servers) {
-        return Err(LaunchError::usage(
+        return Err(UserError::usage(
             format!("files cannot lie on server {strange}"),
             format!("the instance has servers 0 to {}", servers - 1),
             "name servers that `unisono status` shows",
@@ -57,7 +56,7 @@ fn say(arguments: &LayoutSet) -> Result<(), LaunchError> {
     }
 }
 
-fn show_file(record: &FileRecord, arguments: &LayoutGet) -> Result<(), LaunchError> {
+fn show_file(record: &FileRecord, arguments: &LayoutGet) -> Result<(), UserError> {
     let stripe = &record.stripe;
     let pool: Vec<u32> = record.servers().map(|server| server.0).collect();
     let map = stripe.map.as_ref().map(|map| {
@@ -97,7 +96,7 @@ fn show_file(record: &FileRecord, arguments: &LayoutGet) -> Result<(), LaunchErr
     })
 }
 
-fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<(), LaunchError> {
+fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<(), UserError> {
     let of = |servers: &[ServerId]| servers.iter().map(|server| server.0).collect::<Vec<u32>>();
     let (pool, map) = (of(&defaults.pool), of(&defaults.map));
     if as_json {

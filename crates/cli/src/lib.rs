@@ -1,10 +1,11 @@
-//! The `unisono` command: parses, calls `launch`, presents.
+//! The `unisono` command: parses, calls `client`, `cluster`, `simulate`,
+//! `measure` and `experiments`, presents.
 //!
 //! A program that brings replacement policies along is this command with [`main_with`]; see
 //! `examples/own_rule.rs`.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
-//! [`launch::ExitCode`], and 130 after an interruption.
+//! [`interface::ExitCode`], and 130 after an interruption.
 
 mod arguments;
 mod bench;
@@ -13,19 +14,21 @@ mod demerit;
 mod demo;
 mod entries;
 mod files;
-mod heads;
+mod format;
+mod head_plot;
 mod instances;
 mod layout;
-mod look;
+mod output_file;
 mod present;
 mod reproduce;
 mod simulate;
 mod tops;
-mod words;
+mod trace_output;
+mod value_parsers;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use launch::{ExitCode, LaunchError, Rules};
+use interface::{Rules, UserError};
 
 /// The command, as the words after the program's name say. Its servers, also those that it starts,
 /// and its simulations have these replacement policies besides the usual ones.
@@ -48,7 +51,7 @@ pub fn main_with(rules: Rules) -> std::process::ExitCode {
     }
 }
 
-fn run(arguments: Arguments, rules: Rules) -> Result<(), LaunchError> {
+fn run(arguments: Arguments, rules: Rules) -> Result<(), UserError> {
     match arguments.command {
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
@@ -73,22 +76,9 @@ fn run(arguments: Arguments, rules: Rules) -> Result<(), LaunchError> {
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve, rules),
-        Command::ServeTold(_) => launch::serve_told(rules),
-        Command::Keep(which) => launch::keep(&instances::instance(&which)),
-        Command::BenchClient => launch::bench_client(),
-        Command::BenchTopsClient => launch::tops_client(),
+        Command::ServeRemote(_) => cluster::serve_remote(rules),
+        Command::Supervise(which) => cluster::supervise(&instances::instance(&which)),
+        Command::BenchClient => measure::bench_client(),
+        Command::BenchTopsClient => measure::tops_client(),
     }
-}
-
-/// A failure to write to standard output. A reader that has gone away is no failure.
-fn output_failed(error: &std::io::Error) -> Result<(), LaunchError> {
-    if error.kind() == std::io::ErrorKind::BrokenPipe {
-        return Ok(());
-    }
-    Err(LaunchError::new(
-        ExitCode::Failed,
-        "cannot write the result",
-        error.to_string(),
-        "check where standard output goes",
-    ))
 }

@@ -1,14 +1,13 @@
 //! How results and errors look.
 
-use crate::output_failed;
-use crate::words::show_size;
+use crate::format::show_size;
 use clap::error::ErrorKind;
-use launch::{Availability, LaunchError, Limits, Report, Row};
+use interface::{Availability, ExitCode, Limits, Report, Row, UserError};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 
 /// Prints one JSON object on a line of its own, as it comes: it may be long.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), LaunchError> {
+pub(crate) fn json(value: &impl Serialize) -> Result<(), UserError> {
     print(|output| {
         serde_json::to_writer(&mut *output, value)?;
         writeln!(output)
@@ -16,14 +15,14 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), LaunchError> {
 }
 
 /// Prints lines of the result, as they come: there may be a million.
-pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> Result<(), LaunchError> {
+pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> Result<(), UserError> {
     print(|output| lines.into_iter().try_for_each(|line| writeln!(output, "{line}")))
 }
 
 /// Bytes that are printed at a time.
 const PRINTED_BYTES: usize = 1 << 16;
 
-fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), LaunchError> {
+fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), UserError> {
     let mut output = BufWriter::with_capacity(PRINTED_BYTES, std::io::stdout().lock());
     match say(&mut output).and_then(|()| output.flush()) {
         Ok(()) => Ok(()),
@@ -31,8 +30,21 @@ fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), 
     }
 }
 
+/// A failure to write to standard output. A reader that has gone away is no failure.
+fn output_failed(error: &std::io::Error) -> Result<(), UserError> {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return Ok(());
+    }
+    Err(UserError::new(
+        ExitCode::Failed,
+        "cannot write the result",
+        error.to_string(),
+        "check where standard output goes",
+    ))
+}
+
 /// Prints a line of the result.
-pub(crate) fn line(text: &str) -> Result<(), LaunchError> {
+pub(crate) fn line(text: &str) -> Result<(), UserError> {
     let mut output = std::io::stdout().lock();
     match writeln!(output, "{text}") {
         Ok(()) => Ok(()),
@@ -47,7 +59,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Prints a report as JSON or as a table.
-pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), LaunchError> {
+pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), UserError> {
     if as_json {
         return json(report);
     }
@@ -88,7 +100,7 @@ pub(crate) fn table_header(with_limits: bool) -> String {
 
 pub(crate) fn table_row(row: &Row, limits: Option<&Limits>) -> String {
     let ratios = limits.map(|limits| {
-        let (copy, dd) = (limits.memory_copy_mib_s, limits.dd_mib_s(row));
+        let (copy, dd) = (limits.memory_copy_mib_s, row.dd_mib_s(limits));
         format!(" {:>6.3} {:>6.3}", row.mib_s / copy, row.mib_s / dd)
     });
     format!(
@@ -106,7 +118,7 @@ pub(crate) fn table_row(row: &Row, limits: Option<&Limits>) -> String {
 }
 
 /// A mistake on the command line, in three parts.
-pub(crate) fn usage_error(error: &clap::Error) -> LaunchError {
+pub(crate) fn usage_error(error: &clap::Error) -> UserError {
     let help = "unisono --help, or --help after a command, shows what can be said";
     let (what, cause) = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -114,7 +126,7 @@ pub(crate) fn usage_error(error: &clap::Error) -> LaunchError {
         }
         _ => what_and_cause(error),
     };
-    LaunchError::usage(what, cause, help)
+    UserError::usage(what, cause, help)
 }
 
 fn what_and_cause(error: &clap::Error) -> (String, String) {

@@ -4,10 +4,10 @@ use crate::arguments::Reproduce;
 use crate::present;
 use experiments::{Folder, Options, Progress, Report};
 use indicatif::{ProgressBar, ProgressStyle};
-use launch::LaunchError;
+use interface::UserError;
 use std::num::NonZero;
 
-pub(crate) fn run(arguments: &Reproduce) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Reproduce) -> Result<(), UserError> {
     let selected = experiments::select(&arguments.experiments, &arguments.only)?;
     let folder = arguments.out.as_deref().map(Folder::prepare).transpose()?;
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);

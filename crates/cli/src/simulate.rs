@@ -1,13 +1,11 @@
 //! `sim`: simulates transfers, and explains scenarios.
 
 use crate::arguments::{Sim, SimCommand};
-use crate::demerit;
-use crate::look;
-use crate::present;
-use crate::words;
-use launch::{LaunchError, Report, Rules, Setting, SimulationPlan};
+use crate::{demerit, present, trace_output};
+use interface::{Report, Rules, UserError};
+use simulate::{Setting, SimulationPlan};
 
-pub(crate) fn run(arguments: &Sim, rules: &Rules) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Sim, rules: &Rules) -> Result<(), UserError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
         return demerit::run(demerit);
     }
@@ -15,22 +13,22 @@ pub(crate) fn run(arguments: &Sim, rules: &Rules) -> Result<(), LaunchError> {
     if arguments.explain {
         return explain(&plan, arguments.cases.json);
     }
-    let results = match look::Wanted::of(arguments) {
+    let results = match trace_output::Wanted::of(arguments) {
         // One trial can be looked at.
-        Some(wanted) => look::run(&plan.with_default_trials(1).scenarios(), &wanted)?,
+        Some(wanted) => trace_output::run(&plan.with_default_trials(1).scenarios(), &wanted)?,
         None => {
             let mut results = Vec::new();
             for scenario in &plan.scenarios() {
-                results.extend(launch::simulate(scenario)?.results);
+                results.extend(simulate::simulate(scenario)?.results);
             }
             results
         }
     };
-    let report = Report { schema: launch::SIM_SCHEMA.to_owned(), limits: None, results };
+    let report = Report { schema: interface::SIM_SCHEMA.to_owned(), limits: None, results };
     present::report(&report, arguments.cases.json)
 }
 
-fn explain(plan: &SimulationPlan, as_json: bool) -> Result<(), LaunchError> {
+fn explain(plan: &SimulationPlan, as_json: bool) -> Result<(), UserError> {
     match as_json {
         true => present::json(&plan.explain_as_json()),
         false => present::line(plan.explain().trim_end()),
@@ -38,7 +36,7 @@ fn explain(plan: &SimulationPlan, as_json: bool) -> Result<(), LaunchError> {
 }
 
 /// What the options say.
-fn options(arguments: &Sim) -> Result<Vec<Setting>, LaunchError> {
+fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
     let cases = &arguments.cases;
     let text = |number: Option<u32>| number.map(|it| it.to_string());
     let long = |number: Option<u64>| number.map(|it| it.to_string());
@@ -69,7 +67,7 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, LaunchError> {
     let records: Vec<String> = cases.record.iter().map(u64::to_string).collect();
     let distribution = cases.distribution.as_ref().map(|_| "--distribution");
     let lists = [
-        (distribution.unwrap_or("--pattern"), "pattern", words::patterns(cases)),
+        (distribution.unwrap_or("--pattern"), "pattern", cases.patterns()),
         ("--record", "record", records),
         ("--strategy", "strategy", cases.strategy.clone()),
     ];

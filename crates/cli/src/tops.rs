@@ -1,14 +1,16 @@
 //! `bench tops`: the experiments of Tower of Pizzas on this machine, as tables, CSV and plots.
 
 use crate::arguments::Tops;
+use crate::format::show_size;
 use crate::present;
-use crate::words::show_size;
-use launch::{Figure, LaunchError, Program, TopsLimits, TopsPlan, TopsPoint, TopsReport};
+use cluster::Program;
+use interface::UserError;
+use measure::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport};
 use plot::{LineSeries, Lines};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub(crate) fn run(arguments: &Tops) -> Result<(), LaunchError> {
+pub(crate) fn run(arguments: &Tops) -> Result<(), UserError> {
     arguments.root.check()?;
     let plan = TopsPlan {
         servers: arguments.servers.clone(),
@@ -24,8 +26,8 @@ pub(crate) fn run(arguments: &Tops) -> Result<(), LaunchError> {
         std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     }
     let program = Program::current()?;
-    launch::clean_up_on_signals()?;
-    let report = launch::tops(&program, &plan, |point| present::note(&told(point)))?;
+    client::clean_up_on_signals()?;
+    let report = measure::tops(&program, &plan, |point| present::note(&told(point)))?;
     if let Some(folder) = &arguments.out {
         write(folder, &report)?;
     }
@@ -125,7 +127,7 @@ fn columns(points: &[&TopsPoint]) -> Vec<u32> {
     clients
 }
 
-fn write(folder: &Path, report: &TopsReport) -> Result<(), LaunchError> {
+fn write(folder: &Path, report: &TopsReport) -> Result<(), UserError> {
     let path = folder.join("tops.csv");
     let written = csv::Writer::from_path(&path).and_then(|mut table| {
         report.points.iter().try_for_each(|point| table.serialize(point))?;
@@ -173,8 +175,8 @@ fn picture(figure: Figure, points: &[&TopsPoint], limits: &TopsLimits) -> String
     Lines { title: figure.title().to_owned(), x_name, y_name, series }.draw()
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> LaunchError {
-    LaunchError::usage(
+fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
+    UserError::usage(
         format!("cannot write {}", path.display()),
         error.to_string(),
         "name with --out a folder that can be written",

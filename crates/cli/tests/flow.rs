@@ -5,7 +5,7 @@
 mod preloaded;
 mod support;
 
-use launch::{Buffering, Instance, Library};
+use client::{Buffering, Connection, ConnectionOptions, Instance};
 use rustix::process::Signal;
 use std::path::Path;
 use support::{Place, Running, bytes, run, signal, until, until_moving};
@@ -107,12 +107,14 @@ fn many_small_writes_do_not_fill_a_server() {
         for client in 0..CLIENTS {
             let (instance, content) = (Instance::at(place.instance()), &content);
             scope.spawn(move || {
-                let library = Library::connect(instance, WRITES * WRITE).expect("it runs");
+                let library =
+                    Connection::open_with(&instance, ConnectionOptions::with_pool(WRITES * WRITE))
+                        .expect("it runs");
                 let file = library.create(&format!("f{client}"), 0, MIB, Buffering::default());
                 let file = file.expect("there is none");
                 let writes = content.chunks(WRITE as usize).zip(0..).map(|(part, number)| {
                     let mut buffer = library.buffer(WRITE).expect("the pool has all of them");
-                    buffer.with_bytes_mut(|bytes| bytes.copy_from_slice(part));
+                    buffer.copy_from_slice(part);
                     file.start_write(buffer, number * WRITE)
                 });
                 let writes: Vec<_> = writes.collect();

@@ -205,8 +205,8 @@ fn one_host_that_fails_ends_all() {
 
 #[test]
 fn a_start_that_is_interrupted_leaves_nothing() {
-    // Proves: when the command is killed while a host takes its time, the keeper ends what it had
-    // started.
+    // Proves: when the command is killed while a host takes its time, the supervisor ends what
+    // it had started.
     let idles = "[ $host = 127.0.0.3 ] && exec sleep 1000 > %/idle\n";
     let site = Site::new(&[BEGIN, idles, BECOME].concat());
     let launcher = site.launcher.to_str().unwrap();
@@ -235,10 +235,10 @@ fn a_server_that_loses_its_launcher_writes_back_and_ends() {
     let started = std::fs::read(site.place.instance().join("instance.json")).unwrap();
     let started: Value = serde_json::from_slice(&started).unwrap();
     let server = started["servers"][lost].clone();
-    let keeper = started["keeper"]["pid"].as_u64().unwrap() as u32;
+    let supervisor = started["keeper"]["pid"].as_u64().unwrap() as u32;
     let (data, away) = (server["data"][0].as_str().unwrap(), site.place.path("away"));
     std::fs::rename(data, &away).unwrap();
-    let launcher = children_of(keeper, HOSTS[lost]);
+    let launcher = children_of(supervisor, HOSTS[lost]);
     assert_eq!(launcher.len(), 1);
     signal(launcher[0], Signal::KILL);
     gone(server["pid"].as_u64().unwrap() as u32);
@@ -264,17 +264,17 @@ fn a_server_that_loses_its_launcher_writes_back_and_ends() {
 }
 
 #[test]
-fn nothing_outlives_the_keeper() {
+fn nothing_outlives_the_supervisor() {
     // Proves: when the process that keeps the launchers is killed, all launchers and servers end;
     // status and stop say so; a start works again.
     let site = Site::new(&[BEGIN, BECOME].concat());
     site.start(&[]).done();
-    let keepers: Vec<u32> = processes_naming(&site.place.instance());
+    let processes: Vec<u32> = processes_naming(&site.place.instance());
     let status = site.place.status();
     let servers = [pid(&status, 0), pid(&status, 1)];
-    let keeper: Vec<u32> = keepers.into_iter().filter(|one| !servers.contains(one)).collect();
-    assert_eq!(keeper.len(), 1);
-    signal(keeper[0], Signal::KILL);
+    let supervisor: Vec<u32> = processes.into_iter().filter(|one| !servers.contains(one)).collect();
+    assert_eq!(supervisor.len(), 1);
+    signal(supervisor[0], Signal::KILL);
     servers.into_iter().for_each(gone);
     site.place.run(&["status"]).failed(NO_SERVER, &["server 0 on 127.0.0.2"]);
     let stopped = site.place.run(&["stop", "--json"]).done().json();

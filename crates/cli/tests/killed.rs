@@ -7,7 +7,7 @@
 
 mod support;
 
-use launch::{Buffering, Instance, Library};
+use client::{Buffering, Connection, ConnectionOptions, Instance};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -32,8 +32,10 @@ fn a_client_that_is_to_be_killed() {
     // Proves nothing by itself: with an instance in its environment, this is the client that
     // another test kills.
     let Some(instance) = std::env::var_os(INSTANCE) else { return };
-    let library = Library::connect(Instance::at(instance), 8 * MIB).unwrap();
-    let file = library.open("f", None).unwrap();
+    let library =
+        Connection::open_with(&Instance::at(instance), ConnectionOptions::with_pool(8 * MIB))
+            .unwrap();
+    let file = library.open_file("f").unwrap();
     let pages = file.page_range(0..CACHE / MIB).unwrap();
     println!("\n{HOLDS}");
     let content = vec![pages[0][0]; (4 * MIB + 77) as usize];
@@ -88,15 +90,17 @@ fn memory(pid: u32, name: &str) -> u64 {
 
 /// Proves that a client can pin as much of each cache as ever, and that all of it can be used.
 fn others_have_the_whole_cache(place: &Place) {
-    let library = Library::connect(Instance::at(place.instance()), MIB).unwrap();
-    let file = library.open("f", None).unwrap();
+    let library =
+        Connection::open_with(&Instance::at(place.instance()), ConnectionOptions::with_pool(MIB))
+            .unwrap();
+    let file = library.open_file("f").unwrap();
     let before = memory(std::process::id(), "RssShmem:");
     let pages = file.page_range(0..CACHE / MIB).unwrap();
     assert!(pages.iter().all(|page| page.iter().map(|byte| u64::from(*byte)).sum::<u64>() > 0));
     let seen = memory(std::process::id(), "RssShmem:") - before;
     assert!(seen >= CACHE, "only {seen} bytes are seen where they are, the rest was copied");
     drop(pages);
-    let large = library.open("large", None).unwrap();
+    let large = library.open_file("large").unwrap();
     let mut read = vec![0; (4 * CACHE) as usize];
     large.read_at(&mut read, 0).unwrap();
     assert!(read == bytes(read.len()));
@@ -111,7 +115,9 @@ fn killed_clients_leave_nothing() {
     place.assert_nothing_held();
     let servers = place.server_pids();
     let baseline: Vec<usize> = servers.iter().map(|pid| descriptors(*pid)).collect();
-    let library = Library::connect(Instance::at(place.instance()), MIB).unwrap();
+    let library =
+        Connection::open_with(&Instance::at(place.instance()), ConnectionOptions::with_pool(MIB))
+            .unwrap();
     let file = library.create("f", CACHE, MIB, Buffering::default()).unwrap();
     file.write_at(&bytes(CACHE as usize), 0).unwrap();
     file.flush(true).unwrap();
@@ -146,8 +152,10 @@ const WRITTEN: &str = "written: ";
 fn a_client_that_makes_a_file_longer_and_is_to_be_killed() {
     // Proves nothing by itself, as `a_client_that_is_to_be_killed`.
     let Some(instance) = std::env::var_os(INSTANCE) else { return };
-    let library = Library::connect(Instance::at(instance), 8 * MIB).unwrap();
-    let file = library.open("log", None).unwrap();
+    let library =
+        Connection::open_with(&Instance::at(instance), ConnectionOptions::with_pool(8 * MIB))
+            .unwrap();
+    let file = library.open_file("log").unwrap();
     let content = bytes(MIB as usize);
     for (number, line) in content.chunks(1777).enumerate() {
         file.write_at(line, number as u64 * 1777).unwrap();
@@ -159,7 +167,9 @@ fn a_client_that_makes_a_file_longer_and_is_to_be_killed() {
 /// Has such a client write so many bytes to a new file, and kills it. Returns how many it was told
 /// are written.
 fn killed_after(place: &Place, least: usize) -> usize {
-    let library = Library::connect(Instance::at(place.instance()), MIB).unwrap();
+    let library =
+        Connection::open_with(&Instance::at(place.instance()), ConnectionOptions::with_pool(MIB))
+            .unwrap();
     library.create("log", 0, 4096, Buffering::default()).unwrap().close().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "a_client_that_makes_a_file_longer_and_is_to_be_killed"]);

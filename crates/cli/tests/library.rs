@@ -7,7 +7,8 @@
 
 mod support;
 
-use launch::{Access, Buffering, ExitCode, Instance, Library, ListEntry};
+use client::{Buffering, Connection, ConnectionOptions, Instance, ListEntry, OwnPart};
+use interface::ExitCode;
 use rustix::process::Signal;
 use std::io::{IoSlice, IoSliceMut};
 use support::{Place, bytes, gone, signal, until};
@@ -15,8 +16,9 @@ use support::{Place, bytes, gone, signal, until};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-fn connect(place: &Place, pool_bytes: u64) -> Library {
-    Library::connect(Instance::at(place.instance()), pool_bytes).unwrap()
+fn connect(place: &Place, pool_bytes: u64) -> Connection {
+    Connection::open_with(&Instance::at(place.instance()), ConnectionOptions::with_pool(pool_bytes))
+        .unwrap()
 }
 
 /// A running instance, on Unix sockets or TCP.
@@ -38,7 +40,7 @@ fn any_bytes_go_in_and_out() {
         file.write_at(&model, 0).unwrap();
         file.flush(true).unwrap();
         let other = connect(&place, 8 * MIB);
-        let seen = other.open("f", None).unwrap();
+        let seen = other.open_file("f").unwrap();
         for (offset, length) in [(0, size), (1, 1), (65_535, 2), (131_000, 3 * MIB), (size - 5, 5)]
         {
             let mut read = vec![0; length as usize];
@@ -73,7 +75,7 @@ fn a_file_becomes_longer_and_shorter() {
     let place = started(&["--servers", "3"]);
     let (library, other) = (connect(&place, MIB), connect(&place, MIB));
     let file = library.create("log", 0, 4 * KIB, Buffering::default()).unwrap();
-    let seen = other.open("log", None).unwrap();
+    let seen = other.open_file("log").unwrap();
     let model = bytes(100_000);
     for (number, line) in model.chunks(777).enumerate() {
         file.write_at(line, number as u64 * 777).unwrap();
@@ -97,7 +99,7 @@ fn a_file_becomes_longer_and_shorter() {
     assert_eq!(&seen.page(15).unwrap()[..], [3; 4096]);
     assert!(seen.page(16).is_err());
     let list = vec![ListEntry { file_offset: 100_000, memory_offset: 0, length: 8 }];
-    file.write_access(&Access::List(vec![list]), &[4; 8], false).unwrap();
+    file.write_part(&OwnPart::List(list), &[4; 8], false).unwrap();
     assert_eq!(seen.size().unwrap(), 100_008);
     let refused = file.set_size(u64::MAX).unwrap_err();
     assert!(refused.cause.contains("at most"), "{refused}");
@@ -121,16 +123,16 @@ fn lists_move_with_one_request_to_each_server() {
         memory_offset: number * 16,
         length,
     };
-    let access = Access::List(vec![(0..count).map(entry).collect()]);
+    let access = OwnPart::List((0..count).map(entry).collect());
     let model = bytes((count * 16) as usize);
     let requests = || {
         let of = |server: &serde_json::Value| server["requests"].as_u64().unwrap();
         place.status().iter().map(of).sum::<u64>()
     };
     let before = requests();
-    file.write_access(&access, &model, true).unwrap();
+    file.write_part(&access, &model, true).unwrap();
     let mut read = vec![7; model.len()];
-    file.read_access(&access, &mut read).unwrap();
+    file.read_part(&access, &mut read).unwrap();
     // A write is followed by a flush; asking twice takes two requests of each server.
     let asked = requests() - before;
     assert!(asked <= 2 * 2 + 2 + 2 * 2, "{asked} requests for {count} pieces");
@@ -150,7 +152,7 @@ fn what_was_begun_goes_on_and_is_waited_for() {
             // Only four fit: the others wait for those that were begun before.
             let mut buffer = library.buffer(MIB).unwrap();
             let range = part << 20..(part + 1) << 20;
-            buffer.with_bytes_mut(|bytes| bytes.copy_from_slice(&model[range]));
+            buffer.copy_from_slice(&model[range]);
             let write = file.start_write(buffer, (part as u64) << 20);
             // Their buffers come back with them, so that some must be left.
             if part < 2 {
@@ -171,24 +173,24 @@ fn what_was_begun_goes_on_and_is_waited_for() {
             (part, file.start_read(buffer, (12 + part) << 20))
         })
         .collect();
-    let refused = library.buffer(1).map(|buffer| buffer.length());
+    let refused = library.buffer(1).map(|buffer| buffer.len());
     let mut held = Vec::new();
-    for (part, read) in reads {
+    for (part, mut read) in reads {
         until("a read ends", || read.test().then_some(()));
         let buffer = read.wait().unwrap();
         let start = ((12 + part) << 20) as usize;
-        assert!(buffer.with_bytes(|bytes| bytes == &model[start..start + MIB as usize]));
+        assert!(buffer[..] == model[start..start + MIB as usize]);
         held.push(buffer);
     }
     // While something is under way a buffer may come back; now none can.
     drop(refused);
-    let full = library.buffer(1).map(|buffer| buffer.length()).unwrap_err();
+    let full = library.buffer(1).map(|buffer| buffer.len()).unwrap_err();
     assert!(full.help.contains("larger pool"), "{full}");
     let full = file.read_at(&mut [0], 0).unwrap_err();
     assert!(full.cause.contains("most in use"), "{full}");
     held.pop();
-    assert_eq!(library.buffer(MIB).unwrap().length(), 1 << 20);
-    let missing = library.open("none", None).map(|file| file.bytes()).unwrap_err();
+    assert_eq!(library.buffer(MIB).unwrap().len(), 1 << 20);
+    let missing = library.open_file("none").map(|file| file.bytes()).unwrap_err();
     assert!(missing.error.contains("none"), "{missing}");
 }
 
@@ -222,7 +224,7 @@ fn pages_are_seen_in_the_servers_memory() {
     assert!(pages.iter().all(|page| is_shared(page.as_ptr())), "they are looked at where they are");
     // They stay as they are, whoever writes; a page asked for now is the new one.
     let other = connect(&place, MIB);
-    other.open("f", None).unwrap().write_at(&vec![5; SIZE as usize], 0).unwrap();
+    other.open_file("f").unwrap().write_at(&vec![5; SIZE as usize], 0).unwrap();
     for (page, wrote) in pages.iter().zip(model.chunks(MIB as usize)) {
         assert!(page[..] == *wrote);
     }

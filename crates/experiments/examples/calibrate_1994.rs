@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         return cannot_write(&path, &cause);
     }
     eprintln!("wrote {}", std::path::Path::new(&path).display());
-    println!("For crates/launch/src/simulated/machines.rs:");
+    println!("For crates/simulate/src/presets.rs:");
     print!("{}", calibration.constants());
     ExitCode::SUCCESS
 }

@@ -1,11 +1,11 @@
 //! Single figures that the text of a paper states, beside the same statistic of what was simulated.
 
-use crate::compare::RowResult;
-use crate::defect;
+use crate::defect::defect;
 use crate::method::Method;
 use crate::published::{AnchorLine, anchors};
+use crate::results::RowResult;
 use crate::stats::{Improvement, median};
-use launch::LaunchError;
+use interface::UserError;
 use serde::Serialize;
 
 /// A stated figure and its simulated counterpart.
@@ -52,13 +52,13 @@ struct Anchor {
 pub(crate) fn compare(
     experiment: &str,
     rows: &[RowResult],
-) -> Result<Vec<AnchorResult>, LaunchError> {
+) -> Result<Vec<AnchorResult>, UserError> {
     let compare = |line: AnchorLine| Ok(Anchor::new(line)?.compare(rows));
     anchors(experiment)?.into_iter().map(compare).collect()
 }
 
 impl Anchor {
-    fn new(line: AnchorLine) -> Result<Self, LaunchError> {
+    fn new(line: AnchorLine) -> Result<Self, UserError> {
         let damaged = |what: &str, word: &str| {
             defect(format!("anchors.csv: {:?} has the {what} {word:?}", line.name))
         };

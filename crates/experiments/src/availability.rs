@@ -1,8 +1,8 @@
 //! How well the processor time that a transfer leaves to a computation agrees with what was
 //! published.
 
-use crate::compare::RowResult;
 use crate::method::Method;
+use crate::results::RowResult;
 use serde::Serialize;
 
 /// Shares of processor time that differ by no more than this, in percent of all time, agree.
@@ -53,8 +53,8 @@ impl AvailableSummary {
 mod tests {
     //! Proves: only rows with both values count, and the worst is the farthest on either side.
     use super::*;
-    use crate::compare::tests::row;
-    use launch::Availability;
+    use crate::results::tests::row;
+    use interface::Availability;
 
     fn row_with(pattern: &str, published: Option<f64>, simulated: f64) -> RowResult {
         let mut row = row(pattern, (1.0, 1.0), (1.0, 1.0));

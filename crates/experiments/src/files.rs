@@ -5,7 +5,7 @@ use crate::compare::Comparison;
 use crate::html;
 use crate::parquet_file::parquet;
 use crate::rows::csv;
-use launch::{ExitCode, LaunchError, WholeFile};
+use interface::{ExitCode, UserError, WholeFile};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ impl Folder {
     ///
     /// # Errors
     /// When it cannot be made or written.
-    pub fn prepare(path: &Path) -> Result<Self, LaunchError> {
+    pub fn prepare(path: &Path) -> Result<Self, UserError> {
         let folder = Self { path: path.to_owned() };
         std::fs::create_dir_all(path).map_err(|error| folder.refuse(&error))?;
         WholeFile::create(&path.join(REPORT)).map_err(|error| folder.refuse(&error))?;
@@ -37,7 +37,7 @@ impl Folder {
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub fn write(&self, comparisons: &[Comparison]) -> Result<Vec<PathBuf>, LaunchError> {
+    pub fn write(&self, comparisons: &[Comparison]) -> Result<Vec<PathBuf>, UserError> {
         let mut paths = Vec::new();
         for comparison in comparisons {
             for (form, table) in [("csv", csv(comparison)), ("parquet", parquet(comparison))] {
@@ -49,7 +49,7 @@ impl Folder {
         Ok(paths)
     }
 
-    fn put(&self, name: &str, contents: &[u8]) -> Result<PathBuf, LaunchError> {
+    fn put(&self, name: &str, contents: &[u8]) -> Result<PathBuf, UserError> {
         let path = self.path.join(name);
         let put = || {
             let file = WholeFile::create(&path)?;
@@ -60,12 +60,12 @@ impl Folder {
         Ok(path)
     }
 
-    fn refuse(&self, error: &std::io::Error) -> LaunchError {
+    fn refuse(&self, error: &std::io::Error) -> UserError {
         let code = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ExitCode::NoSpace,
             _ => ExitCode::Failed,
         };
-        LaunchError::new(
+        UserError::new(
             code,
             format!("cannot write results to {}", self.path.display()),
             error.to_string(),

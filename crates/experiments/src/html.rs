@@ -1,8 +1,9 @@
 //! The report for readers: one page without outside resources, a section for each experiment.
 
 use crate::availability::AvailableSummary;
-use crate::compare::{Comparison, RowResult};
+use crate::compare::Comparison;
 use crate::page::plots;
+use crate::results::RowResult;
 use crate::text::{
     NOTHING, Table, chance_line, column_line, head, improvement_cells, order_line, percent, range,
     throughput,

@@ -1,11 +1,12 @@
 //! Improvement factors over all rows of an experiment, as in TOCS 1997, Table III.
 
-use crate::compare::RowResult;
 use crate::method::Method;
 use crate::published;
+use crate::results::RowResult;
 use crate::stats::Improvement;
-use launch::{LaunchError, LayoutName};
+use interface::UserError;
 use serde::Serialize;
+use simulate::LayoutName;
 
 /// How much faster than caching a method is, over all rows.
 #[derive(Clone, Debug, Serialize)]
@@ -24,7 +25,7 @@ pub struct ImprovementRow {
 ///
 /// # Errors
 /// When a file of this crate is damaged.
-pub(crate) fn improvements(rows: &[RowResult]) -> Result<Vec<ImprovementRow>, LaunchError> {
+pub(crate) fn improvements(rows: &[RowResult]) -> Result<Vec<ImprovementRow>, UserError> {
     let row = |(method, published)| {
         let ratios: Vec<f64> = rows
             .iter()

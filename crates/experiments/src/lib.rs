@@ -1,7 +1,7 @@
 //! The published experiments: what to run, how to compare, how to show it.
 //!
 //! An [`Experiment`] is data: points (a pattern, a record size, a layout, the value of what is
-//! varied) and methods, each pair of which is one [`launch::Scenario`]. [`run`] simulates every
+//! varied) and methods, each pair of which is one [`simulate::Scenario`]. [`run`] simulates every
 //! trial of every case from one queue, [`Comparison`] sets the result beside what was published,
 //! and [`text()`] and [`Folder`] show it. Published values are files in `published/`, never code.
 
@@ -10,6 +10,7 @@ mod availability;
 mod calibration;
 mod catalogue;
 mod compare;
+mod defect;
 mod files;
 mod html;
 mod improvement;
@@ -18,6 +19,7 @@ mod page;
 mod parquet_file;
 mod published;
 mod queue;
+mod results;
 mod rows;
 mod scenarios;
 mod select;
@@ -28,18 +30,17 @@ pub use anchors::AnchorResult;
 pub use availability::AvailableSummary;
 pub use calibration::{Calibration, calibrate_1994};
 pub use catalogue::{Axis, Experiment, Point, Processors, RaUnit};
-pub use compare::{
-    Cell, ColumnSummary, Comparison, OrderSummary, RatioCell, RowResult, Simulated, TrialResult,
-};
+pub use compare::{ColumnSummary, Comparison, OrderSummary};
 pub use files::Folder;
 pub use improvement::ImprovementRow;
 pub use method::Method;
 pub use queue::Progress;
+pub use results::{Cell, RatioCell, RowResult, Simulated, TrialResult};
 pub use select::{Only, experiment_names, select};
 pub use stats::{Improvement, Ratio, Sample};
 pub use text::text;
 
-use launch::LaunchError;
+use interface::UserError;
 use serde::Serialize;
 
 /// Names the form of a [`Report`].
@@ -83,18 +84,8 @@ pub fn run(
     experiments: &[Experiment],
     options: Options,
     progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Vec<Comparison>, LaunchError> {
+) -> Result<Vec<Comparison>, UserError> {
     let plan = queue::Plan::new(experiments, options.trials)?;
     let done = plan.run(options.jobs, progress)?;
     experiments.iter().map(|experiment| Comparison::new(experiment, &done)).collect()
-}
-
-/// An error in the files that this crate carries; its tests parse all of them.
-pub(crate) fn defect(cause: impl Into<String>) -> LaunchError {
-    LaunchError::new(
-        launch::ExitCode::Failed,
-        "the published values cannot be read",
-        cause,
-        "this is a defect of unisono; please report it with the command line",
-    )
 }

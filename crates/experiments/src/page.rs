@@ -1,9 +1,10 @@
 //! Which plots an experiment has.
 
 use crate::catalogue::{Axis, Processors, RaUnit};
-use crate::compare::{Comparison, RowResult};
+use crate::compare::Comparison;
 use crate::method::Method;
-use launch::Availability;
+use crate::results::RowResult;
+use interface::Availability;
 use plot::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
 
 /// The name of the vertical axis of every plot.

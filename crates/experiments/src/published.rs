@@ -1,10 +1,10 @@
 //! What the papers print, from the files of `published/`.
 
 use crate::catalogue::Point;
-use crate::defect;
+use crate::defect::defect;
 use crate::method::Method;
 use crate::stats::Improvement;
-use launch::LaunchError;
+use interface::UserError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -88,7 +88,7 @@ impl Throughputs {
     ///
     /// # Errors
     /// When a file of this crate is damaged.
-    pub(crate) fn of(experiment: &str) -> Result<Self, LaunchError> {
+    pub(crate) fn of(experiment: &str) -> Result<Self, UserError> {
         let rows = match experiment {
             "tr94-table4" => {
                 let rows = parse::<Table4Row>("tr94_table4_contiguous.csv", TR94_TABLE4)?;
@@ -162,7 +162,7 @@ impl From<Table2Row> for ThroughputRow {
 ///
 /// # Errors
 /// When a file of this crate is damaged.
-pub(crate) fn improvements() -> Result<Vec<(Method, Improvement)>, LaunchError> {
+pub(crate) fn improvements() -> Result<Vec<(Method, Improvement)>, UserError> {
     let file = "tocs97_table3.csv";
     let lines = parse::<ImprovementLine>(file, TOCS97_TABLE3)?;
     let read = |line: ImprovementLine| {
@@ -178,13 +178,13 @@ pub(crate) fn improvements() -> Result<Vec<(Method, Improvement)>, LaunchError> 
 ///
 /// # Errors
 /// When a file of this crate is damaged.
-pub(crate) fn anchors(experiment: &str) -> Result<Vec<AnchorLine>, LaunchError> {
+pub(crate) fn anchors(experiment: &str) -> Result<Vec<AnchorLine>, UserError> {
     let mut anchors = parse::<AnchorLine>("anchors.csv", ANCHORS)?;
     anchors.retain(|anchor| anchor.experiment == experiment);
     Ok(anchors)
 }
 
-fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<T>, LaunchError> {
+fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<T>, UserError> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows: Result<Vec<T>, csv::Error> = reader.deserialize().collect();
     rows.map_err(|error| defect(format!("{file}: {error}")))
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::catalogue::experiments;
     use crate::select::experiment_names;
-    use launch::LayoutName;
+    use simulate::LayoutName;
 
     fn point(pattern: &str, record_bytes: Option<u64>) -> Point {
         let (pattern, layout) = (pattern.to_owned(), LayoutName::Contiguous);

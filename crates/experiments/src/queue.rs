@@ -3,7 +3,8 @@
 
 use crate::catalogue::Experiment;
 use crate::scenarios::scenario;
-use launch::{LaunchError, Scenario, Strategy, Trial, simulate_trial};
+use interface::{Strategy, UserError};
+use simulate::{Scenario, Trial, simulate_trial};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +37,7 @@ struct State {
     remaining: Vec<(String, u32)>,
     done: Vec<(String, Trial)>,
     /// The first fault; nothing is begun after it.
-    fault: Option<LaunchError>,
+    fault: Option<UserError>,
 }
 
 impl Plan {
@@ -44,7 +45,7 @@ impl Plan {
     ///
     /// # Errors
     /// When one cannot.
-    pub(crate) fn new(experiments: &[Experiment], trials: u32) -> Result<Self, LaunchError> {
+    pub(crate) fn new(experiments: &[Experiment], trials: u32) -> Result<Self, UserError> {
         let mut cases = BTreeMap::new();
         for experiment in experiments {
             for point in &experiment.points {
@@ -67,7 +68,7 @@ impl Plan {
         &self,
         jobs: usize,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Done, LaunchError> {
+    ) -> Result<Done, UserError> {
         let numbers = 0..self.trials;
         let each = |(key, _): (&String, &Scenario)| {
             let key = key.clone();
@@ -132,7 +133,7 @@ fn next(state: &Mutex<State>) -> Option<(String, u32)> {
 }
 
 /// Takes note of a trial's end; returns how many have ended.
-fn record(state: &Mutex<State>, key: String, ended: Result<Trial, LaunchError>) -> u64 {
+fn record(state: &Mutex<State>, key: String, ended: Result<Trial, UserError>) -> u64 {
     let mut state = lock(state);
     match ended {
         Ok(trial) => state.done.push((key, trial)),

@@ -4,7 +4,8 @@
 //! `mib_s` is the trial's, `mean_mib_s` that of all trials of the case. Processor time is the
 //! trial's, where the experiment is about it.
 
-use crate::compare::{Cell, Comparison, RowResult, Simulated, TrialResult};
+use crate::compare::Comparison;
+use crate::results::{Cell, RowResult, Simulated, TrialResult};
 
 /// One trial of one case, with all that it belongs to.
 pub(crate) struct Line<'a> {

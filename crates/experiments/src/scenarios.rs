@@ -1,9 +1,10 @@
 //! From a point of an experiment and a method to what is simulated: the one place that knows how
-//! the machines and options of `launch` are called.
+//! the machines and options of `simulate` are called.
 
 use crate::catalogue::{Axis, Experiment, Paper, Point, Processors};
 use crate::method::Method;
-use launch::{LaunchError, Machine, MachineName, OrderName, Scenario, Strategy};
+use interface::{Strategy, UserError};
+use simulate::{Machine, MachineName, OrderName, Scenario};
 
 /// Seed of the first trial of every case, so that all cases meet the same layouts ("We used the
 /// same set of five layouts (one for each trial) for all random-blocks experiments": TOCS 1997,
@@ -32,21 +33,22 @@ pub(crate) fn scenario(
     point: &Point,
     method: Method,
     trials: u32,
-) -> Result<Scenario, LaunchError> {
+) -> Result<Scenario, UserError> {
     let (strategy, order) = match method {
         Method::Caching => (Strategy::Caching, OrderName::Sorted),
         Method::TwoPhase => (Strategy::TwoPhase, OrderName::Sorted),
         Method::DiskDirected => (Strategy::DiskDirected, OrderName::Sorted),
         Method::DiskDirectedUnsorted => (Strategy::DiskDirected, OrderName::AsAsked),
     };
-    let pattern =
-        point.pattern.parse().map_err(|error: <launch::Pattern as std::str::FromStr>::Err| {
-            LaunchError::usage(
+    let pattern = point.pattern.parse().map_err(
+        |error: <interface::Pattern as std::str::FromStr>::Err| {
+            UserError::usage(
                 format!("{:?} cannot be simulated", point.pattern),
                 error.to_string(),
                 "see: unisono reproduce --help",
             )
-        })?;
+        },
+    )?;
     let mut scenario = Scenario {
         machine: Machine::of(experiment.paper.machine()),
         layout: point.layout,

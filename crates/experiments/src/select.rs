@@ -1,7 +1,7 @@
 //! Which experiments, and which of their rows, a user asks for.
 
 use crate::catalogue::{Experiment, Point, experiments};
-use launch::LaunchError;
+use interface::UserError;
 use std::str::FromStr;
 
 /// The word for all experiments.
@@ -39,7 +39,7 @@ impl FromStr for Only {
             "write a pattern, or a pattern and the bytes of a record, such as rc:8192".to_owned()
         })?;
         // The parser of patterns knows the nearest name; it must be one that is in the papers.
-        pattern.parse::<launch::Pattern>().map_err(|error| error.to_string())?;
+        pattern.parse::<interface::Pattern>().map_err(|error| error.to_string())?;
         Ok(Self { pattern: pattern.to_owned(), record_bytes })
     }
 }
@@ -49,10 +49,10 @@ impl FromStr for Only {
 ///
 /// # Errors
 /// When a name is unknown; the help names the nearest. When no row is left in any of them.
-pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, LaunchError> {
+pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, UserError> {
     let known = experiment_names();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(LaunchError::usage(
+        return Err(UserError::usage(
             format!("there is no experiment {unknown:?}"),
             format!("the nearest name is {}", nearest(unknown, &known)),
             format!("choose from {}", known.join(", ")),
@@ -69,7 +69,7 @@ pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, Launch
     }
     selected.retain(|experiment| !experiment.points.is_empty());
     if selected.is_empty() {
-        return Err(LaunchError::usage(
+        return Err(UserError::usage(
             "nothing is left to run",
             "no row of these experiments is among those of --only",
             "leave --only away to see the rows, or name one of their patterns",
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn an_unknown_name_meets_its_nearest() {
         let error = select(&names(&["tr94-tabel4"]), &[]).unwrap_err();
-        assert_eq!(error.code, launch::ExitCode::Usage);
+        assert_eq!(error.code, interface::ExitCode::Usage);
         assert!(error.cause.ends_with("tr94-table4"), "{error}");
         let error = select(&names(&["fig7"]), &[]).unwrap_err();
         assert!(error.cause.ends_with("tocs-fig7"), "{error}");

@@ -3,8 +3,9 @@
 use crate::anchors::AnchorResult;
 use crate::availability::AvailableSummary;
 use crate::catalogue::{Axis, Processors, RaUnit};
-use crate::compare::{Cell, ColumnSummary, Comparison, RatioCell, RowResult, WITHIN_PERCENT};
+use crate::compare::{ColumnSummary, Comparison, WITHIN_PERCENT};
 use crate::method::Method;
+use crate::results::{Cell, RatioCell, RowResult};
 use std::fmt::Write;
 
 /// Stands where there is no value.

@@ -22,6 +22,7 @@ mod hunt;
 mod noncollective;
 mod pages;
 mod raw;
+mod rendezvous;
 mod replaced;
 mod sizes;
 mod stopped_disk;

@@ -7,10 +7,10 @@ mod canvas;
 mod charts;
 mod curves;
 mod scatter;
-mod ways;
+mod trajectories;
 
 pub use canvas::escape;
 pub use charts::{BarSeries, Bars, LineSeries, Lines};
 pub use curves::{Curve, Curves};
 pub use scatter::{Scatter, ScatterSeries};
-pub use ways::{Kind, Panel, Stroke, Ways};
+pub use trajectories::{Kind, Panel, Stroke, Trajectories};

@@ -22,7 +22,7 @@ pub use config::{DiskConfig, DiskOptions, NodeConfig, OpenError};
 pub use disk::{OBJECTS_DIRECTORY, RealDisk, STORED_LOG};
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use records::RECORDS_FILE;
-pub use tasks::{EventLoop, Task, run};
+pub use tasks::{EventLoop, Task, detach, run};
 
 use disk::objects_open_max;
 use network::Node;

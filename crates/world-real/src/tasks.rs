@@ -49,6 +49,12 @@ pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
     Task(tokio::task::spawn_local(guarded).abort_handle())
 }
 
+/// Starts `future` as a task of this thread's event loop, which ends by itself or with the loop.
+pub fn detach(future: impl Future<Output = ()> + 'static) {
+    // Dropping the handle would cancel the task.
+    std::mem::forget(spawn(future));
+}
+
 /// Runs `future` and the tasks it starts on this thread until `future` ends; then cancels them.
 ///
 /// Worlds live inside: call [`crate::RealWorld::open`] within `future`. Panics when the system

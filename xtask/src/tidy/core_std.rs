@@ -13,7 +13,7 @@ const MODULES: [(&str, &str); 6] = [
     ("fs", "use `world.disks()` or `world.records()`"),
     ("net", "use `world.connect()`, `send` and `receive`"),
     ("process", "only a face starts or ends processes"),
-    ("env", "let `launch` or a face read it and pass it in"),
+    ("env", "let `client`, `cluster` or a face read it and pass it in"),
 ];
 
 /// Collections that are iterated in an order that differs from run to run.

@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Each crate, and the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 12] = [
+const PERMITTED: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -16,18 +16,39 @@ const PERMITTED: [(&str, &[&str]); 12] = [
     ("filesystem", &["units", "policy", "wire", "world"]),
     ("world-simulated", &["units", "world"]),
     ("world-real", &["units", "world"]),
+    ("interface", &["units", "policy", "wire", "filesystem"]),
+    ("client", &["interface", "units", "policy", "wire", "world", "filesystem", "world-real"]),
     (
-        "launch",
-        &["units", "policy", "wire", "world", "filesystem", "world-simulated", "world-real"],
+        "cluster",
+        &["client", "interface", "units", "policy", "wire", "world", "filesystem", "world-real"],
+    ),
+    (
+        "simulate",
+        &["interface", "units", "policy", "wire", "world", "filesystem", "world-simulated"],
+    ),
+    (
+        "measure",
+        &[
+            "client",
+            "cluster",
+            "simulate",
+            "interface",
+            "units",
+            "policy",
+            "wire",
+            "world",
+            "filesystem",
+            "world-real",
+        ],
     ),
     ("plot", &[]),
-    ("experiments", &["launch", "plot"]),
-    ("cli", &["launch", "experiments", "plot"]),
+    ("experiments", &["simulate", "interface", "plot"]),
+    ("cli", &["client", "cluster", "simulate", "measure", "experiments", "interface", "plot"]),
     ("xtask", &[]),
 ];
 
 /// What the tests of a crate may depend on besides.
-const PERMITTED_IN_TESTS: [(&str, &[&str]); 1] = [("filesystem", &["world-simulated", "launch"])];
+const PERMITTED_IN_TESTS: [(&str, &[&str]); 1] = [("filesystem", &["world-simulated"])];
 
 /// Libraries that bring another clock, other tasks or other I/O than the world's.
 const WORLDLY: [&str; 12] = [
@@ -142,7 +163,7 @@ mod tests {
     fn tests_may_do_a_little_more() {
         let dev = |name, other| count(package(name, &[(other, Some("dev"), true)]));
         assert_eq!(dev("filesystem", "world-simulated"), 0);
-        assert_eq!(dev("filesystem", "launch"), 0);
+        assert_eq!(dev("filesystem", "simulate"), 1);
         assert_eq!(dev("filesystem", "world-real"), 1);
         assert_eq!(dev("policy", "world"), 1);
     }

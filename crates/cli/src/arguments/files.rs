@@ -1,9 +1,9 @@
 //! What can be said about files and directories.
 
-use super::InstanceOnly;
-use crate::words::count;
+use super::instance::InstanceOnly;
+use crate::value_parsers::count;
 use clap::{Args, Subcommand, ValueEnum};
-use launch::{Declared, Replacement, parse_size as size};
+use interface::{Declared, Replacement, parse_size as size};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]

@@ -1,10 +1,11 @@
 //! What can be said about servers and where they run.
 
-use super::InstanceOnly;
-use crate::words::count;
+use super::instance::InstanceOnly;
+use crate::value_parsers::count;
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
-use launch::{DIRTY_PERCENT, LaunchError, parse_size as size};
+use client::DIRTY_PERCENT;
+use interface::{UserError, parse_size as size};
 use std::path::PathBuf;
 
 const START_HELP: &str = "\
@@ -75,8 +76,8 @@ pub(crate) struct AsRoot {
 
 impl AsRoot {
     /// Refuses root, unless it may.
-    pub(crate) fn check(&self) -> Result<(), LaunchError> {
-        if self.allow_root { Ok(()) } else { launch::refuse_root() }
+    pub(crate) fn check(&self) -> Result<(), UserError> {
+        if self.allow_root { Ok(()) } else { cluster::refuse_root() }
     }
 }
 
@@ -119,7 +120,7 @@ pub(crate) struct Serve {
 
 /// Only for those who look at the processes of a host.
 #[derive(Args, Debug)]
-pub(crate) struct ServeTold {
+pub(crate) struct ServeRemote {
     #[arg(long)]
     pub(crate) id: u32,
     #[arg(long)]

@@ -1,13 +1,12 @@
 //! The cells that costs are fitted to, and what is simulated of them.
 
 use crate::catalogue::Point;
-use crate::defect;
+use crate::defect::defect;
 use crate::method::Method;
 use crate::published::Throughputs;
 use crate::queue::Progress;
-use launch::{
-    FittedCosts, LaunchError, LayoutName, Machine, MachineName, Scenario, Strategy, simulate_trial,
-};
+use interface::{Strategy, UserError};
+use simulate::{FittedCosts, LayoutName, Machine, MachineName, Scenario, simulate_trial};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -68,7 +67,7 @@ impl<'a> Cells<'a> {
     pub(super) fn new(
         jobs: usize,
         progress: &'a (dyn Fn(Progress) + Sync),
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<Self, UserError> {
         let table = Throughputs::of("tr94-table4")?;
         let cell = |pattern: &'static str, method: Method| {
             let point = Point {
@@ -83,7 +82,7 @@ impl<'a> Cells<'a> {
             Ok(Cell { pattern, method, published, simulated: f64::NAN, published_ratio })
         };
         let all = PATTERNS.iter().flat_map(|pattern| METHODS.map(|method| cell(pattern, method)));
-        let published = all.collect::<Result<_, LaunchError>>()?;
+        let published = all.collect::<Result<_, UserError>>()?;
         Ok(Self { published, simulated: BTreeMap::new(), jobs, progress })
     }
 
@@ -96,7 +95,7 @@ impl<'a> Cells<'a> {
     ///
     /// # Errors
     /// When a simulation fails.
-    pub(super) fn simulate(&mut self, choices: &[FittedCosts]) -> Result<(), LaunchError> {
+    pub(super) fn simulate(&mut self, choices: &[FittedCosts]) -> Result<(), UserError> {
         let mut missing: BTreeMap<Key, FittedCosts> = BTreeMap::new();
         for costs in choices {
             let keys = self.published.iter().map(|cell| (key(cell, costs), *costs));
@@ -151,7 +150,7 @@ fn key(cell: &Cell, costs: &FittedCosts) -> Key {
     (cell.pattern, cell.method, costs)
 }
 
-fn scenario(key: &Key, costs: FittedCosts) -> Result<Scenario, LaunchError> {
+fn scenario(key: &Key, costs: FittedCosts) -> Result<Scenario, UserError> {
     let (pattern, method, _) = *key;
     let strategy = match method {
         Method::Caching => Strategy::Caching,

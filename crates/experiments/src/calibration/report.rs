@@ -1,7 +1,7 @@
 //! A calibration as a page for readers, in Markdown.
 
 use super::cells::{Cell, ratio_error_percent};
-use super::{Calibration, FACTORS_PERCENT, NAMES, ROUNDS_MAX, Score, to_array};
+use super::fit::{Calibration, FACTORS_PERCENT, NAMES, ROUNDS_MAX, Score, to_array};
 use crate::text::percent;
 use std::fmt::Write;
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::calibration::descent::Step;
     use crate::method::Method;
-    use launch::FittedCosts;
+    use simulate::FittedCosts;
 
     fn calibration() -> Calibration {
         let start = FittedCosts {

@@ -1,9 +1,10 @@
 //! The experiments of D. Kotz and T. Cai: how much of the servers' processors is left for a
 //! computation while a transfer goes on (Dartmouth PCS-TR94-232).
 
-use super::{DISTRIBUTIONS, Experiment, LARGE, Paper, Point, Processors, SMALL, patterns_1997};
+use super::experiment::{Experiment, Paper, Point, Processors};
+use super::templates::{DISTRIBUTIONS, LARGE, SMALL, patterns_1997};
 use crate::method::Method;
-use launch::LayoutName;
+use simulate::LayoutName;
 
 const TABLES_NOTE: &str = "Easy patterns are those of 8192-byte records, hard ones those of 8-byte \
     records.";

@@ -25,4 +25,5 @@ pub use pages::Page;
 pub use pool::{Buffer, BufferPart, BufferPool};
 pub use rendezvous::Membership;
 pub(crate) use requests::Outcome;
+pub(crate) use servers::WithdrawnOnDrop;
 pub use state::Client;

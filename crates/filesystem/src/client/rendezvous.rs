@@ -9,6 +9,7 @@
 //! - A call that fails at one server is cancelled at the others, and ends when all have answered.
 
 use super::faults::unexpected;
+use super::servers::WithdrawnOnDrop;
 use super::state::Client;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -126,8 +127,21 @@ impl<W: World> Membership<W> {
     /// # Errors
     /// As [`Client::meet`].
     pub async fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Fault> {
+        self.gather(&self.begin_meeting(), bytes).await
+    }
+
+    /// Takes the name of an all-gather. Members must take names in the same order.
+    pub fn begin_meeting(&self) -> String {
         let meeting = self.next_meeting.replace(self.next_meeting.get() + 1);
-        let name = format!("group {:x} meeting {meeting}", self.group);
+        format!("meeting {meeting}")
+    }
+
+    /// [`Membership::all_gather`] under a name of the members' own.
+    ///
+    /// # Errors
+    /// As [`Client::meet`].
+    pub async fn gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Fault> {
+        let name = format!("group {:x} {name}", self.group);
         self.client.meet(&name, (self.rank, self.size), bytes, self.timeout).await
     }
 
@@ -168,7 +182,9 @@ impl<W: World> Membership<W> {
             timeout_ms: self.timeout.as_ms(),
         }));
         let servers: Vec<ServerId> = file.servers().collect();
+        let withdrawn_if_dropped = WithdrawnOnDrop { world: self.client.world(), exposed };
         let moved = self.join(&servers, &request, number).await;
+        std::mem::forget(withdrawn_if_dropped);
         self.client.world().withdraw(exposed.region).await;
         moved
     }

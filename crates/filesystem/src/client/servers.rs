@@ -99,6 +99,20 @@ pub(crate) struct Exposed {
     pub(crate) is_open: bool,
 }
 
+/// Withdraws a memory when a transfer is dropped before its end. Forgotten where the withdrawal is
+/// waited for.
+pub(crate) struct WithdrawnOnDrop<'a, W: World> {
+    pub(crate) world: &'a W,
+    pub(crate) exposed: Exposed,
+}
+
+impl<W: World> Drop for WithdrawnOnDrop<'_, W> {
+    fn drop(&mut self) {
+        // It begins at once; nobody waits for its end.
+        drop(self.world.withdraw(self.exposed.region));
+    }
+}
+
 impl Exposed {
     /// Encodes it as one number, for an agreement.
     pub(super) fn encode(self) -> u64 {

@@ -388,7 +388,8 @@ impl Node {
     pub(crate) fn region_of(&self, region: RegionId, peer: PeerId) -> Option<RealMemory> {
         let regions = self.regions.borrow();
         let own = regions.get(&region)?;
-        (own.is_open || own.peers.contains(&peer)).then(|| own.memory.clone())
+        let is_there = (own.is_open || own.peers.contains(&peer)) && !own.memory.is_revoked();
+        is_there.then(|| own.memory.clone())
     }
 
     /// Ends everything, when the node is no longer used.

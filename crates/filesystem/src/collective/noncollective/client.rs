@@ -5,7 +5,7 @@ use super::super::caching;
 use super::super::call_servers::call_to_the_end;
 use super::super::transfer::Transfer;
 use super::part::Part;
-use crate::client::{Client, Group, SharedMemory};
+use crate::client::{Client, Group, SharedMemory, WithdrawnOnDrop};
 use policy::Direction;
 use units::{RegionId, ServerId};
 use wire::{Fault, PartRequest, Request};
@@ -37,21 +37,28 @@ impl<W: World> Client<W> {
     /// As every flush does, a write reports failures of write-behind of the file since this
     /// client's last flush, or since it opened the file.
     pub async fn transfer_part(&self, part: &Part, memory: &W::Memory) -> Result<(), Fault> {
+        self.move_part(part, memory).await?;
+        match part.direction {
+            Direction::Read => Ok(()),
+            Direction::Write => self.flush(&part.file, part.sync).await,
+        }
+    }
+
+    /// [`Client::transfer_part`], but what was written may still be in the caches of the servers.
+    pub async fn move_part(&self, part: &Part, memory: &W::Memory) -> Result<(), Fault> {
         check_client(part.client, &part.access)?;
         let part = &part.alone();
         check(part, memory.length())?;
         // No server gets the end of a transfer before its beginning.
         self.reach(|| servers_of(part)).await?;
-        let region = self.expose_to_servers(memory).await?.region;
+        let exposed = self.expose_to_servers(memory).await?;
+        let withdrawn_if_dropped = WithdrawnOnDrop { world: self.world(), exposed };
         let number = self.world().random();
-        let moved = ask(self, part, region, number).await;
-        self.world().withdraw(region).await;
+        let moved = ask(self, part, exposed.region, number).await;
+        std::mem::forget(withdrawn_if_dropped);
+        self.world().withdraw(exposed.region).await;
         self.world().compute(self.costs().collective).await;
-        moved?;
-        match part.direction {
-            Direction::Read => Ok(()),
-            Direction::Write => self.flush(&part.file, part.sync).await,
-        }
+        moved
     }
 }
 

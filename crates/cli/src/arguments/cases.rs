@@ -1,0 +1,56 @@
+//! What to transfer: patterns, records, strategies.
+
+use clap::Args;
+use interface::parse_size as size;
+
+/// What to transfer; shared by `bench` and `sim`. Lists are crossed.
+#[derive(Args, Debug)]
+pub(crate) struct Cases {
+    /// Patterns as the papers name them, separated by commas (default: wbc,rbc).
+    #[arg(long, value_delimiter = ',', conflicts_with = "distribution")]
+    pub(crate) pattern: Vec<String>,
+    /// A distribution instead of a pattern: one word for each dimension out of none, block, cyclic
+    /// and cyclic(k), or all.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) distribution: Option<String>,
+    /// With --distribution: write instead of read.
+    #[arg(long, requires = "distribution", conflicts_with = "pattern")]
+    pub(crate) write: bool,
+    /// Record sizes, separated by commas (default: 8KiB).
+    #[arg(long, value_name = "SIZE", value_parser = size, value_delimiter = ',')]
+    pub(crate) record: Vec<u64>,
+    /// Strategies, separated by commas: caching, two-phase, disk-directed, or all of these (the
+    /// default); or noncollective, which is disk-directed without a collective.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) strategy: Vec<String>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Cases {
+    /// The patterns that a command is for: those named, if any, or one from a distribution.
+    pub(crate) fn patterns(&self) -> Vec<String> {
+        match &self.distribution {
+            Some(words) => {
+                let direction = if self.write { "w" } else { "r" };
+                vec![format!("{direction}:{words}")]
+            }
+            None => self.pattern.clone(),
+        }
+    }
+
+    /// The strategies named; `all` is each of them, and so is no name.
+    pub(crate) fn strategies(&self) -> Vec<String> {
+        let named = &self.strategy;
+        let expand = |name: &String| match name.as_str() {
+            "all" => interface::strategy_names(),
+            _ => vec![name.clone()],
+        };
+        if named.is_empty() {
+            interface::strategy_names()
+        } else {
+            named.iter().flat_map(expand).collect()
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The command line: one variant for each command.
+
+use super::bench::Bench;
+use super::demo::Demo;
+use super::files::{Cat, Cp, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
+use super::instance::InstanceOnly;
+use super::reproduce::Reproduce;
+use super::servers::{Doctor, Serve, ServeRemote, Start};
+use super::sim::Sim;
+use clap::{Parser, Subcommand};
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 failed, 2 usage, 3 no instance or server unreachable, 4 data check failed,
+5 collective not completed by all clients, 6 out of space, 130 interrupted.
+Sizes: 4096, 8KiB, 1MiB, 2GiB. Patterns: ra rn rb rc rnb rbb rbc rcn rcb rcc and the w forms.";
+
+/// A parallel file system whose servers direct collective transfers, and its simulated twin.
+#[derive(Parser, Debug)]
+#[command(name = "unisono", version, after_help = AFTER_HELP, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Start the servers of an instance: on this machine, or on the hosts of a file or a job.
+    Start(Start),
+    /// Stop the servers of an instance; everything is written back first.
+    Stop(InstanceOnly),
+    /// Show the servers of an instance.
+    Status(InstanceOnly),
+    /// Look whether this machine, the hosts of a file or a job, and an instance can do what will be
+    /// asked of them.
+    Doctor(Doctor),
+    /// Copy a local file into an instance.
+    Put(Put),
+    /// Copy a file out of an instance.
+    Get(Get),
+    /// Copy files and directories into an instance, out of it, or within it.
+    Cp(Cp),
+    /// Move files and directories within an instance.
+    Mv(Mv),
+    /// List a directory of an instance.
+    Ls(Ls),
+    /// Draw the directories and files of an instance as a tree.
+    Tree(MaybeNamed),
+    /// Find files and directories of an instance.
+    Find(Find),
+    /// Show what is known of a file or a directory.
+    Stat(Named),
+    /// Print files of an instance.
+    Cat(Cat),
+    /// Make directories in an instance.
+    Mkdir(Mkdir),
+    /// Remove files and directories of an instance.
+    Rm(Rm),
+    /// Show how much the files of an instance hold.
+    Du(Du),
+    /// Show or say how files lie on servers, and how servers buffer them.
+    #[command(subcommand)]
+    Layout(Layout),
+    /// Show the space on the disks of an instance.
+    Df(InstanceOnly),
+    /// Measure real transfers; every byte is checked.
+    Bench(Box<Bench>),
+    /// Simulate transfers on a machine made of models.
+    Sim(Box<Sim>),
+    /// Run published experiments on the simulated machine and compare with what was published.
+    Reproduce(Reproduce),
+    /// Write and read a real file by every strategy, here and on the simulated 1994 machine.
+    Demo(Demo),
+    /// A server process; started by `start`.
+    #[command(hide = true)]
+    Serve(Serve),
+    /// A server process that standard input tells what it is; started by a launcher.
+    #[command(name = "serve-told", hide = true)]
+    ServeRemote(ServeRemote),
+    /// The process that keeps launchers; started by `start`.
+    #[command(name = "keep", hide = true)]
+    Supervise(InstanceOnly),
+    /// A client process of a bench; started by `bench`.
+    #[command(hide = true)]
+    BenchClient,
+    /// A client process of `bench tops`.
+    #[command(hide = true)]
+    BenchTopsClient,
+}

@@ -1,0 +1,20 @@
+//! What can be said about the demo.
+
+use super::servers::AsRoot;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct Demo {
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
+    /// A file to write and read (default: a large one that is on this machine).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+    /// Where the servers keep their data while the demo runs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

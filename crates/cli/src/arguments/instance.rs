@@ -1,0 +1,15 @@
+//! Which instance a command is about.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Which instance, and how to show results.
+#[derive(Args, Debug)]
+pub(crate) struct InstanceOnly {
+    /// Directory of the instance.
+    #[arg(long, value_name = "DIR", env = "UNISONO_INSTANCE")]
+    pub(crate) instance: Option<PathBuf>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,30 @@
+//! What can be said about published experiments.
+
+use crate::value_parsers::count;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct Reproduce {
+    /// tr94-table4, tr94-table3, cai-table2, cai-table3, cai-fig2, cai-fig3, tocs-fig4 to
+    /// tocs-fig15, tocs-table3, tocs-layouts, or all.
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    pub(crate) experiments: Vec<String>,
+    /// Number of trials of each case; trial n has seed n in every case.
+    #[arg(long, default_value = "5", value_parser = count)]
+    pub(crate) trials: u32,
+    /// Write EXPERIMENT.csv and EXPERIMENT.parquet, with every trial, and report.html, with plots,
+    /// into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only these rows: patterns, or patterns with bytes of a record such as rc:8192, separated by
+    /// commas.
+    #[arg(long, value_name = "ROWS", value_delimiter = ',')]
+    pub(crate) only: Vec<experiments::Only>,
+    /// Trials that run at once (default: one for each processor).
+    #[arg(long, value_parser = count)]
+    pub(crate) jobs: Option<u32>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,132 @@
+//! What can be said about simulations.
+
+use super::cases::Cases;
+use crate::value_parsers::count;
+use clap::{Args, Subcommand};
+use interface::parse_size as size;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Sim {
+    #[command(subcommand)]
+    pub(crate) command: Option<SimCommand>,
+    #[command(flatten)]
+    pub(crate) cases: Cases,
+    /// Simulate what this file describes; options come before it (docs/scenarios.md explains the
+    /// keys).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Print the scenario that comes of presets, file and options, every key explained, as a file
+    /// for --scenario (or as JSON); simulate nothing.
+    #[arg(long, conflicts_with_all = ["timeline", "plot"])]
+    pub(crate) explain: bool,
+    /// The machine to simulate: tr94, tocs97 or ideal-disks (default: tr94).
+    #[arg(long)]
+    pub(crate) machine: Option<String>,
+    /// Change a parameter of the machine, such as queue=cscan; repeat it for more.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Its disks instead of those of the machine: hp97560, hp-c2200a, nvme, analytic, ideal, or a
+    /// description in a file FILE.toml (docs/disks has explained examples).
+    #[arg(long, value_name = "DISK")]
+    pub(crate) disk: Option<String>,
+    /// What connects its nodes: torus, exact-torus, crossbar or fat-tree (default: torus).
+    #[arg(long)]
+    pub(crate) network: Option<String>,
+    /// Blocks that a server which directs a transfer holds for each disk (default: 2).
+    #[arg(long, value_parser = count, value_name = "COUNT")]
+    pub(crate) buffers: Option<u32>,
+    /// How blocks lie on its disks: contiguous, random-blocks or random-tracks (default:
+    /// contiguous).
+    #[arg(long)]
+    pub(crate) layout: Option<String>,
+    /// How servers that direct a transfer use their disks: sorted, as-asked or staggered (default:
+    /// sorted).
+    #[arg(long)]
+    pub(crate) order: Option<String>,
+    /// How the users of the file say they will go through it: unknown, sequential,
+    /// looping-sequential, looping-random, random or global-sequential (default: unknown).
+    #[arg(long, value_name = "ACCESS")]
+    pub(crate) declare: Option<String>,
+    /// Which block leaves a full cache first: declared, lru, mru, toss-immediate, loop-aware,
+    /// random, or custom:NAME of the program's own (default: declared, which is what suits
+    /// --declare).
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) replacement: Option<String>,
+    /// What servers read before anyone asks for it: declared, nothing, next or window (default:
+    /// declared, which is what suits --declare).
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) read_ahead: Option<String>,
+    /// Number of clients (default: 16).
+    #[arg(long, value_parser = count)]
+    pub(crate) clients: Option<u32>,
+    /// Number of servers (default: 16).
+    #[arg(long, value_parser = count)]
+    pub(crate) servers: Option<u32>,
+    /// Disks of each server, on one bus (default: 1).
+    #[arg(long, value_parser = count)]
+    pub(crate) disks: Option<u32>,
+    /// Bytes of the file (default: 10MiB).
+    #[arg(long, value_parser = size)]
+    pub(crate) size: Option<u64>,
+    /// Bytes of a block (default: 8KiB).
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: Option<u64>,
+    /// Number of trials, each with a seed of its own (default: 5; 1 with --timeline and --plot).
+    #[arg(long, value_parser = count)]
+    pub(crate) trials: Option<u32>,
+    /// Seed of the first trial (default: 1).
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// End writes only when the data is on the medium; --sync=false takes back what a file says.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) sync: Option<bool>,
+    /// What moves: phantom (lengths only) or traced (proves that every byte is in its place)
+    /// (default: phantom).
+    #[arg(long)]
+    pub(crate) payload: Option<String>,
+    /// Show how much of the servers' processors the transfer leaves to a computation on them,
+    /// without synchronisation and with a barrier every 5 ms.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) availability: Option<bool>,
+    /// Write what happens in the one trial of one case into this file, as a Chrome trace: open it
+    /// in Perfetto (ui.perfetto.dev) or chrome://tracing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Draw where the head of a disk is over time into this SVG file; one picture for each strategy
+    /// of one case, one above the other.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Which disk --plot is about, counted from 0 over all servers.
+    #[arg(long, value_name = "DISK", default_value = "0", requires = "plot")]
+    pub(crate) plot_disk: u32,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum SimCommand {
+    /// Replay a trace of a disk on a disk model and compare the service times.
+    Demerit(Demerit),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Demerit {
+    /// The trace: HP's SRT format, or CSV with the columns arrival_us,op,lbn,sectors,service_us
+    /// (op is R or W, lbn and sectors count sectors of the disk).
+    pub(crate) trace: PathBuf,
+    /// The disk model: hp97560, hp-c2200a, nvme, analytic, ideal, or FILE.toml.
+    #[arg(long, default_value = "hp97560", value_name = "DISK")]
+    pub(crate) disk: String,
+    /// Serve what waits by cyclical scan instead of in the order of arrival.
+    #[arg(long)]
+    pub(crate) cscan: bool,
+    /// Which unit of an SRT trace that has several.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) unit: Option<u32>,
+    /// Draw the two distributions into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,10 @@
+//! Parsers of the values of options.
+
+/// A number that is not zero.
+pub(crate) fn count(word: &str) -> Result<u32, String> {
+    match word.parse::<u32>() {
+        Ok(0) => Err("there must be at least one".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err("write a whole number from 1 to 4294967295".to_owned()),
+    }
+}

@@ -1,0 +1,169 @@
+//! The two ends of a copy: bytes that come out of one and go into the other.
+
+use crate::copy::LocalOutput;
+use filesystem::collective::{Strategy, Transfer};
+use filesystem::{Fault, Group, SharedMemory};
+use interface::{ExitCode, UserError};
+use policy::{Access, Direction, DiskOrder, ListEntry};
+use rustix::fs::{OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use units::KIB;
+use wire::FileRecord;
+use world_real::RealWorld;
+
+/// Holes of the target are multiples of this: finer ones are written as zeros.
+const HOLE_BYTES: usize = 64 * KIB as usize;
+
+/// Bytes for which there is room at the least: a file may have some where it says it has none.
+pub(super) const UNTOLD_BYTES: u64 = 64 * KIB;
+
+/// A part of a file: its offset in the file, its offset in memory, its length.
+pub(super) type Segment = (u64, u64, u64);
+
+/// Moves segments between a file of the instance and a memory.
+pub(super) async fn transfer(
+    group: &Group<RealWorld>,
+    file: &FileRecord,
+    direction: Direction,
+    segments: &[Segment],
+    memory: &SharedMemory<RealWorld>,
+) -> Result<(), Fault> {
+    let entry = |&(file_offset, memory_offset, length): &Segment| ListEntry {
+        file_offset,
+        memory_offset,
+        length,
+    };
+    let transfer = Transfer {
+        direction,
+        file: file.clone(),
+        access: Access::List(vec![segments.iter().map(entry).collect()]),
+        strategy: Strategy::DiskDirected,
+        order: DiskOrder::Sorted,
+        outstanding_per_disk: 1,
+        sync: false,
+    };
+    group.transfer(&transfer, memory).await
+}
+
+/// A regular file and its size. One that says it has none may give bytes all the same, as those of
+/// /proc do: then it is what reading gives, to its end.
+pub(super) fn open_local(path: &Path) -> io::Result<(File, u64)> {
+    // Without waiting for whoever is at the other end of a pipe.
+    let waits_not = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(waits_not).open(path)?;
+    let metadata = file.metadata()?;
+    match (metadata.is_file(), metadata.len()) {
+        (false, _) => Err(io::Error::other("it is not a regular file")),
+        (true, 0) => read_out(file),
+        (true, bytes) => Ok((file, bytes)),
+    }
+}
+
+/// The bytes of a file that does not say how many it has, in one that has no name: they are asked
+/// for by their offsets later, and again.
+fn read_out(mut file: File) -> io::Result<(File, u64)> {
+    let mut first = vec![0; UNTOLD_BYTES as usize];
+    let length = file.read(&mut first)?;
+    if length == 0 {
+        return Ok((file, 0));
+    }
+    let mut whole = tempfile::tempfile()?;
+    whole.write_all(&first[..length])?;
+    let rest = io::copy(&mut file, &mut whole)?;
+    Ok((whole, length as u64 + rest))
+}
+
+/// The first byte of a local file of `bytes` bytes, at or behind `offset`, that lies in no hole, or
+/// its end.
+pub(super) fn next_data(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
+    match rustix::fs::seek(file, SeekFrom::Data(offset)) {
+        Ok(start) => Ok(start),
+        // A hole up to the end looks like an end that has moved.
+        Err(Errno::NXIO) if file.metadata()?.len() < bytes => {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+        Err(Errno::NXIO) => Ok(bytes),
+        // A file system that knows no holes.
+        Err(Errno::INVAL) => Ok(offset),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The parts of `bytes`, which lie at `offset` in the file, that are not zero throughout.
+pub(super) fn data_of(bytes: &[u8], offset: u64) -> Vec<Segment> {
+    let mut found: Vec<Segment> = Vec::new();
+    for (number, piece) in bytes.chunks(HOLE_BYTES).enumerate() {
+        if piece.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        let (at, length) = ((number * HOLE_BYTES) as u64, piece.len() as u64);
+        match found.last_mut() {
+            Some((_, memory, known)) if *memory + *known == at => *known += length,
+            _ => found.push((offset + at, at, length)),
+        }
+    }
+    found
+}
+
+/// Writes segments of `bytes`, in their order.
+pub(super) fn write_segments(
+    output: &LocalOutput,
+    bytes: &[u8],
+    segments: &[Segment],
+) -> io::Result<()> {
+    segments.iter().try_for_each(|&(offset, memory, length)| {
+        let part = memory as usize..(memory + length) as usize;
+        output.write_at(&bytes[part], offset)
+    })
+}
+
+pub(super) fn local_error(what: &str, error: &io::Error) -> UserError {
+    let (code, help) = match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            let cause = "the source became shorter while it was copied";
+            let help = "copy it when no other program changes it";
+            return UserError::new(ExitCode::Failed, what, cause, help);
+        }
+        io::ErrorKind::NotFound => (ExitCode::Failed, "check the path of the local file"),
+        io::ErrorKind::StorageFull => (ExitCode::NoSpace, "free space on the local disk"),
+        _ => (ExitCode::Failed, "check that the local file may be read or written"),
+    };
+    UserError::new(code, what, error.to_string(), help)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: what is not zero is found, and nothing else; a hole at the end of a file is one, and
+    //! a file that ends too early has none.
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn zeros_are_left_out() {
+        let mut bytes = vec![0; 5 * HOLE_BYTES + 10];
+        bytes[HOLE_BYTES + 3] = 1;
+        bytes[2 * HOLE_BYTES] = 1;
+        bytes[5 * HOLE_BYTES + 9] = 1;
+        let hole = HOLE_BYTES as u64;
+        let expected = [(100 + hole, hole, 2 * hole), (100 + 5 * hole, 5 * hole, 10)];
+        assert_eq!(data_of(&bytes, 100), expected);
+        assert_eq!(data_of(&[0; 7], 0), []);
+    }
+
+    #[test]
+    fn an_early_end_is_no_hole() {
+        let file = tempfile::tempfile().expect("a test must have room");
+        file.write_all_at(b"x", 0).expect("a test must have room");
+        file.set_len(2 << 20).expect("a test must have room");
+        assert_eq!(next_data(&file, 1 << 20, 2 << 20).ok(), Some(2 << 20));
+        for cut in [2 << 20, 1 << 20, 1] {
+            file.set_len(cut).expect("a test must have room");
+            let found = next_data(&file, 1 << 20, (2 << 20) + 1).map_err(|error| error.kind());
+            assert_eq!(found, Err(io::ErrorKind::UnexpectedEof), "{cut} bytes are left");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A local file on its way.
+
+use crate::cleanup::{Cleanup, Undo};
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file that takes the place of another when it is whole. Until then it lies beside it, by a
+/// name that nobody can foresee, and is removed when dropped, or when the user interrupts.
+pub(super) struct PartFile {
+    file: NamedTempFile,
+    target: PathBuf,
+    // Dropped last: whoever interrupts may have to remove the file until it is gone.
+    _undo: Undo,
+}
+
+impl PartFile {
+    /// Makes an empty one that is to become `target`. Who may read what is there may read this.
+    ///
+    /// # Errors
+    /// When the directory of `target` cannot be written to.
+    pub(super) fn new(target: &Path) -> io::Result<Self> {
+        let replaced = fs::metadata(target).ok().filter(fs::Metadata::is_file);
+        let mode = replaced.map(|file| file.permissions().mode() & 0o777);
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            .prefix(".unisono-part-")
+            // A new file as any: the umask says who may read it.
+            .permissions(Permissions::from_mode(mode.unwrap_or(0o666)))
+            .tempfile_in(parent.unwrap_or(Path::new(".")))?;
+        if let Some(mode) = mode {
+            file.as_file().set_permissions(Permissions::from_mode(mode))?;
+        }
+        let undo = Undo::on_signals(Cleanup::RemoveFile(file.path().to_owned()));
+        Ok(Self { file, target: target.to_owned(), _undo: undo })
+    }
+
+    /// The file itself.
+    pub(super) fn as_file(&self) -> &std::fs::File {
+        self.file.as_file()
+    }
+
+    /// Puts it in its place.
+    ///
+    /// # Errors
+    /// When it cannot be there, for example because a directory is.
+    pub(super) fn keep(self) -> io::Result<()> {
+        self.file.persist(&self.target).map(|_| ()).map_err(|error| error.error)
+    }
+}
+
+impl Write for PartFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

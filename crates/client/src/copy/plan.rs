@@ -1,0 +1,342 @@
+//! What is to be copied where.
+
+use crate::names::Place;
+use crate::session::Session;
+use interface::{ExitCode, UserError};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use wire::{EntryKind, Fault, name_flaw};
+
+/// So much is shown of a name that cannot be one.
+const SHOWN_CHARS_MAX: usize = 80;
+
+/// Files to copy, and the directories that they need.
+#[derive(Clone, Debug)]
+pub struct CopyPlan {
+    target: Place,
+    /// What was there when the plan was made.
+    target_is: Kind,
+    /// Bytes of a block of every file, whatever its directory says.
+    block_bytes: Option<u64>,
+    /// Whether what is in the instance is compared with what was copied.
+    verifies: bool,
+    /// Directories to make, each before those in it.
+    directories: Vec<Place>,
+    files: Vec<FileCopy>,
+}
+
+/// One file to copy.
+#[derive(Clone, Debug)]
+pub struct FileCopy {
+    /// Where it is.
+    pub from: Place,
+    /// Where it is to be.
+    pub to: Place,
+    /// Its size when the plan was made.
+    pub bytes: u64,
+    /// Whether it may take the place of another file.
+    pub replaces: bool,
+}
+
+/// What a place is now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Nothing,
+    File(u64),
+    Directory,
+}
+
+impl CopyPlan {
+    /// Copies `sources` to `target`, as `cp` does: into it if it is a directory, under its name if
+    /// not. Directories are copied with `recursive` only. Existing files are replaced.
+    ///
+    /// # Errors
+    /// When something is not there, is a directory without `recursive`, or several would go to one
+    /// name; nothing has been copied then.
+    pub fn new(
+        session: &Session,
+        sources: &[Place],
+        target: &Place,
+        recursive: bool,
+        block_bytes: Option<u64>,
+    ) -> Result<Self, UserError> {
+        let target_is = kind_of(session, target)?;
+        let into = target_is == Kind::Directory;
+        if sources.len() > 1 && !into {
+            return Err(UserError::usage(
+                format!("cannot copy to {target}"),
+                "several files need a directory, and it is none",
+                "make it first: unisono mkdir -p DIRECTORY",
+            ));
+        }
+        let (directories, files) = (Vec::new(), Vec::new());
+        let target = target.clone();
+        let mut plan = Self { target, target_is, block_bytes, verifies: true, directories, files };
+        for source in sources {
+            let to = match source.last_part().filter(|_| into) {
+                Some(last) => plan.target.join(&last),
+                None => plan.target.clone(),
+            };
+            match kind_of(session, source)? {
+                Kind::Nothing => return Err(missing(source)),
+                Kind::File(bytes) => plan.add_file(source.clone(), to, bytes),
+                Kind::Directory if !recursive => {
+                    return Err(UserError::usage(
+                        format!("cannot copy {source}"),
+                        "it is a directory",
+                        "say --recursive to copy it with all that is in it",
+                    ));
+                }
+                Kind::Directory => plan.add_tree(session, source, &to)?,
+            }
+        }
+        plan.check_targets()?;
+        Ok(plan)
+    }
+
+    /// Refuses what cannot be a name, a file that would take its own place, and two files for one
+    /// name: which of them would be there is chance.
+    fn check_targets(&self) -> Result<(), UserError> {
+        let files = self.files.iter().map(|file| &file.to);
+        for target in self.directories.iter().chain(files) {
+            if let Place::Instance(name) = target
+                && let Some(flaw) = name_flaw(name)
+            {
+                // Servers say so too, but one file at a time.
+                let name: String = name.chars().take(SHOWN_CHARS_MAX).collect();
+                let what = format!("cannot copy to {name:?}");
+                let fault = Fault::BadName { name, cause: flaw.to_owned() };
+                return Err(UserError::of_fault(&what, &fault));
+            }
+        }
+        if let Some(file) = self.files.iter().find(|file| file.from == file.to) {
+            return Err(UserError::usage(
+                format!("cannot copy {} to {}", file.from, file.to),
+                "they are the same file",
+                "name another target",
+            ));
+        }
+        let mut targets: Vec<(String, String)> =
+            self.files.iter().map(|file| (file.to.to_string(), file.from.to_string())).collect();
+        targets.sort_unstable();
+        match targets.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            None => Ok(()),
+            Some(pair) => Err(UserError::usage(
+                format!("cannot copy two files to {}", pair[0].0),
+                format!("{} and {} would both be there", pair[0].1, pair[1].1),
+                "copy them one after the other, or to other names",
+            )),
+        }
+    }
+
+    /// Copies one local file to a place that must be free, in a directory that need not be there.
+    pub(super) fn of_file(
+        from: &Path,
+        to: Place,
+        block_bytes: Option<u64>,
+    ) -> Result<Self, UserError> {
+        let from = Place::Local(from.to_owned());
+        let what = format!("cannot copy {from} to {to}");
+        let Place::Local(path) = &from else { unreachable!("it was made above") };
+        let found = std::fs::metadata(path);
+        let metadata = found.map_err(|error| super::ends::local_error(&what, &error))?;
+        let directories = to.directory().into_iter().collect();
+        let file = FileCopy { from, to: to.clone(), bytes: metadata.len(), replaces: false };
+        let target_is = Kind::Nothing;
+        Ok(Self {
+            target: to,
+            target_is,
+            block_bytes,
+            verifies: true,
+            directories,
+            files: vec![file],
+        })
+    }
+
+    /// The same without comparing what is in the instance with what was copied.
+    pub fn unverified(self) -> Self {
+        Self { verifies: false, ..self }
+    }
+
+    pub(super) fn verifies(&self) -> bool {
+        self.verifies
+    }
+
+    /// The same, refused where the target itself would be a file: whoever writes it with a slash
+    /// at its end wants a directory.
+    ///
+    /// # Errors
+    /// When it would be a file.
+    pub fn with_slash(self) -> Result<Self, UserError> {
+        if self.files.iter().all(|file| file.to != self.target) {
+            return Ok(self);
+        }
+        Err(no_directory(
+            format!("cannot copy to {}", self.target),
+            self.target_is != Kind::Nothing,
+        ))
+    }
+
+    /// Where everything goes.
+    pub fn target(&self) -> &Place {
+        &self.target
+    }
+
+    /// The files, in the order in which they are begun.
+    pub fn files(&self) -> &[FileCopy] {
+        &self.files
+    }
+
+    /// Bytes of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    pub(super) fn directories(&self) -> &[Place] {
+        &self.directories
+    }
+
+    pub(super) fn block_bytes(&self) -> Option<u64> {
+        self.block_bytes
+    }
+
+    fn add_file(&mut self, from: Place, to: Place, bytes: u64) {
+        self.files.push(FileCopy { from, to, bytes, replaces: true });
+    }
+
+    fn add_tree(&mut self, session: &Session, from: &Place, to: &Place) -> Result<(), UserError> {
+        if let (Place::Instance(from), Place::Instance(to)) = (from, to)
+            && (to == from || to.starts_with(&format!("{from}/")) || from.is_empty())
+        {
+            return Err(UserError::usage(
+                format!("cannot copy {from:?} to {to:?}"),
+                "it would be copied into itself",
+                "name a target outside of what is copied",
+            ));
+        }
+        match from {
+            Place::Local(path) => self.add_local_tree(path, to, &[]),
+            Place::Instance(name) => {
+                for entry in session.walk(name)? {
+                    let inside = entry.name[name.len()..].trim_start_matches('/').to_owned();
+                    let target = if inside.is_empty() { to.clone() } else { to.join(&inside) };
+                    match entry.kind {
+                        EntryKind::Directory(_) => self.directories.push(target),
+                        EntryKind::File(record) => {
+                            self.add_file(Place::Instance(entry.name), target, record.bytes);
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a local directory. `above` are the directories that it is in, as the system knows them.
+    fn add_local_tree(
+        &mut self,
+        path: &Path,
+        to: &Place,
+        above: &[(u64, u64)],
+    ) -> Result<(), UserError> {
+        let failed = |error: std::io::Error| {
+            super::ends::local_error(&format!("cannot copy {}", path.display()), &error)
+        };
+        let found = std::fs::metadata(path).map_err(failed)?;
+        let own = (found.dev(), found.ino());
+        if above.contains(&own) {
+            return Err(UserError::new(
+                ExitCode::Failed,
+                format!("cannot copy {}", path.display()),
+                "it leads to a directory that it is in: there would be no end of it",
+                "remove the link, or copy the others without it",
+            ));
+        }
+        let above = [above, &[own]].concat();
+        self.directories.push(to.clone());
+        let read: std::io::Result<Vec<_>> = std::fs::read_dir(path).map_err(failed)?.collect();
+        let mut entries = read.map_err(failed)?;
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            // What a link leads to is copied.
+            let found = std::fs::metadata(entry.path());
+            let metadata = found.map_err(|error| unreachable_entry(&entry.path(), &error))?;
+            let Ok(part) = entry.file_name().into_string() else {
+                return Err(UserError::new(
+                    ExitCode::Failed,
+                    // In quotes, which show the bytes.
+                    format!("cannot copy {:?}", entry.path()),
+                    "its name is not UTF-8, as all names in an instance are",
+                    "give it another name, or copy the others without it",
+                ));
+            };
+            let target = to.join(&part);
+            if metadata.is_dir() {
+                self.add_local_tree(&entry.path(), &target, &above)?;
+            } else if metadata.is_file() {
+                self.add_file(Place::Local(entry.path()), target, metadata.len());
+            } else {
+                return Err(UserError::new(
+                    ExitCode::Failed,
+                    format!("cannot copy {}", entry.path().display()),
+                    "it is not a regular file, but a pipe, a socket or a device",
+                    "remove it, or copy the others without it",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kind_of(session: &Session, place: &Place) -> Result<Kind, UserError> {
+    match place {
+        Place::Local(path) => match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => Ok(Kind::Directory),
+            // A pipe or a device is there, too; whether it can be copied is seen in its turn.
+            Ok(found) => Ok(Kind::File(found.len())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Kind::Nothing),
+            Err(error) => {
+                let what = format!("cannot look at {}", path.display());
+                Err(super::ends::local_error(&what, &error))
+            }
+        },
+        Place::Instance(name) => match session.find(name)?.map(|entry| entry.kind) {
+            None => Ok(Kind::Nothing),
+            Some(EntryKind::File(record)) => Ok(Kind::File(record.bytes)),
+            Some(EntryKind::Directory(_)) => Ok(Kind::Directory),
+        },
+    }
+}
+
+/// What is in a local directory and cannot be looked at.
+fn unreachable_entry(path: &Path, error: &std::io::Error) -> UserError {
+    let what = format!("cannot copy {}", path.display());
+    match std::fs::read_link(path) {
+        Ok(to) if error.kind() == std::io::ErrorKind::NotFound => UserError::new(
+            ExitCode::Failed,
+            what,
+            format!("it is a symbolic link to {}, where nothing is", to.display()),
+            "what links lead to is copied: remove the link, or make what it leads to",
+        ),
+        _ => super::ends::local_error(&what, error),
+    }
+}
+
+/// A name with a slash at its end that is that of a file, or of nothing.
+pub fn no_directory(what: impl Into<String>, is_there: bool) -> UserError {
+    let cause = match is_there {
+        true => "it is not a directory, which the / at its end asks for",
+        false => "there is no such directory, which the / at its end asks for",
+    };
+    let help = "make it first, with unisono mkdir -p DIRECTORY, or leave the / out";
+    UserError::usage(what, cause, help)
+}
+
+fn missing(place: &Place) -> UserError {
+    let help = match place {
+        Place::Local(_) => "check the path; names in the instance begin with unisono://",
+        Place::Instance(_) => "`unisono ls` shows the files there are",
+    };
+    let what = format!("cannot copy {place}");
+    UserError::new(ExitCode::Failed, what, "there is no such file", help)
+}

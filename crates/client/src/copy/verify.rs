@@ -1,0 +1,94 @@
+//! Whether the servers hold what was copied: checksums of both ends, piece by piece.
+
+use filesystem::{Client, Fault};
+use futures_util::stream::{StreamExt, TryStreamExt};
+use interface::{ExitCode, UserError};
+use std::collections::{BTreeMap, BTreeSet};
+use units::KIB;
+use wire::FileRecord;
+use world_real::{RealWorld, digest};
+
+/// Bytes of a piece, where blocks are multiples of it.
+const PIECE_BYTES: u64 = 64 * KIB;
+
+/// Blocks whose digests are asked for at the same time.
+const BLOCKS_AT_ONCE: usize = 16;
+
+/// The digests of what was moved, by where each piece begins in the file.
+#[derive(Default)]
+pub(super) struct Moved(BTreeMap<u64, u32>);
+
+impl Moved {
+    /// Takes in `bytes`, which lie at `offset` of the file, a multiple of `piece_bytes`.
+    pub(super) fn add(&mut self, bytes: &[u8], offset: u64, piece_bytes: u64) {
+        let starts = (offset..).step_by(piece_bytes as usize);
+        self.0.extend(starts.zip(bytes.chunks(piece_bytes as usize).map(digest)));
+    }
+
+    /// Where the first of the pieces from `offset` on begins that was moved and is held with
+    /// another digest.
+    fn first_difference(&self, offset: u64, piece_bytes: u64, held: Vec<u32>) -> Option<u64> {
+        let differs = |(start, digest): &(u64, u32)| {
+            self.0.get(start).is_some_and(|expected| expected != digest)
+        };
+        (offset..).step_by(piece_bytes as usize).zip(held).find(differs).map(|(start, _)| start)
+    }
+}
+
+/// Bytes of a piece of this file, such that no piece lies in two blocks.
+pub(super) fn piece_bytes(file: &FileRecord) -> u64 {
+    let block_bytes = file.stripe.block_bytes;
+    if block_bytes.is_multiple_of(PIECE_BYTES) { PIECE_BYTES } else { block_bytes }
+}
+
+/// Compares what the servers hold of an open file, where anything was moved, with what was moved.
+pub(super) async fn verify(
+    client: &Client<RealWorld>,
+    file: &FileRecord,
+    moved: &Moved,
+    what: &str,
+) -> Result<(), UserError> {
+    let (block_bytes, piece_bytes) = (file.stripe.block_bytes, piece_bytes(file));
+    let blocks: BTreeSet<u64> = moved.0.keys().map(|offset| offset / block_bytes).collect();
+    let compared = futures_util::stream::iter(blocks)
+        .map(async |block| {
+            let held = client.digests(file, block, piece_bytes).await?;
+            Ok::<_, Fault>(moved.first_difference(block * block_bytes, piece_bytes, held))
+        })
+        .buffer_unordered(BLOCKS_AT_ONCE)
+        .try_filter_map(async |differs| Ok(differs));
+    let first = std::pin::pin!(compared).try_next().await;
+    match first.map_err(|fault| UserError::of_fault(what, &fault))? {
+        None => Ok(()),
+        Some(start) => Err(UserError::new(
+            ExitCode::DataCheck,
+            what,
+            format!(
+                "what {} holds from byte {start} on is not what was copied",
+                file.server_of(start / block_bytes)
+            ),
+            "copy it again; if it fails again, look at that server's disk and memory",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a piece that differs is found, in the middle of a block or at its end, and a piece
+    //! that was not moved does not count.
+    use super::*;
+
+    #[test]
+    fn a_piece_that_differs_is_found() {
+        let mut moved = Moved::default();
+        moved.add(&[1; 25], 100, 10);
+        let held = |bytes: &[u8]| bytes.chunks(10).map(digest).collect::<Vec<u32>>();
+        assert_eq!(moved.first_difference(100, 10, held(&[1; 25])), None);
+        let mut damaged = [1; 25];
+        damaged[24] = 2;
+        assert_eq!(moved.first_difference(100, 10, held(&damaged)), Some(120));
+        damaged[13] = 2;
+        assert_eq!(moved.first_difference(100, 10, held(&damaged)), Some(110));
+        assert_eq!(moved.first_difference(200, 10, held(&damaged)), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! Which disks of an instance move their data past the page cache of their system (O_DIRECT).
+
+use super::path::absolute;
+use interface::UserError;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Which disks do.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direct {
+    /// None.
+    #[default]
+    None,
+    /// All.
+    All,
+    /// Those whose directories are these or lie in them.
+    In(Vec<PathBuf>),
+}
+
+impl Direct {
+    /// Those in some of the `data` directories.
+    ///
+    /// # Errors
+    /// When one of them is not a data directory.
+    pub fn in_some(directories: &[PathBuf], data: &[PathBuf]) -> Result<Self, UserError> {
+        let data: Vec<PathBuf> = data.iter().map(|path| absolute(path)).collect();
+        let named: Vec<PathBuf> = directories.iter().map(|path| absolute(path)).collect();
+        match named.iter().find(|one| !data.contains(one)) {
+            None => Ok(Self::In(named)),
+            Some(other) => Err(UserError::usage(
+                format!("no disk lies in {}", other.display()),
+                "--direct names directories that --data names",
+                "name it with --data too, or say --direct alone for all disks",
+            )),
+        }
+    }
+
+    /// Whether a disk does that is this directory.
+    pub fn is_for(&self, directory: &Path) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::In(some) => some.iter().any(|one| directory.starts_with(one)),
+        }
+    }
+}

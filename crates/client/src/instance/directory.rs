@@ -1,0 +1,113 @@
+//! An instance by its private directory: finds its servers, its key and its logs.
+
+use super::path::absolute;
+use super::{InstanceFile, ServerEntry};
+use interface::{ExitCode, UserError};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use world::Address;
+use world_real::NodeConfig;
+
+/// The part of an instance's directory in which clients that work in groups listen.
+pub const CLIENTS_DIRECTORY: &str = "clients";
+
+/// An instance by its directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instance {
+    directory: PathBuf,
+}
+
+impl Instance {
+    /// The instance of this directory, which need not exist yet. Its servers run wherever they
+    /// like, so the path is made absolute.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: absolute(&directory.into()) }
+    }
+
+    /// Its directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The socket file on which client `rank` of group `group` listens.
+    pub fn client_address(&self, group: u64, rank: u32) -> Address {
+        let socket = self.directory.join(CLIENTS_DIRECTORY).join(format!("{group:x}-{rank}.sock"));
+        Address(format!("unix:{}", socket.display()))
+    }
+
+    /// What a client of `servers` needs to connect. Unix sockets need no key.
+    ///
+    /// # Errors
+    /// When a server listens by TCP and the key cannot be used.
+    pub fn client_node(&self, servers: &[ServerEntry]) -> Result<NodeConfig, UserError> {
+        let needs_key = servers.iter().any(|server| server.tcp().is_some());
+        let key = needs_key.then(|| self.key()).transpose()?;
+        Ok(NodeConfig { key, ..NodeConfig::default() })
+    }
+
+    /// The secret of this instance.
+    pub fn key(&self) -> Result<[u8; 32], UserError> {
+        let path = self.directory.join("key");
+        let unreadable = |cause: String| {
+            UserError::new(
+                ExitCode::NoServer,
+                format!("cannot use the key {}", path.display()),
+                cause,
+                "the key must be a file of 32 bytes that only you may read (mode 0600)",
+            )
+        };
+        let mode = fs::metadata(&path).map_err(|error| unreadable(error.to_string()))?.mode();
+        if mode & 0o777 != 0o600 {
+            return Err(unreadable(format!("its mode is {:o}", mode & 0o777)));
+        }
+        let bytes = fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
+        let length = bytes.len();
+        bytes.try_into().map_err(|_| unreadable(format!("it has {length} bytes")))
+    }
+
+    /// What its file says.
+    ///
+    /// # Errors
+    /// When nothing was started there.
+    pub fn read(&self) -> Result<InstanceFile, UserError> {
+        let path = self.directory.join("instance.json");
+        let none = |cause: String| {
+            UserError::new(
+                ExitCode::NoServer,
+                format!("there is no instance at {}", self.directory.display()),
+                cause,
+                "start one with: unisono start --servers 4   (or name it with --instance)",
+            )
+        };
+        let text = fs::read(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => none(format!("{} does not exist", path.display())),
+            _ => none(format!("{}: {error}", path.display())),
+        })?;
+        serde_json::from_slice(&text).map_err(|error| none(format!("{}: {error}", path.display())))
+    }
+
+    /// Whether the process of this server is there and is a server of this instance.
+    pub fn is_running(&self, server: &ServerEntry) -> bool {
+        let command = fs::read(format!("/proc/{}/cmdline", server.pid)).unwrap_or_default();
+        let directory = self.directory.as_os_str().as_encoded_bytes();
+        let mut words = command.split(|byte| *byte == 0);
+        words.any(|word| word == directory)
+    }
+
+    /// What a server says, and its launcher.
+    pub fn log_path(&self, id: u32) -> PathBuf {
+        self.directory.join(format!("server-{id}.log"))
+    }
+}
+
+/// The directory of the instance that commands use when none is named: `UNISONO_INSTANCE`, or one
+/// of this user below `XDG_RUNTIME_DIR` or the system's temporary directory.
+pub fn default_instance_directory() -> PathBuf {
+    if let Some(named) = std::env::var_os("UNISONO_INSTANCE") {
+        return named.into();
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let parent = runtime.filter(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
+    parent.join(format!("unisono-{}", rustix::process::getuid().as_raw()))
+}

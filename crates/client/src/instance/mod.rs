@@ -1,0 +1,32 @@
+//! An instance: servers that belong together, found through one private directory.
+//!
+//! ```text
+//! DIRECTORY/            0700
+//!   instance.json       which servers there are and where
+//!   key                 0600, the secret of connections beyond this machine
+//!   server-0.sock …     where they listen
+//!   server-0.log …      what they say, and the launchers of those on other hosts
+//!   keeper.log          what the supervisor of such launchers says
+//!   origin              tells this directory from a copy, if servers run on other hosts
+//!   clients/            sockets of clients that work in groups, if servers listen on sockets
+//!   data/server-0/ …    blocks, unless other directories were named
+//!   directories.json    which directories these were at the last start on this machine
+//! ```
+//!
+//! Clients on another machine need a copy of the first two, and servers that listen by TCP.
+
+mod direct;
+mod directory;
+mod file;
+mod member;
+mod origin;
+mod path;
+mod process_name;
+
+pub use direct::Direct;
+pub use directory::{CLIENTS_DIRECTORY, Instance, default_instance_directory};
+pub use file::{DIRTY_PERCENT, INSTANCE_SCHEMA, InstanceFile, ServerEntry};
+pub use member::{Member, own_address_towards};
+pub use origin::Origin;
+pub use path::absolute;
+pub use process_name::ProcessName;

@@ -1,0 +1,40 @@
+//! The library that programs link: finds an instance, connects to its servers, and uses its files.
+//!
+//! [`Instance`] is an instance by its directory. [`Connection`], [`File`] and [`Group`] have the
+//! calls of a program: open, read, write, pages, collectives. [`Session`] has names, and copies
+//! files in and out.
+//!
+//! *Invariants:*
+//! - Nothing here starts or stops a server; the crate `cluster` does.
+//! - This crate puts the real world under clients; servers get theirs from `cluster`.
+//! - A copy is atomic: its name appears after all of its data is written.
+
+mod cleanup;
+mod copy;
+mod files;
+mod instance;
+mod library;
+mod names;
+mod parallel;
+mod session;
+
+pub use cleanup::{Cleanup, Undo, clean_up_on_signals};
+pub use copy::{CopyPlan, LocalOutput, no_directory};
+pub use instance::{
+    CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, Member,
+    Origin, ProcessName, ServerEntry, absolute, default_instance_directory, own_address_towards,
+};
+pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
+pub use library::{
+    Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Group, Operation, Page,
+    RawMemory, wait_any,
+};
+pub use names::{Place, SCHEME, instance_name};
+pub use parallel::for_each_at_once;
+pub use policy::{
+    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested,
+    OwnPart,
+};
+pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
+pub use units::ServerId;
+pub use wire::{Entry, EntryKind, FileDefaults, FileRecord};

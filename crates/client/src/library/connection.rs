@@ -1,0 +1,304 @@
+//! A program's connection to an instance.
+
+use super::buffer::Buffer;
+use super::io_thread::{self, IoThread};
+use super::on_thread::OnThread;
+use super::operation::Operation;
+use crate::instance::Instance;
+use crate::session::connect_from;
+use filesystem::{BufferPool, Client, Fault};
+use futures_util::future::{Either, select};
+use interface::{ErrorKind, ExitCode, UserError};
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use units::{Duration, MIB};
+use world::Scope;
+use world_real::RealWorld;
+
+/// How a program connects.
+#[derive(Clone, Debug)]
+pub struct ConnectionOptions {
+    /// Size of the pool that buffers come from, in bytes. Only what is used of it takes memory.
+    pub pool_bytes: u64,
+    /// Time after which a server that does not answer is given up, and that collective calls wait
+    /// for missing members.
+    pub timeout: std::time::Duration,
+}
+
+/// Time-out of calls when nothing else is said, in seconds.
+const TIMEOUT_SECONDS: u64 = 60;
+
+impl Default for ConnectionOptions {
+    /// A pool of 64 MiB, and a time-out of 60 s.
+    fn default() -> Self {
+        let timeout = std::time::Duration::from_secs(TIMEOUT_SECONDS);
+        Self { pool_bytes: 64 * MIB, timeout }
+    }
+}
+
+impl ConnectionOptions {
+    /// The default, with what the environment says: `UNISONO_TIMEOUT` is the time-out in seconds.
+    ///
+    /// # Errors
+    /// When that is no number of seconds.
+    pub fn from_environment() -> Result<Self, UserError> {
+        let Some(word) = std::env::var_os("UNISONO_TIMEOUT") else { return Ok(Self::default()) };
+        let seconds = word.to_str().and_then(|word| word.parse::<f64>().ok());
+        let timeout = seconds.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
+        match timeout.filter(|timeout| !timeout.is_zero()) {
+            Some(timeout) => Ok(Self { timeout, ..Self::default() }),
+            None => Err(UserError::usage(
+                "cannot connect to an instance",
+                format!("UNISONO_TIMEOUT is {word:?}, which is no number of seconds above 0"),
+                "set it to the seconds to wait for servers and missing members, such as 60",
+            )),
+        }
+    }
+
+    /// The default with a pool of `pool_bytes` bytes.
+    pub fn with_pool(pool_bytes: u64) -> Self {
+        Self { pool_bytes, ..Self::default() }
+    }
+
+    /// The time-out as the file system counts time.
+    pub(super) fn timeout(&self) -> Duration {
+        let nanoseconds = self.timeout.as_nanos().min(u128::from(u64::MAX / 4));
+        Duration::from_ns(nanoseconds as u64)
+    }
+}
+
+/// A connection to all servers of an instance. Clones are handles to the same one; files, buffers,
+/// pages and groups hold it. It ends with the last of them, and gives up what was begun and not
+/// waited for.
+#[derive(Clone)]
+pub struct Connection(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) instance: Instance,
+    pub(super) options: ConnectionOptions,
+    pub(super) thread: Arc<IoThread>,
+    local: Option<Arc<OnThread<Local>>>,
+    pool_bytes: u64,
+}
+
+/// What lives on the I/O thread.
+struct Local {
+    operations: Scope<RealWorld, Infallible>,
+    /// Requests for buffers, which wait for operations, and the watch on silent servers.
+    others: Scope<RealWorld, Infallible>,
+    shared: Rc<Shared>,
+}
+
+/// What operations use.
+pub(super) struct Shared {
+    pub(super) client: Client<RealWorld>,
+    pub(super) pool: BufferPool<RealWorld>,
+}
+
+impl Drop for Inner {
+    /// Closes the connection: the catalogue hears of the sizes of files that were not closed.
+    fn drop(&mut self) {
+        let Some(local) = self.local.take() else { return };
+        if self.thread.is_here() {
+            return;
+        }
+        let (done, closed) = oneshot::channel::<()>();
+        let own = Arc::clone(&local);
+        let job = Box::new(move || {
+            let client = own.get().shared.client.clone();
+            own.get().others.spawn(async move {
+                // Where this fails, whoever opens them next finds it out.
+                let _ = client.record_sizes().await;
+                drop(done);
+                Ok(())
+            });
+        });
+        match self.thread.post(job) {
+            Ok(()) => drop(pollster::block_on(closed)),
+            Err((job, _)) => std::mem::forget(job),
+        }
+    }
+}
+
+impl Connection {
+    /// Connects to all servers of an instance.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoInstance`] when there is none, [`ErrorKind::ServerLeft`] when a server cannot
+    /// be reached.
+    pub fn open(instance: &Instance) -> Result<Self, UserError> {
+        Self::open_with(instance, ConnectionOptions::from_environment()?)
+    }
+
+    /// Connects with other options than the usual ones.
+    ///
+    /// # Errors
+    /// As for [`Connection::open`].
+    pub fn open_with(instance: &Instance, options: ConnectionOptions) -> Result<Self, UserError> {
+        let file = instance.read()?;
+        let node = instance.client_node(&file.servers)?;
+        let thread = IoThread::current()?;
+        let what = format!("cannot use the instance {}", instance.directory().display());
+        let (sender, connected) = oneshot::channel();
+        let (own, pool_bytes, timeout) =
+            (Arc::clone(&thread), options.pool_bytes, options.timeout());
+        let job = Box::new(move || {
+            // Until there is a world there is no scope for tasks.
+            world_real::detach(async move {
+                let local = connect(node, &file.servers, pool_bytes, timeout).await;
+                let local = local.map(|local| Arc::new(OnThread::new(&own, local)));
+                // Whoever asked waits for it.
+                let _ = sender.send(local);
+            });
+        });
+        thread.post(job).map_err(|(_, error)| error)?;
+        let local = pollster::block_on(connected).map_err(|_| io_thread::failed())?;
+        let local = Some(local.map_err(|fault| UserError::of_fault(&what, &fault))?);
+        let instance = instance.clone();
+        Ok(Self(Arc::new(Inner { instance, options, thread, local, pool_bytes })))
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> &Instance {
+        &self.0.instance
+    }
+
+    /// Options that it was made with.
+    pub fn options(&self) -> &ConnectionOptions {
+        &self.0.options
+    }
+
+    /// Size of its pool in bytes.
+    pub fn pool_bytes(&self) -> u64 {
+        self.0.pool_bytes
+    }
+
+    /// A buffer of `bytes` bytes, with unspecified contents. Waits for operations under way when
+    /// their end may make room.
+    ///
+    /// # Errors
+    /// When the pool has no room for it and nothing is under way that could make some.
+    pub fn buffer(&self, bytes: u64) -> Result<Buffer, UserError> {
+        let (sender, taken) = oneshot::channel();
+        let (thread, local) = (Arc::clone(&self.0.thread), self.local());
+        let weak = Arc::downgrade(&local);
+        let job = Box::new(move || {
+            let pool = local.get().shared.pool.clone();
+            local.get().others.spawn(async move {
+                let taken = match pool.take(bytes) {
+                    Some(buffer) => Some(buffer),
+                    None => {
+                        let local = weak.upgrade();
+                        let ended = async {
+                            if let Some(local) = &local {
+                                let _ = local.get().operations.finished().await;
+                            }
+                        };
+                        match select(pin!(pool.wait_for(bytes)), pin!(ended)).await {
+                            Either::Left((buffer, _)) => Some(buffer),
+                            Either::Right(_) => pool.take(bytes),
+                        }
+                    }
+                };
+                let buffer = taken.map(|buffer| Buffer::new(OnThread::new(&thread, buffer)));
+                let _ = sender.send(buffer);
+                Ok(())
+            });
+        });
+        self.0.thread.post(job).map_err(|(_, error)| error)?;
+        let none = || {
+            UserError::new(
+                ExitCode::Failed,
+                format!("there is no buffer of {bytes} bytes"),
+                format!("the pool of the connection has {} bytes, most in use", self.0.pool_bytes),
+                "drop buffers that are no longer needed, or connect with a larger pool",
+            )
+        };
+        pollster::block_on(taken).map_err(|_| io_thread::failed())?.ok_or_else(none)
+    }
+
+    /// Begins `work` on the I/O thread; a fault is one of doing `what`. With `uses_memory`, memory
+    /// of the caller is in use until the end.
+    pub(super) fn begin<T, F>(
+        &self,
+        what: impl FnOnce() -> String + Send + 'static,
+        uses_memory: bool,
+        work: impl FnOnce(Rc<Shared>) -> F + Send + 'static,
+    ) -> Operation<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + 'static,
+    {
+        let (sender, answer) = oneshot::channel();
+        let local = self.local();
+        let job = Box::new(move || {
+            let work = work(Rc::clone(&local.get().shared));
+            local.get().operations.spawn(async move {
+                // All that the work holds, memory of the caller too, is gone before the answer.
+                let outcome = work.await;
+                let _ = sender.send(outcome.map_err(|fault| UserError::of_fault(&what(), &fault)));
+                Ok(())
+            });
+        });
+        match self.0.thread.post(job) {
+            Ok(()) => Operation::new(answer, uses_memory),
+            // The job is dropped here; nothing of it has begun. What it holds belongs to the
+            // I/O thread of another process, if to any.
+            Err((job, error)) => {
+                std::mem::forget(job);
+                Operation::ended(Err(error))
+            }
+        }
+    }
+
+    /// Does `work` on the I/O thread and waits for it.
+    pub(super) fn run<T, F>(
+        &self,
+        what: impl FnOnce() -> String + Send + 'static,
+        work: impl FnOnce(Rc<Shared>) -> F + Send + 'static,
+    ) -> Result<T, UserError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + 'static,
+    {
+        self.begin(what, false, work).wait()
+    }
+
+    fn local(&self) -> Arc<OnThread<Local>> {
+        let local = self.0.local.as_ref();
+        Arc::clone(local.expect("a connection is open until it is dropped"))
+    }
+}
+
+async fn connect(
+    node: world_real::NodeConfig,
+    servers: &[crate::instance::ServerEntry],
+    pool_bytes: u64,
+    timeout: Duration,
+) -> Result<Local, Fault> {
+    let world = RealWorld::open(node)
+        .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
+    let client = connect_from(world.clone(), servers).await?;
+    let pool = BufferPool::new(&client, pool_bytes).await?;
+    let (operations, others) = (Scope::new(world.clone()), Scope::new(world));
+    let watched = client.clone();
+    others.spawn(async move {
+        watched.watch_servers(timeout).await;
+        Ok(())
+    });
+    Ok(Local { operations, others, shared: Rc::new(Shared { client, pool }) })
+}
+
+/// The error of a place in a file that no file has.
+pub(super) fn beyond_all_files(what: String) -> UserError {
+    UserError::of_kind(
+        ErrorKind::Usage,
+        what,
+        format!("a file has at most {} bytes", policy::BYTES_MAX),
+        "use an offset that a file can have",
+    )
+}

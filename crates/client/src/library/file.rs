@@ -1,0 +1,467 @@
+//! The calls on an open file.
+
+use super::buffer::Buffer;
+use super::connection::{Connection, Shared, beyond_all_files};
+use super::known::Known;
+use super::operation::Operation;
+use super::user_memory::{RawMemory, UserMemory};
+use filesystem::Fault;
+use filesystem::collective::Part;
+use interface::UserError;
+use policy::{Access, BYTES_MAX, Direction, DiskOrder, OwnPart};
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+use units::{ClientId, KIB};
+use wire::{BufferStatistics, FileRecord};
+use world_real::{RealPayload, RealWorld};
+
+/// Longer reads and writes go between the servers and the memory of the program; shorter ones
+/// through a buffer of the pool, which costs a copy and saves messages.
+const POOLED_BYTES_MAX: usize = 64 * KIB as usize;
+
+/// An open file, for any thread. It is closed at the servers when [`File::close`] was called as
+/// often as the connection has opened it, or when the connection ends.
+#[derive(Clone)]
+pub struct File {
+    connection: Connection,
+    known: Known,
+}
+
+/// A page of a file as it was when it was asked for, mapped from its server if that is on this
+/// machine; pinned there until the last clone is dropped.
+#[derive(Clone)]
+pub struct Page {
+    payload: RealPayload,
+    /// As long as it is connected the server keeps what it lent. Dropped after the payload.
+    connection: Option<Connection>,
+}
+
+impl Deref for Page {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.payload.bytes()
+    }
+}
+
+impl File {
+    pub(super) fn new(connection: Connection, known: Known) -> Self {
+        Self { connection, known }
+    }
+
+    /// The connection that it was opened by.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Name of the file.
+    pub fn name(&self) -> String {
+        self.record().name.clone()
+    }
+
+    /// Size in bytes as this connection last heard of it; [`File::size`] asks.
+    pub fn bytes(&self) -> u64 {
+        self.record().bytes
+    }
+
+    /// Size in bytes now, whoever has changed it.
+    ///
+    /// # Errors
+    /// What the servers meet.
+    pub fn size(&self) -> Result<u64, UserError> {
+        let (known, name) = (self.known.clone(), self.name());
+        let record = self.connection.run(
+            move || format!("cannot ask for the size of {name:?}"),
+            async move |shared| known.refreshed(&shared.client).await,
+        )?;
+        Ok(record.bytes)
+    }
+
+    /// Makes it `bytes` bytes long (ftruncate). What lies beyond is freed, what is new is zero.
+    ///
+    /// # Errors
+    /// Beyond what a file may have; what servers meet.
+    pub fn set_size(&self, bytes: u64) -> Result<(), UserError> {
+        let (known, name) = (self.known.clone(), self.name());
+        self.connection.run(
+            move || format!("cannot make {name:?} {bytes} bytes long"),
+            async move |shared| known.set_size(&shared.client, bytes).await,
+        )
+    }
+
+    /// Size of its pages (its blocks) in bytes; the last one may be shorter.
+    pub fn page_bytes(&self) -> u64 {
+        self.record().stripe.block_bytes
+    }
+
+    /// Number of its pages, as far as this connection knows.
+    pub fn pages(&self) -> u64 {
+        self.bytes().div_ceil(self.page_bytes())
+    }
+
+    /// Reads to `into` what the file has from `offset` on; returns how many bytes, fewer only at
+    /// its end (pread).
+    ///
+    /// # Errors
+    /// What servers meet.
+    pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
+        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(into.as_mut_ptr(), into.len()) };
+        self.start_read_memory(memory, offset).wait()
+    }
+
+    /// Writes `from` to the bytes from `offset` on (pwrite); a file that ends before becomes
+    /// longer. Every later read sees it; [`File::flush`] says when it is stored.
+    ///
+    /// # Errors
+    /// What servers met. Which bytes were written is not known then.
+    pub fn write_at(&self, from: &[u8], offset: u64) -> Result<(), UserError> {
+        // SAFETY: as for a read; a write only reads the memory.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(from.as_ptr().cast_mut(), from.len()) };
+        self.start_write_memory(memory, offset).wait()
+    }
+
+    /// Reads to one slice after the other (preadv).
+    ///
+    /// # Errors
+    /// As for [`File::read_at`].
+    pub fn read_vectored_at(
+        &self,
+        into: &mut [IoSliceMut<'_>],
+        offset: u64,
+    ) -> Result<usize, UserError> {
+        let mut total = 0;
+        for slice in into {
+            let read = self.read_at(slice, offset + total as u64)?;
+            total += read;
+            if read < slice.len() {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    /// Writes one slice after the other (pwritev).
+    ///
+    /// # Errors
+    /// As for [`File::write_at`].
+    pub fn write_vectored_at(&self, from: &[IoSlice<'_>], offset: u64) -> Result<(), UserError> {
+        let mut at = offset;
+        for slice in from {
+            self.write_at(slice, at)?;
+            at += slice.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Begins a [`File::read_at`] into memory of the caller.
+    pub fn start_read_memory(&self, memory: RawMemory, offset: u64) -> Operation<usize> {
+        let length = memory.bytes();
+        if length == 0 {
+            return Operation::ended(Ok(0));
+        }
+        let (known, name) = (self.known.clone(), self.name());
+        let what = move || format!("cannot read {length} bytes at {offset} of {name:?}");
+        self.connection.begin(what, true, async move |shared| {
+            let memory = memory.lend();
+            let end = offset.saturating_add(length as u64);
+            let record = known.reaching(&shared.client, end).await?;
+            match read_plain(&shared, &record, &memory, offset).await {
+                // Another program has made it shorter.
+                Err(Fault::PastEnd { .. }) => {
+                    let record = known.caught_up(&shared.client).await?;
+                    read_plain(&shared, &record, &memory, offset).await
+                }
+                other => other,
+            }
+        })
+    }
+
+    /// Begins a [`File::write_at`] from memory of the caller.
+    pub fn start_write_memory(&self, memory: RawMemory, offset: u64) -> Operation<()> {
+        let (length, name) = (memory.bytes(), self.name());
+        let what = move || format!("cannot write {length} bytes at {offset} of {name:?}");
+        let end = offset.checked_add(length as u64).filter(|end| *end <= BYTES_MAX);
+        let Some(end) = end else { return Operation::ended(Err(beyond_all_files(what()))) };
+        if length == 0 {
+            return Operation::ended(Ok(()));
+        }
+        let known = self.known.clone();
+        self.connection.begin(what, true, async move |shared| {
+            let memory = memory.lend();
+            let write =
+                async |record: &FileRecord| write_plain(&shared, record, &memory, offset).await;
+            known.write(&shared.client, end, write).await
+        })
+    }
+
+    /// Begins to read the bytes from `offset` on to a buffer of the pool, without a copy.
+    pub fn start_read(&self, buffer: Buffer, offset: u64) -> Operation<Buffer> {
+        self.start(Direction::Read, buffer, offset)
+    }
+
+    /// Begins to write a buffer of the pool to the bytes from `offset` on, without a copy.
+    pub fn start_write(&self, buffer: Buffer, offset: u64) -> Operation<Buffer> {
+        self.start(Direction::Write, buffer, offset)
+    }
+
+    fn start(&self, direction: Direction, buffer: Buffer, offset: u64) -> Operation<Buffer> {
+        let (length, name) = (buffer.len() as u64, self.name());
+        let verb = if direction == Direction::Read { "read" } else { "write" };
+        let what = move || format!("cannot {verb} {length} bytes at {offset} of {name:?}");
+        let known = self.known.clone();
+        let end = offset.saturating_add(length);
+        self.connection.begin(what, false, async move |shared| {
+            let client = &shared.client;
+            match direction {
+                Direction::Read => {
+                    let record = known.reaching(client, end).await?;
+                    buffer.buffer.get().transfer(direction, &record, offset).await?;
+                }
+                Direction::Write => {
+                    let write = async |record: &FileRecord| {
+                        buffer.buffer.get().transfer(direction, record, offset).await
+                    };
+                    known.write(client, end, write).await?;
+                }
+            }
+            Ok(buffer)
+        })
+    }
+
+    /// Reads strided or listed bytes with one request to each server, each piece to its place in
+    /// `into`. Other bytes of `into` stay as they are.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadAccess`](interface::ErrorKind::BadAccess) for a part that does not fit the
+    /// file or `into`; what servers meet.
+    pub fn read_part(&self, part: &OwnPart, into: &mut [u8]) -> Result<(), UserError> {
+        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(into.as_mut_ptr(), into.len()) };
+        self.start_part(Direction::Read, part.clone(), memory, false).wait()
+    }
+
+    /// Writes strided or listed bytes with one request to each server. A file that ends before
+    /// becomes longer. When it returns they are with the disks, on stable storage if `sync`.
+    ///
+    /// # Errors
+    /// As for [`File::read_part`].
+    pub fn write_part(&self, part: &OwnPart, from: &[u8], sync: bool) -> Result<(), UserError> {
+        // SAFETY: as for a read; a write only reads the memory.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(from.as_ptr().cast_mut(), from.len()) };
+        self.start_part(Direction::Write, part.clone(), memory, sync).wait()
+    }
+
+    /// Begins a [`File::read_part`] or [`File::write_part`] with memory of the caller.
+    pub fn start_part(
+        &self,
+        direction: Direction,
+        part: OwnPart,
+        memory: RawMemory,
+        sync: bool,
+    ) -> Operation<()> {
+        let (known, name) = (self.known.clone(), self.name());
+        let verb = if direction == Direction::Read { "read" } else { "write" };
+        let what = move || format!("cannot {verb} parts of {name:?}");
+        self.connection.begin(what, true, async move |shared| {
+            let memory = memory.lend();
+            let end = part.file_extent().map_or(0, |extent| extent.end);
+            let access = Access::Parts(vec![part]);
+            match direction {
+                Direction::Read => {
+                    let record = known.reaching(&shared.client, end).await?;
+                    let part = alone(&record, direction, access, false);
+                    shared.client.transfer_part(&part, &memory).await
+                }
+                Direction::Write => {
+                    let write = async |record: &FileRecord| {
+                        let part = alone(record, direction, access.clone(), sync);
+                        shared.client.transfer_part(&part, &memory).await
+                    };
+                    known.write(&shared.client, end, write).await
+                }
+            }
+        })
+    }
+
+    /// Pins a page.
+    ///
+    /// # Errors
+    /// When the file has no such page; what its server meets.
+    pub fn page(&self, number: u64) -> Result<Page, UserError> {
+        let mut pages = self.page_range(number..number.saturating_add(1))?;
+        pages.pop().ok_or_else(|| beyond_all_files(format!("cannot read page {number}")))
+    }
+
+    /// Pins the pages of a range.
+    ///
+    /// # Errors
+    /// As for [`File::page`].
+    pub fn page_range(&self, numbers: Range<u64>) -> Result<Vec<Page>, UserError> {
+        self.start_page_range(numbers).wait()
+    }
+
+    /// Begins a [`File::page_range`].
+    pub fn start_page_range(&self, numbers: Range<u64>) -> Operation<Vec<Page>> {
+        let (known, name) = (self.known.clone(), self.name());
+        let end = match numbers.end {
+            0 => 0,
+            end => self.begin_of(end - 1).saturating_add(1),
+        };
+        let Range { start, end: behind } = numbers;
+        let what = move || format!("cannot read pages {start} to {behind} of {name:?}");
+        let pages = self.connection.begin(what, false, async move |shared| {
+            let record = known.reaching(&shared.client, end).await?;
+            let pages = shared.client.pages(&record, start..behind).await?;
+            let page = |page: &filesystem::Page<RealWorld>| Page {
+                payload: page.payload().clone(),
+                connection: None,
+            };
+            Ok(pages.iter().map(page).collect())
+        });
+        let connection = self.connection.clone();
+        pages.finish_with(move |pages: &mut Vec<Page>| {
+            for page in pages {
+                page.connection = Some(connection.clone());
+            }
+        })
+    }
+
+    /// Writes a whole page, or what there is to be of the last one; a file that ends before becomes
+    /// longer.
+    ///
+    /// # Errors
+    /// When `page` is empty or longer than a page; as for [`File::write_at`].
+    pub fn write_page(&self, number: u64, page: &[u8]) -> Result<(), UserError> {
+        let (most, length) = (self.page_bytes(), page.len() as u64);
+        let ends_within = self.begin_of(number).saturating_add(length) < self.bytes();
+        if length == 0 || length > most || (length < most && ends_within) {
+            return Err(UserError::usage(
+                format!("cannot write page {number} of {:?}", self.name()),
+                format!("a page has {most} bytes and {length} were given"),
+                "give whole pages; only the last one may be shorter",
+            ));
+        }
+        self.write_at(page, self.begin_of(number))
+    }
+
+    /// Begins a [`File::flush`].
+    pub fn start_flush(&self, sync: bool) -> Operation<()> {
+        let record = self.record();
+        let name = record.name.clone();
+        let what = move || format!("cannot store {name:?}");
+        self.connection
+            .begin(what, false, async move |shared| shared.client.flush(&record, sync).await)
+    }
+
+    /// Waits until all that was written is with the disks and, with `sync`, on stable storage of
+    /// every server of the file (fsync).
+    ///
+    /// # Errors
+    /// What went wrong behind anyone's back since this connection's last flush, or since it opened
+    /// the file.
+    pub fn flush(&self, sync: bool) -> Result<(), UserError> {
+        self.start_flush(sync).wait()
+    }
+
+    /// Statistics of how each of its servers has buffered it since it was opened.
+    ///
+    /// # Errors
+    /// What servers meet.
+    pub fn statistics(&self) -> Result<Vec<BufferStatistics>, UserError> {
+        let record = self.record();
+        let name = record.name.clone();
+        let what = move || format!("cannot ask about {name:?}");
+        self.connection.run(what, async move |shared| shared.client.buffers(&record).await)
+    }
+
+    /// Closes it. What was written stays.
+    ///
+    /// # Errors
+    /// What servers meet.
+    pub fn close(self) -> Result<(), UserError> {
+        let record = self.record();
+        let name = record.name.clone();
+        let what = move || format!("cannot close {name:?}");
+        self.connection.run(what, async move |shared| shared.client.close(&record).await)
+    }
+
+    fn record(&self) -> Arc<FileRecord> {
+        self.known.get()
+    }
+
+    /// First byte of a page.
+    fn begin_of(&self, page: u64) -> u64 {
+        page.saturating_mul(self.page_bytes()).min(BYTES_MAX)
+    }
+}
+
+/// Reads what a file has from `offset` on, as far as the memory has room for it.
+async fn read_plain(
+    shared: &Shared,
+    file: &FileRecord,
+    memory: &UserMemory,
+    offset: u64,
+) -> Result<usize, Fault> {
+    use world::Memory;
+    let rest = usize::try_from(file.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+    let length = (memory.length() as usize).min(rest);
+    if length == 0 {
+        return Ok(0);
+    }
+    if length <= POOLED_BYTES_MAX
+        && let Some(buffer) = shared.pool.take(length as u64)
+    {
+        buffer.transfer(Direction::Read, file, offset).await?;
+        let (pool, range) = buffer.place();
+        let bytes = pool.bytes();
+        memory.with_bytes_mut(|all| {
+            all[..length].copy_from_slice(&bytes[range.start as usize..range.end as usize]);
+        });
+        return Ok(length);
+    }
+    let access = Access::Parts(vec![OwnPart::contiguous(offset, length as u64)]);
+    let part = alone(file, Direction::Read, access, false);
+    shared.client.transfer_part(&part, memory).await?;
+    Ok(length)
+}
+
+/// Writes the memory to the bytes of a file from `offset` on, which it has.
+async fn write_plain(
+    shared: &Shared,
+    file: &FileRecord,
+    memory: &UserMemory,
+    offset: u64,
+) -> Result<(), Fault> {
+    use world::Memory;
+    let length = memory.length();
+    if length as usize <= POOLED_BYTES_MAX
+        && let Some(buffer) = shared.pool.take(length)
+    {
+        {
+            let (pool, range) = buffer.place();
+            let from = memory.bytes();
+            pool.with_bytes_mut(|all| {
+                all[range.start as usize..range.end as usize].copy_from_slice(&from);
+            });
+        }
+        return buffer.transfer(Direction::Write, file, offset).await;
+    }
+    let access = Access::Parts(vec![OwnPart::contiguous(offset, length)]);
+    let part = alone(file, Direction::Write, access, false);
+    shared.client.move_part(&part, memory).await
+}
+
+/// A transfer of one client alone.
+fn alone(record: &FileRecord, direction: Direction, access: Access, sync: bool) -> Part {
+    let (file, client, order) = (record.clone(), ClientId(0), DiskOrder::Sorted);
+    Part { direction, file, access, client, order, sync }
+}

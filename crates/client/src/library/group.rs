@@ -1,0 +1,374 @@
+//! Groups: processes that make collective calls together.
+
+use super::connection::Connection;
+use super::file::File;
+use super::on_thread::OnThread;
+use super::operation::Operation;
+use super::peers::{PeerCall, Peers};
+use super::user_memory::RawMemory;
+use filesystem::collective::Strategy;
+use filesystem::{Fault, Membership};
+use interface::{ErrorKind, UserError};
+use policy::{Direction, DiskOrder, OwnPart};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use units::ClientId;
+use wire::CollectiveCall;
+use world_real::RealWorld;
+
+/// Bytes of the number of a group, as members tell it to one another.
+const NUMBER_BYTES: usize = 8;
+
+/// One process's membership in a group. Members make the same collective calls in the same order,
+/// each with its own part; several calls may be under way. Clones are handles to the same one; the
+/// process leaves the group with the last of them.
+#[derive(Clone)]
+pub struct Group(Arc<Inner>);
+
+struct Inner {
+    connection: Connection,
+    member: Option<Arc<OnThread<Rc<Member>>>>,
+    rank: u32,
+    size: u32,
+}
+
+/// What lives on the I/O thread.
+struct Member {
+    membership: Membership<RealWorld>,
+    peers: Peers,
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.membership.leave();
+    }
+}
+
+/// How a collective call is carried out. The same at every member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CollectiveOptions {
+    /// Strategy of the transfer.
+    pub strategy: Strategy,
+    /// Order in which servers use their disks.
+    pub order: DiskOrder,
+    /// Requests that a member has under way at one disk (caching and two-phase).
+    pub outstanding_per_disk: u32,
+    /// True when written data must be on stable storage at the end.
+    pub sync: bool,
+}
+
+impl Default for CollectiveOptions {
+    /// Directed by the servers, blocks in the order in which they lie.
+    fn default() -> Self {
+        let (strategy, order) = (Strategy::DiskDirected, DiskOrder::Sorted);
+        Self { strategy, order, outstanding_per_disk: 1, sync: false }
+    }
+}
+
+impl Group {
+    /// Forms a group whose members meet at the servers under a name that they share and no other
+    /// group uses at the time. Collective: every member calls it, and it waits for all of them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MembersMissing`] names the ranks that have not come within the time-out.
+    pub fn form(
+        connection: &Connection,
+        name: &str,
+        rank: u32,
+        size: u32,
+    ) -> Result<Self, UserError> {
+        let own = some_number(rank);
+        let (what, name) = (format!("cannot form the group {name:?}"), format!("name {name}"));
+        let timeout = connection.options().timeout();
+        let met = connection.run(
+            || what,
+            async move |shared| {
+                shared.client.meet(&name, (ClientId(rank), size), own, timeout).await
+            },
+        )?;
+        Self::enrol(connection, rank, size, &met)
+    }
+
+    /// Forms a group by any all-gather that its members have: `all_gather` gives each member's bytes
+    /// to all of them, and returns them by rank. It is called once, with 8 bytes.
+    ///
+    /// # Errors
+    /// What `all_gather` and the servers answer.
+    pub fn form_with<E: std::fmt::Display>(
+        connection: &Connection,
+        rank: u32,
+        size: u32,
+        all_gather: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, E>,
+    ) -> Result<Self, UserError> {
+        let met = all_gather(&some_number(rank)).map_err(|error| {
+            UserError::of_kind(
+                ErrorKind::Other,
+                "cannot form a group",
+                format!("the members could not exchange bytes: {error}"),
+                "see the error of the all-gather that the program has given",
+            )
+        })?;
+        Self::enrol(connection, rank, size, &met)
+    }
+
+    /// Makes this process known to the servers as a member of the group that rank 0 has numbered.
+    fn enrol(
+        connection: &Connection,
+        rank: u32,
+        size: u32,
+        met: &[Vec<u8>],
+    ) -> Result<Self, UserError> {
+        let number =
+            met.first().and_then(|first| Some(u64::from_le_bytes(first[..].try_into().ok()?)));
+        let number = number.filter(|_| met.len() == size as usize).ok_or_else(|| {
+            UserError::usage(
+                "cannot form a group",
+                format!("the all-gather of {size} members returned {} values", met.len()),
+                format!("it must return the {NUMBER_BYTES} bytes of each member, by rank"),
+            )
+        })?;
+        let timeout = connection.options().timeout();
+        let (instance, thread) = (connection.instance().clone(), Arc::clone(&connection.0.thread));
+        let member = connection.run(
+            || "cannot form a group".to_owned(),
+            async move |shared| {
+                let (client, place) = (shared.client.clone(), (ClientId(rank), size));
+                let membership = Membership::enrol(client, number, place, timeout).await?;
+                let member = Member { membership, peers: Peers::new(instance, number) };
+                Ok(Arc::new(OnThread::new(&thread, Rc::new(member))))
+            },
+        )?;
+        let (connection, member) = (connection.clone(), Some(member));
+        let group = Self(Arc::new(Inner { connection, member, rank, size }));
+        // A member that is enrolled everywhere may be named as missing; so all are, from here on.
+        group.barrier()?;
+        Ok(group)
+    }
+
+    /// Rank of this process.
+    pub fn rank(&self) -> u32 {
+        self.0.rank
+    }
+
+    /// Number of members.
+    pub fn size(&self) -> u32 {
+        self.0.size
+    }
+
+    /// The connection that it was formed by.
+    pub fn connection(&self) -> &Connection {
+        &self.0.connection
+    }
+
+    /// Waits until all members are here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MembersMissing`] names the ranks that have not come within the time-out.
+    pub fn barrier(&self) -> Result<(), UserError> {
+        self.all_gather(&[]).map(|_| ())
+    }
+
+    /// Gives each member's bytes, at most 4096, to all of them; returns them by rank. Collective.
+    ///
+    /// # Errors
+    /// As for [`Group::barrier`].
+    pub fn all_gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, UserError> {
+        let (member, own) = (self.member(), own.to_vec());
+        let what = || "members could not exchange bytes".to_owned();
+        self.0.connection.run(what, move |_| {
+            let member = Rc::clone(member.get());
+            // The order of calls is that of the jobs.
+            let meeting = member.membership.begin_meeting();
+            async move { member.membership.gather(&meeting, own).await }
+        })
+    }
+
+    /// Reads this member's part of a file to `into`, together with all members. Collective. Returns
+    /// the number of bytes of the part.
+    ///
+    /// # Errors
+    /// Every member's call ends with the same error, which names missing or dead members, the
+    /// server or the disk.
+    pub fn read(&self, file: &File, part: &OwnPart, into: &mut [u8]) -> Result<u64, UserError> {
+        self.read_as(CollectiveOptions::default(), file, part, into)
+    }
+
+    /// [`Group::read`] with options.
+    ///
+    /// # Errors
+    /// As for [`Group::read`].
+    pub fn read_as(
+        &self,
+        options: CollectiveOptions,
+        file: &File,
+        part: &OwnPart,
+        into: &mut [u8],
+    ) -> Result<u64, UserError> {
+        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(into.as_mut_ptr(), into.len()) };
+        self.start_memory(Direction::Read, options, file, part.clone(), memory).wait()
+    }
+
+    /// Writes this member's part of a file from `from`, together with all members. A file that ends
+    /// before becomes longer. Collective. Where parts of members overlap, it is undefined whose
+    /// bytes are written. Returns the number of bytes of the part.
+    ///
+    /// # Errors
+    /// As for [`Group::read`].
+    pub fn write(&self, file: &File, part: &OwnPart, from: &[u8]) -> Result<u64, UserError> {
+        self.write_as(CollectiveOptions::default(), file, part, from)
+    }
+
+    /// [`Group::write`] with options.
+    ///
+    /// # Errors
+    /// As for [`Group::read`].
+    pub fn write_as(
+        &self,
+        options: CollectiveOptions,
+        file: &File,
+        part: &OwnPart,
+        from: &[u8],
+    ) -> Result<u64, UserError> {
+        // SAFETY: as for a read; a write only reads the memory.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(from.as_ptr().cast_mut(), from.len()) };
+        self.start_memory(Direction::Write, options, file, part.clone(), memory).wait()
+    }
+
+    /// Begins a [`Group::read`] into a vector, which comes back with the result.
+    pub fn start_read(&self, file: &File, part: OwnPart, into: Vec<u8>) -> Operation<Vec<u8>> {
+        self.start_vector(Direction::Read, file, part, into)
+    }
+
+    /// Begins a [`Group::write`] from a vector, which comes back with the result.
+    pub fn start_write(&self, file: &File, part: OwnPart, from: Vec<u8>) -> Operation<Vec<u8>> {
+        self.start_vector(Direction::Write, file, part, from)
+    }
+
+    fn start_vector(
+        &self,
+        direction: Direction,
+        file: &File,
+        part: OwnPart,
+        mut bytes: Vec<u8>,
+    ) -> Operation<Vec<u8>> {
+        // SAFETY: the vector goes with the work and keeps its bytes in their place until that ends.
+        #[allow(unsafe_code)]
+        let memory = unsafe { RawMemory::new(bytes.as_mut_ptr(), bytes.len()) };
+        let options = CollectiveOptions::default();
+        self.begin(direction, options, file, part, memory, false, move |_| bytes)
+    }
+
+    /// Begins a collective transfer between a file and memory of the caller; the result is the
+    /// number of bytes of the part. Collective: members begin their calls in the same order.
+    pub fn start_memory(
+        &self,
+        direction: Direction,
+        options: CollectiveOptions,
+        file: &File,
+        part: OwnPart,
+        memory: RawMemory,
+    ) -> Operation<u64> {
+        self.begin(direction, options, file, part, memory, true, |bytes| bytes)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the one place that all forms lead to")]
+    fn begin<T: Send + 'static>(
+        &self,
+        direction: Direction,
+        options: CollectiveOptions,
+        file: &File,
+        part: OwnPart,
+        memory: RawMemory,
+        uses_memory: bool,
+        result: impl FnOnce(u64) -> T + Send + 'static,
+    ) -> Operation<T> {
+        let (member, known, name) = (self.member(), file.known().clone(), file.name());
+        let (rank, size) = (self.0.rank, self.0.size);
+        let verb = if direction == Direction::Read { "read" } else { "write" };
+        let what = move || format!("rank {rank} of {size} cannot {verb} {name:?} collectively");
+        self.0.connection.begin(what, uses_memory, move |shared| {
+            let member = Rc::clone(member.get());
+            // The order of calls is that of the jobs.
+            let number = member.membership.begin_call();
+            async move {
+                let moved = {
+                    let memory = memory.lend();
+                    let end = part.file_extent().map_or(0, |extent| extent.end);
+                    let bytes = part.bytes();
+                    let reached = match direction {
+                        Direction::Read => known.reaching(&shared.client, end).await,
+                        Direction::Write => known.grown(&shared.client, end).await,
+                    };
+                    let (record, part) = match reached {
+                        Ok(record) => (record, Ok(part)),
+                        Err(fault) => (known.get(), Err(fault)),
+                    };
+                    member.transfer(number, &record, direction, options, part, &memory).await?;
+                    bytes
+                };
+                Ok(result(moved))
+            }
+        })
+    }
+
+    fn member(&self) -> Arc<OnThread<Rc<Member>>> {
+        Arc::clone(self.0.member.as_ref().expect("a group is joined until it is dropped"))
+    }
+}
+
+impl Member {
+    async fn transfer(
+        &self,
+        number: u64,
+        file: &wire::FileRecord,
+        direction: Direction,
+        options: CollectiveOptions,
+        part: Result<OwnPart, Fault>,
+        memory: &world_real::RealMemory,
+    ) -> Result<u64, Fault> {
+        let CollectiveOptions { strategy, order, outstanding_per_disk, sync } = options;
+        if strategy == Strategy::DiskDirected {
+            let call = CollectiveCall { direction, file: file.file, order, sync };
+            return self.membership.transfer(number, file, call, part, memory).await;
+        }
+        let call = PeerCall { strategy, direction, order, outstanding_per_disk, sync };
+        self.peers.transfer(&self.membership, number, file, call, part, memory).await
+    }
+}
+
+impl Drop for Inner {
+    /// Leaves the group. Waits until the servers were told, so that members that the process still
+    /// owes a call learn it before its connection ends.
+    fn drop(&mut self) {
+        let Some(member) = self.member.take() else { return };
+        let thread = &self.connection.0.thread;
+        if thread.is_here() {
+            return;
+        }
+        let (done, left) = oneshot::channel::<()>();
+        let job = Box::new(move || {
+            drop(member);
+            drop(done);
+        });
+        match thread.post(job) {
+            Ok(()) => drop(pollster::block_on(left)),
+            Err((job, _)) => std::mem::forget(job),
+        }
+    }
+}
+
+/// A number for the group, of which that of rank 0 counts.
+fn some_number(rank: u32) -> Vec<u8> {
+    let mut number = [0; NUMBER_BYTES];
+    // Where the system has no random bytes, the process and the time make up a number.
+    if getrandom::fill(&mut number).is_err() {
+        let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let time = time.map_or(0, |time| time.as_nanos() as u64);
+        number = (time ^ u64::from(std::process::id()) << 32 ^ u64::from(rank)).to_le_bytes();
+    }
+    number.to_vec()
+}

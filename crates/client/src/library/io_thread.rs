@@ -1,0 +1,120 @@
+//! The I/O thread of the process.
+//!
+//! *Invariants:*
+//! - There is one in a process, from the first connection to the last.
+//! - It handles no signal of the program: all are blocked on it.
+//! - Jobs run in the order in which they were given.
+
+use interface::{ErrorKind, UserError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::ThreadId;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use world_real::EventLoop;
+
+/// Work for the I/O thread; it must not block.
+pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+/// The thread that talks to the servers.
+pub(super) struct IoThread {
+    jobs: UnboundedSender<Job>,
+    id: ThreadId,
+    /// Process that it is a thread of; a forked child has only the memory of it.
+    process: u32,
+}
+
+static CURRENT: Mutex<Weak<IoThread>> = Mutex::new(Weak::new());
+
+impl IoThread {
+    /// The I/O thread of this process; starts it if there is none.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn current() -> Result<Arc<Self>, UserError> {
+        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = current.upgrade().filter(|running| running.is_alive()) {
+            return Ok(running);
+        }
+        let started = Arc::new(Self::start()?);
+        *current = Arc::downgrade(&started);
+        Ok(started)
+    }
+
+    fn start() -> Result<Self, UserError> {
+        let (jobs, received) = unbounded_channel();
+        let unblock = block_signals();
+        let spawned = std::thread::Builder::new()
+            .name("unisono-io".to_owned())
+            .spawn(move || EventLoop::new().run(work(received)));
+        unblock();
+        let thread = spawned.map_err(|error| {
+            UserError::of_kind(
+                ErrorKind::Internal,
+                "cannot connect to an instance",
+                format!("the system gives no thread for I/O: {error}"),
+                "raise the limit of threads (ulimit -u), or end other programs",
+            )
+        })?;
+        Ok(Self { jobs, id: thread.thread().id(), process: std::process::id() })
+    }
+
+    /// True in the process in which it was started, as long as it has not failed.
+    fn is_alive(&self) -> bool {
+        self.process == std::process::id() && !self.jobs.is_closed()
+    }
+
+    /// True when the caller is the I/O thread.
+    pub(super) fn is_here(&self) -> bool {
+        std::thread::current().id() == self.id && self.process == std::process::id()
+    }
+
+    /// Gives it a job. When it cannot take any, returns the job with the reason.
+    pub(super) fn post(&self, job: Job) -> Result<(), (Job, UserError)> {
+        if self.process != std::process::id() {
+            return Err((job, forked()));
+        }
+        self.jobs.send(job).map_err(|refused| (refused.0, failed()))
+    }
+}
+
+async fn work(mut jobs: UnboundedReceiver<Job>) {
+    while let Some(job) = jobs.recv().await {
+        job();
+    }
+}
+
+fn forked() -> UserError {
+    UserError::of_kind(
+        ErrorKind::Forked,
+        "cannot use this connection",
+        "it was made before this process was forked, and belongs to the parent",
+        "connect again in the child, or fork before connecting",
+    )
+}
+
+/// Error of a call that the I/O thread did not answer.
+pub(super) fn failed() -> UserError {
+    UserError::of_kind(
+        ErrorKind::Internal,
+        "the call was given up",
+        "the I/O thread of the library has ended, or the connection was closed meanwhile",
+        "connect again; if it recurs, report it with what the program wrote to standard error",
+    )
+}
+
+/// Blocks all signals for this thread and those that it starts; what is returned undoes it.
+#[allow(unsafe_code, reason = "the system has no safe call for it")]
+fn block_signals() -> impl FnOnce() {
+    use std::mem::MaybeUninit;
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigfillset writes the whole set, and pthread_sigmask the whole of the other.
+    let before = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        before.assume_init()
+    };
+    move || {
+        // SAFETY: `before` is a set that the system gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+    }
+}

@@ -1,0 +1,29 @@
+//! The library that programs link: files and collectives of an instance.
+//!
+//! One thread of the process, the I/O thread, talks to the servers for all connections; it sleeps
+//! when nothing is under way. Calls hand their work to it and wait, or get an [`Operation`] to wait
+//! for later; transfers make progress while the program computes.
+//!
+//! *Invariants:*
+//! - Every type here may be used and dropped by any thread.
+//! - Servers never write memory of the program. The I/O thread does, until the call has ended.
+//! - Nothing waits for ever: for members of a group, and for servers, there is a time-out.
+
+mod buffer;
+mod connection;
+mod file;
+mod group;
+mod io_thread;
+mod known;
+mod naming;
+mod on_thread;
+mod operation;
+mod peers;
+mod user_memory;
+
+pub use buffer::Buffer;
+pub use connection::{Connection, ConnectionOptions};
+pub use file::{File, Page};
+pub use group::{CollectiveOptions, Group};
+pub use operation::{Operation, wait_any};
+pub use user_memory::RawMemory;

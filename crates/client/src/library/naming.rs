@@ -1,0 +1,151 @@
+//! Names: opening, making, finding and removing files and directories.
+
+use super::connection::Connection;
+use super::file::File;
+use super::known::Known;
+use crate::files::{made_now, make_directories};
+use filesystem::NewFile;
+use interface::UserError;
+use policy::{Buffering, Pool, Stripe};
+use wire::{Entry, FileRecord};
+
+impl Connection {
+    /// Opens a file, to be buffered as it was made.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](interface::ErrorKind::NotFound) when there is none.
+    pub fn open_file(&self, name: &str) -> Result<File, UserError> {
+        self.open_file_as(name, None)
+    }
+
+    /// Opens a file, to be buffered as `buffering` says, if it says something.
+    ///
+    /// # Errors
+    /// As for [`Connection::open_file`].
+    pub fn open_file_as(
+        &self,
+        name: &str,
+        buffering: Option<Buffering>,
+    ) -> Result<File, UserError> {
+        let (what, name) = (format!("cannot open {name:?}"), name.to_owned());
+        let record = self.run(
+            || what,
+            async move |shared| match buffering {
+                Some(buffering) => shared.client.open_as(&name, buffering).await,
+                None => shared.client.open(&name).await,
+            },
+        )?;
+        Ok(self.file(record))
+    }
+
+    /// Makes a file of `bytes` bytes, all zero, in blocks of `block_bytes` over all disks, and
+    /// opens it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`](interface::ErrorKind::AlreadyExists) when the name is taken.
+    pub fn create(
+        &self,
+        name: &str,
+        bytes: u64,
+        block_bytes: u64,
+        buffering: Buffering,
+    ) -> Result<File, UserError> {
+        let stripe = self.stripe(block_bytes)?;
+        self.create_striped(name, bytes, stripe, buffering)
+    }
+
+    /// Makes a file with a stripe of the caller's, and opens it.
+    ///
+    /// # Errors
+    /// As for [`Connection::create`].
+    pub fn create_striped(
+        &self,
+        name: &str,
+        bytes: u64,
+        stripe: Stripe,
+        buffering: Buffering,
+    ) -> Result<File, UserError> {
+        let (what, name) = (format!("cannot create {name:?}"), name.to_owned());
+        let record = self.run(
+            || what,
+            async move |shared| {
+                let (pool, made) = (Pool::all(shared.client.servers()), made_now());
+                let new = NewFile { name, bytes, stripe, pool, buffering, made };
+                shared.client.create_as(new).await
+            },
+        )?;
+        Ok(self.file(record))
+    }
+
+    /// Stripe over all disks of the instance.
+    ///
+    /// # Errors
+    /// When blocks cannot be that large.
+    pub fn stripe(&self, block_bytes: u64) -> Result<Stripe, UserError> {
+        crate::session::Session::new(self.instance().clone()).stripe(block_bytes)
+    }
+
+    /// Removes a file or an empty directory.
+    ///
+    /// # Errors
+    /// What the servers answer.
+    pub fn remove(&self, name: &str) -> Result<(), UserError> {
+        let (what, name) = (format!("cannot remove {name:?}"), name.to_owned());
+        self.run(|| what, async move |shared| shared.client.remove(&name).await)
+    }
+
+    /// Gives a file or a directory another name. With `replace`, a file may have that name until
+    /// then.
+    ///
+    /// # Errors
+    /// What the servers answer.
+    pub fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), UserError> {
+        let what = format!("cannot rename {from:?} to {to:?}");
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.run(
+            || what,
+            async move |shared| match replace {
+                true => shared.client.replace(&from, &to).await,
+                false => shared.client.rename(&from, &to).await,
+            },
+        )
+    }
+
+    /// Makes a directory; with `parents` also those that it is to be in, and nothing if it is
+    /// there.
+    ///
+    /// # Errors
+    /// What the servers answer.
+    pub fn make_directory(&self, name: &str, parents: bool) -> Result<(), UserError> {
+        let (what, name) = (format!("cannot make the directory {name:?}"), name.to_owned());
+        self.run(
+            || what,
+            async move |shared| match parents {
+                true => make_directories(&shared.client, &name).await,
+                false => shared.client.make_directory(&name, made_now()).await,
+            },
+        )
+    }
+
+    /// Entry of a name; of a file its size now.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](interface::ErrorKind::NotFound) when there is none.
+    pub fn stat(&self, name: &str) -> Result<Entry, UserError> {
+        let (what, name) = (format!("cannot look at {name:?}"), name.to_owned());
+        self.run(|| what, async move |shared| shared.client.look_at(&name).await)
+    }
+
+    /// Entries of a directory, by name. Sizes of files that were not closed may be old.
+    ///
+    /// # Errors
+    /// What the servers answer.
+    pub fn list(&self, directory: &str) -> Result<Vec<Entry>, UserError> {
+        let (what, name) = (format!("cannot list {directory:?}"), directory.to_owned());
+        self.run(|| what, async move |shared| shared.client.list(&name).await)
+    }
+
+    fn file(&self, record: FileRecord) -> File {
+        File::new(self.clone(), Known::new(record))
+    }
+}

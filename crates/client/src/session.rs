@@ -1,0 +1,165 @@
+//! A session: one client process that uses the files of an instance.
+
+use crate::instance::{Instance, ServerEntry};
+use crate::parallel::for_each_at_once;
+use filesystem::{Client, Costs, Fault};
+use interface::UserError;
+use policy::Stripe;
+use std::collections::BTreeMap;
+use units::ServerId;
+use wire::ServerStatus;
+use world::Address;
+use world_real::{NodeConfig, RealWorld, run};
+
+/// A client of an instance. Its calls block.
+pub struct Session {
+    instance: Instance,
+}
+
+/// What is known of a server.
+#[derive(Clone, Debug)]
+pub struct ServerState {
+    /// Its entry in the instance.
+    pub entry: ServerEntry,
+    /// What it says, or why it says nothing.
+    pub status: Result<ServerStatus, String>,
+    /// The number of files that lie on it, if server 0, which knows all files, says so.
+    pub files: Option<u64>,
+}
+
+impl Session {
+    /// A session with an instance.
+    pub fn new(instance: Instance) -> Self {
+        Self { instance }
+    }
+
+    /// What every server is and does.
+    pub fn status(&self) -> Result<Vec<ServerState>, UserError> {
+        let file = self.instance.read()?;
+        let node = self.instance.client_node(&file.servers)?;
+        let asked = for_each_at_once(&file.servers, |entry| {
+            ask_one(entry, node.clone(), async |client| {
+                client.status().await.pop().unwrap_or(Err(Fault::Cancelled))
+            })
+        });
+        let catalogue = asked.first().and_then(|first| first.as_ref().ok());
+        let files = catalogue.map(|status| status.files.clone());
+        let files = files.map(|files| files.into_iter().collect::<BTreeMap<_, _>>());
+        let state = |(entry, asked): (ServerEntry, Result<ServerStatus, Fault>)| ServerState {
+            files: files.as_ref().map(|all| all.get(&ServerId(entry.id)).copied().unwrap_or(0)),
+            status: asked.map_err(|fault| fault.to_string()),
+            entry,
+        };
+        Ok(file.servers.into_iter().zip(asked).map(state).collect())
+    }
+
+    /// How files of this instance are striped: over all its disks.
+    pub fn stripe(&self, block_bytes: u64) -> Result<Stripe, UserError> {
+        let file = self.instance.read()?;
+        let servers = file.servers.len() as u32;
+        let stripe = Stripe::round_robin(block_bytes, servers, file.disks_per_server);
+        stripe.validate().map_err(|error| {
+            UserError::usage(
+                "cannot stripe a file like that",
+                error.to_string(),
+                "choose a block size such as 256KiB or 1MiB",
+            )
+        })?;
+        Ok(stripe)
+    }
+
+    /// Number of servers of the instance.
+    pub fn servers(&self) -> Result<u32, UserError> {
+        Ok(self.instance.read()?.servers.len() as u32)
+    }
+
+    /// The instance.
+    pub(crate) fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
+    /// Acts as a client of all servers; a fault is one of doing `what`.
+    pub(crate) fn with_client<R>(
+        &self,
+        what: &str,
+        act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, Fault>,
+    ) -> Result<R, UserError> {
+        let failed = |fault: Fault| UserError::of_fault(what, &fault);
+        self.with_connected(what, async |client| act(client).await.map_err(failed))
+    }
+
+    /// Acts as a client of those servers that are there, to look at something; a fault is one of
+    /// doing `what`.
+    pub(crate) fn with_onlooker<R>(
+        &self,
+        what: &str,
+        act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, Fault>,
+    ) -> Result<R, UserError> {
+        let file = self.instance.read()?;
+        let node = self.instance.client_node(&file.servers)?;
+        let looked = run(async {
+            let (world, servers) = (open(node)?, addresses(&file.servers));
+            act(&Client::connect_to_some(world, &servers, Costs::FREE).await).await
+        });
+        looked.map_err(|fault| UserError::of_fault(what, &fault))
+    }
+
+    /// Acts as a client of all servers.
+    pub(crate) fn with_connected<R>(
+        &self,
+        what: &str,
+        act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, UserError>,
+    ) -> Result<R, UserError> {
+        let file = self.instance.read()?;
+        let node = self.instance.client_node(&file.servers)?;
+        run(async {
+            let connected = connect(&file.servers, node).await;
+            act(&connected.map_err(|fault| UserError::of_fault(what, &fault))?).await
+        })
+    }
+}
+
+/// Whether somebody who knows the instance's key answers where a server should be.
+pub fn server_answers(server: &ServerEntry, node: NodeConfig) -> bool {
+    ask_one(server, node, async |_| Ok(())).is_ok()
+}
+
+/// Asks one server to finish, write everything back, and end.
+pub fn stop_server(server: &ServerEntry, node: NodeConfig) -> Result<(), Fault> {
+    ask_one(server, node, async |client| client.stop_servers().await)
+}
+
+/// Acts as a client of one server alone. Such a client knows it as number 0; its faults name it by
+/// its own number.
+fn ask_one<R>(
+    server: &ServerEntry,
+    node: NodeConfig,
+    act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, Fault>,
+) -> Result<R, Fault> {
+    let asked = run(async { act(&connect(std::slice::from_ref(server), node).await?).await });
+    asked.map_err(|fault| match fault {
+        Fault::ServerLeft { cause, .. } => Fault::ServerLeft { server: ServerId(server.id), cause },
+        other => other,
+    })
+}
+
+/// A client of all `servers`.
+async fn connect(servers: &[ServerEntry], node: NodeConfig) -> Result<Client<RealWorld>, Fault> {
+    connect_from(open(node)?, servers).await
+}
+
+fn open(node: NodeConfig) -> Result<RealWorld, Fault> {
+    RealWorld::open(node).map_err(|error| Fault::TransferFailed { cause: error.to_string() })
+}
+
+/// A client of all `servers` that lives in `world`.
+pub async fn connect_from(
+    world: RealWorld,
+    servers: &[ServerEntry],
+) -> Result<Client<RealWorld>, Fault> {
+    Client::connect(world, &addresses(servers), Costs::FREE).await
+}
+
+fn addresses(servers: &[ServerEntry]) -> Vec<Address> {
+    servers.iter().map(|server| Address(server.address.clone())).collect()
+}

@@ -1,0 +1,162 @@
+//! Whether this machine, and an instance on it, can do what will be asked of them.
+
+use crate::hosts::HostPlan;
+use crate::process::Program;
+use crate::start::ServerOptions;
+use crate::temporary::TemporaryInstance;
+use client::{Instance, Place, Session};
+use interface::{ExitCode, UserError, size_word};
+use rustix::process::{Resource, getrlimit};
+use std::path::Path;
+use std::time::Instant;
+use units::{GIB, MIB};
+
+/// One thing that was looked at.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was looked at.
+    pub what: &'static str,
+    /// What was found, or what is wrong with it.
+    pub found: Result<String, UserError>,
+}
+
+/// Bytes of the file that goes in and comes out.
+const PROBE_BYTES: usize = 24 * MIB as usize + 4321;
+
+/// Servers of the instance that is started for the probe.
+const PROBE_SERVERS: u32 = 2;
+
+/// Descriptors that a server with many clients and files may need.
+const DESCRIPTORS_MIN: u64 = 1024;
+
+/// Looks at everything, one thing after the other; `tell` hears of each at once. The servers that
+/// are started for a probe keep their data below `parent` (default: the system's temporary
+/// directory) and are gone at the end. With `hosts`, also whether servers can be started there.
+pub fn doctor(
+    program: &Program,
+    instance: &Instance,
+    parent: Option<&Path>,
+    hosts: Option<&HostPlan>,
+    tell: &mut dyn FnMut(&Finding),
+) {
+    let directory = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+    let mut look = |what, found| tell(&Finding { what, found });
+    look("memory", memory());
+    look("descriptors", descriptors());
+    look("space", space(&directory));
+    look("servers and files", probe(program, parent));
+    if let Some(hosts) = hosts {
+        look("launcher", hosts.probe_launcher());
+        look("program on hosts", hosts.probe_program(program));
+    }
+    look("instance", state_of(instance));
+}
+
+fn memory() -> Result<String, UserError> {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let words = line.and_then(|line| line.split_whitespace().next());
+    let Some(free) = words.and_then(|word| word.parse::<u64>().ok()).map(|kib| kib << 10) else {
+        return Ok("unknown: this system does not tell".to_owned());
+    };
+    let shown = format!("{} available", size_word(free / MIB * MIB));
+    match free >= GIB {
+        true => Ok(shown),
+        false => Err(UserError::new(
+            ExitCode::Failed,
+            "there is little memory",
+            format!("{shown}; a server takes 64 MiB for its cache, a client what it transfers"),
+            "end other programs, or start servers with a smaller --cache",
+        )),
+    }
+}
+
+fn descriptors() -> Result<String, UserError> {
+    // Servers take all that they are allowed.
+    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    match limit >= DESCRIPTORS_MIN {
+        true => Ok(format!("a process may have {limit}")),
+        false => Err(UserError::new(
+            ExitCode::Failed,
+            "a process may have too few files open",
+            format!("the limit is {limit}; each client is one more for every server"),
+            format!("raise it in the shell that starts the servers: ulimit -n {DESCRIPTORS_MIN}"),
+        )),
+    }
+}
+
+fn space(directory: &Path) -> Result<String, UserError> {
+    let what = format!("cannot use {}", directory.display());
+    let found = rustix::fs::statvfs(directory).map_err(|error| {
+        UserError::usage(&what, error.to_string(), "name a directory with --directory")
+    })?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let shown = format!("{} free in {}", size_word(free / MIB * MIB), directory.display());
+    match free >= GIB {
+        true => Ok(shown),
+        false => Err(UserError::new(
+            ExitCode::NoSpace,
+            "there is little space",
+            shown,
+            "name a directory on a larger disk with --directory, and with start --data",
+        )),
+    }
+}
+
+/// Starts servers, copies a file in and out, and compares every byte.
+fn probe(program: &Program, parent: Option<&Path>) -> Result<String, UserError> {
+    let begun = Instant::now();
+    let options = ServerOptions::default();
+    let instance = TemporaryInstance::start(program, PROBE_SERVERS, &[], parent, &options)?;
+    let started = begun.elapsed();
+    let session = Session::new(instance.instance().clone());
+    let content: Vec<u8> = (0..PROBE_BYTES).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect();
+    let (from, to) = (instance.directory().join("in"), instance.directory().join("out"));
+    let here = |error: std::io::Error| {
+        UserError::usage(
+            "cannot write a file for the probe",
+            error.to_string(),
+            "name a directory that you may write to with --directory",
+        )
+    };
+    std::fs::write(&from, &content).map_err(here)?;
+    session.put(&from, "trial", None)?;
+    let plan = client::CopyPlan::new(
+        &session,
+        &[Place::Instance("trial".to_owned())],
+        &Place::Local(to.clone()),
+        false,
+        None,
+    )?;
+    session.copy(&plan, &|_| ())?;
+    match std::fs::read(&to).map_err(here)? == content {
+        true => Ok(format!(
+            "{PROBE_SERVERS} servers started in {:.2} s; a file went in and came out, every byte",
+            started.as_secs_f64()
+        )),
+        false => Err(UserError::new(
+            ExitCode::DataCheck,
+            "a file did not come out as it went in",
+            format!("{PROBE_BYTES} bytes were copied in and out; they differ"),
+            "do not use this machine for data; report it with `unisono --version`",
+        )),
+    }
+}
+
+/// Whether every server of the instance answers, if there is one.
+fn state_of(instance: &Instance) -> Result<String, UserError> {
+    let directory = instance.directory().display().to_string();
+    if !instance.directory().join("instance.json").exists() {
+        return Ok(format!("none is at {directory}"));
+    }
+    let states = Session::new(instance.clone()).status()?;
+    match states.iter().find_map(|state| state.status.as_ref().err().map(|cause| (state, cause))) {
+        None => Ok(format!("{} servers at {directory} answer", states.len())),
+        Some((state, cause)) => Err(UserError::new(
+            ExitCode::NoServer,
+            format!("server {} of {directory} does not answer", state.entry.id),
+            cause.clone(),
+            "look at its log in the instance directory; stop and start the instance again",
+        )),
+    }
+}

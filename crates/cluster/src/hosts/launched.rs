@@ -1,0 +1,205 @@
+//! One launcher and the server behind it, as their supervisor has them.
+
+use super::control::{LINE_BYTES_MAX, MARK, Said, line};
+use super::launcher::Launcher;
+use interface::{ExitCode, UserError};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// How long a launcher may take to end after it was told to.
+const TERM_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Lines of a log that say why something failed.
+const TAIL_LINES_MAX: usize = 5;
+const TAIL_BYTES_MAX: u64 = 8 << 10;
+
+/// One launcher and the server behind it.
+pub(super) struct Launched<'a> {
+    pub(super) id: u32,
+    pub(super) host: &'a str,
+    launcher: &'a Launcher,
+    log_path: PathBuf,
+    log_begin: u64,
+    process: Child,
+    group: Option<Pid>,
+    /// While this is open, the server serves.
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl<'a> Launched<'a> {
+    /// Starts the launcher of server `id`, which runs `command` on its host.
+    pub(super) fn start(
+        id: u32,
+        host: &'a str,
+        launcher: &'a Launcher,
+        command: &[String],
+        log_path: PathBuf,
+    ) -> Result<Self, UserError> {
+        let (log, log_begin) = open_log(&log_path).map_err(|error| {
+            UserError::usage(
+                format!("cannot write {}", log_path.display()),
+                error.to_string(),
+                "name another instance directory with --instance",
+            )
+        })?;
+        let mut process = Command::from(launcher.command(host, command));
+        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        let started = process.process_group(0).kill_on_drop(true).spawn();
+        let cannot = |error: io::Error| {
+            UserError::new(
+                ExitCode::NoServer,
+                format!("cannot start {launcher} for server {id} on {host}"),
+                error.to_string(),
+                "name another with --launcher: ssh, srun, mpiexec, or a program of your own",
+            )
+        };
+        let mut process = started.map_err(cannot)?;
+        let group = process.id().and_then(|id| Pid::from_raw(id as i32));
+        let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(cannot(io::Error::other("it has no standard input and output")));
+        };
+        let (input, output) = (Some(input), BufReader::new(output));
+        Ok(Self { id, host, launcher, log_path, log_begin, process, group, input, output })
+    }
+
+    /// Tells the server something.
+    pub(super) async fn tell(&mut self, what: &impl Serialize) {
+        if let Some(input) = &mut self.input {
+            // Why it does not listen is what it says, or its end.
+            let _ = input.write_all(line(what).as_bytes()).await;
+            let _ = input.flush().await;
+        }
+    }
+
+    /// What the server says next, which must come within `patience`.
+    pub(super) async fn hear(&mut self, patience: Duration) -> Result<Said, UserError> {
+        let waited = timeout(patience, async {
+            while let Some(line) = next_line(&mut self.output).await {
+                match said(&line) {
+                    Some(said) => return Some(said),
+                    None => self.keep_in_log(&line),
+                }
+            }
+            None
+        });
+        match waited.await {
+            Ok(Some(Said::Failed(failure))) => {
+                let error = UserError::from(failure);
+                Err(UserError { error: format!("{} on {}", error.error, self.host), ..error })
+            }
+            Ok(Some(said)) => Ok(said),
+            Ok(None) => {
+                let ended = timeout(TERM_PATIENCE, self.process.wait()).await;
+                let status = ended.ok().and_then(Result::ok).map(|status| status.to_string());
+                Err(self.failed(&status.unwrap_or_else(|| "it said no more".to_owned())))
+            }
+            Err(_) => Err(self.failed(&format!("nothing within {} s", patience.as_secs()))),
+        }
+    }
+
+    /// Stays until the launcher has ended; then its server has no input any more.
+    pub(super) async fn stay(&mut self) {
+        let (output, process, log) = (&mut self.output, &mut self.process, &self.log_path);
+        let listen = async {
+            while let Some(line) = next_line(output).await {
+                append(log, &line);
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            _ = process.wait() => {}
+            () = listen => {}
+        }
+        self.input = None;
+    }
+
+    /// Ends it: by the end of the server's input, and if it takes longer than `patience`, in ways
+    /// that launchers cannot miss.
+    pub(super) async fn end(&mut self, patience: Duration) {
+        self.input = None;
+        for (patience, next) in [
+            (patience, Some(Signal::TERM)),
+            (TERM_PATIENCE, Some(Signal::KILL)),
+            (TERM_PATIENCE, None),
+        ] {
+            if timeout(patience, self.stay()).await.is_ok() {
+                return;
+            }
+            if let (Some(group), Some(next)) = (self.group, next) {
+                // It may have ended by itself.
+                let _ = kill_process_group(group, next);
+            }
+        }
+    }
+
+    fn failed(&self, how: &str) -> UserError {
+        let tail = self.tail();
+        let cause = match tail.is_empty() {
+            true => format!("{} said nothing: {how}", self.launcher),
+            false => format!("{} ({how})", tail.join("; ")),
+        };
+        let probe = self.launcher.words(self.host, &["true".to_owned()]).join(" ");
+        UserError::new(
+            ExitCode::NoServer,
+            format!("server {} did not start on {}", self.id, self.host),
+            cause,
+            format!("look at {}, or try: {probe}", self.log_path.display()),
+        )
+    }
+
+    /// The last lines of what was said since the start.
+    fn tail(&self) -> Vec<String> {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut log = File::open(&self.log_path)?;
+            let length = log.metadata()?.len();
+            log.seek(SeekFrom::Start(self.log_begin.max(length.saturating_sub(TAIL_BYTES_MAX))))?;
+            let mut text = Vec::new();
+            log.take(TAIL_BYTES_MAX).read_to_end(&mut text)?;
+            Ok(text)
+        };
+        let text = read().unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
+        let last = lines.len().saturating_sub(TAIL_LINES_MAX);
+        lines[last..].iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    fn keep_in_log(&self, line: &str) {
+        append(&self.log_path, line);
+    }
+}
+
+/// The log of a server, and where what is said from now on begins.
+fn open_log(path: &Path) -> io::Result<(File, u64)> {
+    let mut log = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let begin = log.seek(SeekFrom::End(0))?;
+    Ok((log, begin))
+}
+
+fn append(log: &Path, line: &str) {
+    // A log that cannot be written is no reason to end servers.
+    let _ = OpenOptions::new().append(true).open(log).and_then(|mut log| writeln!(log, "{line}"));
+}
+
+/// What a server says in a line, if it is one of a server: a launcher may put something before it.
+fn said(line: &str) -> Option<Said> {
+    let (_, said) = line.split_once(MARK)?;
+    serde_json::from_str(said).ok()
+}
+
+/// The next line, or part of one that is too long; `None` at the end.
+async fn next_line(output: &mut BufReader<ChildStdout>) -> Option<String> {
+    let mut line = Vec::new();
+    let read = output.take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await;
+    read.ok().filter(|read| *read > 0).map(|_| String::from_utf8_lossy(&line).trim_end().to_owned())
+}

@@ -1,0 +1,244 @@
+//! Where servers are to run, and by what: what the user says, else what the job has, else here.
+
+use super::address::is_this_host;
+use super::allocation::Allocation;
+use super::hostfile::{self, Slots};
+use super::launcher::{Launcher, is_on_path};
+use super::placement::{Placement, placements};
+use interface::UserError;
+use std::path::{Path, PathBuf};
+
+/// What a user says about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LaunchRequest<'a> {
+    /// A file that names the hosts.
+    pub hostfile: Option<&'a Path>,
+    /// `auto`, `local`, or what starts programs on hosts, with its options.
+    pub launcher: Option<&'a str>,
+    /// What starts programs on hosts, where there are other hosts and nothing else is said.
+    pub usual_launcher: Option<&'a str>,
+    /// Whether something else that was said is about servers on this machine.
+    pub is_here: bool,
+}
+
+/// Where servers are to run, and why there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaunchPlan {
+    /// Where.
+    pub target: Target,
+    /// Why, if it is not plain from what the user said.
+    pub why: Option<String>,
+}
+
+/// Where servers run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// On this machine.
+    Here,
+    /// On these hosts.
+    Hosts(HostPlan),
+}
+
+/// Hosts, and what starts programs there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostPlan {
+    /// What starts programs there.
+    pub launcher: Launcher,
+    hosts: Vec<Slots>,
+}
+
+impl HostPlan {
+    /// The names of the hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.hosts.iter().map(|one| one.host.as_str())
+    }
+
+    /// The places of the servers: `per_host` on each host if that is said, or `total` in all, or
+    /// as many on each host as it is said to have.
+    ///
+    /// # Errors
+    /// When there are too many, or the servers of a host cannot share `data`.
+    pub fn placements(
+        &self,
+        total: Option<u32>,
+        per_host: Option<u32>,
+        data: &[PathBuf],
+    ) -> Result<Vec<Placement>, UserError> {
+        let mut hosts = self.hosts.clone();
+        for host in &mut hosts {
+            host.servers = per_host.unwrap_or(host.servers);
+        }
+        placements(&hosts, total, data)
+    }
+}
+
+impl LaunchPlan {
+    /// Chooses by what is said and by what the environment tells of a job.
+    ///
+    /// # Errors
+    /// When the hosts cannot be known, or there are none.
+    pub fn make(request: &LaunchRequest<'_>) -> Result<Self, UserError> {
+        // What is not UTF-8 names no host.
+        Self::of(request, |name| std::env::var(name).ok())
+    }
+
+    fn of(
+        request: &LaunchRequest<'_>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, UserError> {
+        let said = request.launcher.filter(|word| *word != "auto");
+        match (request.hostfile, said) {
+            (Some(file), Some("local")) => Err(UserError::usage(
+                "cannot start servers here and on other hosts",
+                format!("--launcher local is this machine, {} names others", file.display()),
+                "leave out one of the two",
+            )),
+            (Some(file), _) => Self::of_file(file, said.or(request.usual_launcher), variable),
+            (None, Some("local")) => Ok(Self::here(None)),
+            (None, None) if request.is_here => Ok(Self::here(None)),
+            (None, _) => Self::of_job(said, request.usual_launcher, variable),
+        }
+    }
+
+    fn of_file(
+        file: &Path,
+        launcher: Option<&str>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, UserError> {
+        let hosts = hostfile::read(file)?;
+        let is_slurm = variable("SLURM_JOB_ID").is_some();
+        let (usual, because) = match is_slurm {
+            true => ("srun", ", as this is a Slurm job"),
+            false => ("ssh", ", as this is no Slurm job"),
+        };
+        let because = if launcher.is_none() { because } else { "" };
+        let launcher = Launcher::parse(launcher.unwrap_or(usual))?;
+        let why = format!(
+            "{} names {}: servers are started there by {launcher}{because}",
+            file.display(),
+            count(hosts.len())
+        );
+        Ok(Self { target: Target::Hosts(HostPlan { launcher, hosts }), why: Some(why) })
+    }
+
+    fn of_job(
+        said: Option<&str>,
+        usual: Option<&str>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, UserError> {
+        let Some(job) = Allocation::find(&variable)? else {
+            return match said {
+                None => Ok(Self::here(None)),
+                Some(launcher) => Err(UserError::usage(
+                    format!("there are no hosts for {launcher:?} to start servers on"),
+                    "no --hostfile was named, and this is no job of a batch system",
+                    "name a file with one host a line: --hostfile FILE",
+                )),
+            };
+        };
+        let name = &job.name;
+        // A batch system may have a name of its own for this host.
+        let is_here = |host: &String| {
+            is_this_host(host) || variable("SLURMD_NODENAME").as_ref() == Some(host)
+        };
+        if said.is_none() && matches!(&job.hosts[..], [only] if is_here(only)) {
+            let why = format!("{name} has this host alone: servers are started here, as always");
+            return Ok(Self::here(Some(why)));
+        }
+        let by_job = match () {
+            () if job.is_slurm => "srun",
+            () if is_on_path("mpiexec") => "mpiexec",
+            () => "ssh",
+        };
+        let launcher = Launcher::parse(said.or(usual).unwrap_or(by_job))?;
+        let why = format!(
+            "{name} has {}: servers are started there by {launcher} (here alone with --launcher \
+             local)",
+            count(job.hosts.len())
+        );
+        let hosts = job.hosts.into_iter().map(|host| Slots { host, servers: 1 }).collect();
+        Ok(Self { target: Target::Hosts(HostPlan { launcher, hosts }), why: Some(why) })
+    }
+
+    fn here(why: Option<String>) -> Self {
+        Self { target: Target::Here, why }
+    }
+}
+
+fn count(hosts: usize) -> String {
+    if hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: what is said wins over what the job has, a job of this host alone changes nothing,
+    //! and every choice that was not said is explained.
+    use super::*;
+
+    const JOB: [(&str, &str); 2] = [("SLURM_JOB_ID", "7"), ("SLURM_JOB_NODELIST", "n[1-3]")];
+    const HERE: [(&str, &str); 2] = [("SLURM_JOB_ID", "7"), ("SLURM_JOB_NODELIST", "127.0.0.1")];
+
+    fn choose(
+        request: LaunchRequest<'_>,
+        job: &[(&str, &str)],
+    ) -> Result<(String, String), UserError> {
+        let value = |wanted: &str| {
+            job.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
+        };
+        let LaunchPlan { target, why } = LaunchPlan::of(&request, value)?;
+        let shown = match target {
+            Target::Here => "here".to_owned(),
+            Target::Hosts(plan) => {
+                format!("{}: {}", plan.launcher, plan.hosts().collect::<Vec<_>>().join(" "))
+            }
+        };
+        Ok((shown, why.unwrap_or_default()))
+    }
+
+    #[test]
+    fn without_a_job_servers_run_here() {
+        let nothing = LaunchRequest::default();
+        assert_eq!(choose(nothing, &[]), Ok(("here".to_owned(), String::new())));
+        let srun = LaunchRequest { launcher: Some("srun"), ..nothing };
+        assert!(choose(srun, &[]).is_err(), "there are no hosts");
+        let usual = LaunchRequest { usual_launcher: Some("ssh -x"), ..nothing };
+        assert_eq!(choose(usual, &[]), Ok(("here".to_owned(), String::new())));
+        assert_eq!(choose(usual, &HERE).expect("a list").0, "here");
+        assert_eq!(choose(usual, &JOB).expect("a list").0, "ssh -x: n1 n2 n3");
+        let both = LaunchRequest { launcher: Some("srun"), ..usual };
+        assert_eq!(choose(both, &JOB).expect("a list").0, "srun: n1 n2 n3");
+    }
+
+    #[test]
+    fn a_job_has_hosts() {
+        let nothing = LaunchRequest::default();
+        let (target, why) = choose(nothing, &JOB).expect("a list");
+        assert_eq!(target, "srun: n1 n2 n3");
+        assert!(why.contains("Slurm job 7 has 3 hosts") && why.contains("srun"), "{why}");
+        let (target, why) = choose(nothing, &HERE).expect("a list");
+        assert_eq!(target, "here");
+        assert!(why.contains("Slurm job 7 has this host alone"), "{why}");
+        let only = |here| [HERE[0], ("SLURM_JOB_NODELIST", "n1"), ("SLURMD_NODENAME", here)];
+        assert_eq!(choose(nothing, &only("n1")).expect("a list").0, "here");
+        assert_eq!(choose(nothing, &only("n2")).expect("a list").0, "srun: n1");
+        let said = |launcher| LaunchRequest { launcher: Some(launcher), ..nothing };
+        assert_eq!(choose(said("local"), &JOB), Ok(("here".to_owned(), String::new())));
+        assert_eq!(choose(said("ssh -x"), &JOB).expect("a list").0, "ssh -x: n1 n2 n3");
+        assert_eq!(choose(said("srun"), &HERE).expect("a list").0, "srun: 127.0.0.1");
+        let tcp = LaunchRequest { is_here: true, ..nothing };
+        assert_eq!(choose(tcp, &JOB), Ok(("here".to_owned(), String::new())));
+    }
+
+    #[test]
+    fn a_file_wins_over_a_job() {
+        let file = tempfile::NamedTempFile::new().expect("a test must have room");
+        std::fs::write(file.path(), "a\nb\n").expect("a test must have room");
+        let request = LaunchRequest { hostfile: Some(file.path()), ..LaunchRequest::default() };
+        let (target, why) = choose(request, &[]).expect("a file");
+        assert_eq!(target, "ssh: a b");
+        assert!(why.contains("names 2 hosts"), "{why}");
+        assert_eq!(choose(request, &JOB).expect("a file").0, "srun: a b");
+        let local = LaunchRequest { launcher: Some("local"), ..request };
+        assert!(choose(local, &[]).is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! A server on its host, told by its standard input what it is.
+//!
+//! Invariants: nothing of the instance's secrets is on a command line or in the environment; when
+//! its input ends, whoever started it is gone, so it writes everything back and ends.
+
+use super::address::own_address;
+use super::control::{Found, MARK, Permission, Said, ServerOrder, hear, line};
+use crate::data::{OwnDirectories, has_catalogue, has_objects};
+use crate::private;
+use crate::private::refuse_root;
+use crate::process::on_stdin_closed;
+use crate::server::{ServerPlan, serve_plan};
+use interface::{ExitCode, UserError};
+use policy::Rules;
+use serde::de::DeserializeOwned;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use world::Address;
+
+/// Variables that name a directory of a host that is for a job's own use, the first that is set.
+const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
+
+/// Serves as standard input says, until asked to stop by a client or a signal, or until standard
+/// input ends. Blocks may leave its cache by these rules.
+///
+/// # Errors
+/// When it cannot begin, which whoever started it is told too, or cannot write everything back.
+pub fn serve_remote(rules: Rules) -> Result<(), UserError> {
+    let order: ServerOrder = told()?;
+    let begun = begin(&order).and_then(|(plan, own)| {
+        say(&Said::Found(Found {
+            data: plan.data.clone(),
+            sets: own.labels(&plan.data)?,
+            has_catalogue: plan.data.first().is_some_and(|first| has_catalogue(first)),
+            has_objects: plan.data.iter().any(|directory| has_objects(directory)),
+        }));
+        let permission: Permission = told()?;
+        own.label(&plan.data, &permission.set)?;
+        Ok(plan)
+    });
+    let (sender, input_ended) = oneshot::channel();
+    on_stdin_closed(|| {
+        // It may be ending by itself.
+        let _ = sender.send(());
+    });
+    let mut is_ready = false;
+    let ready = |address: &Address| {
+        is_ready = true;
+        say(&Said::Listening { address: address.0.clone(), pid: std::process::id() });
+    };
+    let served = begun.and_then(|plan| serve_plan(plan, rules, ready, left_alone(input_ended)));
+    served.inspect_err(|error| {
+        if !is_ready {
+            say(&Said::Failed(error.clone().into()));
+        }
+    })
+}
+
+/// Everything that this server is, its directories made.
+fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError> {
+    let version = env!("CARGO_PKG_VERSION");
+    if order.version != version {
+        return Err(UserError::new(
+            ExitCode::NoServer,
+            "the hosts do not have the same unisono",
+            format!("it is {version} here, and {} where it was started", order.version),
+            "install one version everywhere, or name it with --remote-program",
+        ));
+    }
+    if !order.allow_root {
+        refuse_root()?;
+    }
+    let address = own_address(&order.host, &order.others).map_err(|cause| {
+        UserError::new(
+            ExitCode::NoServer,
+            "cannot listen where others reach it",
+            cause,
+            "name each host by a name or an address that it knows as its own",
+        )
+    })?;
+    let parents = match &order.data[..] {
+        [] => vec![usual_parent(&order.instance_name)?],
+        named => named.to_vec(),
+    };
+    let name = format!("server-{}", order.id);
+    let data: Vec<PathBuf> = parents.iter().map(|parent| parent.join(&name)).collect();
+    data.iter().try_for_each(|directory| make_private(directory))?;
+    let own = OwnDirectories {
+        server: order.id,
+        servers: order.servers,
+        disks_per_server: data.len() as u32,
+    };
+    let plan = ServerPlan {
+        id: order.id,
+        servers: order.servers,
+        listen: Address(format!("tcp:{}", SocketAddr::new(address, 0))),
+        data,
+        direct: order.direct.clone(),
+        cache_bytes: order.cache_bytes,
+        dirty_percent: order.dirty_percent,
+        key: order.key,
+    };
+    Ok((plan, own))
+}
+
+/// Where servers of an instance have their data if nothing is said: in what the job has for itself
+/// on this host, or the system's temporary directory, in a directory that no other instance has.
+fn usual_parent(instance_name: &str) -> Result<PathBuf, UserError> {
+    let named = SCRATCH.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let scratch = named.into_iter().find(|path| path.is_absolute() && path.is_dir());
+    let user = rustix::process::geteuid().as_raw();
+    let parent = scratch.unwrap_or_else(|| PathBuf::from("/tmp"));
+    let parent = parent.join(format!("unisono-{user}-{instance_name}"));
+    make_private(&parent)?;
+    Ok(parent)
+}
+
+fn make_private(directory: &Path) -> Result<(), UserError> {
+    private::make_directory(directory).map_err(|error| UserError {
+        error: format!("cannot use the data directory {}", directory.display()),
+        help: "name one of that host that only you may enter, or none yet, with --data".to_owned(),
+        ..error
+    })
+}
+
+fn told<T: DeserializeOwned>() -> Result<T, UserError> {
+    hear(&mut std::io::stdin().lock()).map_err(|error| {
+        UserError::new(
+            ExitCode::NoServer,
+            "nobody tells this server what it is",
+            error.to_string(),
+            "servers are started by: unisono start",
+        )
+    })
+}
+
+fn say(said: &Said) {
+    let mut output = std::io::stdout().lock();
+    // Nobody may be listening any more; then its input ends too.
+    let _ = write!(output, "{MARK}{}", line(said)).and_then(|()| output.flush());
+}
+
+/// Ends when whoever started this server is gone, or this process is told so.
+async fn left_alone(input_ended: oneshot::Receiver<()>) {
+    tokio::select! {
+        _ = input_ended => {}
+        () = caught(SignalKind::hangup()) => {}
+        () = caught(SignalKind::interrupt()) => {}
+    }
+}
+
+async fn caught(kind: SignalKind) {
+    match signal(kind) {
+        Ok(mut signals) => drop(signals.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,58 @@
+//! Starting an instance on hosts, as the command that asks for it sees it.
+
+use super::control::{SupervisorAnswer, SupervisorOrder, hear, line};
+use super::launcher::Launcher;
+use super::options::HostOptions;
+use super::placement::Placement;
+use crate::instance::{begin_start, cannot_write, forget, make_ready};
+use crate::process::{Program, cannot_start};
+use client::{Instance, InstanceFile};
+use interface::{ExitCode, UserError};
+use std::fs::OpenOptions;
+use std::io::{BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Stdio;
+
+/// Starts a server at each placement, by launchers that stay as long as the servers do.
+///
+/// # Errors
+/// When one does not begin: then all that did have been ended.
+pub fn start_on_hosts(
+    instance: &Instance,
+    program: &Program,
+    launcher: &Launcher,
+    placements: Vec<Placement>,
+    options: HostOptions,
+) -> Result<InstanceFile, UserError> {
+    let _starting = begin_start(instance)?;
+    make_ready(instance)?;
+    forget(instance);
+    let log_path = instance.directory().join("keeper.log");
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&log_path);
+    let log = log.map_err(|error| cannot_write(&log_path, &error))?;
+    let directory = instance.directory().display().to_string();
+    let mut command = program.command(&["keep".to_owned(), "--instance".to_owned(), directory]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).current_dir("/");
+    let mut supervisor = command.spawn().map_err(|error| cannot_start(&command, &error))?;
+    let order = SupervisorOrder {
+        launcher: launcher.clone(),
+        program: options.remote_program.clone().unwrap_or_else(|| program.path.clone()),
+        placements,
+        options,
+    };
+    if let Some(input) = &mut supervisor.stdin {
+        // Should it not listen, it does not answer.
+        let _ = input.write_all(line(&order).as_bytes());
+    }
+    let answer = supervisor.stdout.take().map(|output| hear(&mut BufReader::new(output)));
+    match answer {
+        Some(Ok(SupervisorAnswer::Running(file))) => Ok(file),
+        Some(Ok(SupervisorAnswer::Failed(failure))) => Err(failure.into()),
+        Some(Err(_)) | None => Err(UserError::new(
+            ExitCode::Failed,
+            "the supervisor of the launchers has ended",
+            "it did not say why",
+            format!("look at {}", log_path.display()),
+        )),
+    }
+}

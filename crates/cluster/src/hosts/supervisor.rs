@@ -1,0 +1,294 @@
+//! The process that starts the launchers of an instance and stays as long as they do.
+//!
+//! Invariants: it answers once, when all servers serve or none is left; whatever ends it ends its
+//! servers, because they lose their input; it outlives the command that started it only after it
+//! has answered.
+
+use super::control::{
+    Found, Permission, Said, ServerOrder, SupervisorAnswer, SupervisorOrder, hear, line,
+};
+use super::launched::Launched;
+use super::placement::Placement;
+use crate::data::{common_set, lost_catalogue, new_set};
+use crate::instance::{cannot_write, data_name, write};
+use crate::process::on_stdin_closed;
+use crate::process_name::own_name;
+use crate::stop::STOP_PATIENCE;
+use client::{INSTANCE_SCHEMA, Instance, InstanceFile, Origin, ServerEntry};
+use futures_util::future::{join_all, try_join_all};
+use interface::{ExitCode, UserError};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// How long launchers may take to end when not all servers could begin.
+const GIVE_UP_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The most servers that are in their start at once.
+const STARTS_MAX: usize = 64;
+
+/// The most of them on one host: an `sshd` refuses more than 10 callers whom it does not know yet.
+const STARTS_PER_HOST_MAX: usize = 4;
+
+/// The other hosts that each server is told of.
+const OTHERS_MAX: usize = 3;
+
+/// Starts the servers that standard input says, answers on standard output, and stays until all
+/// have ended or it is told to end them.
+///
+/// # Errors
+/// When it cannot begin; what goes wrong with servers is answered.
+pub fn supervise(instance: &Instance) -> Result<(), UserError> {
+    let failed = |cause: String| {
+        UserError::new(
+            ExitCode::Failed,
+            "cannot supervise the launchers of servers",
+            cause,
+            "servers are started by: unisono start",
+        )
+    };
+    // From now on no terminal's end or Ctrl-C is for this process and its launchers.
+    rustix::process::setsid().map_err(|error| failed(error.to_string()))?;
+    let order: SupervisorOrder =
+        hear(&mut std::io::stdin().lock()).map_err(|error| failed(error.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| failed(error.to_string()))?.block_on(supervise_all(instance, &order))
+}
+
+async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(), UserError> {
+    let (sender, asker_gone) = oneshot::channel();
+    on_stdin_closed(|| {
+        // It may have been answered.
+        let _ = sender.send(());
+    });
+    let mut told_to_end = std::pin::pin!(told_to_end());
+    let mut launched = Vec::new();
+    let begun = tokio::select! {
+        begun = begin(instance, order, &mut launched) => begun,
+        _ = asker_gone => Err(given_up()),
+        () = &mut told_to_end => Err(given_up()),
+    };
+    match begun {
+        Ok(file) => answer(&SupervisorAnswer::Running(file)),
+        Err(error) => {
+            end_all(&mut launched, GIVE_UP_PATIENCE).await;
+            answer(&SupervisorAnswer::Failed(error.into()));
+            return Ok(());
+        }
+    }
+    let all_ended = join_all(launched.iter_mut().map(async |one| {
+        one.stay().await;
+        note(&format!("the launcher of server {} on {} has ended", one.id, one.host));
+    }));
+    tokio::select! {
+        _ = all_ended => return Ok(()),
+        () = told_to_end => note("told to end all servers"),
+    }
+    end_all(&mut launched, STOP_PATIENCE).await;
+    Ok(())
+}
+
+/// Starts all, and leaves each in `launched` as soon as it is there. Returns the instance's file,
+/// which is written.
+async fn begin<'a>(
+    instance: &Instance,
+    order: &'a SupervisorOrder,
+    launched: &mut Vec<Launched<'a>>,
+) -> Result<InstanceFile, UserError> {
+    let patience = Duration::from_secs(order.options.patience_s.into());
+    let found = launch_all(instance, order, launched, patience).await?;
+    let permission = Permission { set: set_of(order, &found)? };
+    refuse_lost_catalogue(&found)?;
+    let servers = try_join_all(launched.iter_mut().zip(found).map(async |(one, found)| {
+        one.tell(&permission).await;
+        let Said::Listening { address, pid } = one.hear(patience).await? else {
+            return Err(speaks_otherwise(one.id));
+        };
+        let (id, host, data) = (one.id, Some(one.host.to_owned()), found.data);
+        Ok::<_, UserError>(ServerEntry { id, address, pid, data, host })
+    }));
+    let servers = servers.await?;
+    let origin = Origin::mark(instance.directory());
+    let file = InstanceFile {
+        schema: INSTANCE_SCHEMA.to_owned(),
+        disks_per_server: servers.first().map_or(0, |one| one.data.len() as u32),
+        servers,
+        cache_bytes: order.options.cache_bytes,
+        dirty_percent: order.options.dirty_percent,
+        direct: order.options.direct.clone(),
+        supervisor: own_name(),
+        origin: Some(origin.map_err(|error| cannot_write("origin".as_ref(), &error))?),
+    };
+    write(instance, &file)?;
+    Ok(file)
+}
+
+/// Starts the launchers, some at a time, and tells each server what it is. Returns what they find.
+async fn launch_all<'a>(
+    instance: &Instance,
+    order: &'a SupervisorOrder,
+    launched: &mut Vec<Launched<'a>>,
+    patience: Duration,
+) -> Result<Vec<Found>, UserError> {
+    let (key, instance_name) = (instance.key()?, data_name(instance)?);
+    let mut found = Vec::new();
+    let numbered: Vec<(u32, &Placement)> = (0..).zip(&order.placements).collect();
+    for some in waves(&numbered) {
+        let first = launched.len();
+        for (id, placement) in some {
+            let command = server_command(&order.program, instance, *id);
+            let log = instance.log_path(*id);
+            launched.push(Launched::start(*id, &placement.host, &order.launcher, &command, log)?);
+        }
+        let starts = launched[first..].iter_mut().zip(some).map(async |(one, (id, placement))| {
+            one.tell(&server_order(order, *id, placement, &instance_name, key)).await;
+            match one.hear(patience).await? {
+                Said::Found(found) => Ok(found),
+                _ => Err(speaks_otherwise(*id)),
+            }
+        });
+        found.extend(try_join_all(starts).await?);
+    }
+    Ok(found)
+}
+
+/// Parts of the placements that are in their start at once.
+fn waves<'w, 'a>(mut left: &'w [(u32, &'a Placement)]) -> Vec<&'w [(u32, &'a Placement)]> {
+    let mut waves = Vec::new();
+    while !left.is_empty() {
+        let mut starts: BTreeMap<&str, usize> = BTreeMap::new();
+        let has_room = |(_, placement): &&(u32, &'a Placement)| {
+            let starts = starts.entry(&placement.host).or_default();
+            *starts += 1;
+            *starts <= STARTS_PER_HOST_MAX
+        };
+        let length = left.iter().take(STARTS_MAX).take_while(has_room).count();
+        let (wave, rest) = left.split_at(length);
+        waves.push(wave);
+        left = rest;
+    }
+    waves
+}
+
+fn server_order(
+    order: &SupervisorOrder,
+    id: u32,
+    placement: &Placement,
+    instance_name: &str,
+    key: [u8; 32],
+) -> ServerOrder {
+    let others = order
+        .placements
+        .iter()
+        .map(|placement| &placement.host)
+        .filter(|other| **other != placement.host);
+    ServerOrder {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        id,
+        servers: order.placements.len() as u32,
+        host: placement.host.clone(),
+        others: others.take(OTHERS_MAX).cloned().collect(),
+        data: placement.data.clone(),
+        instance_name: instance_name.to_owned(),
+        cache_bytes: order.options.cache_bytes,
+        dirty_percent: order.options.dirty_percent,
+        direct: order.options.direct.clone(),
+        allow_root: order.options.allow_root,
+        key,
+    }
+}
+
+/// The identity of all directories.
+fn set_of(order: &SupervisorOrder, found: &[Found]) -> Result<String, UserError> {
+    let named = order.placements.iter().zip(found).flat_map(|(placement, found)| {
+        let name = |path: &PathBuf| format!("{} of {}", path.display(), placement.host);
+        found.data.iter().map(name).zip(found.sets.iter().cloned())
+    });
+    common_set(&named.collect::<Vec<_>>())?.map_or_else(new_set, Ok)
+}
+
+/// Refuses a new catalogue beside data on any of the hosts.
+fn refuse_lost_catalogue(found: &[Found]) -> Result<(), UserError> {
+    let with_data = found.iter().position(|one| one.has_objects);
+    match (found.first(), with_data) {
+        (Some(Found { data, has_catalogue: false, .. }), Some(id)) => {
+            Err(lost_catalogue(&format!("server {id}"), data.first().map_or("".as_ref(), |it| it)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The words of a server's command line; what is not its number is for those who look for it.
+fn server_command(program: &Path, instance: &Instance, id: u32) -> Vec<String> {
+    let directory = instance.directory().display().to_string();
+    let words =
+        ["serve-told", "--id", &id.to_string(), "--instance", &directory].map(str::to_owned);
+    [program.display().to_string()].into_iter().chain(words).collect()
+}
+
+async fn end_all(launched: &mut [Launched<'_>], patience: Duration) {
+    join_all(launched.iter_mut().map(|one| one.end(patience))).await;
+}
+
+/// Ends when this process is told to end.
+async fn told_to_end() {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let caught = kinds.into_iter().filter_map(|kind| signal(kind).ok());
+    let caught = caught.map(|mut signals| Box::pin(async move { signals.recv().await }));
+    futures_util::future::select_all(caught).await;
+}
+
+fn answer(answer: &SupervisorAnswer) {
+    let mut output = std::io::stdout().lock();
+    // Whoever asked may be gone; then they see the instance's file.
+    let _ = output.write_all(line(answer).as_bytes()).and_then(|()| output.flush());
+}
+
+/// Says something in the supervisor's log.
+fn note(text: &str) {
+    // A log that cannot be written is no reason to end servers.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn given_up() -> UserError {
+    UserError::new(
+        ExitCode::Failed,
+        "the start of servers was given up",
+        "the command that asked for it has ended, or this was told to",
+        "start the instance again",
+    )
+}
+
+fn speaks_otherwise(id: u32) -> UserError {
+    UserError::new(
+        ExitCode::NoServer,
+        format!("server {id} did not start"),
+        "it says something else than it should",
+        "check that all hosts have the same unisono",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: servers start in waves that are small enough for every host.
+    use super::*;
+
+    #[test]
+    fn waves_are_small() {
+        let lengths = |hosts: &[&str]| {
+            let placement = |host: &&str| Placement { host: (*host).to_owned(), data: Vec::new() };
+            let placements: Vec<Placement> = hosts.iter().map(placement).collect();
+            let numbered: Vec<(u32, &Placement)> = (0..).zip(&placements).collect();
+            let waves = waves(&numbered);
+            assert_eq!(waves.concat().len(), hosts.len());
+            waves.into_iter().map(<[_]>::len).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(&["a"; 9]), [4, 4, 1]);
+        assert_eq!(lengths(&["a", "b", "a", "b", "a", "b", "a", "b", "a"]), [8, 1]);
+        let many: Vec<String> = (0..100).map(|host| host.to_string()).collect();
+        assert_eq!(lengths(&many.iter().map(String::as_str).collect::<Vec<_>>()), [64, 36]);
+    }
+}

@@ -1,0 +1,134 @@
+//! What a start writes into an instance's directory: the lock, the key, and `instance.json`.
+//!
+//! *Invariants:*
+//! - One process of a machine starts or stops the servers of an instance at a time.
+//! - `instance.json` is replaced in one step, so that nobody reads half of it.
+
+use crate::private;
+use crate::process_name::end_of;
+use client::{CLIENTS_DIRECTORY, Instance, InstanceFile, for_each_at_once, server_answers};
+use interface::{ExitCode, UserError};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long another command may take to start or stop the servers of an instance …
+const LOCK_PATIENCE: Duration = Duration::from_secs(120);
+
+/// … and how often it is asked for.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// The right to start and stop the servers of an instance, which one process of a machine has.
+pub(crate) struct Starting(#[expect(dead_code, reason = "it is locked while it is open")] File);
+
+/// Waits until nobody else starts servers here, or stops them; others wait for this one until
+/// what is returned is dropped. Makes the directory.
+pub(crate) fn begin_start(instance: &Instance) -> Result<Starting, UserError> {
+    private::make_directory(instance.directory())?;
+    let starting = lock(instance)?;
+    private::make_instance_directory(instance.directory())?;
+    Ok(starting)
+}
+
+/// Waits until nobody else on this machine starts or stops servers here; not for ever.
+pub(crate) fn lock(instance: &Instance) -> Result<Starting, UserError> {
+    let unusable = |error: std::io::Error| cannot_write(instance.directory(), &error);
+    let directory = File::open(instance.directory()).map_err(unusable)?;
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match directory.try_lock() {
+            Ok(()) => return Ok(Starting(directory)),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(UserError::new(
+                    ExitCode::Failed,
+                    format!("the instance at {} is in use", instance.directory().display()),
+                    "another command starts or stops its servers, for minutes already",
+                    "wait for that command, or end it",
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
+    }
+}
+
+/// What data of this instance is called where many instances have theirs: nothing that tells
+/// its key.
+pub(crate) fn data_name(instance: &Instance) -> Result<String, UserError> {
+    let digest = Sha256::new_with_prefix("unisono data of ").chain_update(instance.key()?);
+    let bytes = &digest.finalize()[..8];
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Makes the key, unless an instance runs here.
+pub(crate) fn make_ready(instance: &Instance) -> Result<(), UserError> {
+    if let Ok(file) = instance.read()
+        && let Some(cause) = why_running(instance, &file)
+    {
+        return Err(UserError::usage(
+            format!("an instance is running at {}", instance.directory().display()),
+            cause,
+            "stop it with: unisono stop   (or name another with --instance)",
+        ));
+    }
+    private::make_directory(&instance.directory().join(CLIENTS_DIRECTORY))?;
+    make_key(instance)
+}
+
+fn why_running(instance: &Instance, file: &InstanceFile) -> Option<String> {
+    if let Some(server) = file.servers.iter().find(|server| instance.is_running(server)) {
+        return Some(format!("server {} is process {}", server.id, server.pid));
+    }
+    let supervisor = file.supervisor.as_ref()?;
+    if end_of(supervisor).is_some() {
+        return Some(format!("the supervisor of its launchers is process {}", supervisor.pid));
+    }
+    let node = instance.client_node(&file.servers).ok()?;
+    let answer = for_each_at_once(&file.servers, |one| server_answers(one, node.clone()));
+    let (server, _) = file.servers.iter().zip(answer).find(|(_, answers)| *answers)?;
+    Some(format!("server {} answers at {}", server.id, server.address))
+}
+
+/// Forgets the servers that were started last.
+pub(crate) fn forget(instance: &Instance) {
+    for file in ["instance.json", "origin"] {
+        // It may be gone already.
+        let _ = fs::remove_file(instance.directory().join(file));
+    }
+}
+
+fn make_key(instance: &Instance) -> Result<(), UserError> {
+    let path = instance.directory().join("key");
+    if path.exists() {
+        return instance.key().map(|_| ());
+    }
+    let mut key = [0; 32];
+    let made = getrandom::fill(&mut key).map_err(std::io::Error::from).and_then(|()| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(&key)
+    });
+    made.map_err(|error| cannot_write(&path, &error))
+}
+
+/// Replaces `instance.json` in one step, so that nobody reads half of it.
+pub(crate) fn write(instance: &Instance, file: &InstanceFile) -> Result<(), UserError> {
+    let (path, new) =
+        (instance.directory().join("instance.json"), instance.directory().join("instance.new"));
+    let text = serde_json::to_vec_pretty(file).unwrap_or_default();
+    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
+    written.map_err(|error| cannot_write(&path, &error))
+}
+
+/// The error of a file of an instance that cannot be written.
+pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
+    UserError::usage(
+        format!("cannot write {}", path.display()),
+        error.to_string(),
+        "name another instance directory with --instance",
+    )
+}

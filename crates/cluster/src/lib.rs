@@ -1,0 +1,36 @@
+//! Starts, finds, watches and stops the servers of an instance, here and on hosts.
+//!
+//! [`start`] starts servers on this machine and [`start_on_hosts`] on others; [`stop`] ends them.
+//! [`serve_process`] and [`serve_remote`] are the servers themselves. [`supervise`] is the process
+//! that holds the launchers of those on hosts.
+//!
+//! *Invariants:*
+//! - One process of a machine starts or stops the servers of an instance at a time.
+//! - A data directory is never taken for another: its label says which disk it is.
+//! - Servers that were started for a command end with it, however it ends.
+//! - This crate puts the real world under servers; clients get theirs from `client`.
+
+mod data;
+mod doctor;
+mod hosts;
+mod instance;
+mod private;
+mod process;
+mod process_name;
+mod server;
+mod start;
+mod stop;
+mod temporary;
+
+pub use data::DataDirectories;
+pub use doctor::{Finding, doctor};
+pub use hosts::{
+    HostOptions, HostPlan, LaunchPlan, LaunchRequest, Target, serve_remote, start_on_hosts,
+    supervise,
+};
+pub use private::refuse_root;
+pub use process::{Child, Program, run_to_end};
+pub use server::serve_process;
+pub use start::{ServerOptions, start};
+pub use stop::{Stopped, stop};
+pub use temporary::TemporaryInstance;

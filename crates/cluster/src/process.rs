@@ -1,0 +1,195 @@
+//! Processes that an instance or a bench is made of.
+//!
+//! Invariants: a [`Child`] does not outlive its parent: it watches its standard input, which the
+//! parent holds open, so it ends even when the parent is killed. Ctrl-C reaches the parent alone,
+//! which then ends its children; so the parent always says how it ended.
+
+use client::{Cleanup, Undo};
+use interface::{ExitCode, UserError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::time::Instant;
+
+/// How to start this program again in another role.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The executable.
+    pub path: PathBuf,
+    /// Words before those of the role.
+    pub arguments: Vec<String>,
+}
+
+impl Program {
+    /// The executable that runs now.
+    pub fn current() -> Result<Self, UserError> {
+        let path = std::env::current_exe().map_err(|error| {
+            UserError::new(
+                ExitCode::Failed,
+                "cannot find the unisono executable",
+                error.to_string(),
+                "start unisono by its full path",
+            )
+        })?;
+        Ok(Self { path, arguments: Vec::new() })
+    }
+
+    /// The process that runs this program in a role, not yet started.
+    pub fn command(&self, role: &[String]) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(&self.arguments).args(role);
+        command
+    }
+}
+
+/// A child process that ends with its parent.
+pub struct Child {
+    process: std::process::Child,
+    output: BufReader<ChildStdout>,
+    // Dropped last, when it has ended.
+    _undo: Undo,
+}
+
+impl Child {
+    /// Starts a child; its standard error is `errors`.
+    pub fn start(mut command: Command, errors: Stdio) -> Result<Self, UserError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).process_group(0);
+        let mut process = command.spawn().map_err(|error| cannot_start(&command, &error))?;
+        let output = process.stdout.take().ok_or_else(|| {
+            cannot_start(&command, &std::io::Error::other("it has no standard output"))
+        })?;
+        let undo = Undo::on_signals(Cleanup::Kill(process.id()));
+        Ok(Self { process, output: BufReader::new(output), _undo: undo })
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Writes a line to its standard input, which stays open.
+    pub fn tell(&mut self, line: &str) -> std::io::Result<()> {
+        match self.process.stdin.as_mut() {
+            Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// The next line of its standard output; `None` at its end.
+    pub fn hear(&mut self) -> std::io::Result<Option<String>> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line)? {
+            0 => Ok(None),
+            _ => Ok(Some(line.trim_end().to_owned())),
+        }
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        self.process.wait()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Runs another program to its end; it is killed when the user interrupts, but outlives this
+/// process if that is killed. Only what it says on standard error is kept.
+pub fn run_to_end(mut command: Command) -> std::io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let process = command.spawn()?;
+    let _ended_with_this_one = Undo::on_signals(Cleanup::Kill(process.id()));
+    process.wait_with_output()
+}
+
+/// The end of a process that need not be a child of this one.
+///
+/// A process that ends loses its command line first and its files last, so what is gone from
+/// `/proc` may still lock its data. This end is that of everything it had.
+pub(crate) struct ProcessEnd(OwnedFd);
+
+impl ProcessEnd {
+    /// The end of process `id`, if that is there.
+    pub(crate) fn of(id: u32) -> Option<Self> {
+        let id = rustix::process::Pid::from_raw(id as i32)?;
+        let handle = rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty());
+        handle.ok().map(Self)
+    }
+
+    /// Waits for it; `false` when it has not come by the deadline.
+    pub(crate) fn wait_until(&self, deadline: Instant) -> bool {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left =
+                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&left)) {
+                Err(Errno::INTR) => {}
+                ended => return ended == Ok(1),
+            }
+        }
+    }
+}
+
+pub(crate) fn cannot_start(command: &Command, error: &std::io::Error) -> UserError {
+    UserError::new(
+        ExitCode::Failed,
+        format!("cannot start {}", command.get_program().to_string_lossy()),
+        error.to_string(),
+        "check that the executable is there and that you may start more processes",
+    )
+}
+
+/// Calls `act` on a thread of its own when standard input ends: the parent is gone.
+pub(crate) fn on_stdin_closed(act: impl FnOnce() + Send + 'static) {
+    std::thread::spawn(move || {
+        let mut rest = [0; 256];
+        let mut input = std::io::stdin().lock();
+        while matches!(input.read(&mut rest), Ok(read) if read > 0) {}
+        act();
+    });
+}
+
+/// A directory that is removed when dropped, or when the user interrupts.
+pub(crate) struct TemporaryDirectory {
+    path: PathBuf,
+    // Dropped last, when it is gone.
+    _undo: Undo,
+}
+
+impl TemporaryDirectory {
+    /// Makes a directory that only this user may enter, below `parent`.
+    pub(crate) fn new(parent: &std::path::Path) -> Result<Self, UserError> {
+        let private = std::fs::Permissions::from_mode(0o700);
+        let made =
+            tempfile::Builder::new().prefix("unisono-").permissions(private).tempdir_in(parent);
+        let path = made.map(tempfile::TempDir::keep).map_err(|error| {
+            UserError::usage(
+                format!("cannot make a directory in {}", parent.display()),
+                error.to_string(),
+                "name a directory that you may write to with --directory",
+            )
+        })?;
+        let undo = Undo::on_signals(Cleanup::Remove(path.clone()));
+        Ok(Self { path, _undo: undo })
+    }
+
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,188 @@
+//! A server process.
+
+use crate::data::{CATALOGUE, identity_of};
+use crate::process::on_stdin_closed;
+use client::{Direct, Instance};
+use filesystem::{Costs, RosterCache, ServerConfig, serve};
+use interface::{ExitCode, UserError};
+use policy::Rules;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::Write;
+use std::path::PathBuf;
+use tokio::signal::unix::{SignalKind, signal};
+use units::{MIB, ServerId};
+use world::{Address, Network, Shelf};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
+
+/// What a server says on standard output when it listens, before the address.
+pub(crate) const READY: &str = "ready at ";
+
+/// Blocks that a collective holds for each disk: two are enough to overlap disk and memory (TOCS
+/// 1997, section 4).
+const BUFFERS_PER_DISK: u32 = 2;
+
+/// Bytes of the cache for each byte of buffers that transfers may hold besides.
+const BUFFERS_PER_CACHE: u64 = 4;
+
+/// Where a server keeps the sizes of files that no data shows, in its first data directory.
+const SIZES: &str = "sizes";
+
+/// Everything that makes a server.
+pub(crate) struct ServerPlan {
+    /// Its number.
+    pub(crate) id: u32,
+    /// How many there are.
+    pub(crate) servers: u32,
+    /// Where it listens.
+    pub(crate) listen: Address,
+    /// Its disks.
+    pub(crate) data: Vec<PathBuf>,
+    /// Which of them move their data past the page cache.
+    pub(crate) direct: Direct,
+    /// Room of its block cache, in bytes.
+    pub(crate) cache_bytes: u64,
+    /// How much of it may be dirty, in hundredths.
+    pub(crate) dirty_percent: u32,
+    /// The instance's secret.
+    pub(crate) key: [u8; 32],
+}
+
+/// Serves as server number `id` of an instance until asked to stop, by a client or by SIGTERM, or,
+/// when `attached`, until the parent process ends. Blocks may leave its cache by these rules.
+///
+/// # Errors
+/// When it cannot begin, or cannot write everything back at its end.
+pub fn serve_process(
+    instance: &Instance,
+    id: u32,
+    attached: bool,
+    rules: Rules,
+) -> Result<(), UserError> {
+    let file = instance.read()?;
+    let entry = file.servers.get(id as usize).ok_or_else(|| {
+        UserError::usage(
+            format!("there is no server {id}"),
+            format!("the instance has {} servers", file.servers.len()),
+            "servers are started by: unisono start",
+        )
+    })?;
+    let plan = ServerPlan {
+        id,
+        servers: file.servers.len() as u32,
+        listen: Address(entry.address.clone()),
+        data: entry.data.clone(),
+        direct: file.direct.clone(),
+        cache_bytes: file.cache_bytes,
+        dirty_percent: file.dirty_percent,
+        key: instance.key()?,
+    };
+    if attached {
+        on_stdin_closed(|| std::process::exit(0));
+    }
+    let ready = |address: &Address| {
+        let mut output = std::io::stdout();
+        // Nobody may be listening any more.
+        let _ = writeln!(output, "{READY}{address}").and_then(|()| output.flush());
+    };
+    serve_plan(plan, rules, ready, std::future::pending())
+}
+
+/// Serves until asked to stop, by a client, by SIGTERM or by the end of `also`; `ready` is told
+/// where it listens.
+///
+/// # Errors
+/// When it cannot begin, or cannot write everything back at its end.
+pub(crate) fn serve_plan(
+    plan: ServerPlan,
+    rules: Rules,
+    ready: impl FnOnce(&Address),
+    also: impl Future<Output = ()>,
+) -> Result<(), UserError> {
+    let id = plan.id;
+    raise_descriptors();
+    let mut records = vec![(Shelf::Sizes, SIZES)];
+    if id == 0 {
+        records.push((Shelf::Catalogue, CATALOGUE));
+    }
+    let first = plan.data.first().cloned().unwrap_or_default();
+    let records = records.into_iter().map(|(shelf, name)| (shelf, first.join(name)));
+    let records: Vec<(Shelf, PathBuf)> = records.collect();
+    for (_, directory) in &records {
+        std::fs::create_dir_all(directory).map_err(|error| cannot_begin(id, &error.to_string()))?;
+    }
+    let disks = plan.data.into_iter().map(|directory| {
+        let options =
+            DiskOptions { direct: plan.direct.is_for(&directory), ..DiskOptions::default() };
+        let identity = identity_of(&directory)?;
+        Ok(DiskConfig { directory, identity, options })
+    });
+    let disks = disks.collect::<Result<_, UserError>>()?;
+    let config = NodeConfig {
+        listen: Some(plan.listen),
+        disks,
+        records,
+        key: Some(plan.key),
+        // What is read and what was just written over lie there at the same time.
+        lent_bytes_max: plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB),
+    };
+    let server = ServerConfig {
+        id: ServerId(id),
+        servers: plan.servers,
+        cache_bytes: plan.cache_bytes,
+        dirty_percent: plan.dirty_percent,
+        buffers_per_disk: BUFFERS_PER_DISK,
+        buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
+        costs: Costs::FREE,
+        rules,
+        rosters: RosterCache::default(),
+    };
+    run(async move {
+        let world = RealWorld::open(config).map_err(|error| match error {
+            OpenError::NotDirect { .. } => UserError::new(
+                ExitCode::NoServer,
+                format!("server {id} cannot begin"),
+                error.to_string(),
+                "start without --direct, or name data directories on another file system",
+            ),
+            OpenError::DamagedRecords { .. } => UserError::new(
+                ExitCode::DataCheck,
+                format!("server {id} cannot begin"),
+                error.to_string(),
+                "bring that directory back from a copy, or remove records.last there to go on with \
+                 what it has; the data of files is not touched",
+            ),
+            other => cannot_begin(id, &other.to_string()),
+        })?;
+        let mut terminate = signal(SignalKind::terminate())
+            .map_err(|error| cannot_begin(id, &error.to_string()))?;
+        let address = world.address();
+        let told_to_stop = async move {
+            tokio::select! {
+                _ = terminate.recv() => {
+                    // Nobody may be listening any more.
+                    let _ = writeln!(std::io::stderr(), "server {id} was asked to end by SIGTERM");
+                }
+                () = also => {}
+            }
+        };
+        let served = serve(world, server, || ready(&address), told_to_stop).await;
+        served.map_err(|fault| UserError::of_fault(&format!("server {id} failed"), &fault))
+    })
+}
+
+fn cannot_begin(id: u32, cause: &str) -> UserError {
+    UserError::new(
+        ExitCode::NoServer,
+        format!("server {id} cannot begin"),
+        cause,
+        "check the data directories and the instance directory",
+    )
+}
+
+/// Lets this process have as many files open as its user may allow it: each client is a
+/// descriptor, each object that is in use two.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // What it has is enough for most.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}

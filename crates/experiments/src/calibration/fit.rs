@@ -1,0 +1,93 @@
+//! Carries out the calibration.
+
+use super::cells::{Cell, Cells};
+use super::descent::{Limits, Step, descend};
+use crate::queue::Progress;
+use interface::UserError;
+use simulate::{FittedCosts, Machine, MachineName};
+
+/// What each cost is tried times and over, first coarse, then finer; in percent.
+pub(super) const FACTORS_PERCENT: [u64; 3] = [130, 110, 103];
+/// How often all costs are gone through with a factor, at most.
+pub(super) const ROUNDS_MAX: u32 = 3;
+
+/// How bad a choice of costs is: the sum of the squares of the logarithms of simulated over
+/// published throughput. Every cell counts the same, and no limit that results are judged by counts
+/// at all.
+pub(super) type Score = f64;
+
+/// A calibration that was carried out.
+#[derive(Debug)]
+pub struct Calibration {
+    pub(super) start: FittedCosts,
+    pub(super) result: FittedCosts,
+    pub(super) score_at_start: Score,
+    pub(super) score_of_result: Score,
+    pub(super) steps: Vec<Step<Score>>,
+    pub(super) cells_at_start: Vec<Cell>,
+    pub(super) cells_of_result: Vec<Cell>,
+    /// Simulations that it took.
+    pub(super) trials: u64,
+}
+
+/// Fits the costs, starting from those of the machine as it is, with `jobs` simulations at once.
+/// `progress` hears of each that ends; how many there will be is not known before. The result is
+/// the same whatever the number of jobs.
+///
+/// # Errors
+/// When a simulation fails.
+pub fn calibrate_1994(
+    jobs: usize,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Calibration, UserError> {
+    let mut cells = Cells::new(jobs, progress)?;
+    let start = FittedCosts::of(&Machine::of(MachineName::Tr94));
+    let limits = Limits { factors_percent: &FACTORS_PERCENT, rounds_max: ROUNDS_MAX };
+    let score = |choices: &[[u64; 5]]| -> Result<Vec<Score>, UserError> {
+        let choices: Vec<FittedCosts> = choices.iter().map(from_array).collect();
+        cells.simulate(&choices)?;
+        Ok(choices.iter().map(|costs| score_of(&cells.with(costs))).collect())
+    };
+    let fitted = descend(to_array(&start), limits, score)?;
+    let result = from_array(&fitted.result);
+    Ok(Calibration {
+        start,
+        result,
+        score_at_start: fitted.score_at_start,
+        score_of_result: fitted.score_of_result,
+        steps: fitted.steps,
+        cells_at_start: cells.with(&start),
+        cells_of_result: cells.with(&result),
+        trials: cells.trials(),
+    })
+}
+
+/// The names of the costs, in the order of [`to_array`].
+pub(super) const NAMES: [&str; 5] =
+    ["client_read", "client_write", "cache_read", "piece_per_dimension", "get_answer"];
+
+pub(super) fn to_array(costs: &FittedCosts) -> [u64; 5] {
+    [
+        costs.client_read_ns,
+        costs.client_write_ns,
+        costs.cache_read_ns,
+        costs.piece_per_dimension_ns,
+        costs.get_answer_ns,
+    ]
+}
+
+fn from_array(costs: &[u64; 5]) -> FittedCosts {
+    let [client_read_ns, client_write_ns, cache_read_ns, piece_per_dimension_ns, get_answer_ns] =
+        *costs;
+    FittedCosts {
+        client_read_ns,
+        client_write_ns,
+        cache_read_ns,
+        piece_per_dimension_ns,
+        get_answer_ns,
+    }
+}
+
+fn score_of(cells: &[Cell]) -> Score {
+    cells.iter().map(|cell| cell.log_ratio().powi(2)).sum()
+}

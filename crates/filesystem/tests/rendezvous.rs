@@ -1,0 +1,365 @@
+//! Proves, for groups whose members meet at the servers: every byte comes to its place, whatever
+//! each member says of its own part; a missing member is named after the time-out, one that died at
+//! once; members that disagree all learn it; nothing hangs.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::support;
+
+use filesystem::{Fault, Membership};
+use policy::{
+    Access, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested, OwnPart,
+};
+use std::cell::Cell;
+use std::rc::Rc;
+use support::{
+    Cluster, Kill, Numbers, Shape, Start, expect_equal, for_each_seed, image, memory_of, overlay,
+};
+use units::{ClientId, Duration, Instant};
+use wire::{CollectiveCall, FileRecord};
+use world::payload::Bytes;
+use world::{Clock, Memory, Payloads};
+use world_simulated::SimulatedWorld;
+
+const BYTES: u64 = 64 * 64;
+const TIMEOUT: Duration = Duration::from_ms(2_000);
+
+type Member = Membership<SimulatedWorld<Bytes>>;
+
+/// Meets the others under a name, and enrols with the number that rank 0 brings.
+async fn enrol(start: &Start, name: &str, size: u32) -> Result<Member, Fault> {
+    let client = start.connect().await?;
+    let group = 77 + start.shape.seed;
+    let own = group.to_le_bytes().to_vec();
+    let met = client.meet(name, (start.rank, size), own, TIMEOUT).await?;
+    let group = u64::from_le_bytes(met[0][..].try_into().unwrap());
+    Membership::enrol(client, group, (start.rank, size), TIMEOUT).await
+}
+
+async fn open(member: &Member, start: &Start, bytes: u64) -> FileRecord {
+    if member.rank() == ClientId(0) {
+        member.client().create("f", bytes, start.shape.stripe()).await.unwrap();
+    }
+    member.all_gather(Vec::new()).await.unwrap();
+    member.client().open("f").await.unwrap()
+}
+
+fn call(direction: Direction, file: &FileRecord) -> CollectiveCall {
+    CollectiveCall { direction, file: file.file, order: DiskOrder::Sorted, sync: false }
+}
+
+async fn write(
+    member: &Member,
+    file: &FileRecord,
+    part: OwnPart,
+    memory: Vec<u8>,
+) -> Result<u64, Fault> {
+    let memory = member.client().world().thaw(memory.into());
+    let number = member.begin_call();
+    member.transfer(number, file, call(Direction::Write, file), Ok(part), &memory).await
+}
+
+async fn read(member: &Member, file: &FileRecord, part: OwnPart) -> Result<Vec<u8>, Fault> {
+    let bytes = vec![0xee; part.memory_bytes() as usize];
+    let memory = member.client().world().thaw(bytes.into());
+    let number = member.begin_call();
+    member.transfer(number, file, call(Direction::Read, file), Ok(part), &memory).await?;
+    Ok(memory.freeze().to_vec())
+}
+
+/// The part of each of 4 members: every byte of `BYTES` has one owner.
+fn some_parts(numbers: &mut Numbers) -> Vec<OwnPart> {
+    let record = 1 << numbers.below(5);
+    let level = |stride| Level { count: BYTES / stride, file_stride: stride, memory_stride: 0 };
+    let cyclic = |rank: u64, length: u64| {
+        let level = Level { memory_stride: length, ..level(4 * length) };
+        let (file_offset, memory_offset) = (rank * length, 0);
+        Nested { file_offset, memory_offset, length, levels: vec![level] }
+    };
+    match numbers.below(4) {
+        0 => (0..4).map(|rank| OwnPart::Nested(vec![cyclic(rank, record)])).collect(),
+        // Each nest is cut in two, and the second half comes first.
+        1 => (0..4)
+            .map(|rank| {
+                let whole = cyclic(rank, 2 * record);
+                let first = Nested { length: record, ..whole.clone() };
+                let second = Nested {
+                    file_offset: whole.file_offset + record,
+                    memory_offset: record,
+                    ..first.clone()
+                };
+                OwnPart::Nested(vec![second, first])
+            })
+            .collect(),
+        // Everyone by another kind of rule, the last with nothing.
+        2 => {
+            let half = BYTES / 2;
+            let distribution = Distribution {
+                shape: vec![half / record],
+                record_bytes: record,
+                dimensions: vec![Dimension::Cyclic(3)],
+                grid: vec![2],
+                clients: 2,
+            };
+            let dealt = |client| OwnPart::Dealt {
+                distribution: distribution.clone(),
+                client: ClientId(client),
+                file_offset: half,
+            };
+            let entry = |index: u64| ListEntry {
+                file_offset: index * record,
+                memory_offset: half - (index + 1) * record,
+                length: record,
+            };
+            let list = OwnPart::List((0..half / record).map(entry).collect());
+            vec![list, dealt(0), dealt(1), OwnPart::NOTHING]
+        }
+        _ => {
+            let distribution = Distribution {
+                shape: vec![BYTES / record],
+                record_bytes: record,
+                dimensions: vec![Dimension::Block],
+                grid: vec![4],
+                clients: 4,
+            };
+            let dealt = |client| OwnPart::Dealt {
+                distribution: distribution.clone(),
+                client: ClientId(client),
+                file_offset: 0,
+            };
+            (0..4).map(dealt).collect()
+        }
+    }
+}
+
+fn shape(seed: u64) -> Shape {
+    let mut numbers = Numbers::new(seed);
+    Shape {
+        servers: 1 + numbers.below(4) as u32,
+        disks_per_server: 1 + numbers.below(2) as u32,
+        cache_blocks: numbers.below(9),
+        seed,
+        ..Shape::default()
+    }
+}
+
+#[test]
+fn members_move_their_own_parts() {
+    for_each_seed("rendezvous", "members_move_their_own_parts", 200, |seed| {
+        let mut numbers = Numbers::new(seed);
+        let (written, read_as) = (some_parts(&mut numbers), some_parts(&mut numbers));
+        let cluster = Cluster::new(shape(seed));
+        let contents = image(seed, BYTES);
+        let (writes, reads) = (Access::Parts(written.clone()), Access::Parts(read_as.clone()));
+        let file = overlay(&writes, &vec![0; BYTES as usize], &contents);
+        let got = cluster.run(0..4, |start| {
+            let rank = start.rank.0 as usize;
+            let memory = memory_of(&writes, start.rank, &contents);
+            let (own, other) = (written[rank].clone(), read_as[rank].clone());
+            async move {
+                let member = enrol(&start, "all", 4).await.unwrap();
+                let file = open(&member, &start, BYTES).await;
+                write(&member, &file, own, memory).await.unwrap();
+                let got = read(&member, &file, other).await.unwrap();
+                member.leave();
+                got
+            }
+        });
+        for (rank, got) in (0..).map(ClientId).zip(got) {
+            expect_equal(&got, &memory_of(&reads, rank, &file), "what a member has read");
+        }
+    });
+}
+
+#[test]
+fn several_calls_of_one_group_are_under_way() {
+    let cluster = Cluster::new(shape(3));
+    let contents = image(3, BYTES);
+    let parts: Vec<_> =
+        (0..4).map(|rank| OwnPart::contiguous(rank * BYTES / 4, BYTES / 4)).collect();
+    let access = Access::Parts(parts.clone());
+    let got = cluster.run(0..4, |start| {
+        let own = parts[start.rank.0 as usize].clone();
+        let memory = memory_of(&access, start.rank, &contents);
+        async move {
+            let member = enrol(&start, "all", 4).await.unwrap();
+            let file = open(&member, &start, BYTES).await;
+            write(&member, &file, own.clone(), memory).await.unwrap();
+            let reads = (0..8).map(|_| read(&member, &file, own.clone()));
+            futures_util::future::join_all(reads).await
+        }
+    });
+    for (rank, all) in (0..).map(ClientId).zip(got) {
+        for got in all {
+            expect_equal(&got.unwrap(), &memory_of(&access, rank, &contents), "a read");
+        }
+    }
+}
+
+#[test]
+fn a_missing_member_is_named_to_all_others() {
+    for_each_seed("rendezvous", "a_missing_member_is_named_to_all_others", 40, |seed| {
+        let cluster = Cluster::new(shape(seed));
+        let absent = (seed % 4) as u32;
+        let ended = cluster.run(0..4, |start| async move {
+            let member = enrol(&start, "all", 4).await.unwrap();
+            let file = open(&member, &start, BYTES).await;
+            let before = start.now();
+            if start.rank.0 == absent {
+                // It computes for longer than anyone waits, and then makes the call.
+                start.world.sleep(Duration::from_ms(5_000)).await;
+            }
+            (read(&member, &file, OwnPart::contiguous(0, 8)).await, start.now().since(before))
+        });
+        for (outcome, waited) in ended {
+            match outcome.unwrap_err() {
+                Fault::MembersMissing { missing, call, .. } => {
+                    assert_eq!(missing, [ClientId(absent)]);
+                    assert_eq!(call, "collective read 0 of \"f\"");
+                }
+                other => panic!("the missing rank must be named, not: {other}"),
+            }
+            assert!(waited < Duration::from_ms(5_100), "{waited}");
+        }
+    });
+}
+
+#[test]
+fn a_member_that_has_left_is_missing_at_once() {
+    let cluster = Cluster::new(shape(1));
+    let ended = cluster.run(0..3, |start| async move {
+        let member = enrol(&start, "all", 3).await.unwrap();
+        let file = open(&member, &start, BYTES).await;
+        if start.rank.0 == 1 {
+            member.leave();
+            start.world.sleep(Duration::from_ms(100)).await;
+            return None;
+        }
+        let before = start.now();
+        let outcome = read(&member, &file, OwnPart::NOTHING).await;
+        Some((outcome, start.now().since(before)))
+    });
+    for (outcome, waited) in ended.into_iter().flatten() {
+        let fault = outcome.unwrap_err();
+        let named =
+            matches!(&fault, Fault::MembersMissing { missing, .. } if *missing == [ClientId(1)]);
+        assert!(named && waited < TIMEOUT, "{fault} after {waited}");
+    }
+}
+
+#[test]
+fn members_that_disagree_all_learn_it() {
+    let cluster = Cluster::new(shape(2));
+    let ended = cluster.run(0..3, |start| async move {
+        let member = enrol(&start, "all", 3).await.unwrap();
+        let file = open(&member, &start, BYTES).await;
+        let part = OwnPart::contiguous(0, 8);
+        let first = match start.rank.0 {
+            2 => write(&member, &file, part.clone(), vec![1; 8]).await.map(|_| ()),
+            _ => read(&member, &file, part.clone()).await.map(|_| ()),
+        };
+        // The next call of the group is not affected.
+        (first, read(&member, &file, part).await)
+    });
+    for (first, second) in ended {
+        let fault = first.unwrap_err();
+        assert!(matches!(fault, Fault::CallsDiffer { .. }), "{fault}");
+        second.unwrap();
+    }
+}
+
+#[test]
+fn a_part_that_does_not_fit_fails_the_call_for_all() {
+    let cluster = Cluster::new(shape(5));
+    let ended = cluster.run(0..3, |start| async move {
+        let member = enrol(&start, "all", 3).await.unwrap();
+        let file = open(&member, &start, BYTES).await;
+        let offset = if start.rank.0 == 1 { BYTES } else { 0 };
+        read(&member, &file, OwnPart::contiguous(offset, 8)).await
+    });
+    for outcome in ended {
+        let fault = outcome.unwrap_err();
+        assert!(matches!(fault, Fault::BadAccess { .. }), "{fault}");
+    }
+}
+
+#[test]
+fn a_meeting_names_the_members_that_did_not_come() {
+    let cluster = Cluster::new(shape(6));
+    let ended = cluster.run(0..3, |start| async move {
+        match start.rank.0 {
+            1 => None,
+            _ => Some(enrol(&start, "all", 3).await.map(|_| ())),
+        }
+    });
+    for outcome in ended.into_iter().flatten() {
+        let fault = outcome.unwrap_err();
+        let named =
+            matches!(&fault, Fault::MembersMissing { missing, .. } if *missing == [ClientId(1)]);
+        assert!(named, "{fault}");
+        assert_eq!(
+            fault.to_string(),
+            "rank 1 did not join the meeting \"all\", in which the other members wait (waited 2 s)"
+        );
+    }
+}
+
+#[test]
+fn a_name_serves_one_group_after_another() {
+    let cluster = Cluster::<Bytes>::new(shape(7));
+    cluster.run(0..3, |start| async move {
+        let client = start.connect().await.unwrap();
+        for round in 0..10_u8 {
+            let own = vec![round, start.rank.0 as u8];
+            let met = client.meet("again", (start.rank, 3), own, TIMEOUT).await.unwrap();
+            assert_eq!(met, (0..3).map(|rank| vec![round, rank]).collect::<Vec<_>>());
+        }
+    });
+}
+
+#[test]
+fn a_member_that_dies_is_named_soon() {
+    for_each_seed("rendezvous", "a_member_that_dies_is_named_soon", 200, |seed| {
+        let mut numbers = Numbers::new(seed);
+        let victim = numbers.below(4) as u32;
+        let cluster = Cluster::new(shape(seed));
+        let ready = Rc::new(Cell::new(0));
+        let programs = cluster.programs(&[0, 1, 2, 3], |start| {
+            let ready = Rc::clone(&ready);
+            async move {
+                let member = enrol(&start, "all", 4).await.unwrap();
+                let file = open(&member, &start, BYTES).await;
+                ready.set(ready.get() + 1);
+                loop {
+                    let rank = u64::from(start.rank.0);
+                    let part = OwnPart::contiguous(rank * BYTES / 4, BYTES / 4);
+                    let moved = match seed % 2 {
+                        0 => read(&member, &file, part).await.map(|_| ()),
+                        _ => {
+                            let memory = vec![1; BYTES as usize / 4];
+                            write(&member, &file, part, memory).await.map(|_| ())
+                        }
+                    };
+                    if let Err(fault) = moved {
+                        return (fault, start.now());
+                    }
+                }
+            }
+        });
+        let at = Rc::new(Cell::new(Instant::START));
+        let kill = Kill {
+            node: cluster.shape.node_of(victim),
+            after: Duration::from_us(numbers.below(3_000)),
+            ready: Rc::clone(&ready),
+            ready_min: 4,
+            at: Rc::clone(&at),
+        };
+        let ended = cluster.run_on(programs, Some(kill));
+        for (rank, end) in (0..).zip(ended).filter(|(rank, _)| *rank != victim) {
+            let (fault, when) = end.unwrap();
+            let named = matches!(&fault, Fault::ClientLeft { client, .. } if client.0 == victim);
+            assert!(named, "rank {rank} must name {victim}, not: {fault}");
+            assert!(when <= at.get() + Duration::from_ms(500), "rank {rank} learns too late");
+        }
+    });
+}

@@ -1,0 +1,126 @@
+//! Errors as a user sees them: what happened, why, and what to do.
+
+use crate::kind::{ErrorKind, ErrorPlace, KINDS};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use wire::Fault;
+
+/// An error in three parts, with the exit code of a command that ends with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UserError {
+    /// What happened.
+    pub error: String,
+    /// Why.
+    pub cause: String,
+    /// What to do.
+    pub help: String,
+    /// How a command that meets it ends.
+    pub code: ExitCode,
+    /// Kind, by which programs decide.
+    pub kind: ErrorKind,
+    /// File, bytes, server and ranks, as far as they are known.
+    pub place: Box<ErrorPlace>,
+}
+
+/// How a command ends. The numbers are part of the interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// It did what was asked.
+    Done = 0,
+    /// It failed in a way that no other code names.
+    Failed = 1,
+    /// It was asked for something that makes no sense.
+    Usage = 2,
+    /// There is no instance, or a server cannot be reached.
+    NoServer = 3,
+    /// Data is not what it should be.
+    DataCheck = 4,
+    /// A collective could not be completed by all its clients.
+    Collective = 5,
+    /// There is no space left.
+    NoSpace = 6,
+}
+
+impl UserError {
+    /// An error that the user made.
+    pub fn usage(
+        error: impl Into<String>,
+        cause: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self::new(ExitCode::Usage, error, cause, help)
+    }
+
+    /// An error of any kind.
+    pub fn new(
+        code: ExitCode,
+        error: impl Into<String>,
+        cause: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        let (kind, place) = (ErrorKind::of_code(code), Box::default());
+        Self { error: error.into(), cause: cause.into(), help: help.into(), code, kind, place }
+    }
+
+    /// An error of a certain kind.
+    pub fn of_kind(
+        kind: ErrorKind,
+        error: impl Into<String>,
+        cause: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self { kind, ..Self::new(kind.row().code, error, cause, help) }
+    }
+
+    /// A fault of the file system, met while doing `what`.
+    pub fn of_fault(what: &str, fault: &Fault) -> Self {
+        let (kind, place) = (ErrorKind::of_fault(fault), ErrorPlace::of_fault(fault).into());
+        Self { place, ..Self::of_kind(kind, what, fault.to_string(), fault.help()) }
+    }
+}
+
+impl fmt::Display for UserError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { error, cause, help, .. } = self;
+        write!(out, "error: {}\ncause: {}\nhelp:  {}", line(error), line(cause), line(help))
+    }
+}
+
+/// A part of an error, which is a line: names in it may hold any characters.
+fn line(part: &str) -> String {
+    let shown = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.into(),
+    };
+    part.chars().map(shown).collect()
+}
+
+impl std::error::Error for UserError {}
+
+/// An error on its way from one process to another.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    error: String,
+    cause: String,
+    help: String,
+    code: u8,
+    #[serde(default)]
+    kind: u32,
+}
+
+impl From<UserError> for Failure {
+    fn from(UserError { error, cause, help, code, kind, .. }: UserError) -> Self {
+        Self { error, cause, help, code: code as u8, kind: kind as u32 }
+    }
+}
+
+impl From<Failure> for UserError {
+    fn from(Failure { error, cause, help, code, kind }: Failure) -> Self {
+        let kind = ErrorKind::of_number(kind).unwrap_or(ErrorKind::Other);
+        let codes = KINDS.iter().map(|row| row.code);
+        let code = codes.into_iter().find(|known| *known as u8 == code);
+        let error = Self::of_kind(kind, error, cause, help);
+        Self { code: code.unwrap_or(ExitCode::Failed), ..error }
+    }
+}

@@ -1,0 +1,36 @@
+//! The types that every face of the program shares: errors, exit codes, sizes, and results.
+//!
+//! *Invariants:*
+//! - What a user sees of an error has three parts: error, cause, help.
+//! - The numbers of [`ExitCode`] and the fields of [`Report`] are part of the interface.
+//! - Nothing here starts a process, opens a connection or runs a simulation.
+
+mod access;
+mod availability;
+mod error;
+mod kind;
+mod limits;
+mod nearest;
+mod row;
+mod size;
+mod whole_file;
+
+pub use access::access_of;
+pub use availability::Availability;
+pub use error::{ExitCode, Failure, UserError};
+pub use filesystem::collective::Strategy;
+pub use kind::{ErrorKind, ErrorPlace, KINDS, KindRow};
+pub use limits::Limits;
+pub use nearest::nearest;
+pub use policy::{Declared, Pattern, Replacement, Rule, Rules};
+pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
+pub use size::{parse_size, size_word};
+pub use whole_file::WholeFile;
+
+/// Bytes of a block of a real file, as a size is written.
+pub const DEFAULT_BLOCK: &str = "1MiB";
+
+/// The name of every strategy.
+pub fn strategy_names() -> Vec<String> {
+    Strategy::ALL.iter().map(Strategy::to_string).collect()
+}

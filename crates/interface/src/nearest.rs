@@ -1,0 +1,33 @@
+//! The known word that a user may have meant.
+
+/// A word less like any known one than this is no slip of the pen.
+const LIKENESS_MIN: f64 = 0.6;
+
+/// The known word that is most like `word`, if any is like it.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    // The first is made for long names; in short ones it does not see that letters were swapped.
+    let likeness = |known: &str| {
+        strsim::jaro_winkler(known, &word).max(strsim::normalized_damerau_levenshtein(known, &word))
+    };
+    let rated = known.into_iter().map(|known| (likeness(known), known));
+    let best = rated.max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a slip finds what was meant, whatever the case of its letters; nonsense finds
+    //! nothing.
+    use super::*;
+
+    #[test]
+    fn slips_are_understood() {
+        let known = ["buffers-per-disk", "outstanding-per-disk", "queue"];
+        assert_eq!(nearest("buffer_per_disk", known), Some("buffers-per-disk"));
+        assert_eq!(nearest("QUEU", known), Some("queue"));
+        assert_eq!(nearest("xyzzy", known), None);
+        assert_eq!(nearest("lur", ["declared", "lru", "mru", "random"]), Some("lru"));
+        assert_eq!(nearest("queue", []), None);
+    }
+}

@@ -1,5 +1,0 @@
-//! Prints the page docs/scenarios.md; `cargo x scenarios-page` puts it in its place.
-
-fn main() {
-    print!("{}", launch::scenarios_page());
-}

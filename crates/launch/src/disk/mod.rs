@@ -1,7 +1,0 @@
-//! Simulated disks by name, or described in a file of their user.
-
-mod file;
-mod name;
-mod plain;
-
-pub use name::DiskName;

@@ -1,0 +1,218 @@
+//! The side of a bench that starts the clients and gathers what they measured.
+
+use super::limits::peak_bytes;
+use super::spec::{
+    BenchPlan, CaseOrder, CaseResult, CaseSpec, ClientReady, ClientSpec, FileLife, SourceSpec,
+};
+use client::{Instance, ServerEntry, Session};
+use cluster::{Child, Program};
+use interface::{BENCH_SCHEMA, ExitCode, Report, Row, UserError};
+use std::path::Path;
+use std::process::Stdio;
+
+/// Client processes that work as one group.
+pub(crate) struct Clients {
+    children: Vec<Child>,
+    group: u64,
+    plan: BenchPlan,
+    servers: u32,
+    /// The servers' processes; none when they run on another machine.
+    server_processes: Vec<u32>,
+    disks_per_server: u32,
+}
+
+/// Measures the cases of a plan on a running instance; `progress` is told each row as it comes.
+///
+/// # Errors
+/// When a case makes no sense, a transfer fails, a client dies, or a byte is wrong.
+pub fn bench(
+    instance: &Instance,
+    program: &Program,
+    plan: &BenchPlan,
+    mut progress: impl FnMut(&Row),
+) -> Result<Report, UserError> {
+    plan.check()?;
+    let mut clients = Clients::start(instance, program, plan)?;
+    let mut results = Vec::new();
+    for (number, case) in plan.cases.iter().enumerate() {
+        let file = format!("bench-{:x}-{number}", clients.group);
+        let source = SourceSpec::Generated(number as u64 + 1);
+        let measured = clients.measure(case, &file, source, FileLife::Fresh, None);
+        let row = measured.inspect_err(|_| {
+            // The client that was to remove the file may be gone. The first error is the one to
+            // report.
+            clients.children.clear();
+            let _ = Session::new(instance.clone()).remove(&file);
+        })?;
+        progress(&row);
+        results.push(row);
+    }
+    Ok(Report { schema: BENCH_SCHEMA.to_owned(), limits: None, results })
+}
+
+impl Clients {
+    /// Starts the clients; they join one another while the first case is made ready.
+    pub(crate) fn start(
+        instance: &Instance,
+        program: &Program,
+        plan: &BenchPlan,
+    ) -> Result<Self, UserError> {
+        let file = instance.read()?;
+        if plan.client_host.is_some() && file.servers.iter().all(|server| server.tcp().is_none()) {
+            return Err(UserError::usage(
+                "these clients cannot listen on a host",
+                format!("the servers of {} use socket files", instance.directory().display()),
+                "leave out --client-host, or start the servers with --tcp HOST",
+            ));
+        }
+        let is_here = |server: &&ServerEntry| instance.is_running(server);
+        let mut clients = Self {
+            children: Vec::new(),
+            group: new_group()?,
+            plan: plan.clone(),
+            servers: file.servers.len() as u32,
+            server_processes: file.servers.iter().filter(is_here).map(|one| one.pid).collect(),
+            disks_per_server: file.disks_per_server,
+        };
+        for rank in 0..plan.clients {
+            let spec = ClientSpec {
+                instance: instance.directory().to_owned(),
+                group: clients.group,
+                rank,
+                clients: plan.clients,
+                host: plan.client_host.clone(),
+                block_bytes: plan.block_bytes,
+            };
+            let command = program.command(&["bench-client".to_owned()]);
+            clients.children.push(Child::start(command, Stdio::inherit())?);
+            clients.tell(rank, &spec)?;
+        }
+        let mut members = Vec::new();
+        for rank in 0..plan.clients {
+            match clients.hear(rank)? {
+                ClientReady::Listening(address) => members.push(address),
+                ClientReady::Failed(failure) => return Err(failure.into()),
+            }
+        }
+        for rank in 0..plan.clients {
+            clients.tell(rank, &members)?;
+        }
+        Ok(clients)
+    }
+
+    /// Lets the clients measure one case; with `dump`, each leaves what it read in
+    /// `DUMP/RANK`.
+    pub(crate) fn measure(
+        &mut self,
+        case: &CaseSpec,
+        file: &str,
+        source: SourceSpec,
+        life: FileLife,
+        dump: Option<&Path>,
+    ) -> Result<Row, UserError> {
+        for rank in 0..self.plan.clients {
+            let order = CaseOrder {
+                case: case.clone(),
+                file: file.to_owned(),
+                source: source.clone(),
+                life,
+                dump: dump.map(|directory| directory.join(rank.to_string())),
+            };
+            self.tell(rank, &order)?;
+        }
+        let mut slowest = vec![0.0_f64; case.repeat as usize];
+        let (mut moved, mut client_peak_bytes) = (0, 0);
+        for rank in 0..self.plan.clients {
+            match self.hear(rank)? {
+                CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes } => {
+                    if let Some(wrong) = wrong {
+                        return Err(wrong_data(case, &wrong));
+                    }
+                    moved += moved_bytes;
+                    client_peak_bytes = peak_bytes.max(client_peak_bytes);
+                    for (slowest, seconds) in slowest.iter_mut().zip(seconds) {
+                        *slowest = slowest.max(seconds);
+                    }
+                }
+                CaseResult::Failed(failure) => return Err(failure.into()),
+            }
+        }
+        let mut row = self.row(case, &slowest, moved);
+        row.client_peak_bytes = Some(client_peak_bytes);
+        row.server_peak_bytes = self.server_processes.iter().map(|pid| peak_bytes(*pid)).max();
+        Ok(row)
+    }
+
+    fn row(&self, case: &CaseSpec, seconds: &[f64], moved_bytes: u64) -> Row {
+        let mut row = Row {
+            strategy: case.strategy.clone(),
+            pattern: case.pattern.clone(),
+            record_bytes: case.record_bytes,
+            file_bytes: case.file_bytes,
+            clients: self.plan.clients,
+            servers: self.servers,
+            disks_per_server: self.disks_per_server,
+            block_bytes: self.plan.block_bytes,
+            machine: "this-machine".to_owned(),
+            layout: "as-is".to_owned(),
+            sync: case.sync,
+            verified: true,
+            ..Row::default()
+        };
+        row.measure(seconds, moved_bytes);
+        row
+    }
+
+    fn tell(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
+        let line = serde_json::to_string(what).unwrap_or_default();
+        let told = self.children[rank as usize].tell(&line);
+        told.map_err(|error| lost(rank, &error.to_string()))
+    }
+
+    fn hear<T: serde::de::DeserializeOwned>(&mut self, rank: u32) -> Result<T, UserError> {
+        let child = &mut self.children[rank as usize];
+        match child.hear() {
+            Ok(Some(line)) => {
+                serde_json::from_str(&line).map_err(|error| lost(rank, &error.to_string()))
+            }
+            Ok(None) => {
+                let ended =
+                    child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+                Err(lost(rank, &ended))
+            }
+            Err(error) => Err(lost(rank, &error.to_string())),
+        }
+    }
+}
+
+/// The number of a group that no other has: not on this machine, by the process, and hardly on
+/// another that uses the same servers, by chance.
+fn new_group() -> Result<u64, UserError> {
+    let random = getrandom::u32().map_err(|error| {
+        UserError::new(
+            ExitCode::Failed,
+            "cannot give the clients' group a number",
+            error.to_string(),
+            "the system must have random numbers: check that /dev/urandom is there",
+        )
+    })?;
+    Ok(u64::from(std::process::id()) << 32 | u64::from(random))
+}
+
+fn lost(rank: u32, cause: &str) -> UserError {
+    UserError::new(
+        ExitCode::Collective,
+        format!("client {rank} of the bench ended before its work was done"),
+        cause,
+        "what it said on standard error tells more; the servers are unharmed",
+    )
+}
+
+fn wrong_data(case: &CaseSpec, wrong: &str) -> UserError {
+    UserError::new(
+        ExitCode::DataCheck,
+        format!("{} by {} moved wrong data", case.pattern, case.strategy),
+        wrong,
+        "this is a defect of unisono or of the disk; please report it with the command line",
+    )
+}

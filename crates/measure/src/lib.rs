@@ -1,0 +1,16 @@
+//! Measurements: benchmarks of real servers, and the demo.
+//!
+//! [`bench`] has client processes make collective transfers, [`tops`] measures files that clients
+//! use each for itself, and [`demo`] shows every strategy on real and on simulated servers.
+//!
+//! *Invariants:*
+//! - A rate is shown only of a transfer in which every byte was checked to be in its place.
+//! - What a measurement starts and makes is gone when it ends.
+
+mod bench;
+mod demo;
+mod tops;
+
+pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
+pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
+pub use tops::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};

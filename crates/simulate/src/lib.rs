@@ -1,0 +1,33 @@
+//! Simulations: a scenario in, a report or a timeline out.
+//!
+//! [`SimulationPlan`] makes scenarios of a preset, a scenario file and options. [`simulate`] runs
+//! the trials of one [`Scenario`] on a machine made of models. [`trace_trial`] and [`follow_head`]
+//! record one trial, and [`demerit`] holds a disk model against a trace of the disk.
+//!
+//! *Invariants:*
+//! - This is the only crate that puts the simulated world under the file system.
+//! - Results follow from the scenario and its seed; they do not depend on the number of threads.
+//! - Nothing here knows a real server, a socket or a clock.
+
+mod demerit;
+mod disk;
+mod fitted;
+mod machine;
+mod names;
+mod plan;
+mod presets;
+mod scenario;
+mod timeline;
+mod trials;
+
+pub use demerit::{Demerit, DemeritPlan, demerit};
+pub use disk::DiskName;
+pub use fitted::FittedCosts;
+pub use machine::{Machine, Network};
+pub use names::{LayoutName, MachineName, NetworkName, OrderName, ReadAhead};
+pub use plan::{Setting, SimulationPlan, scenarios_page};
+pub use scenario::Scenario;
+pub use timeline::{
+    Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_trial,
+};
+pub use trials::{Trial, combine_trials, simulate, simulate_trial};

@@ -1,0 +1,23 @@
+//! What to simulate, as a user says it: a preset, then a scenario file, then options.
+//!
+//! Invariant: what a plan explains ([`SimulationPlan::explain`]), read again as a file, is the same
+//! plan. Every key is described once, in `keys.rs` and `parameters.rs`.
+
+mod changes;
+mod explain;
+mod file;
+mod key;
+mod keys;
+mod origin;
+mod page;
+mod parameters;
+mod resolve;
+mod setting;
+mod simulation_plan;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use page::scenarios_page;
+pub use setting::Setting;
+pub use simulation_plan::SimulationPlan;

@@ -1,0 +1,19 @@
+//! Where a value of a plan was said: in a scenario file, or by an option.
+
+use std::fmt;
+
+/// Where a value was said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    File { file: String, line: usize },
+    Option(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { file, line } => write!(out, "{file}, line {line}"),
+            Self::Option(option) => write!(out, "option {option}"),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A plan of a scenario file and options.
+
+use super::file;
+use super::keys::keys;
+use super::setting::Setting;
+use super::simulation_plan::SimulationPlan;
+use interface::UserError;
+use policy::Rules;
+use std::path::Path;
+
+impl SimulationPlan {
+    /// The plan of a scenario file, if there is one, and of options, which come before it, in a
+    /// program with these replacement policies.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or something in it or in the options makes no sense.
+    pub fn resolve(
+        file: Option<&Path>,
+        options: Vec<Setting>,
+        rules: &Rules,
+    ) -> Result<Self, UserError> {
+        let mut settings = file.map_or_else(|| Ok(Vec::new()), file::read)?;
+        settings.extend(options);
+        let mut plan = Self::default();
+        plan.base.rules = rules.clone();
+        // The machine is the first of the keys, as it gives the others their values.
+        for key in keys() {
+            for setting in settings.iter().filter(|it| it.key.name == key.name) {
+                key.set(&mut plan, &setting.value).map_err(|cause| setting.refuse(cause))?;
+                plan.origins.insert(key.name, setting.origin.clone());
+            }
+        }
+        plan.check().map_err(|error| match file {
+            Some(path) => {
+                UserError { error: format!("{}: {}", path.display(), error.error), ..error }
+            }
+            None => error,
+        })?;
+        Ok(plan)
+    }
+}

@@ -1,0 +1,86 @@
+//! A value that an option or a line of a scenario file gives to a key.
+
+use super::key::{Key, Table};
+use super::keys::{key, keys};
+use super::origin::Origin;
+use super::value::Value;
+use interface::{UserError, nearest};
+
+/// A value that an option of the command line gives to a key.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub(super) key: &'static Key,
+    pub(super) value: Value,
+    /// What was said, as errors show it.
+    pub(super) said: String,
+    pub(super) origin: Origin,
+}
+
+impl Setting {
+    /// That the option of the key `name` gives it this value.
+    ///
+    /// # Panics
+    /// When there is no such key.
+    pub fn option(name: &str, value: &str) -> Self {
+        let key = key(name).expect("an option must be about a key");
+        Self::new(key, key.option.to_owned(), key.kind.of_text(value), value)
+    }
+
+    /// That `option` of the command line gives the key `name` a list of values.
+    ///
+    /// # Panics
+    /// When there is no such key.
+    pub fn list(option: &str, name: &str, values: &[String]) -> Self {
+        let key = key(name).expect("an option must be about a key");
+        let words = values.iter().cloned().map(Value::Word).collect();
+        Self::new(key, option.to_owned(), Value::List(words), &values.join(","))
+    }
+
+    /// `name=value`, which changes a parameter of the machine.
+    ///
+    /// # Errors
+    /// When it is no such thing, or there is no such parameter.
+    pub fn parameter(assignment: &str) -> Result<Self, UserError> {
+        let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+        let (name, value) = (name.trim(), value.trim());
+        let known = keys().filter(|key| key.table == Table::Parameters);
+        let Some(key) = known.clone().find(|key| key.name == name) else {
+            return Err(UserError::usage(
+                format!("--set cannot change {name:?}"),
+                "no parameter of a machine has this name",
+                help_with_key(name, known.map(|key| key.name)),
+            ));
+        };
+        Ok(Self::new(key, format!("--set {name}"), key.kind.of_text(value), value))
+    }
+
+    fn new(key: &'static Key, option: String, value: Value, said: &str) -> Self {
+        Self { key, value, said: format!("{said:?}"), origin: Origin::Option(option) }
+    }
+
+    pub(super) fn refuse(&self, cause: String) -> UserError {
+        let subject = match &self.origin {
+            Origin::File { file, line } => format!("{file}, line {line}: {}", self.key.name),
+            Origin::Option(option) => option.clone(),
+        };
+        // Words of High-Performance Fortran are no slip of a short name.
+        let words = if self.said.contains(':') { &[] } else { self.key.kind.words() };
+        let meant = nearest(self.said.trim_matches('"'), words.iter().copied());
+        let help = match meant {
+            Some(word) => format!("did you mean {word}?"),
+            None => format!("{} is {}. {}", self.key.name, self.key.kind.expected(), SEE_KEYS),
+        };
+        UserError::usage(format!("{subject} cannot be {}", self.said), cause, help)
+    }
+}
+
+/// Where every key is explained.
+const SEE_KEYS: &str = "docs/scenarios.md and `unisono sim --explain` explain every key";
+
+/// What to do about a key that does not exist.
+pub(super) fn help_with_key(name: &str, known: impl Iterator<Item = &'static str>) -> String {
+    match nearest(name, known) {
+        Some(meant) => format!("did you mean {meant}? {SEE_KEYS}"),
+        None => SEE_KEYS.to_owned(),
+    }
+}

@@ -1,0 +1,350 @@
+//! What a key can be: the values of scenario files, and what each kind of key takes.
+
+use crate::disk::DiskName;
+use crate::names::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, ReadAhead};
+use filesystem::collective::Strategy;
+use interface::{parse_size, size_word};
+use policy::{BYTES_MAX, Declared, Pattern, Replacement};
+use std::fmt::Display;
+use units::Duration;
+use world_simulated::{QueueKind, StartAngle};
+
+/// A value, wherever it was said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Value {
+    Number(u64),
+    Flag(bool),
+    Word(String),
+    List(Vec<Value>),
+    /// Something that no key takes: a negative number, one with a fraction, a date, a table.
+    Other,
+}
+
+/// The strategies by name.
+pub(super) const STRATEGIES: &[&str] = &["caching", "two-phase", "disk-directed", "noncollective"];
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A whole number of this unit, which may be empty.
+    Number { least: u64, most: u64, unit: &'static str },
+    /// A number of bytes, or a word with a unit.
+    Size,
+    /// A word out of these, or another that whoever hears it knows.
+    Word(&'static [&'static str]),
+    /// True or false.
+    Flag,
+    /// Values of another kind, or one of them alone.
+    List { of: &'static Kind, may_be_empty: bool },
+}
+
+impl Kind {
+    /// What can be said, as the end of a sentence.
+    pub(super) fn expected(self) -> String {
+        match self {
+            Self::Number { most: u64::MAX, unit, .. } => format!("a whole number{unit}"),
+            Self::Number { least, most, unit } => {
+                format!("a whole number{unit} from {least} to {most}")
+            }
+            Self::Size => {
+                "a number of bytes, or a word with a unit such as \"8KiB\" or \"10MiB\"".to_owned()
+            }
+            Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::Flag => "true or false".to_owned(),
+            Self::List { of, .. } => format!("{}; or a list of such", of.expected()),
+        }
+    }
+
+    /// The words that can be said, to find the nearest.
+    pub(super) fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Word(words) => words,
+            Self::List { of, .. } => of.words(),
+            Self::Number { .. } | Self::Size | Self::Flag => &[],
+        }
+    }
+
+    /// Whether a value is of this kind and in its range; whether a word is known, its hearer says.
+    pub(super) fn permits(self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Number { least, most, .. }, Value::Number(number)) => {
+                (least..=most).contains(number)
+            }
+            (Self::Size, Value::Number(bytes)) => *bytes <= BYTES_MAX,
+            (Self::Size, Value::Word(word)) => parse_size(word).is_ok(),
+            (Self::Word(_), Value::Word(_)) | (Self::Flag, Value::Flag(_)) => true,
+            (Self::List { of, may_be_empty }, Value::List(values)) => {
+                (may_be_empty || !values.is_empty()) && values.iter().all(|it| of.permits(it))
+            }
+            (Self::List { of, .. }, alone) => of.permits(alone),
+            _ => false,
+        }
+    }
+
+    /// What a word of the command line means for a key of this kind.
+    pub(super) fn of_text(self, text: &str) -> Value {
+        let word = || Value::Word(text.to_owned());
+        match self {
+            Self::Number { .. } => text.parse().map_or_else(|_| word(), Value::Number),
+            Self::Flag => text.parse().map_or_else(|_| word(), Value::Flag),
+            Self::Size | Self::Word(_) => word(),
+            Self::List { of, .. } => {
+                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+                Value::List(parts.map(|part| of.of_text(part)).collect())
+            }
+        }
+    }
+
+    /// A value as a TOML file says it.
+    pub(super) fn in_toml(self, value: &Value) -> String {
+        match (self, value) {
+            (Self::Size, Value::Number(bytes)) => match size_word(*bytes) {
+                word if word.parse::<u64>().is_ok() => word,
+                word => quoted(&word),
+            },
+            (Self::List { of, .. }, Value::List(values)) => match values.as_slice() {
+                [alone] => of.in_toml(alone),
+                _ => {
+                    let values: Vec<String> = values.iter().map(|it| of.in_toml(it)).collect();
+                    format!("[{}]", values.join(", "))
+                }
+            },
+            _ => value.in_toml(),
+        }
+    }
+}
+
+impl Value {
+    pub(super) fn in_toml(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Word(word) => quoted(word),
+            Self::List(values) => {
+                let values: Vec<String> = values.iter().map(Self::in_toml).collect();
+                format!("[{}]", values.join(", "))
+            }
+            Self::Other => String::new(),
+        }
+    }
+
+    /// As [`Kind::of_text`] reads it.
+    pub(super) fn in_text(&self) -> String {
+        match self {
+            Self::Word(word) => word.clone(),
+            Self::List(values) => {
+                let values: Vec<String> = values.iter().map(Self::in_text).collect();
+                values.join(",")
+            }
+            _ => self.in_toml(),
+        }
+    }
+
+    pub(super) fn in_json(&self) -> serde_json::Value {
+        match self {
+            Self::Number(number) => (*number).into(),
+            Self::Flag(flag) => (*flag).into(),
+            Self::Word(word) => word.as_str().into(),
+            Self::List(values) => values.iter().map(Self::in_json).collect(),
+            Self::Other => serde_json::Value::Null,
+        }
+    }
+}
+
+/// A string of TOML. JSON's are the same, but for one letter that TOML wants escaped.
+fn quoted(word: &str) -> String {
+    serde_json::Value::from(word).to_string().replace('\u{7f}', "\\u007f")
+}
+
+/// What can be said in a scenario file, and heard from it.
+pub(super) trait Said: Sized {
+    /// As a value.
+    fn say(&self) -> Value;
+
+    /// From a value that the kind of the key permits; the error says why it names nothing.
+    fn hear(value: &Value) -> Result<Self, String>;
+}
+
+fn misheard<T>(value: &Value) -> Result<T, String> {
+    Err(format!("{} is of another kind", value.in_toml()))
+}
+
+impl Said for u64 {
+    fn say(&self) -> Value {
+        Value::Number(*self)
+    }
+
+    fn hear(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Number(number) => Ok(*number),
+            Value::Word(size) => parse_size(size),
+            _ => misheard(value),
+        }
+    }
+}
+
+impl Said for u32 {
+    fn say(&self) -> Value {
+        Value::Number((*self).into())
+    }
+
+    fn hear(value: &Value) -> Result<Self, String> {
+        Self::try_from(u64::hear(value)?).map_err(|error| error.to_string())
+    }
+}
+
+/// In nanoseconds.
+impl Said for Duration {
+    fn say(&self) -> Value {
+        Value::Number(self.as_ns())
+    }
+
+    fn hear(value: &Value) -> Result<Self, String> {
+        u64::hear(value).map(Self::from_ns)
+    }
+}
+
+impl Said for bool {
+    fn say(&self) -> Value {
+        Value::Flag(*self)
+    }
+
+    fn hear(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Flag(flag) => Ok(*flag),
+            _ => misheard(value),
+        }
+    }
+}
+
+impl<T: Said> Said for Vec<T> {
+    fn say(&self) -> Value {
+        Value::List(self.iter().map(T::say).collect())
+    }
+
+    fn hear(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::List(values) => values.iter().map(T::hear).collect(),
+            alone => Ok(vec![T::hear(alone)?]),
+        }
+    }
+}
+
+/// What has a name is said by it.
+macro_rules! named {
+    ($($name:ty),+) => {$(
+        impl Said for $name {
+            fn say(&self) -> Value {
+                Value::Word(self.to_string())
+            }
+
+            fn hear(value: &Value) -> Result<Self, String> {
+                match value {
+                    Value::Word(word) => word.parse().map_err(|error| cause(&error)),
+                    _ => misheard(value),
+                }
+            }
+        }
+    )+};
+}
+
+/// None is what is declared of a file: what suits that.
+impl Said for Option<Replacement> {
+    fn say(&self) -> Value {
+        Value::Word(self.map_or_else(|| AS_DECLARED.to_owned(), |it| it.to_string()))
+    }
+
+    fn hear(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Word(word) if word == AS_DECLARED => Ok(None),
+            Value::Word(word) => word.parse().map(Some),
+            _ => misheard(value),
+        }
+    }
+}
+
+/// The word for what suits the declaration.
+pub(super) const AS_DECLARED: &str = "declared";
+
+named!(
+    Declared,
+    LayoutName,
+    MachineName,
+    NetworkName,
+    OrderName,
+    PayloadName,
+    Pattern,
+    ReadAhead,
+    Strategy
+);
+
+fn cause(error: &impl Display) -> String {
+    error.to_string()
+}
+
+impl Said for DiskName {
+    fn say(&self) -> Value {
+        Value::Word(self.to_string())
+    }
+
+    fn hear(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Word(word) => word.parse().map_err(|error: interface::UserError| error.cause),
+            _ => misheard(value),
+        }
+    }
+}
+
+/// What has a name only here.
+macro_rules! worded {
+    ($name:ident, $what:literal, $words:ident { $($word:ident = $text:literal),+ }) => {
+        pub(super) const $words: &[&str] = &[$($text),+];
+
+        impl Said for $name {
+            fn say(&self) -> Value {
+                Value::Word(match self { $(Self::$word => $text),+ }.to_owned())
+            }
+
+            fn hear(value: &Value) -> Result<Self, String> {
+                match value {
+                    $(Value::Word(word) if word == $text => Ok(Self::$word),)+
+                    _ => Err(format!(
+                        concat!("{} is no ", $what, "; there are {}"),
+                        value.in_toml(),
+                        $words.join(", "),
+                    )),
+                }
+            }
+        }
+    };
+}
+
+worded!(QueueKind, "order of a queue", QUEUES {
+    Fcfs = "fcfs",
+    Cscan = "cscan",
+    CscanOfFile = "cscan-of-file"
+});
+worded!(StartAngle, "rule for the start of disks", STARTS {
+    Zero = "zero",
+    Common = "common",
+    Independent = "independent"
+});
+
+/// Strategies as they were named, where `all` is each of them.
+pub(super) fn strategies(value: &Value) -> Result<Vec<Strategy>, String> {
+    let all = Value::Word("all".to_owned());
+    match value {
+        it if *it == all => Ok(Strategy::ALL.to_vec()),
+        Value::List(values) => {
+            let each: Result<Vec<_>, String> = values.iter().map(strategies).collect();
+            Ok(each?.concat())
+        }
+        alone => Vec::hear(alone),
+    }
+}
+
+/// The strategies that are named, in their own order, each once.
+pub(super) fn set_of_strategies(value: &Value) -> Result<Vec<Strategy>, String> {
+    let named = strategies(value)?;
+    Ok(Strategy::NAMED.into_iter().filter(|strategy| named.contains(strategy)).collect())
+}

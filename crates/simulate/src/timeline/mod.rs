@@ -1,0 +1,13 @@
+//! What happened in one simulated trial, for people to look at: a trace of everything, or the way
+//! of one disk's head.
+
+mod chrome;
+mod head;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use chrome::TraceSummary;
+pub use head::{HeadMotion, HeadPath};
+pub use trace::{check_disk, follow_head, trace_trial};
+pub use world_simulated::Activity;

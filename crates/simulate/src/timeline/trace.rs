@@ -1,0 +1,73 @@
+//! Runs trial 0 of a scenario with a recorder.
+
+use super::chrome::{ChromeTrace, EVENTS_MAX, TraceSummary};
+use super::head::{HeadPath, HeadRecorder};
+use crate::scenario::Scenario;
+use crate::trials::{Trial, simulate_trial_recorded};
+use interface::{ExitCode, UserError};
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+/// Runs trial 0 of a scenario and writes all that happens in it to `out`, as a trace in the JSON
+/// format of Chrome, which Perfetto shows. What is written is whole JSON, whatever its length; it
+/// is cut after a million events.
+///
+/// # Errors
+/// When the trial fails, or `out`.
+pub fn trace_trial(
+    scenario: &Scenario,
+    out: impl Write + 'static,
+) -> Result<(Trial, TraceSummary), UserError> {
+    trace_with(scenario, out, EVENTS_MAX)
+}
+
+pub(super) fn trace_with(
+    scenario: &Scenario,
+    out: impl Write + 'static,
+    events_max: u64,
+) -> Result<(Trial, TraceSummary), UserError> {
+    let trace = Rc::new(RefCell::new(ChromeTrace::begin(out, scenario, events_max)));
+    let trial = simulate_trial_recorded(scenario, 0, trace.clone());
+    let summary = trace.borrow_mut().end().map_err(|error| {
+        let help = "check the disk that the file is on, and its free space";
+        UserError::new(ExitCode::Failed, "cannot write the timeline", error.to_string(), help)
+    });
+    Ok((trial?, summary?))
+}
+
+/// Runs trial 0 of a scenario and follows the head of disk number `disk`, counted over all servers.
+///
+/// # Errors
+/// When the trial fails, or there is no such disk or it has no head.
+pub fn follow_head(scenario: &Scenario, disk: u32) -> Result<(Trial, HeadPath), UserError> {
+    check_disk(scenario, disk)?;
+    let recorder = Rc::new(RefCell::new(HeadRecorder::new(disk)));
+    let trial = simulate_trial_recorded(scenario, 0, recorder.clone())?;
+    let path = recorder.borrow_mut().take();
+    if path.motions.is_empty() {
+        return Err(UserError::usage(
+            format!("the head of disk {disk} cannot be followed"),
+            format!("on machine {} it does not move in this transfer", scenario.machine),
+            "choose a machine with mechanical disks, such as tr94, and a disk that is used",
+        ));
+    }
+    Ok((trial, path))
+}
+
+/// Whether there is a disk number `disk`, counted over all servers, without simulating anything.
+///
+/// # Errors
+/// When there is none, or the scenario makes no sense.
+pub fn check_disk(scenario: &Scenario, disk: u32) -> Result<(), UserError> {
+    scenario.check()?;
+    let disks = u64::from(scenario.servers) * u64::from(scenario.disks_per_server);
+    if u64::from(disk) >= disks {
+        return Err(UserError::usage(
+            format!("there is no disk {disk}"),
+            format!("the machine has {disks} disks, counted from 0 over all servers"),
+            "choose one of them with --plot-disk, or more with --servers and --disks",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What the simulated machine, and each server on it, is told of a scenario.
+
+use crate::names::LayoutName;
+use crate::scenario::Scenario;
+use filesystem::collective::Strategy;
+use filesystem::{RosterCache, ServerConfig};
+use policy::Direction;
+use units::ServerId;
+use world_simulated::{DeviceConfig, LayoutKind, MachineConfig, Mechanism, NodeConfig};
+
+/// The machine of a scenario: its servers first, then its clients.
+pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> MachineConfig {
+    let machine = &scenario.machine;
+    let server = NodeConfig {
+        disks: scenario.disks_per_server,
+        speed: 1,
+        reference_speed: 1,
+        variation_percent: machine.variation_percent,
+        traced: scenario.availability,
+    };
+    let client = NodeConfig { disks: 0, traced: false, ..server };
+    let servers = std::iter::repeat_n(server, scenario.servers as usize);
+    let clients = std::iter::repeat_n(client, scenario.clients as usize);
+    let layout = match scenario.layout {
+        LayoutName::Contiguous => LayoutKind::Contiguous,
+        LayoutName::RandomBlocks => LayoutKind::RandomBlocks,
+        LayoutName::RandomTracks => LayoutKind::RandomTracks,
+    };
+    MachineConfig {
+        nodes: servers.chain(clients).collect(),
+        messages: machine.messages,
+        network: machine.network.spec(scenario.clients + scenario.servers),
+        disk: DeviceConfig {
+            mechanism: mechanism.clone(),
+            layout,
+            slot_bytes: scenario.block_bytes,
+            start: machine.start,
+            queue: machine.queue,
+            prefetch_commands: match scenario.strategy {
+                Strategy::DiskDirected | Strategy::Noncollective => {
+                    machine.directed_prefetch_commands
+                }
+                Strategy::Caching | Strategy::TwoPhase => 0,
+            },
+        },
+        seed,
+    }
+}
+
+/// What server number `id` of a scenario is told at its start.
+pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> ServerConfig {
+    let machine = &scenario.machine;
+    let cache_bytes = u64::from(machine.cache_blocks_per_client_and_disk)
+        .saturating_mul(scenario.clients.into())
+        .saturating_mul(scenario.disks_per_server.into())
+        .saturating_mul(scenario.block_bytes);
+    ServerConfig {
+        id: ServerId(id),
+        servers: scenario.servers,
+        cache_bytes,
+        dirty_percent: machine.cache_dirty_percent,
+        buffers_per_disk: machine.buffers_per_disk,
+        // The papers' machines have as many as their transfers take.
+        buffer_bytes: u64::MAX,
+        costs: machine.costs,
+        rules: scenario.rules.clone(),
+        rosters: rosters.clone(),
+    }
+}
+
+/// Whether the transfer ends only when what it writes is on the medium.
+pub(crate) fn waits_for_medium(scenario: &Scenario) -> bool {
+    let writes = scenario.pattern.direction == Direction::Write;
+    writes && (scenario.sync || scenario.machine.waits_for_medium.contains(&scenario.strategy))
+}
