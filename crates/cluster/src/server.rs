@@ -3,7 +3,7 @@
 use crate::data::{CATALOGUE, identity_of};
 use crate::process::on_stdin_closed;
 use client::{Direct, Instance};
-use filesystem::{Costs, ServerConfig, serve};
+use filesystem::{Costs, RosterCache, ServerConfig, serve};
 use interface::{ExitCode, UserError};
 use policy::ReplacementPolicies;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -134,6 +134,7 @@ pub(crate) fn serve_plan(
         buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
         costs: Costs::FREE,
         policies,
+        rosters: RosterCache::default(),
     };
     run(async move {
         let world = RealWorld::open(config).map_err(|error| match error {

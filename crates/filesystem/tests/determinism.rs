@@ -1,4 +1,4 @@
-//! Proves: two runs of one seed give one digest, on whatever thread and beside whatever else; other
+//! Proves: two runs of one seed give one digest, on any thread and beside other simulations. Other
 //! seeds give other digests where anything is random.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

@@ -2,8 +2,8 @@
 
 use crate::names::LayoutName;
 use crate::scenario::Scenario;
-use filesystem::ServerConfig;
 use filesystem::collective::Strategy;
+use filesystem::{RosterCache, ServerConfig};
 use policy::Direction;
 use units::ServerId;
 use world_simulated::{DiskConfig, DiskKind, LayoutKind, MachineConfig, NodeConfig};
@@ -48,7 +48,7 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> Ma
 }
 
 /// What server number `id` of a scenario is told at its start.
-pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
+pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> ServerConfig {
     let machine = &scenario.machine;
     let cache_bytes = u64::from(machine.cache_blocks_per_client_and_disk)
         .saturating_mul(scenario.clients.into())
@@ -64,6 +64,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         buffer_bytes: u64::MAX,
         costs: machine.costs,
         policies: scenario.policies.clone(),
+        rosters: rosters.clone(),
     }
 }
 

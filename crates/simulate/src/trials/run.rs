@@ -5,7 +5,7 @@ use super::config;
 use super::verify::{Verify, verify};
 use crate::scenario::Scenario;
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Fault, Group, NewFile, serve};
+use filesystem::{Client, Fault, Group, NewFile, RosterCache, serve};
 use interface::Availability;
 use interface::{ExitCode, UserError};
 use policy::{Access, Pool};
@@ -96,9 +96,11 @@ fn run_on<P: Verify>(
     machine: &Rc<Machine<P>>,
     tasks: &mut Vec<TaskHandle>,
 ) -> Result<Outcome, UserError> {
+    // Hundreds of servers get the same rosters.
+    let rosters = RosterCache::default();
     tasks.extend((0..scenario.servers).map(|id| {
         let world = machine.world(id);
-        let config = config::server(scenario, id);
+        let config = config::server(scenario, id, &rosters);
         world.clone().spawn(async move {
             let ended = serve(world, config, || {}, std::future::pending()).await;
             debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");

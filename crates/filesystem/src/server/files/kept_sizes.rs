@@ -1,10 +1,11 @@
-//! Sizes of files that no data shows: of files that were cut, and of files that were made longer
-//! with nothing written there. They are on stable storage here until the catalogue has heard of
-//! them (decision 0025).
+//! Sizes of files that no data shows: of files that were cut, and of files that were grown without
+//! a write. They are on stable storage here until the catalogue has recorded them (decision 0025).
 //!
-//! Invariants: what is told of a size is on stable storage; a change that was given up may have
-//! been made, and nobody hears of the file before that is certain; a record that is of no use any
-//! more goes with the next change.
+//! Invariants:
+//! - Every size in an answer is on stable storage.
+//! - A change that was given up may have been made. No answer about the file goes out before that
+//!   is certain.
+//! - The next change removes obsolete records.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use units::{FileId, ServerId};
 use wire::{Fault, FileSize};
 use world::{RecordChange, RecordsError, Shelf, World};
 
-/// The sizes that one server keeps.
+/// Sizes that one server keeps.
 pub(crate) struct KeptSizes<W> {
     world: W,
     server: ServerId,
@@ -24,12 +25,12 @@ pub(crate) struct KeptSizes<W> {
 #[derive(Clone, Copy)]
 struct Kept {
     size: FileSize,
-    /// Whether it is known to be on stable storage.
+    /// True when it is known to be on stable storage.
     is_stored: bool,
 }
 
 impl<W: World> KeptSizes<W> {
-    /// The sizes as the records of this node have them.
+    /// Loads the sizes from the records of this node.
     pub(crate) async fn load(world: W, server: ServerId) -> Result<Self, Fault> {
         let records = world.records(Shelf::Sizes).await.map_err(|error| fault(server, &error))?;
         let mut kept = BTreeMap::new();
@@ -44,7 +45,7 @@ impl<W: World> KeptSizes<W> {
         Ok(Self { world, server, kept: RefCell::new(kept), forgotten: RefCell::default() })
     }
 
-    /// The size of a file, if one is kept; else the least one.
+    /// Returns the kept size of a file, or the least size.
     pub(crate) async fn of(&self, file: FileId) -> Result<FileSize, Fault> {
         match self.known(file) {
             None => Ok(FileSize::default()),
@@ -72,42 +73,43 @@ impl<W: World> KeptSizes<W> {
             self.forgotten.borrow_mut().extend(removed);
         }
         let mut kept = self.kept.borrow_mut();
-        // Another may have kept a later size meanwhile, or the file may be gone.
+        // Another task may have kept a later size meanwhile, or the file may be gone.
         let is_own = |kept: &&mut Kept| !kept.is_stored && kept.size == size;
         if let Some(own) = kept.get_mut(&file).filter(is_own) {
             match (&changed, before) {
                 (Ok(()), _) => own.is_stored = true,
                 (Err(RecordsError::NoSpace { .. }), Some(before)) => *own = before,
                 (Err(RecordsError::NoSpace { .. }), None) => _ = kept.remove(&file),
-                // It may have been made.
+                // The change may have been made.
                 (Err(RecordsError::Failed { .. }), _) => {}
             }
         }
         changed.map_err(|error| fault(self.server, &error))
     }
 
-    /// Takes what removes the records of no use. If it is not done, the next start finds them.
+    /// Takes the changes that remove obsolete records. If they are not made, the next start finds
+    /// the records.
     fn removals(&self) -> Vec<RecordChange> {
         let (forgotten, kept) = (self.forgotten.take(), self.kept.borrow());
         let removed = forgotten.into_iter().filter(|file| !kept.contains_key(file));
         removed.map(|file| RecordChange::remove(file.0)).collect()
     }
 
-    /// The catalogue knows of this size of a file.
+    /// Notes that the catalogue has recorded this size of a file.
     pub(crate) fn recorded(&self, file: FileId, size: FileSize) {
         if self.known(file).is_some_and(|kept| kept.size <= size) {
             self.forget(file);
         }
     }
 
-    /// A file is gone.
+    /// Forgets a removed file.
     pub(crate) fn forget(&self, file: FileId) {
         if self.kept.borrow_mut().remove(&file).is_some() {
             self.forgotten.borrow_mut().insert(file);
         }
     }
 
-    /// Removes the records that are of no use any more.
+    /// Removes obsolete records.
     pub(crate) async fn settle(&self) -> Result<(), Fault> {
         let removals = self.removals();
         if removals.is_empty() {

@@ -1,8 +1,9 @@
-//! Clients on whom this server called, because a transfer named them that have no session here.
+//! Connections that this server has opened to clients of a roster that have no session here.
 //!
-//! Invariants: an connection is made for the client that asked for such a transfer, its requester,
-//! and its connection ends with the requester's session; a client may be an connection for several
-//! requester, over a connection each.
+//! Invariants:
+//! - A connection is opened for a requester, the client that asked for the transfer. It ends with
+//!   the requester's session.
+//! - A client may have several outbound connections, one for each requester.
 
 use crate::table::Table;
 use std::cell::RefCell;
@@ -10,8 +11,8 @@ use std::collections::BTreeMap;
 use units::PeerId;
 use wire::ClientKey;
 
-/// All of them, by their connections: there may be as many as there are clients, most are added in
-/// the order of their connections, and each is looked up by its name for a later transfer only.
+/// Outbound connections by peer. There may be as many as clients. Most are added in the order of
+/// their peers, and only a later transfer looks them up by key.
 #[derive(Default)]
 pub(crate) struct OutboundConnections(RefCell<Table<PeerId, OutboundConnection>>);
 
@@ -21,7 +22,7 @@ struct OutboundConnection {
 }
 
 impl OutboundConnections {
-    /// Remembers the connection `peer` to the client `key`, made for `requester`.
+    /// Adds the connection `peer` to the client `key`, opened for `requester`.
     pub(crate) fn add(&self, requester: PeerId, key: ClientKey, peer: PeerId) {
         self.0.borrow_mut().insert(peer, OutboundConnection { requester, key });
     }
@@ -34,19 +35,19 @@ impl OutboundConnections {
         self.0.borrow().contains(peer)
     }
 
-    /// The connections that were made for a requester, by the names of the clients.
+    /// Returns the connections that were opened for a requester, by the clients' keys.
     pub(crate) fn of(&self, requester: PeerId) -> BTreeMap<ClientKey, PeerId> {
         let all = self.0.borrow();
         let own = all.iter().filter(|(_, connection)| connection.requester == requester);
         own.map(|(peer, connection)| (connection.key, peer)).collect()
     }
 
-    /// One has left.
+    /// Removes a connection that has ended.
     pub(crate) fn remove(&self, peer: PeerId) {
         self.0.borrow_mut().remove(peer);
     }
 
-    /// A requester has left: forgets its outbound, and returns their connections.
+    /// Removes the connections of a requester that has left, and returns them.
     pub(crate) fn remove_all_of(&self, requester: PeerId) -> Vec<PeerId> {
         let mut all = self.0.borrow_mut();
         if all.iter().all(|(_, connection)| connection.requester != requester) {
@@ -62,7 +63,7 @@ impl OutboundConnections {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: each requester has its own outbound, and they go with it.
+    //! Proves: each requester has its own outbound connections, and they go with it.
     use super::*;
 
     #[test]

@@ -1,8 +1,9 @@
-//! Files that become longer or shorter (decisions 0024, 0025).
+//! Growing and truncating files (decisions 0024, 0025).
 
-use crate::server::open_file::OpenFile;
-use crate::server::requests::Answer;
-use crate::server::{Server, file_fault};
+use crate::server::answer::Answer;
+use crate::server::faults::file_fault;
+use crate::server::files::open_file::OpenFile;
+use crate::server::state::Server;
 use policy::BYTES_MAX;
 use std::rc::Rc;
 use units::{DiskId, FileId};
@@ -10,7 +11,7 @@ use wire::{Fault, FileRecord, FileSize, Reply};
 use world::{Disk, DiskError, World};
 
 impl<W: World> Server<W> {
-    /// Tells the size of a file, open or not.
+    /// Answers with the size of a file, open or not.
     pub(crate) async fn size_of(&self, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
         let file = match self.files.find(record.file)? {
@@ -24,14 +25,14 @@ impl<W: World> Server<W> {
         Ok(Reply::Size(file.size()).into())
     }
 
-    /// A record with the size that is kept here of its file, if that is news.
+    /// Updates a record with the size that this server keeps of its file.
     pub(crate) async fn with_kept_size(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
         record.learn(self.kept_sizes.of(record.file).await?);
         Ok(record)
     }
 
-    /// Has an open file reach as far as what is here of it: whoever made it longer may have been
-    /// killed before the catalogue heard of it.
+    /// Extends the size of an open file to the data here: the client that grew it may have been
+    /// killed before the catalogue recorded it.
     pub(crate) async fn measure(&self, file: &Rc<OpenFile>) -> Result<(), Fault> {
         if file.is_measured.get() {
             return Ok(());
@@ -46,22 +47,22 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Bytes of a file up to the last one that the cache or a disk has.
+    /// Returns the end of the last byte of a file that the cache or a disk has.
     async fn reach(&self, file: &OpenFile) -> Result<u64, Fault> {
         let Some(place) = file.place_of(self.config.id) else { return Ok(0) };
-        // The cache first: what leaves it meanwhile is found on its disk.
+        // The cache first: blocks that leave it meanwhile are found on their disk.
         let mut reached = self.cache.reach(file).min(BYTES_MAX);
         for (number, disk) in self.disks_of(file) {
             let length = disk.length(file.file).await;
             let length = length.map_err(|error| self.disk_fault(file, number, &error))?;
             let bytes = file.stripe.file_bytes(place, number, length);
-            // An object that no file can have is damage, which whoever reads it will meet.
+            // An object longer than any file is damaged, and its reader will find that.
             reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
         }
         Ok(reached)
     }
 
-    /// The disks here that have blocks of a file.
+    /// Returns the disks here that have blocks of a file.
     pub(crate) fn disks_of(&self, file: &OpenFile) -> impl Iterator<Item = (DiskId, &W::Disk)> {
         (0..file.stripe.disks_per_server).map(DiskId).zip(self.world.disks())
     }
@@ -70,8 +71,8 @@ impl<W: World> Server<W> {
         file_fault(self.config.id, file, disk, error)
     }
 
-    /// Learns the size of an open file, and answers with what it is now. Collectives on a file that
-    /// is made shorter fail, and end first. Nobody hears of a cut before it is done.
+    /// Learns the size of an open file, and answers with the current one. Collectives on a file
+    /// that is cut fail and end first. No answer shows a cut before it is complete.
     pub(crate) async fn resize(
         &self,
         file: FileId,
@@ -81,15 +82,15 @@ impl<W: World> Server<W> {
         let file = self.files.get(file)?;
         if size > file.size() || !file.tail_is_clean.get() {
             let changed = self.change_size(&file, size).await;
-            // Everyone may have closed it meanwhile.
+            // All clients may have closed it meanwhile.
             self.files.forget_unused(file.file);
             changed?;
         }
         Ok(Reply::Size(file.size()).into())
     }
 
-    /// Keeps the size of an open file on stable storage: nothing else shows that it was made longer
-    /// where nobody wrote.
+    /// Keeps the size of an open file on stable storage: no data shows that it was grown without a
+    /// write.
     pub(crate) async fn keep_size(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         self.resize(file, FileSize::default()).await?;
         let file = self.files.get(file)?;
@@ -112,13 +113,13 @@ impl<W: World> Server<W> {
     async fn change_size(&self, file: &Rc<OpenFile>, size: FileSize) -> Result<(), Fault> {
         let changing = file.begin_change().await;
         if size.cuts > file.size().cuts {
-            // What arrives from now on is refused beyond the new end.
+            // From now on requests beyond the new end are refused.
             let is_shorter = size.bytes < file.bytes();
             changing.set_size(size);
             file.tail_is_clean.set(false);
             if is_shorter {
-                self.abort_transfers_on(file.file, &file.past_end());
-                self.transfers_on_ended(file.file).await;
+                self.active_transfers.abort_on(file.file, &file.past_end());
+                self.active_transfers.until_aborted_ended(file.file).await;
             }
         }
         let size = size.max(file.size());
@@ -131,8 +132,8 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Frees what the cache and the disks hold of a file beyond its first `bytes` bytes, for good:
-    /// what came back with a loss of power would count as written.
+    /// Frees the bytes of a file beyond its first `bytes` bytes in the cache and on the disks,
+    /// durably: bytes that came back after a loss of power would count as written.
     async fn cut(&self, file: &Rc<OpenFile>, bytes: u64) -> Result<(), Fault> {
         self.cache.cut(file, bytes).await;
         let Some(place) = file.place_of(self.config.id) else { return Ok(()) };
@@ -145,25 +146,5 @@ impl<W: World> Server<W> {
             cut.await.map_err(|error| self.disk_fault(file, number, &error))?;
         }
         Ok(())
-    }
-
-    /// Tells the collectives on a file to end with this fault.
-    pub(crate) fn abort_transfers_on(&self, file: FileId, fault: &Fault) {
-        for transfer in self.active_transfers.borrow_mut().values_mut() {
-            if transfer.file == file {
-                transfer.abort_reason = Some(fault.clone());
-            }
-        }
-        self.abort_signal.notify();
-    }
-
-    /// Waits until all collectives on a file have ended that were told to. Those that begin later
-    /// know better.
-    pub(crate) async fn transfers_on_ended(&self, file: FileId) {
-        let all_ended = || {
-            let transfer = self.active_transfers.borrow();
-            transfer.values().all(|one| one.file != file || one.abort_reason.is_none())
-        };
-        self.abort_signal.until(|| all_ended().then_some(())).await;
     }
 }

@@ -1,6 +1,6 @@
-//! The files that clients have open at a server.
+//! Open files of a server.
 
-use crate::server::open_file::OpenFile;
+use crate::server::files::open_file::OpenFile;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
@@ -10,31 +10,31 @@ use std::rc::Rc;
 use units::FileId;
 use wire::{Fault, FileRecord, FileSize};
 
-/// The files one client has open, in their order. Most have one, and a server has many clients: as
-/// few as need no memory elsewhere.
+/// Files that one client has open, ascending. Most clients have one, and a server has many clients,
+/// so a few files need no allocation.
 #[derive(Default)]
-pub(crate) struct OpenFiles(RefCell<SmallVec<[FileId; 2]>>);
+pub(crate) struct ClientFiles(RefCell<SmallVec<[FileId; 2]>>);
 
 /// All files open at a server.
 #[derive(Default)]
-pub(crate) struct Files {
+pub(crate) struct OpenFiles {
     open: RefCell<BTreeMap<FileId, Rc<OpenFile>>>,
-    /// Files whose data was dropped here. Numbers are never given again, so a client that heard of
-    /// one before must not bring it back. Eight bytes for each removal since the start.
+    /// Files whose data was dropped here. Numbers are never given again, so a client that knew one
+    /// before must not bring it back. Eight bytes for each removal since the start.
     dropped: RefCell<BTreeSet<FileId>>,
-    /// The sizes that files had when they were closed, of those that were cut since the start: who
-    /// opens one with a record from before must not bring back what was cut off.
+    /// Sizes at the last close of files that were cut since the start. A client that opens such a
+    /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
 }
 
-/// The most files one client may have open at a time.
+/// Maximum number of files that one client may have open.
 const OPEN_FILES_MAX: usize = 1 << 16;
 
-impl Files {
-    /// Opens a file for a client; again is no difference. Returns whether the client did not have
-    /// it open. Whoever opens it first must not deceive the others about it, so all must know the
-    /// same of it.
-    pub(crate) fn open(&self, by: &OpenFiles, record: FileRecord) -> Result<bool, Fault> {
+impl OpenFiles {
+    /// Opens a file for a client; opening it again changes nothing. Returns true when the client
+    /// did not have it open. All clients must know the same stripe and servers, so that the first
+    /// to open it cannot deceive the others.
+    pub(crate) fn open(&self, by: &ClientFiles, record: FileRecord) -> Result<bool, Fault> {
         let mut own = by.0.borrow_mut();
         if own.len() >= OPEN_FILES_MAX {
             let cause = format!("a client may have {OPEN_FILES_MAX} files open");
@@ -70,13 +70,13 @@ impl Files {
         Ok(place.is_err())
     }
 
-    /// An open file.
+    /// Returns an open file.
     pub(crate) fn get(&self, file: FileId) -> Result<Rc<OpenFile>, Fault> {
         let closed = || Fault::BadRequest { cause: format!("{file} is not open here") };
         self.find(file)?.ok_or_else(closed)
     }
 
-    /// A file, if it is open. Fails when it was removed.
+    /// Returns a file, if it is open. Fails when it was removed.
     pub(crate) fn find(&self, file: FileId) -> Result<Option<Rc<OpenFile>>, Fault> {
         let known = self.open.borrow().get(&file).map(Rc::clone);
         if known.is_none() && self.dropped.borrow().contains(&file) {
@@ -85,7 +85,8 @@ impl Files {
         Ok(known)
     }
 
-    /// The sizes of at most `count` of the open files behind `after`, and whether there are more.
+    /// Returns the sizes of at most `count` open files behind `after`, and true when there are
+    /// more.
     pub(crate) fn sizes(
         &self,
         after: Option<FileId>,
@@ -98,7 +99,7 @@ impl Files {
         (sizes.collect(), open.next().is_some())
     }
 
-    /// Says of a file that another has its name. Returns whether somebody has it open.
+    /// Marks a file whose name another file has taken. Returns true when a client has it open.
     pub(crate) fn replaced(&self, file: FileId) -> bool {
         match self.open.borrow().get(&file) {
             Some(known) if known.users.get() > 0 => {
@@ -109,32 +110,32 @@ impl Files {
         }
     }
 
-    /// Whether a file is to go now.
+    /// Tells if a replaced file must go now.
     pub(crate) fn must_go(&self, file: FileId) -> bool {
         let files = self.open.borrow();
         files.get(&file).is_some_and(|known| known.is_replaced.get() && known.users.get() == 0)
     }
 
-    /// The files that are to go when nobody has them open any more.
+    /// Returns all replaced files.
     pub(crate) fn all_replaced(&self) -> Vec<FileId> {
         let files = self.open.borrow();
         files.values().filter(|known| known.is_replaced.get()).map(|known| known.file).collect()
     }
 
-    /// Whether the data of a file was dropped here.
+    /// Tells if the data of a file was dropped here.
     pub(crate) fn is_dropped(&self, file: FileId) -> bool {
         self.dropped.borrow().contains(&file)
     }
 
-    /// Closes a file for all clients; returns what was known of it.
+    /// Closes a file for all clients. Returns its state.
     pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
         self.dropped.borrow_mut().insert(file);
         self.cut.borrow_mut().remove(&file);
         self.open.borrow_mut().remove(&file)
     }
 
-    /// Closes a file for a client. Returns whether nobody has it open any more.
-    pub(crate) fn close(&self, by: &OpenFiles, file: FileId) -> bool {
+    /// Closes a file for a client. Returns true when no client has it open any more.
+    pub(crate) fn close(&self, by: &ClientFiles, file: FileId) -> bool {
         let place = by.0.borrow().binary_search(&file);
         let Ok(place) = place else { return false };
         by.0.borrow_mut().remove(place);
@@ -144,23 +145,23 @@ impl Files {
         known.users.get() == 0
     }
 
-    /// Forgets what is known of a file that nobody has open any more, unless its size is being
-    /// changed: whoever opens it meanwhile must wait for that.
+    /// Forgets the state of a file that no client has open, unless its size is being changed: a
+    /// client that opens it meanwhile must wait for that.
     pub(crate) fn forget_unused(&self, file: FileId) {
         let mut files = self.open.borrow_mut();
         let Some(known) = files.get(&file) else { return };
         if known.users.get() > 0 || known.is_changing() {
             return;
         }
-        // One that could not be made counts for nothing.
+        // A cut that failed does not count.
         if known.size().cuts > 0 && known.tail_is_clean.get() {
             self.cut.borrow_mut().insert(file, known.size());
         }
         files.remove(&file);
     }
 
-    /// Closes all that a client has open. Returns the files that nobody has open any more.
-    pub(crate) fn close_all(&self, by: &OpenFiles) -> Vec<FileId> {
+    /// Closes all files of a client. Returns those that no client has open any more.
+    pub(crate) fn close_all(&self, by: &ClientFiles) -> Vec<FileId> {
         let all = by.0.borrow().clone();
         all.into_iter().filter(|file| self.close(by, *file)).collect()
     }

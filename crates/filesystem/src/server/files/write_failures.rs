@@ -1,36 +1,39 @@
-//! What went wrong behind the back of whoever wrote: blocks that a disk did not take.
+//! Failures of write-behind: blocks that a disk did not accept.
 //!
-//! Invariant: every client that had the file open then is told once, by its next flush, whoever was
-//! told before; if nobody had, the first to flush is told. Whoever asks the server to stop is told
-//! what nobody else was, once.
+//! Invariants:
+//! - Every client that had the file open then gets the fault once, by its next flush, whether
+//!   others got it or not.
+//! - If no client had the file open, the first that flushes gets it.
+//! - A request to stop the server gets, once, a fault that no client has got.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{FileId, PeerId};
 use wire::Fault;
 
-/// The latest failure of each file, while anyone is left who must be told.
+/// Latest failure of each file, until it is reported.
 #[derive(Default)]
-pub(crate) struct Failures(RefCell<BTreeMap<FileId, Failure>>);
+pub(crate) struct WriteFailures(RefCell<BTreeMap<FileId, Failure>>);
 
 struct Failure {
     fault: Fault,
-    /// Those who know. Those who have left are harmless: a number that is used again is entered
-    /// again when its client opens the file.
+    /// Clients that have got the fault. Departed ones are harmless: a connection number that is
+    /// used again is entered again when its client opens the file.
     reported_to: BTreeSet<PeerId>,
-    /// Whoever asked the server to stop knows.
+    /// True when a request to stop has got the fault.
     reported_at_stop: bool,
 }
 
-impl Failures {
-    /// Something of a file is lost.
+impl WriteFailures {
+    /// Records a failure of a file.
     pub(crate) fn record(&self, file: FileId, fault: Fault) {
         self.0
             .borrow_mut()
             .insert(file, Failure { fault, reported_to: BTreeSet::new(), reported_at_stop: false });
     }
 
-    /// A client has opened a file. What others were told happened before its time.
+    /// Notes that a client has opened a file. A failure that was reported to others happened
+    /// before.
     pub(crate) fn opened(&self, file: FileId, by: PeerId) {
         if let Some(failure) = self.0.borrow_mut().get_mut(&file)
             && !failure.reported_to.is_empty()
@@ -39,7 +42,7 @@ impl Failures {
         }
     }
 
-    /// Fails with what a client has not been told.
+    /// Returns the fault that a client has not got yet.
     pub(crate) fn report_to(&self, file: FileId, to: PeerId) -> Result<(), Fault> {
         let mut failures = self.0.borrow_mut();
         let failure = failures.get_mut(&file).filter(|failure| !failure.reported_to.contains(&to));
@@ -48,7 +51,7 @@ impl Failures {
         Err(failure.fault.clone())
     }
 
-    /// Fails, once, with what nobody has been told: a server that is asked to stop again stops.
+    /// Returns, once, a fault that no client has got: a second request to stop succeeds.
     pub(crate) fn unreported(&self) -> Result<(), Fault> {
         let mut outcome = Ok(());
         for failure in self.0.borrow_mut().values_mut() {
@@ -61,7 +64,7 @@ impl Failures {
         outcome
     }
 
-    /// Nobody has a file open any more.
+    /// Forgets a reported failure of a file that no client has open any more.
     pub(crate) fn closed(&self, file: FileId) {
         let mut failures = self.0.borrow_mut();
         if failures.get(&file).is_some_and(|failure| !failure.reported_to.is_empty()) {
@@ -69,7 +72,7 @@ impl Failures {
         }
     }
 
-    /// A file is gone.
+    /// Forgets a removed file.
     pub(crate) fn forget(&self, file: FileId) {
         self.0.borrow_mut().remove(&file);
     }

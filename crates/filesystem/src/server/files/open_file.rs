@@ -1,44 +1,45 @@
 //! A file that clients have open at a server.
 //!
-//! Invariants: its size only ever gets greater, in the order of [`FileSize`]; nobody sees bytes
-//! that were in a file before it was made shorter, however it is made longer later.
+//! Invariants:
+//! - The size only grows, in the order of [`FileSize`].
+//! - No read returns bytes that were in the file before a cut, however the file grows later.
 
-use crate::collective::check_access;
+use crate::collective::access_checks::check_access;
 use crate::signal::Signal;
 use policy::{Access, BYTES_MAX, Buffering, Direction, Pool, Stripe};
 use std::cell::{Cell, Ref, RefCell};
 use units::{ByteRange, FileId, ServerId};
 use wire::{Fault, FileRecord, FileSize};
 
-/// What a server knows of an open file. Requests under way hold it, and all see the same size.
+/// State of an open file. Active requests hold it, and all see the same size.
 pub(crate) struct OpenFile {
     pub(crate) file: FileId,
-    /// How its blocks map to its servers and their disks.
+    /// Map of its blocks to servers and disks.
     pub(crate) stripe: Stripe,
     pool: Pool,
-    /// As whoever opened it last knew it.
+    /// Name that the last client to open it gave.
     name: RefCell<String>,
     buffering: Cell<Buffering>,
     size: Cell<FileSize>,
-    /// Its size when no change was under way, nor one that had failed.
+    /// Size when last no change was active and none had failed.
     settled_size: Cell<FileSize>,
-    /// Clients that have it open.
+    /// Number of clients that have it open.
     pub(crate) users: Cell<u32>,
-    /// Whether it is to go when nobody has it open any more: another has its name.
+    /// True when another file has its name: its data goes with the last close.
     pub(crate) is_replaced: Cell<bool>,
-    /// Whether it is known to reach as far as what this server has of it.
+    /// True when its size is known to cover all data of it on this server.
     pub(crate) is_measured: Cell<bool>,
-    /// Whether nothing is left on the disks of what was once beyond its end.
+    /// True when the disks hold nothing that was once beyond its end.
     pub(crate) tail_is_clean: Cell<bool>,
     is_changing: Cell<bool>,
     changed: Signal,
 }
 
-/// The right to change the size of a file; over when dropped.
+/// Right to change the size of a file. Released when dropped.
 pub(crate) struct Changing<'a>(&'a OpenFile);
 
 impl OpenFile {
-    /// A file that nobody has opened yet.
+    /// Makes a file that no client has opened yet.
     pub(crate) fn new(record: FileRecord) -> Self {
         let size = record.size();
         let FileRecord { file, name, stripe, pool, buffering, .. } = record;
@@ -59,12 +60,12 @@ impl OpenFile {
         }
     }
 
-    /// Whether a record is of this file, whatever it says of its name, size and buffering.
+    /// Tells if a record is of this file, whatever its name, size and buffering.
     pub(crate) fn is_same_file(&self, record: &FileRecord) -> bool {
         self.file == record.file && self.stripe == record.stripe && self.pool == record.pool
     }
 
-    /// Whoever opens it last says what it is called and how it is buffered.
+    /// Takes the name and buffering of the client that opened it last.
     pub(crate) fn opened_as(&self, record: &FileRecord) {
         self.name.borrow_mut().clone_from(&record.name);
         self.buffering.set(record.buffering);
@@ -82,42 +83,42 @@ impl OpenFile {
         self.size.get()
     }
 
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.size.get().bytes
     }
 
-    /// The bytes of the file in a block; fewer in the last one, none beyond.
+    /// Returns the bytes of the file in a block: fewer in the last one, none beyond.
     pub(crate) fn block_range(&self, block: u64) -> ByteRange {
         self.stripe.block_range(block, self.bytes())
     }
 
-    /// Bytes in a block.
+    /// Number of bytes in a block.
     pub(crate) fn block_length(&self, block: u64) -> u64 {
         self.block_range(block).length()
     }
 
-    /// Where a block begins in the object on its disk, in bytes.
+    /// Offset of a block in the object on its disk, in bytes.
     pub(crate) fn disk_offset(&self, block: u64) -> u64 {
         self.stripe.locate(block).slot * self.stripe.block_bytes
     }
 
-    /// The server that holds a block.
+    /// Returns the server that holds a block.
     pub(crate) fn server_of(&self, block: u64) -> ServerId {
         self.pool.server(self.stripe.locate(block).server)
     }
 
-    /// Which of the file's servers `server` is, as its stripe numbers them.
+    /// Returns the number of `server` among the file's servers, as its stripe numbers them.
     pub(crate) fn place_of(&self, server: ServerId) -> Option<ServerId> {
         self.pool.place_of(server, self.stripe.servers)
     }
 
-    /// The fault of bytes that it does not have.
+    /// Returns the fault of bytes beyond the end.
     pub(crate) fn past_end(&self) -> Fault {
         Fault::PastEnd { file: self.name().clone(), bytes: self.bytes() }
     }
 
-    /// Whether an access, which may come from anyone, can be carried out on it.
+    /// Checks that an access, which may come from anyone, can be carried out on it.
     pub(crate) fn check_access(&self, direction: Direction, access: &Access) -> Result<(), Fault> {
         match check_access(direction, access, self.bytes()) {
             Err(_) if check_access(direction, access, BYTES_MAX).is_ok() => Err(self.past_end()),
@@ -125,7 +126,7 @@ impl OpenFile {
         }
     }
 
-    /// Its size for those who only look: a cut counts when it is made.
+    /// Returns the size for inspection: a cut counts when it is complete.
     pub(crate) fn settled_size(&self) -> FileSize {
         self.settled_size.get()
     }
@@ -134,7 +135,7 @@ impl OpenFile {
         self.is_changing.get()
     }
 
-    /// Waits until nobody else changes its size.
+    /// Waits until no other task changes the size.
     pub(crate) async fn begin_change(&self) -> Changing<'_> {
         self.changed.until(|| (!self.is_changing.replace(true)).then_some(())).await;
         Changing(self)
@@ -142,7 +143,7 @@ impl OpenFile {
 }
 
 impl Changing<'_> {
-    /// From now on it is this long.
+    /// Sets the size.
     pub(crate) fn set_size(&self, size: FileSize) {
         self.0.size.set(size);
     }

@@ -1,72 +1,24 @@
-//! What a server does for longer than a block takes: collectives, and the parts of single clients.
+//! Buffers of transfers, limited in bytes for each disk.
 //!
-//! Invariant: an entry, and the bytes counted for a buffer, go with whoever works on them, however
-//! that ends.
+//! Invariants:
+//! - The bytes of a [`BufferPermit`] count as held exactly as long as it lives.
+//! - Requests get permits in the order in which they asked.
 
-use crate::server::Server;
-use crate::server::transfer_watchdog::TransferWatchdog;
+use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use crate::signal::Signal;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::collections::btree_map::Entry;
 use std::rc::Rc;
-use units::{DiskId, FileId, PeerId};
-use wire::Fault;
-use world::{Clock, World};
+use units::DiskId;
+use world::Clock;
 
-/// A transfer under way.
-pub(crate) struct ActiveTransfer {
-    pub(crate) file: FileId,
-    /// Why it must end, once it must.
-    pub(crate) abort_reason: Option<Fault>,
-}
-
-/// A transfer's entry among those under way, as long as it is.
-pub(crate) struct ActiveTransferGuard<'a, W: World> {
-    server: &'a Server<W>,
-    key: (PeerId, u64),
-}
-
-impl<'a, W: World> ActiveTransferGuard<'a, W> {
-    /// Enters the transfer `key`: who asked for it, and its number.
-    pub(crate) fn new(
-        server: &'a Server<W>,
-        key: (PeerId, u64),
-        file: FileId,
-    ) -> Result<Self, Fault> {
-        match server.active_transfers.borrow_mut().entry(key) {
-            Entry::Occupied(_) => {
-                let cause = format!("collective {} is already under way", key.1);
-                Err(Fault::BadRequest { cause })
-            }
-            Entry::Vacant(vacant) => {
-                vacant.insert(ActiveTransfer { file, abort_reason: None });
-                Ok(Self { server, key })
-            }
-        }
-    }
-
-    /// Why it must end, once it must.
-    pub(crate) fn abort_reason(&self) -> Option<Fault> {
-        self.server.active_transfers.borrow().get(&self.key)?.abort_reason.clone()
-    }
-}
-
-impl<W: World> Drop for ActiveTransferGuard<'_, W> {
-    fn drop(&mut self) {
-        self.server.active_transfers.borrow_mut().remove(&self.key);
-        self.server.abort_signal.notify();
-    }
-}
-
-/// The bytes that transfers hold in the buffers of one disk, of which there are so many. Whoever
-/// wants more than there are free waits, in the order of coming. The limit bends: there is room for
-/// as many buffers as one transfer uses, however long they are. (A disk that has stopped keeps its
-/// own from those who wait for it, and nobody else. Clients that have stopped are let go.)
+/// Pool of buffers of one disk, limited in bytes. A task that wants more than is free waits for its
+/// turn. Exception: there is always room for as many buffers as one transfer uses, however long
+/// they are. (A stopped disk keeps only its own buffers. The watchdog disconnects stalled clients.)
 pub(crate) struct TransferBufferPool {
     disk: DiskId,
     bytes_max: u64,
-    /// TransferBufferPool of a transfer.
+    /// Number of buffers of one transfer.
     count_min: u64,
     held: Cell<u64>,
     waiting: RefCell<VecDeque<u64>>,
@@ -75,13 +27,13 @@ pub(crate) struct TransferBufferPool {
     watchdog: Rc<TransferWatchdog>,
 }
 
-/// The bytes of a buffer, as long as it is held.
+/// Bytes of a buffer. Returned when dropped.
 pub(crate) struct BufferPermit<'a> {
     buffers: &'a TransferBufferPool,
     bytes: u64,
 }
 
-/// A place among those who wait.
+/// Place in the queue.
 struct Ticket<'a> {
     buffers: &'a TransferBufferPool,
     number: u64,
@@ -106,13 +58,13 @@ impl TransferBufferPool {
         }
     }
 
-    /// Bytes that are held now.
+    /// Number of bytes that are held.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held.get()
     }
 
-    /// Waits until there is room for a buffer of `bytes` bytes. Whoever holds one must need nothing
-    /// of another disk to be done with it, and no other buffer.
+    /// Waits until there is room for a buffer of `bytes` bytes. While a task holds a permit it must
+    /// need no other buffer and nothing of another disk.
     pub(crate) async fn take(&self, world: &impl Clock, bytes: u64) -> BufferPermit<'_> {
         if !(self.waiting.borrow().is_empty() && self.has_room(bytes)) {
             self.wait(world, bytes).await;
@@ -129,7 +81,7 @@ impl TransferBufferPool {
         while !self.has_room(bytes) {
             let held = self.held.get();
             let freed = self.freed.until(|| (self.held.get() != held).then_some(()));
-            // Whatever was the reason, all that can be done about it has been.
+            // `wait` has already aborted what it could; just retry.
             let _ = self.watchdog.wait(world, Some(self.disk), freed).await;
         }
     }
@@ -137,42 +89,6 @@ impl TransferBufferPool {
     fn has_room(&self, bytes: u64) -> bool {
         let limit = self.bytes_max.max(bytes.saturating_mul(self.count_min));
         self.held.get().saturating_add(bytes) <= limit
-    }
-}
-
-/// The data that came with requests to write and waits for room in the cache, which is limited
-/// too, however many clients send.
-pub(crate) struct WriteBudget {
-    bytes_max: u64,
-    bytes: Cell<u64>,
-}
-
-/// Such data of one request, as long as it is kept.
-pub(crate) struct WritePermit {
-    write_budget: Rc<WriteBudget>,
-    bytes: u64,
-}
-
-impl WriteBudget {
-    pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, bytes: Cell::default() }
-    }
-
-    /// Keeps `bytes` bytes, unless that is too much; anything may be kept alone.
-    pub(crate) fn keep(self: &Rc<Self>, bytes: u64) -> Option<WritePermit> {
-        let before = self.bytes.get();
-        let after = before.saturating_add(bytes);
-        if before > 0 && after > self.bytes_max {
-            return None;
-        }
-        self.bytes.set(after);
-        Some(WritePermit { write_budget: Rc::clone(self), bytes })
-    }
-}
-
-impl Drop for WritePermit {
-    fn drop(&mut self) {
-        self.write_budget.bytes.update(|bytes| bytes - self.bytes);
     }
 }
 
@@ -193,12 +109,13 @@ impl Drop for BufferPermit<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: no more is held than there is, in the order of coming; there is room for one
-    //! transfer; who gives up waiting does not keep others from their turn, nor does a client that
-    //! never frees what it holds.
+    //! Proves: held bytes never exceed the limit; permits go in the order of the requests; one
+    //! transfer always has room; neither a task that gives up waiting nor a client that stalls
+    //! blocks the others.
     use super::*;
-    use crate::server::transfer_watchdog::tests::Hand;
+    use crate::server::transfers::transfer_watchdog::tests::Hand;
     use futures_util::FutureExt;
+    use units::PeerId;
 
     fn buffers(bytes_max: u64, count_min: u64) -> TransferBufferPool {
         TransferBufferPool::new(
@@ -210,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_given_in_turn() {
+    fn permits_go_in_the_order_of_requests() {
         let (buffers, clock) = (buffers(10, 1), Hand::default());
         let first = buffers.take(&clock, 6).now_or_never().unwrap();
         let second = buffers.take(&clock, 4).now_or_never().unwrap();
@@ -231,19 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn so_much_is_kept_of_what_is_brought() {
-        let brought = Rc::new(WriteBudget::new(10));
-        let first = brought.keep(20);
-        assert!(first.is_some() && brought.keep(1).is_none());
-        drop(first);
-        let both = (brought.keep(4), brought.keep(6));
-        assert!(both.0.is_some() && both.1.is_some() && brought.keep(1).is_none());
-        drop(both.0);
-        assert!(brought.keep(5).is_none() && brought.keep(4).is_some());
-    }
-
-    #[test]
-    fn there_is_room_for_one_transfer() {
+    fn one_transfer_always_gets_its_buffers() {
         let (buffers, clock) = (buffers(10, 3), Hand::default());
         let held: Vec<_> =
             (0..3).map(|_| buffers.take(&clock, 8).now_or_never().unwrap()).collect();
@@ -252,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_keep_buffers_are_let_go() {
+    fn stalled_client_that_holds_buffers_is_disconnected() {
         let (buffers, clock) = (buffers(10, 1), Hand::default());
         let stopped = buffers.take(&clock, 10).now_or_never().unwrap();
         let mut moving = Box::pin(buffers.watchdog.watch(

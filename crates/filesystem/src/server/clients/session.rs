@@ -1,7 +1,7 @@
-//! The clients of a server, as it sees them.
+//! Sessions of clients.
 
-use crate::server::files::OpenFiles;
-use crate::server::group_rosters;
+use crate::server::clients::group_rosters::RosterCache;
+use crate::server::files::open_files::ClientFiles;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -9,35 +9,37 @@ use std::rc::Rc;
 use wire::{ClientKey, Fault, GroupRoster, PARTICIPANTS_MAX, PROTOCOL_VERSION};
 use world::{Scope, World};
 
-/// The most groups that one client may have rosters at a time.
+/// Maximum number of group rosters of one client.
 const ROSTERS_MAX: usize = 1024;
 
-/// Everything a server does for one client; dropping it ends all of that.
+/// State of one client at a server. Dropping it ends all work for the client.
 pub(crate) struct Session<W: World> {
-    /// The client's name.
+    /// Key of the client.
     pub(crate) key: ClientKey,
-    /// The version it speaks.
+    /// Protocol version of the client.
     version: u16,
-    /// The files it has opened.
-    pub(crate) open: OpenFiles,
-    /// The groups that it has rosters, by its numbers.
+    /// Files that the client has open.
+    pub(crate) open: ClientFiles,
+    /// Rosters that the client has sent, by its group numbers.
     rosters: RefCell<BTreeMap<u64, Rc<GroupRoster>>>,
-    /// The requests it waits for.
+    cache: RosterCache,
+    /// Active requests of the client.
     pub(crate) scope: Scope<W, Infallible>,
 }
 
 impl<W: World> Session<W> {
-    pub(crate) fn new(world: W, key: ClientKey, version: u16) -> Self {
+    pub(crate) fn new(world: W, key: ClientKey, version: u16, cache: RosterCache) -> Self {
         Self {
             key,
             version,
-            open: OpenFiles::default(),
+            open: ClientFiles::default(),
             rosters: RefCell::default(),
+            cache,
             scope: Scope::new(world),
         }
     }
 
-    /// Whether it and this server understand one another.
+    /// Checks that the client speaks this server's protocol version.
     pub(crate) fn check_version(&self) -> Result<(), Fault> {
         match self.version {
             PROTOCOL_VERSION => Ok(()),
@@ -45,7 +47,7 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// The client introduces a group, or says that there is no more to come of one.
+    /// Stores the roster of a group. A roster without members ends the group.
     pub(crate) fn set_roster(&self, roster: GroupRoster) -> Result<(), Fault> {
         let bad = |cause: String| Err(Fault::BadRequest { cause });
         let mut rosters = self.rosters.borrow_mut();
@@ -65,11 +67,11 @@ impl<W: World> Session<W> {
         if !is_known && rosters.len() >= ROSTERS_MAX {
             return bad(format!("a client has at most {ROSTERS_MAX} groups; leave some"));
         }
-        rosters.insert(roster.group, group_rosters::shared(roster));
+        rosters.insert(roster.group, self.cache.shared(roster));
         Ok(())
     }
 
-    /// A group that it has rosters.
+    /// Returns the roster of a group.
     pub(crate) fn roster(&self, group: u64) -> Option<Rc<GroupRoster>> {
         self.rosters.borrow().get(&group).cloned()
     }

@@ -1,6 +1,7 @@
-//! What is being moved between a server and its clients, in memory that others may be waiting for.
+//! Transfer watchdog: finds transfers between a server and its clients that stall while others wait
+//! for their memory.
 //!
-//! Invariant: a transfer is known as long as it goes on, however it ends.
+//! Invariant: a transfer is listed exactly as long as it is active, however it ends.
 
 use crate::signal::Signal;
 use futures_util::future::{Either, select};
@@ -10,62 +11,62 @@ use std::pin::pin;
 use units::{DiskId, Duration, PeerId};
 use world::Clock;
 
-/// For how long whoever waits for memory puts up with a transfer, besides what a slow network needs
-/// for all that is moving; half as long each time that it was in vain, as the clients of a job that
-/// is stopped come one after the other …
+/// Base stall timeout of tasks that wait for buffer memory, in milliseconds; to it comes the time
+/// of all active bytes at `SLOW_BYTES_PER_MS`. Halved after each abort that did not help: clients
+/// of a suspended job stall one after the other.
 const STALL_TIMEOUT_MS: u64 = 20_000;
 
-/// … but not more than so many times.
+/// Maximum number of halvings of the stall timeout.
 const HALVINGS_MAX: u32 = 3;
 
-/// What a slow network does, in bytes a millisecond.
+/// Speed of a slow network, in bytes per millisecond.
 const SLOW_BYTES_PER_MS: u64 = 4_000;
 
-/// The watchdog under way. One that stands still while it keeps others waiting is given up, or its
-/// client is let go: its connection ends, and with it all that is held for it.
+/// Active transfers. One that stalls while others wait for its memory is aborted, or its client is
+/// disconnected, which frees everything that the server holds for it.
 pub(crate) struct TransferWatchdog {
     is_watched: bool,
-    /// Those under way, by the order of their beginnings.
+    /// Active transfers, by the order of their beginnings.
     active: RefCell<BTreeMap<u64, WatchedTransfer>>,
     next: Cell<u64>,
-    /// Bytes of all of them.
+    /// Number of bytes of all active transfers.
     bytes: Cell<u64>,
-    /// How often clients were let go since something was moved.
+    /// Number of stalls with a disconnected client since the last successful transfer.
     stalls: Cell<u32>,
-    /// Clients to be let go.
+    /// Clients to disconnect.
     to_disconnect: RefCell<Vec<PeerId>>,
-    /// Rung when some stand still.
+    /// Notified when transfers were aborted.
     aborted: Signal,
 }
 
 struct WatchedTransfer {
     client: PeerId,
-    /// In whose memory.
+    /// Disk whose memory the transfer uses.
     disk: DiskId,
     bytes: u64,
-    /// Whether it can be given up alone.
+    /// True when it can be aborted alone.
     is_retryable: bool,
-    /// Whether it, or its client, is given up.
+    /// True when it, or its client, was aborted.
     is_aborted: bool,
 }
 
-/// Why whoever waits for memory has waited for so long.
+/// Reason why a task has waited too long for memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stall {
-    /// TransferWatchdog had stopped, and are given up.
+    /// Transfers of clients had stalled, and are aborted.
     Clients,
-    /// No client is the reason: a disk is, or a lock.
+    /// No client: a disk or a lock.
     Other,
 }
 
-/// A transfer's entry.
+/// Entry of an active transfer. Removed when dropped.
 struct Entry<'a> {
     watchdog: &'a TransferWatchdog,
     number: u64,
 }
 
 impl TransferWatchdog {
-    /// None are under way. They are given up only if they are watched.
+    /// Makes a watchdog without transfers. It aborts none if `is_watched` is false.
     pub(crate) fn new(is_watched: bool) -> Self {
         Self {
             is_watched,
@@ -78,8 +79,8 @@ impl TransferWatchdog {
         }
     }
 
-    /// Moves `bytes` bytes between memory of this server, which others may need, and `client`,
-    /// which is let go if that stands still.
+    /// Runs a transfer of `bytes` bytes between memory of this server, which others may need, and
+    /// `client`. If it stalls, the client is disconnected.
     pub(crate) async fn watch<R, E>(
         &self,
         (client, disk): (PeerId, DiskId),
@@ -93,7 +94,7 @@ impl TransferWatchdog {
         self.note(transfer.await)
     }
 
-    /// The same, but if it stands still, it alone is given up: `None`. The client can ask again.
+    /// Runs a transfer that is aborted alone if it stalls: `None`. The client can ask again.
     pub(crate) async fn watch_retryable<R, E>(
         &self,
         (client, disk): (PeerId, DiskId),
@@ -126,8 +127,8 @@ impl TransferWatchdog {
         moved
     }
 
-    /// Waits for memory, of one disk or any. Gives up when that has taken too long; what has been
-    /// moving there all the time is given up then.
+    /// Waits for memory, of one disk or any. After the stall timeout it aborts the transfers that
+    /// have been active there all the time, and fails.
     pub(crate) async fn wait<T>(
         &self,
         clock: &impl Clock,
@@ -146,7 +147,7 @@ impl TransferWatchdog {
         }
     }
 
-    /// Gives up what is moving since before `moment`, there.
+    /// Aborts the transfers there that began before `moment`.
     fn abort_older_than(&self, disk: Option<DiskId>, moment: u64) -> Stall {
         let mut active = self.active.borrow_mut();
         let mut stall = Stall::Other;
@@ -177,7 +178,7 @@ impl TransferWatchdog {
         stall
     }
 
-    /// The next client to be let go.
+    /// Waits for the next client to disconnect.
     pub(crate) async fn next_to_disconnect(&self) -> PeerId {
         self.aborted.until(|| self.to_disconnect.borrow_mut().pop()).await
     }
@@ -200,7 +201,8 @@ impl Drop for Entry<'_> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    //! Proves: who waits for too long lets those go who moved all the time, and nobody else.
+    //! Proves: a task that waits too long disconnects the clients whose transfers were active all
+    //! the time, and no others.
     use super::*;
     use futures_util::FutureExt;
     use std::future::pending;
@@ -210,10 +212,10 @@ pub(crate) mod tests {
 
     const DISK: DiskId = DiskId(1);
 
-    /// What comes of a transfer.
+    /// Result of a transfer.
     type Moved = Result<(), ()>;
 
-    /// A clock by which any time passes once when told to, and none else.
+    /// A clock on which any time passes at once when the flag is set, and no time otherwise.
     #[derive(Default)]
     pub(crate) struct Hand(pub(crate) Rc<Cell<bool>>);
 
@@ -232,7 +234,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_moves_all_the_time_is_let_go() {
+    fn stalled_clients_are_disconnected_after_the_timeout() {
         let (watchdog, clock) = (TransferWatchdog::new(true), Hand::default());
         let stop = |client| Box::pin(watchdog.watch((PeerId(client), DISK), 1, pending::<Moved>()));
         let mut stopped = [stop(1), stop(2), stop(1)];
@@ -269,7 +271,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_can_be_repeated_is_given_up_alone() {
+    fn stalled_retryable_transfer_is_aborted_alone() {
         let (watchdog, clock) = (TransferWatchdog::new(true), Hand::default());
         let mut pull = Box::pin(watchdog.watch_retryable((PeerId(1), DISK), 1, pending::<Moved>()));
         assert!((&mut pull).now_or_never().is_none());
@@ -283,7 +285,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nobody_is_let_go_where_nobody_is_watched() {
+    fn unwatched_transfers_are_never_aborted() {
         let (watchdog, clock) = (TransferWatchdog::new(false), Hand::default());
         clock.0.set(true);
         let mut moving = Box::pin(watchdog.watch((PeerId(1), DISK), 1, pending::<Moved>()));

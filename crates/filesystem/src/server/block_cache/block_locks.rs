@@ -1,16 +1,17 @@
-//! Locks by block: who holds one may read a block, change it and write it back undisturbed. While
-//! it is held, the cache takes the block in for nobody, so that it never holds what is about to be
-//! overwritten behind its back.
+//! Locks of blocks. The holder of a lock may read a block, change it and write it back undisturbed.
+//!
+//! Invariant: the cache takes no locked block in, so it never holds data that is about to be
+//! overwritten on the disk.
 
 use crate::signal::Signal;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use units::FileId;
 
-/// A block of a file.
+/// File and number of a block.
 pub(crate) type BlockKey = (FileId, u64);
 
-/// The locks of one server.
+/// Locks of one server.
 #[derive(Default)]
 pub(crate) struct BlockLocks {
     held: RefCell<BTreeSet<BlockKey>>,
@@ -24,7 +25,7 @@ pub(crate) struct BlockLock<'a> {
 }
 
 impl BlockLocks {
-    /// Waits until the block is free, then holds it.
+    /// Waits until the block is free, then locks it.
     pub(crate) async fn lock(&self, key: BlockKey) -> BlockLock<'_> {
         self.released.until(|| self.held.borrow_mut().insert(key).then_some(())).await;
         BlockLock { locks: self, key }
@@ -34,7 +35,7 @@ impl BlockLocks {
         self.held.borrow().contains(&key)
     }
 
-    /// Waits until nobody holds the block.
+    /// Waits until no task holds the block.
     pub(crate) async fn until_free(&self, key: BlockKey) {
         self.released.until(|| (!self.is_held(key)).then_some(())).await;
     }
