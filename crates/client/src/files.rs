@@ -1,5 +1,6 @@
 //! Directories and files of an instance: what can be done with their names.
 
+use crate::library::Connection;
 use crate::session::Session;
 use filesystem::{Client, Fault};
 use futures_util::future::{Either, select};
@@ -10,7 +11,7 @@ use std::pin::pin;
 use std::time::SystemTime;
 use units::{Duration, FileId, MIB, ServerId};
 use wire::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
-use world::{Clock, Randomness};
+use world::Clock;
 use world_real::RealWorld;
 
 impl Session {
@@ -223,7 +224,7 @@ pub(crate) struct Placement {
 /// How a file of `bytes` bytes is made in a directory of these `defaults`: on as many servers as
 /// its size deserves, beginning with any of them, so that small files share all.
 pub(crate) fn placement(
-    client: &Client<RealWorld>,
+    connection: &Connection,
     usual: Usual,
     defaults: &FileDefaults,
     bytes: u64,
@@ -239,10 +240,10 @@ pub(crate) fn placement(
     let unit = block_bytes.max(BYTES_PER_SERVER_MIN);
     let deserved = u32::try_from(bytes.div_ceil(unit)).unwrap_or(u32::MAX).max(1);
     let most = defaults.servers.unwrap_or(u32::MAX);
-    let random = client.world().random();
+    let random = connection.random();
     let (servers, pool) = match &defaults.pool[..] {
         [] => {
-            let of = client.servers();
+            let of = connection.servers();
             let first = (random % u64::from(of)) as u32;
             (deserved.min(most).min(of), Pool::Consecutive { first, of })
         }

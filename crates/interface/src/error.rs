@@ -63,6 +63,11 @@ impl UserError {
         Self { error: error.into(), cause: cause.into(), help: help.into(), code, kind, place }
     }
 
+    /// The same error, met while doing `what`.
+    pub fn doing(self, what: impl Into<String>) -> Self {
+        Self { error: what.into(), ..self }
+    }
+
     /// An error of a certain kind.
     pub fn of_kind(
         kind: ErrorKind,

@@ -1,10 +1,8 @@
 //! The two ends of a copy: bytes that come out of one and go into the other.
 
 use crate::copy::LocalOutput;
-use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Fault, Group, SharedMemory};
 use interface::{ExitCode, UserError};
-use policy::{Access, Direction, DiskOrder, ListEntry};
+use policy::{ListEntry, OwnPart};
 use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::fs::File;
@@ -12,8 +10,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use units::KIB;
-use wire::FileRecord;
-use world_real::RealWorld;
 
 /// Holes of the target are multiples of this: finer ones are written as zeros.
 const HOLE_BYTES: usize = 64 * KIB as usize;
@@ -24,29 +20,14 @@ pub(super) const UNTOLD_BYTES: u64 = 64 * KIB;
 /// A part of a file: its offset in the file, its offset in memory, its length.
 pub(super) type Segment = (u64, u64, u64);
 
-/// Moves segments between a file of the instance and a memory.
-pub(super) async fn transfer(
-    group: &Group<RealWorld>,
-    file: &FileRecord,
-    direction: Direction,
-    segments: &[Segment],
-    memory: &SharedMemory<RealWorld>,
-) -> Result<(), Fault> {
+/// Segments as a part of a transfer.
+pub(super) fn list_of(segments: &[Segment]) -> OwnPart {
     let entry = |&(file_offset, memory_offset, length): &Segment| ListEntry {
         file_offset,
         memory_offset,
         length,
     };
-    let transfer = Transfer {
-        direction,
-        file: file.clone(),
-        access: Access::List(vec![segments.iter().map(entry).collect()]),
-        strategy: Strategy::DiskDirected,
-        order: DiskOrder::Sorted,
-        outstanding_per_disk: 1,
-        sync: false,
-    };
-    group.transfer(&transfer, memory).await
+    OwnPart::List(segments.iter().map(entry).collect())
 }
 
 /// A regular file and its size. One that says it has none may give bytes all the same, as those of

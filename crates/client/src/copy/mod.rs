@@ -6,12 +6,12 @@
 
 mod ends;
 mod failure;
-mod lane;
 mod output;
 mod part;
 mod plan;
 mod run;
 mod verify;
+mod worker;
 
 pub use output::LocalOutput;
 pub use plan::{CopyPlan, no_directory};

@@ -1,22 +1,20 @@
-//! Carrying out a copy: several files under way at once, each in a lane.
+//! Carries out a copy: several files at the same time, each by a worker.
 
 use super::ends;
 use super::failure::Failure;
-use super::lane::Lane;
 use super::plan::{CopyPlan, FileCopy};
-use crate::files::{BLOCK_BYTES, Usual, make_directories};
+use super::worker::Worker;
+use crate::files::{BLOCK_BYTES, Usual};
+use crate::library::{Connection, ConnectionOptions, Group};
 use crate::names::Place;
 use crate::session::Session;
-use filesystem::{Client, Group};
-use futures_util::future::{join_all, try_join_all};
 use interface::UserError;
-use std::cell::{Cell, RefCell};
+use policy::OwnPart;
 use std::io::Write;
 use std::path::Path;
-use units::{ClientId, Duration, MIB};
+use std::sync::{Mutex, PoisonError};
+use units::MIB;
 use wire::FileRecord;
-use world::{Address, Payloads};
-use world_real::RealWorld;
 
 /// Bytes that are copied at a time, of each file under way.
 const WINDOW_BYTES: u64 = 16 * MIB;
@@ -34,64 +32,69 @@ pub struct Copied {
 }
 
 impl Session {
-    /// Carries out a plan; `progress` hears of bytes that are done. The first error ends it: files
-    /// that were whole by then stay.
-    pub fn copy(&self, plan: &CopyPlan, progress: &dyn Fn(u64)) -> Result<Copied, UserError> {
-        let what = format!("cannot copy to {}", plan.target());
-        self.with_connected(&what, async |client| {
-            for directory in plan.directories() {
-                match directory {
-                    Place::Local(path) => std::fs::create_dir_all(path)
-                        .map_err(|error| ends::local_error(&what, &error))?,
-                    Place::Instance(name) => make_directories(client, name)
-                        .await
-                        .map_err(|fault| UserError::of_fault(&what, &fault))?,
-                }
-            }
-            self.copy_files(client, plan, progress).await
-        })
-    }
-
-    async fn copy_files(
+    /// Carries out a plan; `progress` hears of bytes that are done, from any thread. The first error
+    /// ends it: files that were whole by then stay.
+    ///
+    /// # Errors
+    /// What the servers and the local file system meet; data that is not what was copied.
+    pub fn copy(
         &self,
-        client: &Client<RealWorld>,
         plan: &CopyPlan,
-        progress: &dyn Fn(u64),
+        progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Copied, UserError> {
         let what = format!("cannot copy to {}", plan.target());
+        let connection = self.connection()?;
+        for directory in plan.directories() {
+            match directory {
+                Place::Local(path) => std::fs::create_dir_all(path)
+                    .map_err(|error| ends::local_error(&what, &error))?,
+                Place::Instance(name) => {
+                    connection.make_directory(name, true).map_err(|error| error.doing(&what))?
+                }
+            }
+        }
         let block_bytes = plan.block_bytes();
         let disks_per_server = self.stripe(block_bytes.unwrap_or(BLOCK_BYTES))?.disks_per_server;
         let usual = Usual { block_bytes, disks_per_server };
-        let verifies = plan.verifies();
         // A file of the instance may be longer than the catalogue knew when the plan was made.
         let known = |file: &FileCopy| matches!(file.from, Place::Local(_)).then_some(file.bytes);
         let largest = plan.files().iter().try_fold(0, |most, file| Some(known(file)?.max(most)));
         let window = WINDOW_BYTES.max(block_bytes.unwrap_or(0));
         let window = largest.map_or(window, |largest| window.min(largest.max(ends::UNTOLD_BYTES)));
-        let lanes = (0..FILES_AT_ONCE.min(plan.files().len()) as u64).map(async |number| {
-            let group = alone(client.clone(), number).await?;
-            Lane::new(self.instance(), group, window, usual, verifies).await
-        });
-        let lanes = try_join_all(lanes).await;
-        let lanes = lanes.map_err(|fault| UserError::of_fault(&what, &fault))?;
-        let next = RefCell::new(plan.files().iter());
-        let (copied, failure) = (Cell::new(Copied::default()), Failure::default());
-        let running = lanes.iter().map(async |lane| {
+        let next = Mutex::new(plan.files().iter());
+        let (copied, failure) = (Mutex::new(Copied::default()), Failure::default());
+        let work = || {
+            let worker = match Worker::new(&connection, window, usual, plan.verifies()) {
+                Ok(worker) => worker,
+                Err(error) => return failure.tell(error.doing(&what)),
+            };
             while !failure.is_there() {
-                let Some(file) = next.borrow_mut().next() else { return };
-                match lane.copy(file, progress, &failure).await {
+                let file = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(file) = file else { return };
+                match worker.copy(file, progress, &failure) {
                     Ok(bytes) => {
-                        let Copied { files, bytes: before } = copied.get();
-                        copied.set(Copied { files: files + 1, bytes: before + bytes });
+                        let mut copied = copied.lock().unwrap_or_else(PoisonError::into_inner);
+                        copied.files += 1;
+                        copied.bytes += bytes;
                     }
                     Err(error) => failure.tell(error),
                 }
             }
-        });
+        };
         // To the end of each, also after a failure: each removes what it has half made.
-        join_all(running).await;
-        join_all(lanes.into_iter().map(Lane::close)).await;
-        failure.first().map_or(Ok(copied.get()), Err)
+        std::thread::scope(|scope| {
+            for _ in 0..FILES_AT_ONCE.min(plan.files().len()) {
+                scope.spawn(work);
+            }
+        });
+        let copied = copied.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failure.first().map_or(Ok(copied), Err)
+    }
+
+    /// A connection for copies, which need no buffers of a pool.
+    fn connection(&self) -> Result<Connection, UserError> {
+        let options = ConnectionOptions { pool_bytes: 0, ..ConnectionOptions::from_environment()? };
+        Connection::open_with(self.instance(), options)
     }
 
     /// Copies a local file in; the name must be free. A copy that fails leaves no file, nor does
@@ -121,39 +124,23 @@ impl Session {
         local: &str,
     ) -> Result<FileRecord, UserError> {
         let what = format!("cannot copy {name:?} to {local}");
-        self.with_connected(&what, async |client| {
-            let failed = |fault: filesystem::Fault| UserError::of_fault(&what, &fault);
-            let record = client.open(name).await.map_err(failed)?;
-            let group = alone(client.clone(), 0).await.map_err(failed)?;
-            let window = WINDOW_BYTES.max(record.stripe.block_bytes).min(record.bytes.max(1));
-            let memory = group.client().world().memory(window);
-            let shared = group.share(memory).await.map_err(failed)?;
-            let mut offset = 0;
-            while offset < record.bytes {
-                let length = window.min(record.bytes - offset);
-                let segment = [(offset, 0, length)];
-                ends::transfer(&group, &record, policy::Direction::Read, &segment, &shared)
-                    .await
-                    .map_err(failed)?;
-                let written = shared
-                    .memory()
-                    .with_bytes_mut(|bytes| target.write_all(&bytes[..length as usize]));
-                written.map_err(|error| ends::local_error(&what, &error))?;
-                offset += length;
-            }
-            target.flush().map_err(|error| ends::local_error(&what, &error))?;
-            group.unshare(shared).await;
-            client.close(&record).await.map_err(failed)?;
-            Ok(record)
-        })
+        let failing = |error: UserError| error.doing(&what);
+        let connection = self.connection().map_err(failing)?;
+        let file = connection.open_file(name).map_err(failing)?;
+        let group = Group::alone(&connection).map_err(failing)?;
+        let bytes = file.bytes();
+        let mut window = vec![0; WINDOW_BYTES.max(file.page_bytes()).min(bytes.max(1)) as usize];
+        let mut offset = 0;
+        while offset < bytes {
+            let length = (window.len() as u64).min(bytes - offset);
+            let part = &mut window[..length as usize];
+            group.read(&file, &OwnPart::contiguous(offset, length), part).map_err(failing)?;
+            target.write_all(part).map_err(|error| ends::local_error(&what, &error))?;
+            offset += length;
+        }
+        target.flush().map_err(|error| ends::local_error(&what, &error))?;
+        let record = file.record().as_ref().clone();
+        file.close().map_err(failing)?;
+        Ok(record)
     }
-}
-
-/// A group of one client.
-async fn alone(
-    client: Client<RealWorld>,
-    number: u64,
-) -> Result<Group<RealWorld>, filesystem::Fault> {
-    let itself = [Address(String::new())].into();
-    Group::join(client, number, ClientId(0), itself, Duration::ZERO).await
 }

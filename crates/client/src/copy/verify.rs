@@ -1,12 +1,10 @@
 //! Whether the servers hold what was copied: checksums of both ends, piece by piece.
 
-use filesystem::{Client, Fault};
-use futures_util::stream::{StreamExt, TryStreamExt};
+use crate::library::File;
 use interface::{ExitCode, UserError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::KIB;
-use wire::FileRecord;
-use world_real::{RealWorld, digest};
+use world_real::digest;
 
 /// Bytes of a piece, where blocks are multiples of it.
 const PIECE_BYTES: u64 = 64 * KIB;
@@ -36,39 +34,35 @@ impl Moved {
 }
 
 /// Bytes of a piece of this file, such that no piece lies in two blocks.
-pub(super) fn piece_bytes(file: &FileRecord) -> u64 {
-    let block_bytes = file.stripe.block_bytes;
+pub(super) fn piece_bytes(file: &File) -> u64 {
+    let block_bytes = file.page_bytes();
     if block_bytes.is_multiple_of(PIECE_BYTES) { PIECE_BYTES } else { block_bytes }
 }
 
 /// Compares what the servers hold of an open file, where anything was moved, with what was moved.
-pub(super) async fn verify(
-    client: &Client<RealWorld>,
-    file: &FileRecord,
-    moved: &Moved,
-    what: &str,
-) -> Result<(), UserError> {
-    let (block_bytes, piece_bytes) = (file.stripe.block_bytes, piece_bytes(file));
+pub(super) fn verify(file: &File, moved: &Moved, what: &str) -> Result<(), UserError> {
+    let (block_bytes, piece_bytes) = (file.page_bytes(), piece_bytes(file));
     let blocks: BTreeSet<u64> = moved.0.keys().map(|offset| offset / block_bytes).collect();
-    let compared = futures_util::stream::iter(blocks)
-        .map(async |block| {
-            let held = client.digests(file, block, piece_bytes).await?;
-            Ok::<_, Fault>(moved.first_difference(block * block_bytes, piece_bytes, held))
-        })
-        .buffer_unordered(BLOCKS_AT_ONCE)
-        .try_filter_map(async |differs| Ok(differs));
-    let first = std::pin::pin!(compared).try_next().await;
-    match first.map_err(|fault| UserError::of_fault(what, &fault))? {
-        None => Ok(()),
-        Some(start) => Err(UserError::new(
-            ExitCode::DataCheck,
-            what,
-            format!(
-                "what {} holds from byte {start} on is not what was copied",
-                file.server_of(start / block_bytes)
-            ),
-            "copy it again; if it fails again, look at that server's disk and memory",
-        )),
+    let mut asked = VecDeque::new();
+    let mut blocks = blocks.into_iter();
+    loop {
+        while asked.len() < BLOCKS_AT_ONCE
+            && let Some(block) = blocks.next()
+        {
+            asked.push_back((block, file.start_digests(block, piece_bytes)));
+        }
+        let Some((block, held)) = asked.pop_front() else { return Ok(()) };
+        let held = held.wait().map_err(|error| error.doing(what))?;
+        let offset = block * block_bytes;
+        if let Some(start) = moved.first_difference(offset, piece_bytes, held) {
+            let server = file.record().server_of(start / block_bytes);
+            return Err(UserError::new(
+                ExitCode::DataCheck,
+                what,
+                format!("what {server} holds from byte {start} on is not what was copied"),
+                "copy it again; if it fails again, look at that server's disk and memory",
+            ));
+        }
     }
 }
 

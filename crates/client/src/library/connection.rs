@@ -27,6 +27,9 @@ pub struct ConnectionOptions {
     /// Time after which a server that does not answer is given up, and that collective calls wait
     /// for missing members.
     pub timeout: std::time::Duration,
+    /// Host of this machine on which members of a group listen for one another, where servers
+    /// listen by TCP; `None` for the one by which this machine reaches server 0.
+    pub peer_host: Option<String>,
 }
 
 /// Time-out of calls when nothing else is said, in seconds.
@@ -36,7 +39,7 @@ impl Default for ConnectionOptions {
     /// A pool of 64 MiB, and a time-out of 60 s.
     fn default() -> Self {
         let timeout = std::time::Duration::from_secs(TIMEOUT_SECONDS);
-        Self { pool_bytes: 64 * MIB, timeout }
+        Self { pool_bytes: 64 * MIB, timeout, peer_host: None }
     }
 }
 
@@ -83,6 +86,7 @@ pub(super) struct Inner {
     pub(super) thread: Arc<IoThread>,
     local: Option<Arc<OnThread<Local>>>,
     pool_bytes: u64,
+    pub(super) servers: u32,
 }
 
 /// What lives on the I/O thread.
@@ -141,6 +145,7 @@ impl Connection {
     pub fn open_with(instance: &Instance, options: ConnectionOptions) -> Result<Self, UserError> {
         let file = instance.read()?;
         let node = instance.client_node(&file.servers)?;
+        let servers = file.servers.len() as u32;
         let thread = IoThread::current()?;
         let what = format!("cannot use the instance {}", instance.directory().display());
         let (sender, connected) = oneshot::channel();
@@ -159,7 +164,7 @@ impl Connection {
         let local = pollster::block_on(connected).map_err(|_| io_thread::failed())?;
         let local = Some(local.map_err(|fault| UserError::of_fault(&what, &fault))?);
         let instance = instance.clone();
-        Ok(Self(Arc::new(Inner { instance, options, thread, local, pool_bytes })))
+        Ok(Self(Arc::new(Inner { instance, options, thread, local, pool_bytes, servers })))
     }
 
     /// The instance.

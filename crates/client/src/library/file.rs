@@ -394,7 +394,17 @@ impl File {
         self.connection.run(what, async move |shared| shared.client.close(&record).await)
     }
 
-    fn record(&self) -> Arc<FileRecord> {
+    /// Begins to ask for the checksums (CRC32C) of the pieces of a block, as its server holds them.
+    pub fn start_digests(&self, block: u64, piece_bytes: u64) -> Operation<Vec<u32>> {
+        let record = self.record();
+        let name = record.name.clone();
+        let what = move || format!("cannot compare block {block} of {name:?}");
+        self.connection.begin(what, false, async move |shared| {
+            shared.client.digests(&record, block, piece_bytes).await
+        })
+    }
+
+    pub(crate) fn record(&self) -> Arc<FileRecord> {
         self.known.get()
     }
 

@@ -90,6 +90,14 @@ impl Group {
         Self::enrol(connection, rank, size, &met)
     }
 
+    /// A group of this process alone.
+    ///
+    /// # Errors
+    /// What the servers answer.
+    pub fn alone(connection: &Connection) -> Result<Self, UserError> {
+        Self::enrol(connection, 0, 1, &[some_number(0)])
+    }
+
     /// Forms a group by any all-gather that its members have: `all_gather` gives each member's bytes
     /// to all of them, and returns them by rank. It is called once, with 8 bytes.
     ///
@@ -129,13 +137,15 @@ impl Group {
             )
         })?;
         let timeout = connection.options().timeout();
-        let (instance, thread) = (connection.instance().clone(), Arc::clone(&connection.0.thread));
+        let (instance, host) =
+            (connection.instance().clone(), connection.options().peer_host.clone());
+        let thread = Arc::clone(&connection.0.thread);
         let member = connection.run(
             || "cannot form a group".to_owned(),
             async move |shared| {
                 let (client, place) = (shared.client.clone(), (ClientId(rank), size));
                 let membership = Membership::enrol(client, number, place, timeout).await?;
-                let member = Member { membership, peers: Peers::new(instance, number) };
+                let member = Member { membership, peers: Peers::new(instance, host, number) };
                 Ok(Arc::new(OnThread::new(&thread, Rc::new(member))))
             },
         )?;
@@ -363,12 +373,14 @@ impl Drop for Inner {
 
 /// A number for the group, of which that of rank 0 counts.
 fn some_number(rank: u32) -> Vec<u8> {
-    let mut number = [0; NUMBER_BYTES];
+    random_number().wrapping_add(u64::from(rank)).to_le_bytes().to_vec()
+}
+
+/// A random number.
+pub(super) fn random_number() -> u64 {
     // Where the system has no random bytes, the process and the time make up a number.
-    if getrandom::fill(&mut number).is_err() {
+    getrandom::u64().unwrap_or_else(|_| {
         let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let time = time.map_or(0, |time| time.as_nanos() as u64);
-        number = (time ^ u64::from(std::process::id()) << 32 ^ u64::from(rank)).to_le_bytes();
-    }
-    number.to_vec()
+        time.map_or(0, |time| time.as_nanos() as u64) ^ u64::from(std::process::id()) << 32
+    })
 }

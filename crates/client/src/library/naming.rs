@@ -2,9 +2,10 @@
 
 use super::connection::Connection;
 use super::file::File;
+use super::group::random_number;
 use super::known::Known;
 use crate::files::{made_now, make_directories};
-use filesystem::NewFile;
+use filesystem::{Fault, NewFile};
 use interface::UserError;
 use policy::{Buffering, Pool, Stripe};
 use wire::{Entry, FileRecord};
@@ -75,6 +76,38 @@ impl Connection {
             },
         )?;
         Ok(self.file(record))
+    }
+
+    /// Makes a file as said, and opens it.
+    pub(crate) fn create_as(&self, new: NewFile) -> Result<File, UserError> {
+        let what = format!("cannot create {:?}", new.name);
+        let record = self.run(|| what, async move |shared| shared.client.create_as(new).await)?;
+        Ok(self.file(record))
+    }
+
+    /// Number of servers.
+    pub fn servers(&self) -> u32 {
+        self.0.servers
+    }
+
+    /// A random number.
+    pub(crate) fn random(&self) -> u64 {
+        random_number()
+    }
+
+    /// Entry of a name, if there is something of that name.
+    ///
+    /// # Errors
+    /// What the servers answer.
+    pub fn find(&self, name: &str) -> Result<Option<Entry>, UserError> {
+        let (what, name) = (format!("cannot look at {name:?}"), name.to_owned());
+        self.run(
+            || what,
+            async move |shared| match shared.client.stat(&name).await {
+                Err(Fault::NoSuchFile { .. }) => Ok(None),
+                found => found.map(Some),
+            },
+        )
     }
 
     /// Stripe over all disks of the instance.

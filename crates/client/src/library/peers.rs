@@ -22,6 +22,8 @@ use world_real::{RealMemory, RealWorld};
 /// The members of a group as they know one another.
 pub(super) struct Peers {
     instance: Instance,
+    /// As in the options of the connection.
+    host: Option<String>,
     /// Number by which the sockets of the members are named.
     number: u64,
     joined: RefCell<Option<Rc<Group<RealWorld>>>>,
@@ -40,8 +42,8 @@ pub(super) struct PeerCall {
 
 impl Peers {
     /// None of them is connected yet.
-    pub(super) fn new(instance: Instance, number: u64) -> Self {
-        Self { instance, number, joined: RefCell::default(), turn: Mutex::new(()) }
+    pub(super) fn new(instance: Instance, host: Option<String>, number: u64) -> Self {
+        Self { instance, host, number, joined: RefCell::default(), turn: Mutex::new(()) }
     }
 
     /// Transfers this member's part, together with all members. The call has a number among those
@@ -109,7 +111,7 @@ impl Peers {
         let failed = |error: UserError| Fault::TransferFailed { cause: error.cause };
         let servers = self.instance.read().map_err(failed)?.servers;
         let ClientId(rank) = membership.rank();
-        let member = Member { group: self.number, rank, host: None };
+        let member = Member { group: self.number, rank, host: self.host.as_deref() };
         let world = member.listen(&self.instance, &servers).map_err(failed)?;
         let own = world.address().0.into_bytes();
         let met = membership.gather(&format!("call {number} addresses"), own).await?;

@@ -1,31 +1,38 @@
 //! One client process of a bench: takes orders on standard input, one a line, and answers each on
-//! standard output.
+//! standard output. It uses the client library as any program does.
 
 use super::limits::peak_bytes;
 use super::source::Source;
-use super::spec::{CaseOrder, CaseResult, CaseSpec, ClientReady, ClientSpec, FileLife};
-use client::{Instance, Member, connect_from};
-use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Fault, Group, SharedMemory};
-use interface::{ExitCode, UserError};
-use policy::{Access, Direction, DiskOrder, Stripe};
+use super::spec::{
+    CaseOrder, CaseResult, CaseSpec, ClientReady, ClientSpec, FileLife, parse_pattern,
+};
+use client::{CollectiveOptions, Connection, ConnectionOptions, File, Group, Instance};
+use filesystem::collective::Strategy;
+use interface::{ExitCode, UserError, access_of};
+use policy::{Access, Buffering, Direction, DiskOrder, OwnPart};
 use std::io::Write;
-use std::sync::Arc;
-use std::time::Instant;
-use tokio::sync::{Notify, mpsc};
-use units::{ClientId, Duration};
-use wire::FileRecord;
-use world::{Address, Network, Payloads};
-use world_real::{RealWorld, run};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::time::{Duration, Instant};
+use units::{ClientId, MIB};
 
-/// How long clients wait for one another at the start.
-const PATIENCE: Duration = Duration::from_ms(30_000);
+/// Time that clients wait for one another.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a reader finds in its memory before a read, so that bytes that never came are noticed.
+/// Content of a reader's memory before a read, so that bytes that never came are noticed.
 const UNREAD: u8 = 0xa5;
 
-/// The most orders that wait to be carried out; a parent gives one at a time.
+/// Orders that wait to be carried out; a parent gives one at a time.
 const ORDERS_MAX: usize = 16;
+
+/// Things that happen to a client.
+enum Event {
+    /// A line of standard input.
+    Line(std::io::Result<String>),
+    /// Standard input has ended: the parent is done, or was killed.
+    ParentLeft,
+    /// The last order was carried out and answered.
+    Answered(Result<(), UserError>),
+}
 
 /// Runs one client of a bench until standard input ends. When that is in the middle of an order,
 /// its parent was killed, and nobody waits for the result.
@@ -33,55 +40,86 @@ const ORDERS_MAX: usize = 16;
 /// # Errors
 /// When it cannot join the others, or its orders cannot be read.
 pub fn bench_client() -> Result<(), UserError> {
-    let (mut orders, parent_left) = listen();
-    run(async move {
-        let spec: ClientSpec = match orders.recv().await {
-            Some(line) => parse(line)?,
-            None => return Ok(()),
-        };
-        let world = match listen_for_members(&spec) {
-            Ok(world) => world,
-            // Whoever started it says so.
-            Err(error) => return tell(&ClientReady::Failed(error.into())),
-        };
-        tell(&ClientReady::Listening(world.address().0))?;
-        let members: Vec<String> = match orders.recv().await {
-            Some(line) => parse(line)?,
-            None => return Ok(()),
-        };
-        let joined = join(world, &spec, members).await;
-        while let Some(line) = orders.recv().await {
-            let order: CaseOrder = parse(line)?;
-            let measured = match &joined {
-                Ok(group) => tokio::select! {
-                    measured = measure(group, &spec, &order) => measured,
-                    () = parent_left.notified() => return Ok(()),
-                },
-                Err(error) => Err(error.clone()),
-            };
-            tell(&measured.unwrap_or_else(|error| CaseResult::Failed(error.into())))?;
-        }
-        if let Ok(group) = joined {
-            group.leave().await;
-        }
-        Ok(())
-    })
+    let (happens, events) = channel();
+    listen(happens.clone());
+    let spec: ClientSpec = match events.recv() {
+        Ok(Event::Line(line)) => parse(line)?,
+        _ => return Ok(()),
+    };
+    let connected = connect(&spec);
+    let (orders, worker) = match connected {
+        Ok(connection) => start(connection, spec, happens),
+        // Whoever started it says so.
+        Err(error) => return tell(&ClientReady::Failed(error.into())),
+    };
+    tell(&ClientReady::Connected)?;
+    forward(&events, &orders)?;
+    drop(orders);
+    // The client leaves its group in peace.
+    worker.join().map_err(|_| lost_parent("its work ended in a panic"))
 }
 
-/// Reads standard input on a thread of its own: its lines, and word of its end.
-fn listen() -> (mpsc::Receiver<std::io::Result<String>>, Arc<Notify>) {
-    let (orders, received) = mpsc::channel(ORDERS_MAX);
-    let parent_left = Arc::new(Notify::new());
-    let ended = Arc::clone(&parent_left);
+/// Hands lines to the worker until the parent leaves; returns early when that is in the middle of
+/// an order, which ends with this process.
+fn forward(events: &Receiver<Event>, orders: &SyncSender<CaseOrder>) -> Result<(), UserError> {
+    let mut is_busy = false;
+    while let Ok(event) = events.recv() {
+        match event {
+            Event::Line(line) => {
+                is_busy = true;
+                orders.send(parse(line)?).map_err(|_| lost_parent("its work has ended"))?;
+            }
+            Event::Answered(answered) => {
+                is_busy = false;
+                answered?;
+            }
+            Event::ParentLeft if is_busy => std::process::exit(ExitCode::Done as i32),
+            Event::ParentLeft => break,
+        }
+    }
+    Ok(())
+}
+
+/// Reads standard input on a thread of its own.
+fn listen(happens: Sender<Event>) {
     std::thread::spawn(move || {
         for line in std::io::stdin().lines() {
-            if orders.blocking_send(line).is_err() {
+            if happens.send(Event::Line(line)).is_err() {
                 return;
             }
         }
-        ended.notify_one();
+        let _ = happens.send(Event::ParentLeft);
     });
-    (received, parent_left)
+}
+
+/// Carries out orders on a thread of its own; the group is formed with the first.
+fn start(
+    connection: Connection,
+    spec: ClientSpec,
+    happens: Sender<Event>,
+) -> (SyncSender<CaseOrder>, std::thread::JoinHandle<()>) {
+    let (orders, received) = sync_channel::<CaseOrder>(ORDERS_MAX);
+    let worker = std::thread::spawn(move || {
+        let name = format!("bench {:x}", spec.group);
+        let joined = Group::form(&connection, &name, spec.rank, spec.clients);
+        for order in received {
+            let measured = match &joined {
+                Ok(group) => measure(group, &spec, &order),
+                Err(error) => Err(error.clone()),
+            };
+            let answer = measured.unwrap_or_else(|error| CaseResult::Failed(error.into()));
+            if happens.send(Event::Answered(tell(&answer))).is_err() {
+                return;
+            }
+        }
+    });
+    (orders, worker)
+}
+
+fn connect(spec: &ClientSpec) -> Result<Connection, UserError> {
+    let options =
+        ConnectionOptions { pool_bytes: MIB, timeout: TIMEOUT, peer_host: spec.host.clone() };
+    Connection::open_with(&Instance::at(&spec.instance), options)
 }
 
 fn parse<T: serde::de::DeserializeOwned>(line: std::io::Result<String>) -> Result<T, UserError> {
@@ -105,103 +143,64 @@ fn lost_parent(cause: &str) -> UserError {
     )
 }
 
-fn listen_for_members(spec: &ClientSpec) -> Result<RealWorld, UserError> {
-    let instance = Instance::at(&spec.instance);
-    let member = Member { group: spec.group, rank: spec.rank, host: spec.host.as_deref() };
-    member.listen(&instance, &instance.read()?.servers)
-}
-
-async fn join(
-    world: RealWorld,
-    spec: &ClientSpec,
-    members: Vec<String>,
-) -> Result<Group<RealWorld>, UserError> {
-    let file = Instance::at(&spec.instance).read()?;
-    let addresses = members.into_iter().map(Address).collect();
-    let joined = async {
-        let client = connect_from(world, &file.servers).await?;
-        Group::join(client, spec.group, ClientId(spec.rank), addresses, PATIENCE).await
-    };
-    joined.await.map_err(|fault| UserError::of_fault("a client could not join", &fault))
-}
-
 /// One case, as this client sees it.
 struct Case<'a> {
-    group: &'a Group<RealWorld>,
+    group: &'a Group,
     case: &'a CaseSpec,
     source: Source,
     access: Access,
     direction: Direction,
     strategy: Strategy,
-    file: FileRecord,
+    file: File,
 }
 
-async fn measure(
-    group: &Group<RealWorld>,
-    spec: &ClientSpec,
-    order: &CaseOrder,
-) -> Result<CaseResult, UserError> {
+fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseResult, UserError> {
     let (strategy, pattern) = order.case.parse()?;
     let access = order.case.access(spec.clients)?;
     let source = Source::open(&order.source).map_err(|error| {
         UserError::usage("cannot open the input", error.to_string(), "name a file to read")
     })?;
-    let failed = |fault: Fault| {
-        let CaseSpec { pattern, file_bytes, .. } = &order.case;
-        let what = format!("{pattern} of {file_bytes} bytes by {strategy} failed");
-        UserError::of_fault(&what, &fault)
-    };
-    let file = open(group, spec, order).await.map_err(failed)?;
+    let file = open(group, spec, order)?;
     let direction = pattern.direction;
     let mut case = Case { group, case: &order.case, source, access, direction, strategy, file };
     if direction == Direction::Read && order.life != FileLife::Existing {
-        case.write_for_reading(spec.clients).await?;
+        case.write_for_reading(spec.clients)?;
     }
-    let measured = case.run(spec.clients, order).await;
+    let measured = case.run(spec.clients, order);
+    let closed = case.file.close();
     if order.life != FileLife::Kept {
         let removed = match group.rank() {
-            ClientId(0) => group.client().remove(&order.file).await,
+            0 => group.connection().remove(&order.file),
             _ => Ok(()),
         };
-        group.agree(removed).await.map_err(failed)?;
+        group.barrier()?;
+        removed?;
     }
+    closed?;
     measured
 }
 
 /// The file of the order, made by client 0 if it is to be new, and open at all clients.
-async fn open(
-    group: &Group<RealWorld>,
-    spec: &ClientSpec,
-    order: &CaseOrder,
-) -> Result<FileRecord, Fault> {
-    let client = group.client();
+fn open(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<File, UserError> {
+    let connection = group.connection();
     let made = match group.rank() {
-        ClientId(0) if order.life != FileLife::Existing => {
-            let instance = Instance::at(&spec.instance).read();
-            let disks_per_server = instance.map_or(1, |file| file.disks_per_server);
-            let (block_bytes, servers) = (spec.block_bytes, client.servers());
-            let stripe = Stripe::round_robin(block_bytes, servers, disks_per_server);
-            client.create(&order.file, order.case.file_bytes, stripe).await.map(|_| ())
+        0 if order.life != FileLife::Existing => {
+            let (bytes, block) = (order.case.file_bytes, spec.block_bytes);
+            connection.create(&order.file, bytes, block, Buffering::default()).map(Some)
         }
-        _ => Ok(()),
+        _ => Ok(None),
     };
-    group.agree(made).await?;
-    let record = client.open(&order.file).await;
-    group.agree(record.as_ref().map(|_| ()).map_err(Clone::clone)).await?;
-    record
+    // The others open it when it is there, or learn that it is not.
+    group.barrier()?;
+    match made? {
+        Some(file) => Ok(file),
+        None => connection.open_file(&order.file),
+    }
 }
 
 impl Case<'_> {
-    fn failed(&self, fault: &Fault) -> UserError {
-        let what = format!("{} by {} failed", self.case.pattern, self.strategy);
-        UserError::of_fault(&what, fault)
-    }
-
-    fn transfer(&self, access: Access, direction: Direction, strategy: Strategy) -> Transfer {
-        Transfer {
-            direction,
-            file: self.file.clone(),
-            access,
+    fn options(&self, strategy: Strategy) -> CollectiveOptions {
+        CollectiveOptions {
             strategy,
             order: DiskOrder::Sorted,
             outstanding_per_disk: self.case.outstanding_per_disk,
@@ -209,108 +208,101 @@ impl Case<'_> {
         }
     }
 
-    /// A memory for what this client owns under `access`, shared with all.
-    async fn share(&self, access: &Access) -> Result<SharedMemory<RealWorld>, UserError> {
-        let bytes = access.memory_bytes(self.group.rank());
-        let memory = self.group.client().world().memory(bytes);
-        memory.with_bytes_mut(|all| all.fill(UNREAD));
-        self.group.share(memory).await.map_err(|fault| self.failed(&fault))
+    fn rank(&self) -> ClientId {
+        ClientId(self.group.rank())
     }
 
-    fn fill(&self, access: &Access, shared: &SharedMemory<RealWorld>) -> Result<(), UserError> {
-        let rank = self.group.rank();
-        let filled = shared
-            .memory()
-            .with_bytes_mut(|all| self.source.fill(access, rank, self.case.file_bytes, all));
+    /// A memory for what this client owns under `access`.
+    fn memory(&self, access: &Access) -> Vec<u8> {
+        vec![UNREAD; access.memory_bytes(self.rank()) as usize]
+    }
+
+    fn fill(&self, access: &Access, memory: &mut [u8]) -> Result<(), UserError> {
+        let filled = self.source.fill(access, self.rank(), self.case.file_bytes, memory);
         filled.map_err(|error| input_failed(&error))
     }
 
-    /// What is wrong with the memory after a read, if anything.
-    fn compare(
-        &self,
-        access: &Access,
-        shared: &SharedMemory<RealWorld>,
-    ) -> Result<Option<String>, UserError> {
-        let (rank, file_bytes) = (self.group.rank(), self.case.file_bytes);
-        let bytes = shared.memory().bytes();
-        let difference = self.source.first_difference(access, rank, file_bytes, &bytes);
+    /// Describes the difference to what a read must bring, if there is one.
+    fn compare(&self, access: &Access, memory: &[u8]) -> Result<Option<String>, UserError> {
+        let (rank, file_bytes) = (self.rank(), self.case.file_bytes);
+        let difference = self.source.first_difference(access, rank, file_bytes, memory);
         let difference = difference.map_err(|error| input_failed(&error))?;
         Ok(difference.map(|at| format!("byte {at} of the memory of {rank} is wrong")))
     }
 
     /// Writes the file by servers' direction in a contiguous distribution, untimed.
-    async fn write_for_reading(&self, clients: u32) -> Result<(), UserError> {
+    fn write_for_reading(&self, clients: u32) -> Result<(), UserError> {
         let access = contiguous(clients, self.case.file_bytes)?;
-        let shared = self.share(&access).await?;
-        self.fill(&access, &shared)?;
-        let transfer = self.transfer(access, Direction::Write, Strategy::DiskDirected);
-        let written = self.group.transfer(&transfer, &shared).await;
-        written.map_err(|fault| self.failed(&fault))?;
-        self.group.unshare(shared).await;
-        Ok(())
+        let mut memory = self.memory(&access);
+        self.fill(&access, &mut memory)?;
+        let options = self.options(Strategy::DiskDirected);
+        let part = access.own_part(self.rank());
+        self.group.write_as(options, &self.file, &part, &memory).map(|_| ())
     }
 
     /// Times the transfer as often as is asked. Each write has bytes of its own, and is read back.
-    async fn run(&mut self, clients: u32, order: &CaseOrder) -> Result<CaseResult, UserError> {
-        let shared = self.share(&self.access).await?;
-        if self.strategy == Strategy::TwoPhase {
-            // Memory is ready before the clock starts, whatever the strategy.
-            let among = self.group.share_among_members(&shared).await;
-            among.map_err(|fault| self.failed(&fault))?;
-        }
-        let transfer = self.transfer(self.access.clone(), self.direction, self.strategy);
+    fn run(&mut self, clients: u32, order: &CaseOrder) -> Result<CaseResult, UserError> {
+        let part = self.access.own_part(self.rank());
+        let options = self.options(self.strategy);
+        let mut memory = self.memory(&self.access);
         let mut seconds = Vec::new();
         let mut wrong = None;
+        self.connect_peers(&part)?;
         for repetition in 0..self.case.repeat {
             match self.direction {
                 Direction::Write => {
                     self.source.vary(repetition);
-                    self.fill(&self.access, &shared)?;
+                    self.fill(&self.access, &mut memory)?;
                 }
-                Direction::Read => shared.memory().with_bytes_mut(|all| all.fill(UNREAD)),
+                Direction::Read => memory.fill(UNREAD),
             }
-            self.group.barrier().await.map_err(|fault| self.failed(&fault))?;
+            self.group.barrier()?;
             let start = Instant::now();
-            let moved = self.group.transfer(&transfer, &shared).await;
+            let moved = match self.direction {
+                Direction::Write => self.group.write_as(options, &self.file, &part, &memory),
+                Direction::Read => self.group.read_as(options, &self.file, &part, &mut memory),
+            };
             seconds.push(start.elapsed().as_secs_f64());
-            moved.map_err(|fault| self.failed(&fault))?;
+            moved?;
             let found = match self.direction {
-                Direction::Read => self.compare(&self.access, &shared)?,
-                Direction::Write => self.read_back(clients).await?,
+                Direction::Read => self.compare(&self.access, &memory)?,
+                Direction::Write => self.read_back(clients)?,
             };
             wrong = wrong.or(found);
         }
         if let (Some(path), Direction::Read) = (&order.dump, self.direction) {
-            let dumped = std::fs::write(path, &*shared.memory().bytes());
+            let dumped = std::fs::write(path, &memory);
             dumped.map_err(|error| input_failed(&error))?;
         }
-        self.group.unshare(shared).await;
-        let moved_bytes = self.access.memory_bytes(self.group.rank());
-        Ok(CaseResult::Measured {
-            seconds,
-            moved_bytes,
-            wrong,
-            peak_bytes: peak_bytes(std::process::id()),
-        })
+        let moved_bytes = part.bytes();
+        let peak_bytes = peak_bytes(std::process::id());
+        Ok(CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes })
+    }
+
+    /// Connects the members to one another, where the strategy needs that, before the clock starts:
+    /// with a read of nothing.
+    fn connect_peers(&self, part: &OwnPart) -> Result<(), UserError> {
+        if self.strategy == Strategy::DiskDirected || part.bytes() == 0 && self.case.repeat == 0 {
+            return Ok(());
+        }
+        let options = self.options(self.strategy);
+        self.group.read_as(options, &self.file, &OwnPart::NOTHING, &mut []).map(|_| ())
     }
 
     /// Reads a written file in another distribution, untimed, and compares.
-    async fn read_back(&self, clients: u32) -> Result<Option<String>, UserError> {
+    fn read_back(&self, clients: u32) -> Result<Option<String>, UserError> {
         let access = contiguous(clients, self.case.file_bytes)?;
-        let shared = self.share(&access).await?;
-        let transfer = self.transfer(access.clone(), Direction::Read, Strategy::DiskDirected);
-        let read = self.group.transfer(&transfer, &shared).await;
-        read.map_err(|fault| self.failed(&fault))?;
-        let wrong = self.compare(&access, &shared)?;
-        self.group.unshare(shared).await;
-        Ok(wrong)
+        let mut memory = self.memory(&access);
+        let part = access.own_part(self.rank());
+        let options = self.options(Strategy::DiskDirected);
+        self.group.read_as(options, &self.file, &part, &mut memory)?;
+        self.compare(&access, &memory)
     }
 }
 
 /// Every client one contiguous part of the file.
 fn contiguous(clients: u32, file_bytes: u64) -> Result<Access, UserError> {
-    let pattern = crate::bench::parse_pattern("rb")?;
-    interface::access_of(&pattern, clients, 1, file_bytes)
+    access_of(&parse_pattern("rb")?, clients, 1, file_bytes)
 }
 
 fn input_failed(error: &std::io::Error) -> UserError {

@@ -87,15 +87,11 @@ impl Clients {
             clients.children.push(Child::start(command, Stdio::inherit())?);
             clients.tell(rank, &spec)?;
         }
-        let mut members = Vec::new();
         for rank in 0..plan.clients {
             match clients.hear(rank)? {
-                ClientReady::Listening(address) => members.push(address),
+                ClientReady::Connected => {}
                 ClientReady::Failed(failure) => return Err(failure.into()),
             }
-        }
-        for rank in 0..plan.clients {
-            clients.tell(rank, &members)?;
         }
         Ok(clients)
     }

@@ -52,8 +52,8 @@ pub(crate) enum SourceSpec {
     File(PathBuf),
 }
 
-/// What one client process is told at its start. It answers with a [`ClientReady`], is told where
-/// all members listen, by rank, and from then on gets a [`CaseOrder`] at a time.
+/// What one client process is told at its start. It answers with a [`ClientReady`], and from then on
+/// gets a [`CaseOrder`] at a time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ClientSpec {
     pub(crate) instance: PathBuf,
@@ -68,9 +68,9 @@ pub(crate) struct ClientSpec {
 /// What a client answers when it was told who it is, on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum ClientReady {
-    /// Where the other members can call it.
-    Listening(String),
-    /// Why they cannot.
+    /// It is connected to the servers, and forms the group with its first case.
+    Connected,
+    /// Reason why it is not.
     Failed(Failure),
 }
 

@@ -120,6 +120,22 @@ impl Access {
         Self::Parts(parts)
     }
 
+    /// Returns the part of `client`, as the client describes it by itself.
+    pub fn own_part(&self, client: ClientId) -> OwnPart {
+        match self {
+            Self::All { bytes, clients } if client.0 < *clients => OwnPart::contiguous(0, *bytes),
+            Self::All { .. } => OwnPart::NOTHING,
+            Self::Distribution(distribution) => {
+                OwnPart::Dealt { distribution: distribution.clone(), client, file_offset: 0 }
+            }
+            Self::Nested(nests) => {
+                OwnPart::Nested(of(nests, client).cloned().into_iter().collect())
+            }
+            Self::List(lists) => OwnPart::List(of(lists, client).cloned().unwrap_or_default()),
+            Self::Parts(parts) => of(parts, client).cloned().unwrap_or(OwnPart::NOTHING),
+        }
+    }
+
     /// Number of clients, including clients that own nothing.
     pub fn clients(&self) -> u32 {
         match self {

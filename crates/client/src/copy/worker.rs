@@ -1,31 +1,28 @@
-//! One of the files that are copied at the same time.
+//! A worker of a copy: copies one file after another, on a thread of its own.
 
-use super::ends::{self, data_of, local_error, next_data, open_local, transfer, write_segments};
+use super::ends::{self, data_of, list_of, local_error, next_data, open_local, write_segments};
 use super::failure::Failure;
 use super::plan::FileCopy;
 use super::verify::{Moved, piece_bytes, verify};
 use crate::cleanup::{Cleanup, Undo};
 use crate::copy::LocalOutput;
 use crate::files::{Placement, Usual, made_now, placement};
-use crate::instance::Instance;
+use crate::library::{Connection, File, Group};
 use crate::names::{Place, join};
-use filesystem::{Fault, Group, NewFile, SharedMemory};
+use filesystem::{Fault, NewFile};
 use interface::UserError;
-use policy::Direction;
+use policy::OwnPart;
 use std::cell::RefCell;
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use wire::{EntryKind, FileDefaults, FileRecord, NAME_BYTES_MAX};
-use world::{Payloads, Randomness};
-use world_real::RealWorld;
+use wire::{EntryKind, FileDefaults, NAME_BYTES_MAX};
 
-/// A group of one with a window of memory that the servers reach.
-pub(super) struct Lane {
-    instance: Instance,
-    group: Group<RealWorld>,
-    memory: SharedMemory<RealWorld>,
-    window: u64,
+/// A group of one with a window of memory.
+pub(super) struct Worker<'a> {
+    connection: &'a Connection,
+    group: Group,
+    window: RefCell<Vec<u8>>,
+    window_bytes: u64,
     /// How files are made where their directory does not say.
     usual: Usual,
     verifies: bool,
@@ -33,14 +30,14 @@ pub(super) struct Lane {
 
 /// Where bytes come from.
 enum Source {
-    Local(File),
-    Instance(FileRecord),
+    Local(std::fs::File),
+    Instance(File),
 }
 
 /// Where they go.
 enum Target {
     Local(LocalOutput),
-    Instance(FileRecord),
+    Instance(File),
 }
 
 impl Target {
@@ -49,53 +46,46 @@ impl Target {
     }
 }
 
-impl Lane {
-    pub(super) async fn new(
-        instance: &Instance,
-        group: Group<RealWorld>,
-        window: u64,
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        connection: &'a Connection,
+        window_bytes: u64,
         usual: Usual,
         verifies: bool,
-    ) -> Result<Self, Fault> {
-        let memory = group.client().world().memory(window);
-        let memory = group.share(memory).await?;
-        Ok(Self { instance: instance.clone(), group, memory, window, usual, verifies })
-    }
-
-    /// Ends it; its memory is no longer reached by anyone.
-    pub(super) async fn close(self) {
-        self.group.unshare(self.memory).await;
+    ) -> Result<Self, UserError> {
+        let group = Group::alone(connection)?;
+        let window = RefCell::new(vec![0; window_bytes as usize]);
+        Ok(Self { connection, group, window, window_bytes, usual, verifies })
     }
 
     /// Copies one file. Stops in the middle, as if by an error, when there is a `failure` of
     /// another.
-    pub(super) async fn copy(
+    pub(super) fn copy(
         &self,
         copy: &FileCopy,
         progress: &dyn Fn(u64),
         failure: &Failure,
     ) -> Result<u64, UserError> {
         let what = format!("cannot copy {} to {}", copy.from, copy.to);
-        let failing = |fault: Fault| UserError::of_fault(&what, &fault);
         let (source, bytes) = match &copy.from {
             Place::Local(path) => {
                 let opened = open_local(path).map_err(|error| local_error(&what, &error))?;
                 (Source::Local(opened.0), opened.1)
             }
             Place::Instance(name) => {
-                let record = self.group.client().open(name).await.map_err(failing)?;
-                let bytes = record.bytes;
-                (Source::Instance(record), bytes)
+                let file = self.connection.open_file(name).map_err(|error| error.doing(&what))?;
+                let bytes = file.bytes();
+                (Source::Instance(file), bytes)
             }
         };
         let (moved, what) = (RefCell::default(), &*what);
-        let work = Work { lane: self, source, bytes, what, progress, failure, moved };
+        let work = Work { worker: self, source, bytes, what, progress, failure, moved };
         match &copy.to {
-            Place::Local(path) => work.to_local(path).await?,
-            Place::Instance(name) => work.to_instance(name, copy.replaces).await?,
+            Place::Local(path) => work.to_local(path)?,
+            Place::Instance(name) => work.to_instance(name, copy.replaces)?,
         }
-        if let Source::Instance(record) = &work.source {
-            self.group.client().close(record).await.map_err(failing)?;
+        if let Source::Instance(file) = work.source {
+            file.close().map_err(|error| error.doing(what))?;
         }
         Ok(bytes)
     }
@@ -103,7 +93,7 @@ impl Lane {
 
 /// The copying of one file.
 struct Work<'a> {
-    lane: &'a Lane,
+    worker: &'a Worker<'a>,
     source: Source,
     bytes: u64,
     what: &'a str,
@@ -114,12 +104,12 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    async fn to_local(&self, path: &Path) -> Result<(), UserError> {
+    fn to_local(&self, path: &Path) -> Result<(), UserError> {
         let output = LocalOutput::open(path).map_err(|error| self.local(&error))?;
         let target = Target::Local(output);
-        self.move_all(&target).await?;
-        if let Source::Instance(record) = &self.source {
-            self.verify(record).await?;
+        self.move_all(&target)?;
+        if let Source::Instance(file) = &self.source {
+            self.verify(file)?;
         }
         let Target::Local(output) = target else { unreachable!("it was made above") };
         let sized = output.set_length(self.bytes);
@@ -127,85 +117,83 @@ impl Work<'_> {
     }
 
     /// Copies to a name that nobody can foresee, which becomes `name` when everything is there.
-    async fn to_instance(&self, name: &str, replaces: bool) -> Result<(), UserError> {
-        let client = self.lane.group.client();
-        let failing = |fault: Fault| UserError::of_fault(self.what, &fault);
+    fn to_instance(&self, name: &str, replaces: bool) -> Result<(), UserError> {
+        let connection = self.worker.connection;
+        let failing = |error: UserError| error.doing(self.what);
         if !replaces {
-            self.check_free(name).await?;
+            self.check_free(name)?;
         }
-        let part = part_name(name, client.world().random());
+        let part = part_name(name, connection.random());
         let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let defaults = match client.stat(directory).await.map(|entry| entry.kind) {
-            Ok(EntryKind::Directory(defaults)) => defaults,
+        let defaults = match connection.find(directory) {
+            Ok(Some(entry)) => match entry.kind {
+                EntryKind::Directory(defaults) => defaults,
+                EntryKind::File(_) => FileDefaults::default(),
+            },
             // Whoever makes the file will learn what is wrong.
-            Ok(EntryKind::File(_)) | Err(_) => FileDefaults::default(),
+            Ok(None) | Err(_) => FileDefaults::default(),
         };
         let Placement { stripe, pool, buffering } =
-            placement(client, self.lane.usual, &defaults, self.bytes);
+            placement(connection, self.worker.usual, &defaults, self.bytes);
         let made = made_now();
         let new = NewFile { name: part.clone(), bytes: self.bytes, stripe, pool, buffering, made };
-        let record = client.create_as(new).await.map_err(failing)?;
+        let file = connection.create_as(new).map_err(failing)?;
         let undo = Undo::on_signals(Cleanup::RemoveCopy {
-            instance: self.lane.instance.clone(),
+            instance: connection.instance().clone(),
             name: part.clone(),
         });
-        let target = Target::Instance(record.clone());
-        let copied = async {
-            self.move_all(&target).await?;
-            client.flush(&record, true).await.map_err(failing)?;
-            self.verify(&record).await?;
-            client.close(&record).await.map_err(failing)?;
-            let renamed = match replaces {
-                true => client.replace(&part, name).await,
-                false => client.rename(&part, name).await,
-            };
-            renamed.map_err(failing)
+        let target = Target::Instance(file.clone());
+        let copied = || {
+            self.move_all(&target)?;
+            file.flush(true).map_err(failing)?;
+            self.verify(&file)?;
+            file.clone().close().map_err(failing)?;
+            connection.rename(&part, name, replaces).map_err(failing)
         };
-        if let Err(error) = copied.await {
+        if let Err(error) = copied() {
             undo.wait_if_begun();
             // The first error is the one to report.
-            let _ = client.remove(&part).await;
+            let _ = connection.remove(&part);
             return Err(error);
         }
         Ok(())
     }
 
     /// Compares what the servers hold of a file with what was moved.
-    async fn verify(&self, record: &FileRecord) -> Result<(), UserError> {
-        match self.piece_of(record) {
-            Some(_) => {
-                verify(self.lane.group.client(), record, &self.moved.take(), self.what).await
-            }
+    fn verify(&self, file: &File) -> Result<(), UserError> {
+        match self.piece_of(file) {
+            Some(_) => verify(file, &self.moved.take(), self.what),
             None => Ok(()),
         }
     }
 
     /// Bytes of the pieces in which a file is compared, if it is: parts that are moved begin and
     /// end with pieces.
-    fn piece_of(&self, record: &FileRecord) -> Option<u64> {
-        let (piece, window) = (piece_bytes(record), self.lane.window);
-        (self.lane.verifies && (piece <= window || self.bytes <= window)).then_some(piece)
+    fn piece_of(&self, file: &File) -> Option<u64> {
+        let (piece, window) = (piece_bytes(file), self.worker.window_bytes);
+        (self.worker.verifies && (piece <= window || self.bytes <= window)).then_some(piece)
     }
 
     /// The pieces of the file that is compared at the end, if any is.
     fn piece_to(&self, target: &Target) -> Option<u64> {
         match (target, &self.source) {
-            (Target::Instance(record), _) | (_, Source::Instance(record)) => self.piece_of(record),
+            (Target::Instance(file), _) | (_, Source::Instance(file)) => self.piece_of(file),
             (Target::Local(_), Source::Local(_)) => None,
         }
     }
 
     /// Refuses a name that is taken before anything is copied.
-    async fn check_free(&self, name: &str) -> Result<(), UserError> {
-        let taken = match self.lane.group.client().stat(name).await {
-            Ok(_) => Fault::FileExists { name: name.to_owned() },
-            Err(Fault::NoSuchFile { .. }) => return Ok(()),
-            Err(fault) => fault,
-        };
-        Err(UserError::of_fault(self.what, &taken))
+    fn check_free(&self, name: &str) -> Result<(), UserError> {
+        match self.worker.connection.find(name).map_err(|error| error.doing(self.what))? {
+            None => Ok(()),
+            Some(_) => {
+                let taken = Fault::FileExists { name: name.to_owned() };
+                Err(UserError::of_fault(self.what, &taken))
+            }
+        }
     }
 
-    async fn move_all(&self, target: &Target) -> Result<(), UserError> {
+    fn move_all(&self, target: &Target) -> Result<(), UserError> {
         let piece = self.piece_to(target);
         let mut offset = 0;
         while offset < self.bytes {
@@ -214,7 +202,7 @@ impl Work<'_> {
                 return Err(UserError::of_fault(self.what, &Fault::Cancelled));
             }
             let (start, end) = self.next_part(offset, piece.unwrap_or(1), target)?;
-            self.move_part(target, start, end, piece).await?;
+            self.move_part(target, start, end, piece)?;
             (self.progress)(end - offset);
             offset = end;
         }
@@ -231,56 +219,48 @@ impl Work<'_> {
                 .map(|data| (data / unit * unit).max(offset).min(self.bytes))
                 .map_err(|error| self.local(&error))?,
         };
-        let window = self.lane.window;
+        let window = self.worker.window_bytes;
         let whole = if unit <= window { window / unit * unit } else { window };
         Ok((start, self.bytes.min(start + whole)))
     }
 
-    async fn move_part(
+    fn move_part(
         &self,
         target: &Target,
         start: u64,
         end: u64,
         piece: Option<u64>,
     ) -> Result<(), UserError> {
-        let (group, memory) = (&self.lane.group, &self.lane.memory);
-        let failing = |fault: Fault| UserError::of_fault(self.what, &fault);
+        let failing = |error: UserError| error.doing(self.what);
         let length = end - start;
         if length == 0 {
             return Ok(());
         }
+        let group = &self.worker.group;
+        let mut window = self.worker.window.borrow_mut();
+        let bytes = &mut window[..length as usize];
         match &self.source {
-            Source::Local(file) => memory
-                .memory()
-                .with_bytes_mut(|bytes| file.read_exact_at(&mut bytes[..length as usize], start))
-                .map_err(|error| self.local(&error))?,
-            Source::Instance(record) => {
-                let segment = [(start, 0, length)];
-                let read = transfer(group, record, Direction::Read, &segment, memory).await;
-                read.map_err(failing)?;
+            Source::Local(file) => {
+                file.read_exact_at(bytes, start).map_err(|error| self.local(&error))?;
+            }
+            Source::Instance(file) => {
+                group.read(file, &OwnPart::contiguous(start, length), bytes).map_err(failing)?;
             }
         }
-        let data = memory.memory().with_bytes_mut(|bytes| {
-            let bytes = &bytes[..length as usize];
-            if let Some(piece) = piece {
-                self.moved.borrow_mut().add(bytes, start, piece);
-            }
-            match target.is_stream() {
-                true => vec![(start, 0, length)],
-                false => data_of(bytes, start),
-            }
-        });
-        if data.is_empty() {
-            return Ok(());
+        if let Some(piece) = piece {
+            self.moved.borrow_mut().add(bytes, start, piece);
         }
+        let data = match target.is_stream() {
+            true => vec![(start, 0, length)],
+            false => data_of(bytes, start),
+        };
         match target {
-            Target::Local(output) => memory
-                .memory()
-                .with_bytes_mut(|bytes| write_segments(output, bytes, &data))
-                .map_err(|error| self.local(&error)),
-            Target::Instance(record) => {
-                let written = transfer(group, record, Direction::Write, &data, memory).await;
-                written.map_err(failing)
+            _ if data.is_empty() => Ok(()),
+            Target::Local(output) => {
+                write_segments(output, bytes, &data).map_err(|error| self.local(&error))
+            }
+            Target::Instance(file) => {
+                group.write(file, &list_of(&data), bytes).map(|_| ()).map_err(failing)
             }
         }
     }
