@@ -3,9 +3,10 @@
 use crate::steps::{cargo, succeeds};
 use std::path::Path;
 
-/// Has an example of `experiments` do it, as this crate depends on none; false when it failed.
+/// Runs an example of `experiments`, as this crate depends on none; returns false when it failed.
 pub(crate) fn run(root: &Path, report: &str) -> bool {
-    // The command runs in the folder of the workspace, the path is meant from here.
+    // The command runs in the folder of the workspace, but the path is relative to the current
+    // folder.
     let report = std::env::current_dir().map(|here| here.join(report));
     let Ok(report) = report else {
         eprintln!(

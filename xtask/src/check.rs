@@ -1,4 +1,4 @@
-//! `cargo x check`: what must hold before a commit, the quickest step first.
+//! `cargo x check`: the checks before a commit, the quickest step first.
 
 use crate::steps::{cargo, step, succeeds};
 use crate::tidy;

@@ -4,10 +4,10 @@ use crate::steps::cargo;
 use std::path::Path;
 use std::process::Stdio;
 
-/// The page, in the folder of the workspace.
+/// Path of the page in the folder of the workspace.
 const PAGE: &str = "docs/scenarios.md";
 
-/// Has an example of `simulate` print it, as this crate depends on none; false when it failed.
+/// Runs an example of `simulate`, as this crate depends on none; returns false when it failed.
 pub(crate) fn run(root: &Path) -> bool {
     let example = ["run", "--quiet", "--package", "simulate", "--example", "scenarios_page"];
     let printed = cargo(root, &example).stderr(Stdio::inherit()).output();

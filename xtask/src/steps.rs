@@ -1,10 +1,10 @@
-//! Running one step after the other, each announced with its time, until one fails.
+//! Execution of steps in order, each announced with its time, until one fails.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// A `cargo` command in the folder of the workspace.
+/// Returns a `cargo` command in the folder of the workspace.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -12,7 +12,8 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end; false when it failed or could not be started, with the reason told.
+/// Runs a command to its end; prints the reason and returns false when it failed or could not
+/// start.
 pub(crate) fn succeeds(mut command: Command) -> bool {
     match command.status() {
         Ok(status) => status.success(),
@@ -24,7 +25,7 @@ pub(crate) fn succeeds(mut command: Command) -> bool {
     }
 }
 
-/// Announces a step, runs it and tells how it ended and after how long.
+/// Announces a step, runs it, and prints its outcome and duration.
 pub(crate) fn step(name: &str, action: impl FnOnce() -> bool) -> bool {
     println!("== {name}");
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! `cargo x test`: every test, optimised, and one closing line that sums them up.
+//! `cargo x test`: runs every test, optimised, and prints one line of totals.
 //!
 //! Invariant: a run that failed to build, or ran no test, fails.
 
@@ -7,13 +7,13 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The build profile of the workspace that is optimised and keeps its checks.
+/// Build profile of the workspace that is optimised and keeps its checks.
 const PROFILE: &str = "checked";
 
-/// A program that tests run and that `cargo test` does not build: the command with a replacement
-/// policy of its own.
+/// Arguments that build a program which tests run and `cargo test` does not build: the command with
+/// a replacement policy of its own.
 const OWN_COMMAND: [&str; 7] =
-    ["build", "--package", "cli", "--example", "own_rule", "--profile", PROFILE];
+    ["build", "--package", "cli", "--example", "own_policy", "--profile", PROFILE];
 
 /// Runs all tests; `arguments` go to `cargo test`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
@@ -38,7 +38,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     complaint.is_none()
 }
 
-/// Runs a command, passes its output on line by line, and sums the results in it.
+/// Runs a command, copies its output line by line, and sums the results in it.
 fn stream(mut command: Command) -> io::Result<(Tally, bool)> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut tally = Tally::default();
@@ -54,7 +54,7 @@ fn stream(mut command: Command) -> io::Result<(Tally, bool)> {
     Ok((tally, child.wait()?.success()))
 }
 
-/// How many tests passed and failed.
+/// Numbers of passed and failed tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Tally {
     passed: u64,
@@ -62,7 +62,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Adds what a line such as `test result: ok. 3 passed; 0 failed; …` says.
+    /// Adds the numbers of a line such as `test result: ok. 3 passed; 0 failed; …`.
     fn add_line(&mut self, line: &str) {
         let Some(results) = line.strip_prefix("test result:") else { return };
         for part in results.split([';', '.']) {
@@ -76,7 +76,8 @@ impl Tally {
         }
     }
 
-    /// Why the run must count as failed, and what to do; `None` when it passed.
+    /// Returns the reason for which the run counts as failed, and what to do; `None` when it
+    /// passed.
     fn complaint(self, exited_well: bool) -> Option<(&'static str, &'static str)> {
         if self.failed > 0 {
             Some(("a test failed", "its output is above, under `failures:`"))

@@ -8,7 +8,7 @@ use cluster::{
     DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program,
     ServerOptions, Stopped, Target,
 };
-use interface::{Rules, UserError};
+use interface::{ReplacementPolicies, UserError};
 use serde_json::json;
 
 /// The instance that a command is about.
@@ -219,9 +219,9 @@ pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), UserError> {
     all_answer(&states)
 }
 
-pub(crate) fn serve(arguments: &Serve, rules: Rules) -> Result<(), UserError> {
+pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<(), UserError> {
     let instance = Instance::at(&arguments.instance);
-    cluster::serve_process(&instance, arguments.id, arguments.attached, rules)
+    cluster::serve_process(&instance, arguments.id, arguments.attached, policies)
 }
 
 /// A server, with its host if it has one of its own.

@@ -128,7 +128,7 @@ fn buffering_line(buffering: &Buffering) -> String {
     let Buffering { declared, blocks_min, blocks_max, .. } = buffering;
     let most = if *blocks_max == 0 { "any number".to_owned() } else { blocks_max.to_string() };
     let replacement = buffering.replacement();
-    format!("declared {declared}: {replacement} leaves first; {blocks_min} to {most} blocks kept")
+    format!("declared {declared}: {replacement} evicted first; {blocks_min} to {most} blocks kept")
 }
 
 fn buffering_json(buffering: &Buffering) -> Value {

@@ -2,7 +2,7 @@
 //! `measure` and `experiments`, presents.
 //!
 //! A program that brings replacement policies along is this command with [`main_with`]; see
-//! `examples/own_rule.rs`.
+//! `examples/own_policy.rs`.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
 //! [`interface::ExitCode`], and 130 after an interruption.
@@ -28,13 +28,13 @@ mod value_parsers;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use interface::{Rules, UserError};
+use interface::{ReplacementPolicies, UserError};
 
 /// The command, as the words after the program's name say. Its servers, also those that it starts,
 /// and its simulations have these replacement policies besides the usual ones.
-pub fn main_with(rules: Rules) -> std::process::ExitCode {
+pub fn main_with(policies: ReplacementPolicies) -> std::process::ExitCode {
     let ended = match Arguments::try_parse() {
-        Ok(arguments) => run(arguments, rules),
+        Ok(arguments) => run(arguments, policies),
         Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
         Err(help_or_version) => {
             // Nobody may be reading.
@@ -51,7 +51,7 @@ pub fn main_with(rules: Rules) -> std::process::ExitCode {
     }
 }
 
-fn run(arguments: Arguments, rules: Rules) -> Result<(), UserError> {
+fn run(arguments: Arguments, policies: ReplacementPolicies) -> Result<(), UserError> {
     match arguments.command {
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
@@ -72,11 +72,11 @@ fn run(arguments: Arguments, rules: Rules) -> Result<(), UserError> {
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => instances::space(&df),
         Command::Bench(bench) => bench::run(&bench),
-        Command::Sim(sim) => simulate::run(&sim, &rules),
+        Command::Sim(sim) => simulate::run(&sim, &policies),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
-        Command::Serve(serve) => instances::serve(&serve, rules),
-        Command::ServeRemote(_) => cluster::serve_remote(rules),
+        Command::Serve(serve) => instances::serve(&serve, policies),
+        Command::ServeRemote(_) => cluster::serve_remote(policies),
         Command::Supervise(which) => cluster::supervise(&instances::instance(&which)),
         Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),

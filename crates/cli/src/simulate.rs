@@ -2,14 +2,15 @@
 
 use crate::arguments::{Sim, SimCommand};
 use crate::{demerit, present, trace_output};
-use interface::{Report, Rules, UserError};
+use interface::{ReplacementPolicies, Report, UserError};
 use simulate::{Setting, SimulationPlan};
 
-pub(crate) fn run(arguments: &Sim, rules: &Rules) -> Result<(), UserError> {
+pub(crate) fn run(arguments: &Sim, policies: &ReplacementPolicies) -> Result<(), UserError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
         return demerit::run(demerit);
     }
-    let plan = SimulationPlan::resolve(arguments.scenario.as_deref(), options(arguments)?, rules)?;
+    let plan =
+        SimulationPlan::resolve(arguments.scenario.as_deref(), options(arguments)?, policies)?;
     if arguments.explain {
         return explain(&plan, arguments.cases.json);
     }

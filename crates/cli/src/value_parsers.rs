@@ -8,3 +8,11 @@ pub(crate) fn count(word: &str) -> Result<u32, String> {
         Err(_) => Err("write a whole number from 1 to 4294967295".to_owned()),
     }
 }
+
+/// Joins the words of a choice as they stand in a help text: "a, b or c".
+pub(crate) fn either(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => words.concat(),
+    }
+}

@@ -55,7 +55,7 @@ fn clients_learn_which_server_was_killed() {
         for client in &clients {
             let refusal = client.answer().expect_err("the transfer cannot be completed");
             assert_eq!(refusal.code, i64::from(NO_SERVER), "{case:?}: {refusal:?}");
-            assert!(refusal.cause.contains("server 1 has left"), "{case:?}: {refusal:?}");
+            assert!(refusal.cause.contains("server 1 disconnected"), "{case:?}: {refusal:?}");
         }
         drop(clients);
         place.run(&["stop"]).done();

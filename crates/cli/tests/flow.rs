@@ -170,7 +170,7 @@ fn clients_that_stop_keep_nothing_from_others() {
         // Whoever kept nothing that others needed goes on.
         let ended = running.end();
         if ended.exit_code() != Some(0) {
-            ended.failed(3, &["server 0 has left"]);
+            ended.failed(3, &["server 0 disconnected"]);
         }
     }
     assert!(place.run(&["get", "third", "-"]).done().output == content);

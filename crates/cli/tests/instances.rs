@@ -454,7 +454,7 @@ fn a_dead_server_is_named() {
     let running = status["servers"].as_array().unwrap().iter().map(|one| &one["running"]);
     assert_eq!(running.collect::<Vec<_>>(), [true, false, true]);
     let cause = status["servers"][1]["cause"].as_str().unwrap();
-    assert!(cause.contains("server 1 has left"), "{cause}");
+    assert!(cause.contains("server 1 disconnected"), "{cause}");
     let text = place.run(&["status"]).failed(NO_SERVER, &["server 1"]);
     assert!(text.text().contains("server 1  does not answer"), "{}", text.text());
     let space = place.run(&["df"]).failed(NO_SERVER, &["server 1"]);

@@ -3,9 +3,9 @@
 use crate::data::{CATALOGUE, identity_of};
 use crate::process::on_stdin_closed;
 use client::{Direct, Instance};
-use filesystem::{Costs, ServerConfig, serve};
+use filesystem::{Costs, RosterCache, ServerConfig, serve};
 use interface::{ExitCode, UserError};
-use policy::Rules;
+use policy::ReplacementPolicies;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub(crate) struct ServerPlan {
 }
 
 /// Serves as server number `id` of an instance until asked to stop, by a client or by SIGTERM, or,
-/// when `attached`, until the parent process ends. Blocks may leave its cache by these rules.
+/// when `attached`, until the parent process ends. Its cache can use these replacement policies.
 ///
 /// # Errors
 /// When it cannot begin, or cannot write everything back at its end.
@@ -56,7 +56,7 @@ pub fn serve_process(
     instance: &Instance,
     id: u32,
     attached: bool,
-    rules: Rules,
+    policies: ReplacementPolicies,
 ) -> Result<(), UserError> {
     let file = instance.read()?;
     let entry = file.servers.get(id as usize).ok_or_else(|| {
@@ -84,7 +84,7 @@ pub fn serve_process(
         // Nobody may be listening any more.
         let _ = writeln!(output, "{READY}{address}").and_then(|()| output.flush());
     };
-    serve_plan(plan, rules, ready, std::future::pending())
+    serve_plan(plan, policies, ready, std::future::pending())
 }
 
 /// Serves until asked to stop, by a client, by SIGTERM or by the end of `also`; `ready` is told
@@ -94,7 +94,7 @@ pub fn serve_process(
 /// When it cannot begin, or cannot write everything back at its end.
 pub(crate) fn serve_plan(
     plan: ServerPlan,
-    rules: Rules,
+    policies: ReplacementPolicies,
     ready: impl FnOnce(&Address),
     also: impl Future<Output = ()>,
 ) -> Result<(), UserError> {
@@ -133,7 +133,8 @@ pub(crate) fn serve_plan(
         buffers_per_disk: BUFFERS_PER_DISK,
         buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
         costs: Costs::FREE,
-        rules,
+        policies,
+        rosters: RosterCache::default(),
     };
     run(async move {
         let world = RealWorld::open(config).map_err(|error| match error {

@@ -1,5 +1,5 @@
-//! Fits the unpublished costs of the 1994 machine and writes how; run as
-//! `cargo x calibrate-1994 PATH`.
+//! Fits the unpublished costs of the 1994 machine and writes a report; run as `cargo x
+//! calibrate-1994 PATH`.
 
 use experiments::calibrate_1994;
 use std::num::NonZero;
@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     let (Some(path), None) = (arguments.next(), arguments.next()) else {
         return refuse("nothing was done", "one argument is needed", "give the report's path");
     };
-    // Before anybody has waited for it.
+    // Create the file first, so that a bad path fails before the long run.
     let file = match std::fs::File::create(&path) {
         Ok(file) => file,
         Err(cause) => return cannot_write(&path, &cause),

@@ -1,4 +1,4 @@
-//! Single figures that the text of a paper states, beside the same statistic of what was simulated.
+//! Anchors: figures that the text of a paper states, beside the same statistic of the simulation.
 
 use crate::defect::defect;
 use crate::method::Method;
@@ -8,24 +8,24 @@ use crate::stats::{Improvement, median};
 use interface::UserError;
 use serde::Serialize;
 
-/// A stated figure and its simulated counterpart.
+/// Stated figure and its simulated counterpart.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnchorResult {
-    /// What it is, in a few words.
+    /// Short description.
     pub name: String,
-    /// The smallest value that agrees with the text; nothing if there is none.
+    /// Smallest value that agrees with the text; `None` without a lower limit.
     pub low: Option<f64>,
-    /// The largest value that agrees with the text; nothing if there is none.
+    /// Largest value that agrees with the text; `None` without an upper limit.
     pub high: Option<f64>,
-    /// `MB/s`, of 2^20 bytes, or `times`.
+    /// Unit: `MB/s`, of 2^20 bytes, or `times`.
     pub unit: String,
-    /// The simulated value; nothing if no row of it was simulated.
+    /// Simulated value; `None` if none of its rows was simulated.
     pub simulated: Option<f64>,
-    /// How far that is from the nearest value that agrees, in percent of it.
+    /// Distance from the nearest value that agrees, in percent of it.
     pub error_percent: Option<f64>,
-    /// Where the text stands.
+    /// Place of the text.
     pub source: String,
-    /// Its words.
+    /// Quotation.
     pub sentence: String,
 }
 
@@ -37,7 +37,7 @@ enum Statistic {
     Maximum,
 }
 
-/// What an anchor asks of the rows of its experiment.
+/// Statistic of the rows of an experiment that an anchor is about.
 struct Anchor {
     line: AnchorLine,
     statistic: Statistic,
@@ -45,10 +45,10 @@ struct Anchor {
     over: Option<Method>,
 }
 
-/// Every figure that is stated about an experiment.
+/// Compares every figure that is stated about an experiment.
 ///
 /// # Errors
-/// When a file of this crate is damaged.
+/// If a file of this crate is damaged.
 pub(crate) fn compare(
     experiment: &str,
     rows: &[RowResult],
@@ -106,7 +106,7 @@ impl Anchor {
     }
 }
 
-/// Whether a list of names, `r*`, `w*` and `-name` has a pattern in it.
+/// True if a list of names, `r*`, `w*` and `-name` selects a pattern.
 fn permits_pattern(words: &str, pattern: &str) -> bool {
     let is_it = |word: &str| match word.strip_suffix('*') {
         Some(start) => pattern.starts_with(start),
@@ -118,7 +118,7 @@ fn permits_pattern(words: &str, pattern: &str) -> bool {
     !out && (named.is_empty() || named.into_iter().any(is_it))
 }
 
-/// How far a value is outside a range, in percent of the side that it passes.
+/// Returns the distance of a value from a range, in percent of the exceeded limit.
 fn error_percent(value: f64, low: Option<f64>, high: Option<f64>) -> f64 {
     match (low, high) {
         (Some(low), _) if value < low => (value / low - 1.0) * 100.0,
@@ -129,8 +129,8 @@ fn error_percent(value: f64, low: Option<f64>, high: Option<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: every anchor of the file is understood, its filters pick the rows they name, and a
-    //! range is met inside it.
+    //! Proves: every anchor of the file parses, its filters select the rows that they name, and a
+    //! value inside a range has no error.
     use super::*;
     use crate::select::experiment_names;
 

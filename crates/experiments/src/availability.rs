@@ -1,30 +1,29 @@
-//! How well the processor time that a transfer leaves to a computation agrees with what was
-//! published.
+//! Agreement of simulated and published processor time that a transfer leaves to a computation.
 
 use crate::method::Method;
 use crate::results::RowResult;
 use serde::Serialize;
 
-/// Shares of processor time that differ by no more than this, in percent of all time, agree.
+/// Difference of shares of processor time up to which they agree, in percentage points.
 pub(crate) const WITHIN_POINTS: f64 = 5.0;
 
-/// How well the cells of a method agree with published ones.
+/// Agreement of the cells of a method with the published ones.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AvailableSummary {
     /// The method.
     pub method: Method,
-    /// Cells with both values.
+    /// Number of cells with both values.
     pub cells: usize,
-    /// How many are within five points.
+    /// Number of cells within five points.
     pub within: usize,
-    /// The largest difference: simulated less published, in points.
+    /// Largest difference: simulated less published, in percentage points.
     pub worst_points: f64,
-    /// The row it is in.
+    /// Row of the largest difference.
     pub worst_row: String,
 }
 
 impl AvailableSummary {
-    /// `None` when nothing is published of the method, or nothing was simulated.
+    /// Summarises a method; `None` if no value of it is published, or none was simulated.
     pub(crate) fn of(method: Method, rows: &[RowResult]) -> Option<Self> {
         let difference = |row: &RowResult| {
             let published = row.cell(method)?.published_available_percent?;
@@ -40,7 +39,7 @@ impl AvailableSummary {
         Some(Self { method, cells, within, worst_points, worst_row })
     }
 
-    /// It as a sentence.
+    /// Formats the summary as a sentence.
     pub(crate) fn line(&self) -> String {
         format!(
             "{}: processor time within {WITHIN_POINTS} points in {} of {} cells, worst {:+.1} ({})",

@@ -1,4 +1,4 @@
-//! What was simulated beside what was published, row by row, and how well they agree.
+//! Comparison of an experiment with its published values, and measures of agreement.
 
 use crate::anchors::{self, AnchorResult};
 use crate::availability::AvailableSummary;
@@ -16,74 +16,74 @@ use serde::Serialize;
 /// Errors within which cells are counted, in percent.
 pub(crate) const WITHIN_PERCENT: [f64; 3] = [2.0, 10.0, 35.0];
 
-/// Published figures that differ by no more than this are taken for equal when the order of methods
-/// is judged: the closest of [`WITHIN_PERCENT`].
+/// Difference up to which published figures count as equal in the order of methods: the smallest of
+/// [`WITHIN_PERCENT`].
 const EQUAL_PERCENT: f64 = 2.0;
 
-/// One experiment, compared.
+/// Results of one experiment beside the published ones.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
-    /// Where it was published.
+    /// Paper, and its table or figure.
     pub source: String,
-    /// The machine that was simulated.
+    /// Simulated machine.
     pub machine: String,
-    /// What is varied.
+    /// Variable.
     pub axis: Axis,
-    /// How `ra` is counted.
+    /// Meaning of the throughput of `ra`.
     pub ra: RaUnit,
-    /// What is shown of the servers' processors.
+    /// Processor time that is shown.
     pub processors: Processors,
-    /// Trials of each case.
+    /// Number of trials of each case.
     pub trials: u32,
     /// Seed of the first trial of each case.
     pub first_seed: u64,
-    /// What a reader must know; may be empty.
+    /// Note for readers; may be empty.
     pub note: &'static str,
-    /// The methods, in the order shown.
+    /// Methods, in the order shown.
     pub methods: Vec<Method>,
-    /// The methods whose ratio is in each row: the first over the second.
+    /// Methods whose ratio is in each row: the first over the second.
     pub ratio: Option<(Method, Method)>,
-    /// The rows.
+    /// Rows.
     pub rows: Vec<RowResult>,
-    /// How well each method agrees; only methods with published values.
+    /// Agreement of each method with published values.
     pub columns: Vec<ColumnSummary>,
-    /// How well processor time agrees for each method; only methods with published values.
+    /// Agreement of processor time, for each method with published values.
     pub available: Vec<AvailableSummary>,
-    /// How well the order of methods agrees; nothing without published values of two methods.
+    /// Agreement of the order of methods; `None` without published values of two methods.
     pub order: Option<OrderSummary>,
-    /// Improvement factors, where the experiment is about them.
+    /// Improvement factors, if the experiment is about them.
     pub improvements: Vec<ImprovementRow>,
     /// Figures that the text states.
     pub anchors: Vec<AnchorResult>,
 }
 
-/// How well the cells of a method agree with published ones.
+/// Agreement of the cells of a method with the published ones.
 #[derive(Clone, Debug, Serialize)]
 pub struct ColumnSummary {
-    /// The method.
+    /// Method.
     pub method: Method,
-    /// Cells with both values.
+    /// Number of cells with both values.
     pub cells: usize,
-    /// The median of the errors' sizes, in percent.
+    /// Median of the absolute errors, in percent.
     pub median_percent: f64,
-    /// The error of the largest size, in percent.
+    /// Error with the largest absolute value, in percent.
     pub worst_percent: f64,
-    /// The row it is in.
+    /// Row of the worst error.
     pub worst_row: String,
-    /// How many cells are within 2, 10 and 35 percent.
+    /// Numbers of cells within 2, 10 and 35 percent.
     pub within: [usize; 3],
 }
 
-/// In how many rows the methods come in the published order.
+/// Agreement of the order of methods with the published one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OrderSummary {
-    /// Rows in which every difference that is published has the right sign.
+    /// Number of rows in which every published difference has the right sign.
     pub right: usize,
-    /// Rows in which published figures differ by more than 2 %.
+    /// Number of rows in which published figures differ by more than 2 %.
     pub rows: usize,
 }
 
@@ -120,14 +120,14 @@ impl Comparison {
         })
     }
 
-    /// Whether any throughput of a method is published.
+    /// True if any throughput of a method is published.
     pub(crate) fn is_published(&self, method: Method) -> bool {
         self.columns.iter().any(|column| column.method == method)
     }
 }
 
 impl ColumnSummary {
-    /// `None` when nothing is published of the method, or nothing was simulated.
+    /// Summarises a method; `None` if no value of it is published, or none was simulated.
     fn of(method: Method, rows: &[RowResult]) -> Option<Self> {
         let error = |row: &RowResult| Some((row.cell(method)?.error_percent?, row.label()));
         let errors: Vec<(f64, String)> = rows.iter().filter_map(error).collect();
@@ -143,14 +143,14 @@ impl ColumnSummary {
 
 impl OrderSummary {
     fn of(rows: &[RowResult]) -> Option<Self> {
-        let verdicts: Vec<bool> = rows.iter().filter_map(order_is_right).collect();
-        let right = verdicts.iter().filter(|right| **right).count();
-        (!verdicts.is_empty()).then_some(Self { right, rows: verdicts.len() })
+        let in_order: Vec<bool> = rows.iter().filter_map(order_is_right).collect();
+        let right = in_order.iter().filter(|right| **right).count();
+        (!in_order.is_empty()).then_some(Self { right, rows: in_order.len() })
     }
 }
 
-/// Whether every pair of methods whose published figures differ comes in the published order;
-/// `None` when none differ.
+/// True if every pair of methods whose published figures differ has the published order; `None`
+/// when none differ.
 fn order_is_right(row: &RowResult) -> Option<bool> {
     let both = |cell: &Cell| Some((cell.published?, cell.simulated.as_ref()?.sample.mean));
     let cells: Vec<(f64, f64)> = row.cells.iter().filter_map(both).collect();
@@ -166,13 +166,13 @@ fn order_is_right(row: &RowResult) -> Option<bool> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    //! Proves: errors, summaries and orders against hand-made rows.
+    //! Proves: errors, summaries and orders equal those of rows made by hand.
     use super::*;
     use crate::results::RatioCell;
     use crate::results::tests::row;
     use crate::stats::Ratio;
 
-    /// Three rows of an experiment that is none of the papers'.
+    /// Returns three rows of an experiment that is in none of the papers.
     pub(crate) fn comparison() -> Comparison {
         let mut rows = vec![
             row("rb", (10.0, 10.1), (30.0, 30.0)),

@@ -2,7 +2,7 @@
 
 use interface::UserError;
 
-/// An error in the files that this crate carries; its tests parse all of them.
+/// Returns an error about a file of this crate; the tests of the crate parse all of them.
 pub(crate) fn defect(cause: impl Into<String>) -> UserError {
     UserError::new(
         interface::ExitCode::Failed,

@@ -1,5 +1,4 @@
-//! A folder that takes the results: the rows of each experiment in two forms, and a report for
-//! readers.
+//! Result folder: the rows of each experiment in two formats, and a report for readers.
 
 use crate::compare::Comparison;
 use crate::html;
@@ -9,21 +8,21 @@ use interface::{ExitCode, UserError, WholeFile};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// The report's name in the folder.
+/// File name of the report.
 const REPORT: &str = "report.html";
 
-/// A folder in which files can be made.
+/// Folder in which files can be created.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// The folder at `path`, made if there is none. That files can be made in it is tried out now,
-    /// before anybody has waited for results.
+    /// Opens the folder at `path`, and creates it if necessary. Tests now that files can be created
+    /// in it, before the long run.
     ///
     /// # Errors
-    /// When it cannot be made or written.
+    /// If the folder cannot be created or written.
     pub fn prepare(path: &Path) -> Result<Self, UserError> {
         let folder = Self { path: path.to_owned() };
         std::fs::create_dir_all(path).map_err(|error| folder.refuse(&error))?;
@@ -32,11 +31,11 @@ impl Folder {
     }
 
     /// Writes `<experiment>.csv` and `<experiment>.parquet`, with the same rows, for each
-    /// experiment, and `report.html` about all of them. A file is there in full or not at all.
-    /// Returns the paths.
+    /// experiment, and `report.html` about all of them. Writes are atomic: a file exists completely
+    /// or not at all. Returns the paths.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn write(&self, comparisons: &[Comparison]) -> Result<Vec<PathBuf>, UserError> {
         let mut paths = Vec::new();
         for comparison in comparisons {
@@ -76,8 +75,8 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: files hold every trial, are there in full, and a folder that cannot be written is
-    //! refused before anything is run.
+    //! Proves: files hold every trial and appear atomically, and a folder that cannot be written is
+    //! refused before anything runs.
     use super::*;
     use crate::compare::tests::comparison;
 

@@ -1,4 +1,5 @@
-//! The report for readers: one page without outside resources, a section for each experiment.
+//! Report for readers: one HTML page without external resources, with a section for each
+//! experiment.
 
 use crate::availability::AvailableSummary;
 use crate::compare::Comparison;
@@ -25,7 +26,7 @@ p.head{margin:.2em 0}q{color:#555}
 @media print{body{margin:0;max-width:none}h2{break-before:page}h2:first-of-type{break-before:auto}
 svg,tr{break-inside:avoid}}";
 
-/// The whole page.
+/// Returns the page.
 pub(crate) fn report(comparisons: &[Comparison]) -> String {
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -84,7 +85,7 @@ fn section(out: &mut String, comparison: &Comparison) {
     }
 }
 
-/// The same table as on a terminal.
+/// Writes the rows of the table, as on a terminal.
 fn rows(out: &mut String, comparison: &Comparison) {
     let table = Table::new(comparison);
     out.push_str("<table>\n<thead>\n<tr>");
@@ -157,8 +158,8 @@ fn anchors(out: &mut String, comparison: &Comparison) {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: the page needs nothing from outside, cannot be broken by a title, and has the table
-    //! that the text has.
+    //! Proves: the page needs no external resource, a title cannot break it, and it has the table
+    //! of the text.
     use super::*;
     use crate::compare::tests::comparison;
 

@@ -8,23 +8,23 @@ use interface::UserError;
 use serde::Serialize;
 use simulate::LayoutName;
 
-/// How much faster than caching a method is, over all rows.
+/// Speed-up of a method over caching, over all rows.
 #[derive(Clone, Debug, Serialize)]
 pub struct ImprovementRow {
-    /// The method.
+    /// Method.
     pub method: Method,
-    /// Rows that were counted.
+    /// Number of rows that were counted.
     pub rows: usize,
-    /// What was published.
+    /// Published factors.
     pub published: Improvement,
-    /// What was simulated; nothing if the method was not.
+    /// Simulated factors; `None` if the method was not simulated.
     pub simulated: Option<Improvement>,
 }
 
-/// The factors of every method that is published.
+/// Returns the factors of every method that is published.
 ///
 /// # Errors
-/// When a file of this crate is damaged.
+/// If a file of this crate is damaged.
 pub(crate) fn improvements(rows: &[RowResult]) -> Result<Vec<ImprovementRow>, UserError> {
     let row = |(method, published)| {
         let ratios: Vec<f64> = rows
@@ -38,8 +38,8 @@ pub(crate) fn improvements(rows: &[RowResult]) -> Result<Vec<ImprovementRow>, Us
     Ok(published::improvements()?.into_iter().map(row).collect())
 }
 
-/// "We include 'DDIO no sort' only for comparison [...]; these numbers apply only to the random
-/// disk layout" (TOCS 1997, section 6).
+/// True if a row counts for a method. "We include 'DDIO no sort' only for comparison [...]; these
+/// numbers apply only to the random disk layout" (TOCS 1997, section 6).
 fn counts(row: &RowResult, method: Method) -> bool {
     method != Method::DiskDirectedUnsorted || row.layout != LayoutName::Contiguous.to_string()
 }

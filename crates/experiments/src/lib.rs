@@ -1,9 +1,11 @@
-//! The published experiments: what to run, how to compare, how to show it.
+//! Published experiments: definition, simulation, comparison and presentation.
 //!
-//! An [`Experiment`] is data: points (a pattern, a record size, a layout, the value of what is
-//! varied) and methods, each pair of which is one [`simulate::Scenario`]. [`run`] simulates every
-//! trial of every case from one queue, [`Comparison`] sets the result beside what was published,
-//! and [`text()`] and [`Folder`] show it. Published values are files in `published/`, never code.
+//! An [`Experiment`] is data: points (a pattern, a record size, a layout, a value of the variable)
+//! and methods. Each pair of both is one [`simulate::Scenario`]. [`run`] simulates all trials of all
+//! cases from one queue, [`Comparison`] sets the results beside the published ones, and [`text()`]
+//! and [`Folder`] present them.
+//!
+//! Invariant: published values are files in `published/`, never code.
 
 mod anchors;
 mod availability;
@@ -43,43 +45,43 @@ pub use text::text;
 use interface::UserError;
 use serde::Serialize;
 
-/// Names the form of a [`Report`].
+/// Name of the JSON form of a [`Report`].
 pub const REPRODUCE_SCHEMA: &str = "unisono.reproduce/1";
 
-/// How to run experiments.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Trials of each case, at least one. Trial n has seed n + 1 in every case, so that all cases
-    /// meet the same layouts, as in the papers.
+    /// Number of trials of each case, at least one. Trial n has seed n + 1 in every case, so that
+    /// all cases have the same layouts, as in the papers.
     pub trials: u32,
-    /// Threads that run trials, at least one.
+    /// Number of threads that run trials, at least one.
     pub jobs: usize,
 }
 
-/// What `unisono reproduce --json` prints.
+/// Output of `unisono reproduce --json`.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
-    /// [`REPRODUCE_SCHEMA`].
+    /// Always [`REPRODUCE_SCHEMA`].
     pub schema: &'static str,
-    /// Trials of each case.
+    /// Number of trials of each case.
     pub trials: u32,
-    /// Each experiment, in the order asked for.
+    /// Experiments, in the order requested.
     pub experiments: &'a [Comparison],
 }
 
 impl<'a> Report<'a> {
-    /// The report of these experiments.
+    /// Returns the report of these experiments.
     pub fn new(trials: u32, experiments: &'a [Comparison]) -> Self {
         Self { schema: REPRODUCE_SCHEMA, trials, experiments }
     }
 }
 
-/// Runs experiments and compares each with what was published. The trials of all of them go through
-/// one queue, and a case that two of them share is simulated once. `progress` hears of each trial
-/// that has ended. The result is the same whatever the number of jobs.
+/// Runs experiments and compares each with its published values. The trials of all share one queue,
+/// and a case of two experiments is simulated once. `progress` is called after each trial. The
+/// result does not depend on the number of jobs.
 ///
 /// # Errors
-/// When a case cannot be simulated, or a simulation fails; then nothing more is begun.
+/// If a case cannot be simulated, or a simulation fails; then no further trial begins.
 pub fn run(
     experiments: &[Experiment],
     options: Options,

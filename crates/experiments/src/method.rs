@@ -1,9 +1,9 @@
-//! The ways to carry out a transfer that the papers compare.
+//! Methods of transfer that the papers compare.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// A strategy, with the order in which it visits its disks.
+/// Strategy, with the order in which it visits its disks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Method {
     /// Traditional caching, TC; the simple parallel file system, SPFS.
@@ -12,16 +12,16 @@ pub enum Method {
     TwoPhase,
     /// Disk-directed I/O that visits blocks in the order of the file: DD, "DDIO no sort".
     DiskDirectedUnsorted,
-    /// Disk-directed I/O that sorts its blocks by their place on the disk: DDs, "DDIO sort".
+    /// Disk-directed I/O that sorts its blocks by physical address: DDs, "DDIO sort".
     DiskDirected,
 }
 
 impl Method {
-    /// All, in the order in which they are shown.
+    /// All methods, in the order in which they are shown.
     pub const ALL: [Self; 4] =
         [Self::Caching, Self::TwoPhase, Self::DiskDirectedUnsorted, Self::DiskDirected];
 
-    /// Its name, in tables and in files.
+    /// Returns the name in tables and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Caching => "caching",
@@ -31,7 +31,7 @@ impl Method {
         }
     }
 
-    /// The method of this name.
+    /// Returns the method of this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }

@@ -1,4 +1,4 @@
-//! Which plots an experiment has.
+//! Plots of an experiment.
 
 use crate::catalogue::{Axis, Processors, RaUnit};
 use crate::compare::Comparison;
@@ -7,13 +7,13 @@ use crate::results::RowResult;
 use interface::Availability;
 use plot::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
 
-/// The name of the vertical axis of every plot.
+/// Name of the vertical axis of every plot.
 const THROUGHPUT: &str = "throughput, MB/s (2²⁰ bytes)";
 
-/// Black, among the colours of plots.
+/// Index of black among the colours of plots.
 const PUBLISHED_COLOUR: usize = 6;
 
-/// The plots of an experiment, in order.
+/// Returns the plots of an experiment as SVG, in order.
 pub(crate) fn plots(comparison: &Comparison) -> Vec<String> {
     match comparison.axis {
         _ if comparison.processors != Processors::Ignored => vec![scatter(comparison)],
@@ -23,8 +23,8 @@ pub(crate) fn plots(comparison: &Comparison) -> Vec<String> {
     }
 }
 
-/// Throughput over processor time left; a kind of points for each method and direction, reads
-/// full, and one for what was published.
+/// Draws throughput over remaining processor time, with a series for each method and direction,
+/// full for reads, and one for published values.
 fn scatter(comparison: &Comparison) -> String {
     let left = |left: Availability| match comparison.processors {
         Processors::WithBarriers => left.cpu_usable_with_barriers_percent,
@@ -68,8 +68,8 @@ fn scatter(comparison: &Comparison) -> String {
     Scatter { title, x_name, y_name: THROUGHPUT, series }.draw()
 }
 
-/// A plot for each layout, size of records and direction. What does not depend on the size of
-/// records is in the plots of each.
+/// Draws a plot for each layout, record size and direction. Patterns that do not depend on the
+/// record size are in the plots of each.
 fn bars(comparison: &Comparison) -> Vec<String> {
     let rows = &comparison.rows;
     let mut layouts: Vec<&str> = rows.iter().map(|row| row.layout.as_str()).collect();
@@ -132,7 +132,7 @@ fn one_bars(comparison: &Comparison, rows: &[&RowResult], title: String) -> Stri
     plot.draw()
 }
 
-/// One line for each pattern and method.
+/// Draws one line for each pattern and method.
 fn lines(comparison: &Comparison) -> String {
     let mut patterns: Vec<&str> = comparison.rows.iter().map(|row| row.pattern.as_str()).collect();
     patterns.dedup();
@@ -159,7 +159,7 @@ fn lines(comparison: &Comparison) -> String {
     draw(comparison, x_name, series)
 }
 
-/// One line for each layout.
+/// Draws one line for each layout.
 fn record_sizes(comparison: &Comparison) -> String {
     let mut layouts: Vec<&str> = comparison.rows.iter().map(|row| row.layout.as_str()).collect();
     layouts.dedup();

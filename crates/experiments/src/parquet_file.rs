@@ -1,6 +1,6 @@
-//! The rows of an experiment as a Parquet file: the columns of the CSV file, with their types.
+//! Parquet file with the rows of an experiment: the columns of the CSV file, with their types.
 //!
-//! Text is UTF-8 and never missing; numbers are 64-bit integers and doubles, null where missing.
+//! Text is UTF-8 and never null; numbers are 64-bit integers and doubles, null where missing.
 //! Nothing is compressed: a table has some hundred rows.
 
 use crate::compare::Comparison;
@@ -13,7 +13,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 use std::sync::Arc;
 
-/// The Parquet file of an experiment.
+/// Returns the Parquet file of an experiment.
 pub(crate) fn parquet(comparison: &Comparison) -> Result<Vec<u8>, std::io::Error> {
     write(&lines(comparison)).map_err(std::io::Error::other)
 }
@@ -38,7 +38,7 @@ fn write(lines: &[Line<'_>]) -> Result<Vec<u8>, ParquetError> {
     file.into_inner()
 }
 
-/// Writes the numbers that are there, and for each row whether it has one.
+/// Writes the present numbers, and for each row the definition level that says if it has one.
 fn numbers<T: DataType>(
     column: &mut SerializedColumnWriter<'_>,
     values: impl Iterator<Item = Option<T::T>>,
@@ -68,7 +68,7 @@ fn schema() -> Result<TypePtr, ParquetError> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: what is read back has the rows, the names, the types and the values of the CSV file.
+    //! Proves: the file read back has the rows, names, types and values of the CSV file.
     use super::*;
     use crate::compare::tests::comparison;
     use parquet::file::reader::{FileReader, SerializedFileReader};

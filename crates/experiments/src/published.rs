@@ -1,4 +1,4 @@
-//! What the papers print, from the files of `published/`.
+//! Published values, from the files of `published/`.
 
 use crate::catalogue::Point;
 use crate::defect::defect;
@@ -13,7 +13,7 @@ const CAI94_TABLE2: &str = include_str!("../published/cai94_table2.csv");
 const TOCS97_TABLE3: &str = include_str!("../published/tocs97_table3.csv");
 const ANCHORS: &str = include_str!("../published/anchors.csv");
 
-/// The throughputs of one table or figure, by row.
+/// Throughputs of one table or figure, by row.
 #[derive(Default)]
 pub(crate) struct Throughputs {
     rows: Vec<ThroughputRow>,
@@ -28,7 +28,7 @@ struct ThroughputRow {
     ratio: Option<f64>,
 }
 
-/// A row of TR94-226, Table 4, as the file has it.
+/// Row of the file of TR94-226, Table 4.
 #[derive(Debug, Deserialize)]
 struct Table4Row {
     pattern: String,
@@ -41,7 +41,7 @@ struct Table4Row {
     ratio: f64,
 }
 
-/// A row of TR94-232, Table 2, as the file has it.
+/// Row of the file of TR94-232, Table 2.
 #[derive(Debug, Deserialize)]
 struct Table2Row {
     pattern: String,
@@ -56,7 +56,7 @@ struct Table2Row {
     disk_directed_available: f64,
 }
 
-/// A row of TOCS 1997, Table III, as the file has it.
+/// Row of the file of TOCS 1997, Table III.
 #[derive(Debug, Deserialize)]
 struct ImprovementLine {
     method: String,
@@ -65,7 +65,7 @@ struct ImprovementLine {
     maximum: f64,
 }
 
-/// A row of the anchors, as the file has it.
+/// Row of the file of anchors.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct AnchorLine {
     pub(crate) experiment: String,
@@ -84,10 +84,10 @@ pub(crate) struct AnchorLine {
 }
 
 impl Throughputs {
-    /// Those of an experiment; empty where none are printed as numbers.
+    /// Returns the values of an experiment; empty if none are printed as numbers.
     ///
     /// # Errors
-    /// When a file of this crate is damaged.
+    /// If a file of this crate is damaged.
     pub(crate) fn of(experiment: &str) -> Result<Self, UserError> {
         let rows = match experiment {
             "tr94-table4" => {
@@ -103,17 +103,17 @@ impl Throughputs {
         Ok(Self { rows })
     }
 
-    /// The throughput of a row by a method, in 2^20 bytes a second.
+    /// Returns the throughput of a row by a method, in 2^20 bytes a second.
     pub(crate) fn value(&self, point: &Point, method: Method) -> Option<f64> {
         find(&self.row(point)?.values, method)
     }
 
-    /// What a row leaves of the servers' processors, in percent.
+    /// Returns the share of the servers' processors that a row leaves, in percent.
     pub(crate) fn available(&self, point: &Point, method: Method) -> Option<f64> {
         find(&self.row(point)?.available, method)
     }
 
-    /// The ratio that is printed in a row.
+    /// Returns the printed ratio of a row.
     pub(crate) fn ratio(&self, point: &Point) -> Option<f64> {
         self.row(point)?.ratio
     }
@@ -158,10 +158,10 @@ impl From<Table2Row> for ThroughputRow {
     }
 }
 
-/// The improvement factors of TOCS 1997, Table III.
+/// Returns the improvement factors of TOCS 1997, Table III.
 ///
 /// # Errors
-/// When a file of this crate is damaged.
+/// If a file of this crate is damaged.
 pub(crate) fn improvements() -> Result<Vec<(Method, Improvement)>, UserError> {
     let file = "tocs97_table3.csv";
     let lines = parse::<ImprovementLine>(file, TOCS97_TABLE3)?;
@@ -174,10 +174,10 @@ pub(crate) fn improvements() -> Result<Vec<(Method, Improvement)>, UserError> {
     lines.into_iter().map(read).collect()
 }
 
-/// The single figures that the papers state about an experiment.
+/// Returns the figures that the text of the papers states about an experiment.
 ///
 /// # Errors
-/// When a file of this crate is damaged.
+/// If a file of this crate is damaged.
 pub(crate) fn anchors(experiment: &str) -> Result<Vec<AnchorLine>, UserError> {
     let mut anchors = parse::<AnchorLine>("anchors.csv", ANCHORS)?;
     anchors.retain(|anchor| anchor.experiment == experiment);
@@ -192,8 +192,8 @@ fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<Vec<T>, UserErro
 
 #[cfg(test)]
 mod tests {
-    //! Proves: every file parses, every row of it is about something that an experiment has, and
-    //! cells are found where the papers print them.
+    //! Proves: every file parses, every row of it belongs to a row of an experiment, and cells are
+    //! found where the papers print them.
     use super::*;
     use crate::catalogue::experiments;
     use crate::select::experiment_names;

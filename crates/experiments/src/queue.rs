@@ -1,4 +1,4 @@
-//! One queue of trials for all cases of all experiments, so that no processor idles while another
+//! Queue of the trials of all cases of all experiments, so that no processor idles while another
 //! works through the trials of one long case.
 
 use crate::catalogue::Experiment;
@@ -8,43 +8,43 @@ use simulate::{Scenario, Trial, simulate_trial};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Trials that have ended.
+    /// Number of finished trials.
     pub done: u64,
-    /// All trials.
+    /// Number of all trials.
     pub all: u64,
 }
 
-/// Every case that has to be simulated, once.
+/// Every case to simulate, once.
 pub(crate) struct Plan {
     cases: BTreeMap<String, Scenario>,
     trials: u32,
 }
 
-/// The trials of every case, each in the order of its number.
+/// Finished trials of every case, each in the order of its number.
 pub(crate) struct Done {
     trials: BTreeMap<String, Vec<Trial>>,
-    /// Trials of each case.
+    /// Number of trials of each case.
     pub(crate) count: u32,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 #[derive(Default)]
 struct State {
-    /// What remains to be done, the longest last.
+    /// Trials that have not begun, the longest last.
     remaining: Vec<(String, u32)>,
     done: Vec<(String, Trial)>,
-    /// The first fault; nothing is begun after it.
+    /// First error; no trial begins after it.
     fault: Option<UserError>,
 }
 
 impl Plan {
-    /// The cases of these experiments, all of which can be simulated.
+    /// Plans the cases of these experiments.
     ///
     /// # Errors
-    /// When one cannot.
+    /// If a case cannot be simulated.
     pub(crate) fn new(experiments: &[Experiment], trials: u32) -> Result<Self, UserError> {
         let mut cases = BTreeMap::new();
         for experiment in experiments {
@@ -59,11 +59,11 @@ impl Plan {
         Ok(Self { cases, trials })
     }
 
-    /// Runs every trial on `jobs` threads, those that are expected to take longest first. What a
-    /// trial yields depends on its case and number only.
+    /// Runs all trials on `jobs` threads, the longest first. The result of a trial depends only on
+    /// its case and number.
     ///
     /// # Errors
-    /// The first that a trial met; those under way are finished, no other is begun.
+    /// The first error of a trial; running trials are finished, no other begins.
     pub(crate) fn run(
         &self,
         jobs: usize,
@@ -109,13 +109,13 @@ impl Done {
         Self { trials, count }
     }
 
-    /// The trials of a case; none if it was not run.
+    /// Returns the trials of a case; empty if it was not run.
     pub(crate) fn of(&self, scenario: &Scenario) -> &[Trial] {
         self.trials.get(&key(scenario)).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Equal for equal scenarios only.
+/// Returns a key that is equal for equal scenarios only.
 fn key(scenario: &Scenario) -> String {
     format!("{scenario:?}")
 }
@@ -132,7 +132,7 @@ fn next(state: &Mutex<State>) -> Option<(String, u32)> {
     state.remaining.pop()
 }
 
-/// Takes note of a trial's end; returns how many have ended.
+/// Records the end of a trial; returns the number of finished trials.
 fn record(state: &Mutex<State>, key: String, ended: Result<Trial, UserError>) -> u64 {
     let mut state = lock(state);
     match ended {
@@ -144,14 +144,15 @@ fn record(state: &Mutex<State>, key: String, ended: Result<Trial, UserError>) ->
     state.done.len() as u64
 }
 
-/// About how long a trial takes, in units of one caching request. Decides only what is begun first.
+/// Estimates the duration of a trial, in units of one caching request. Only affects the order of
+/// the trials.
 fn work_of(scenario: &Scenario) -> u64 {
     let pattern = scenario.pattern.to_string();
     let copies = if pattern == "ra" { u64::from(scenario.clients) } else { 1 };
     let cyclic = pattern.ends_with('c');
     let chunk = if cyclic { scenario.record_bytes } else { scenario.block_bytes };
     let requests = scenario.file_bytes / chunk.clamp(1, scenario.block_bytes.max(1)) * copies;
-    // A collective moves the pieces of a block in few steps, however many there are.
+    // A collective moves the pieces of a block in few steps, whatever their number.
     let blocks = scenario.file_bytes / scenario.block_bytes.max(1) * copies;
     match scenario.strategy {
         Strategy::Caching => requests,
@@ -163,8 +164,8 @@ fn work_of(scenario: &Scenario) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: the number of threads makes no difference, shared cases run once, long ones first,
-    //! and a fault ends the run.
+    //! Proves: the number of threads has no effect, shared cases run once, long ones first, and an
+    //! error ends the run.
     use super::*;
     use crate::select::select;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -197,8 +198,8 @@ mod tests {
 
     #[test]
     fn shared_cases_run_once() {
-        // Caching, two-phase, and disk-directed with and without sorting of Figure 5; Figure 14 has
-        // some of these; Figure 15 has caching of it, and in a contiguous layout.
+        // Figure 5 has caching, two-phase, and disk-directed with and without sorting; Figure 14
+        // has some of these; Figure 15 has its caching, and caching in a contiguous layout.
         assert_eq!(plan(1).cases.len(), 5);
     }
 

@@ -1,4 +1,4 @@
-//! The rows of an experiment: what was simulated beside what was published.
+//! Rows of a comparison: simulated throughput beside the published one, cell by cell.
 
 use crate::catalogue::{Experiment, Point, RaUnit};
 use crate::method::Method;
@@ -10,85 +10,86 @@ use interface::{Availability, UserError};
 use serde::Serialize;
 use simulate::Trial;
 
-/// One row: a pattern with everything that is fixed.
+/// One row: a pattern with all fixed parameters.
 #[derive(Clone, Debug, Serialize)]
 pub struct RowResult {
-    /// The pattern.
+    /// Pattern.
     pub pattern: String,
-    /// Bytes of a record; nothing where the pattern does not depend on it.
+    /// Bytes of a record; `None` if the pattern does not depend on it.
     pub record_bytes: Option<u64>,
-    /// How blocks lie on the disks.
+    /// Layout of blocks on the disks.
     pub layout: String,
-    /// The value of what is varied.
+    /// Value of the variable.
     pub value: Option<u32>,
-    /// Clients that take part.
+    /// Number of clients.
     pub clients: u32,
-    /// One cell for each method.
+    /// Cells, one for each method.
     pub cells: Vec<Cell>,
-    /// The ratio of two methods.
+    /// Ratio of two methods.
     pub ratio: Option<RatioCell>,
 }
 
-/// What a method achieves in a row. Throughputs are in 2^20 bytes a second.
+/// Result of a method in a row. Throughputs are in 2^20 bytes a second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// The method.
+    /// Method.
     pub method: Method,
-    /// The published throughput.
+    /// Published throughput.
     pub published: Option<f64>,
-    /// What was simulated.
+    /// Simulated result.
     pub simulated: Option<Simulated>,
-    /// How far the simulated mean is from the published value, in percent of that.
+    /// Error of the simulated mean, in percent of the published value.
     pub error_percent: Option<f64>,
-    /// The published share of the servers' processor time that is left for a computation.
+    /// Published share of the servers' processor time that is left for a computation, in percent.
     pub published_available_percent: Option<f64>,
 }
 
 /// All trials of a cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct Simulated {
-    /// Mean and deviation of the throughput.
+    /// Mean and standard deviation of the throughput.
     #[serde(flatten)]
     pub sample: Sample,
-    /// The deviation over the mean.
+    /// Standard deviation over the mean.
     pub coefficient_of_variation: f64,
-    /// What was left of the servers' processors, where the experiment is about that.
+    /// Processor time left on the servers, if the experiment is about it.
     #[serde(flatten)]
     pub availability: Option<Availability>,
-    /// Each trial.
+    /// Trials.
     pub trials: Vec<TrialResult>,
 }
 
 /// One trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrialResult {
-    /// Its seed.
+    /// Seed.
     pub seed: u64,
-    /// Simulated seconds of the transfer.
+    /// Simulated duration of the transfer, in seconds.
     pub seconds: f64,
     /// Throughput, in 2^20 bytes a second.
     pub mib_s: f64,
-    /// Equal for equal simulations, in hexadecimal.
+    /// Digest of the simulation, in hexadecimal: equal for equal simulations.
     pub digest: String,
-    /// Events of the engine.
+    /// Number of events of the engine.
     pub events: u64,
-    /// Real seconds of computing.
+    /// Real computing time, in seconds.
     pub host_seconds: f64,
-    /// What was left of the servers' processors, where the experiment is about that.
+    /// Processor time left on the servers, if the experiment is about it.
     #[serde(flatten)]
     pub availability: Option<Availability>,
 }
 
-/// The ratio of two methods in a row.
+/// Ratio of two methods in a row.
 #[derive(Clone, Debug, Serialize)]
 pub struct RatioCell {
-    /// The published ratio.
+    /// Published ratio.
     pub published: Option<f64>,
-    /// The ratio of the simulated means.
+    /// Ratio of the simulated means.
     pub simulated: Option<Ratio>,
 }
 
 impl RowResult {
+    /// Returns the row of `point`, from its published values and its trials.
     pub(crate) fn new(
         experiment: &Experiment,
         point: &Point,
@@ -131,32 +132,32 @@ impl RowResult {
         Ok(row)
     }
 
-    /// The cell of a method, if the experiment is about it.
+    /// Returns the cell of a method, if the experiment compares it.
     pub(crate) fn cell(&self, method: Method) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.method == method)
     }
 
-    /// What was simulated of a method, if anything.
+    /// Returns the simulated throughput of a method, if any.
     pub(crate) fn sample(&self, method: Method) -> Option<Sample> {
         Some(self.cell(method)?.simulated.as_ref()?.sample)
     }
 
-    /// The simulated mean throughput of a method, in 2^20 bytes a second.
+    /// Returns the simulated mean throughput of a method, in 2^20 bytes a second.
     pub(crate) fn simulated(&self, method: Method) -> Option<f64> {
         self.sample(method).map(|sample| sample.mean)
     }
 
-    /// The simulated throughput of a method over that of another.
+    /// Returns the simulated throughput of a method over that of another.
     pub(crate) fn ratio_of(&self, method: Method, over: Method) -> Option<f64> {
         self.simulated(method).zip(self.simulated(over)).map(|(one, other)| one / other)
     }
 
-    /// What a method leaves of the servers' processors, if that was simulated.
+    /// Returns the processor time that a method leaves on the servers, if it was simulated.
     pub(crate) fn availability(&self, method: Method) -> Option<Availability> {
         self.cell(method)?.simulated.as_ref()?.availability
     }
 
-    /// What names it among the rows of its experiment.
+    /// Returns a label that is unique among the rows of the experiment.
     pub(crate) fn label(&self) -> String {
         let mut label = self.pattern.clone();
         if let Some(bytes) = self.record_bytes {
@@ -194,10 +195,11 @@ impl Simulated {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    //! A row made by hand.
+    //! Rows made by hand, for tests of this crate.
     use super::*;
 
-    /// A row of caching and disk-directed I/O, each with published and simulated throughput.
+    /// Returns a row of caching and disk-directed I/O, each with published and simulated
+    /// throughput.
     pub(crate) fn row(pattern: &str, caching: (f64, f64), disk_directed: (f64, f64)) -> RowResult {
         let cell = |method, (published, mean): (f64, f64)| {
             let sample = Sample { count: 1, mean, deviation: 0.0 };

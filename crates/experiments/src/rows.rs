@@ -1,13 +1,13 @@
-//! The results of an experiment as rows, one for each trial of each case, with typed columns.
+//! Results of an experiment as rows, one for each trial of each case, with typed columns.
 //!
-//! Every file of results is made of this one table. Throughputs are in 2^20 bytes a second;
-//! `mib_s` is the trial's, `mean_mib_s` that of all trials of the case. Processor time is the
-//! trial's, where the experiment is about it.
+//! Every result file is made of this table. Throughputs are in 2^20 bytes a second; `mib_s` is that
+//! of the trial, `mean_mib_s` that of all trials of the case. Processor time is that of the trial,
+//! if the experiment is about it.
 
 use crate::compare::Comparison;
 use crate::results::{Cell, RowResult, Simulated, TrialResult};
 
-/// One trial of one case, with all that it belongs to.
+/// One trial of one case, with its context.
 pub(crate) struct Line<'a> {
     comparison: &'a Comparison,
     row: &'a RowResult,
@@ -16,13 +16,13 @@ pub(crate) struct Line<'a> {
     trial: &'a TrialResult,
 }
 
-/// A column: its name, and how its values are found. Numbers may be missing.
+/// Column: its name, and a function for its values. Numbers may be missing.
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) values: Values,
 }
 
-/// The values of a column, by their type.
+/// Values of a column, by type.
 #[derive(Clone, Copy)]
 pub(crate) enum Values {
     Text(fn(&Line<'_>) -> String),
@@ -42,7 +42,7 @@ const fn real(name: &'static str, value: fn(&Line<'_>) -> Option<f64>) -> Column
     Column { name, values: Values::Real(value) }
 }
 
-/// Every column, from left to right.
+/// All columns, from left to right.
 pub(crate) static COLUMNS: [Column; 17] = [
     text("experiment", |line| line.comparison.name.to_owned()),
     text("machine", |line| line.comparison.machine.clone()),
@@ -67,7 +67,7 @@ pub(crate) static COLUMNS: [Column; 17] = [
     }),
 ];
 
-/// Every row of an experiment.
+/// Returns every row of an experiment.
 pub(crate) fn lines(comparison: &Comparison) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for row in &comparison.rows {
@@ -80,7 +80,7 @@ pub(crate) fn lines(comparison: &Comparison) -> Vec<Line<'_>> {
     lines
 }
 
-/// The CSV file of an experiment; what is missing is empty.
+/// Returns the CSV file of an experiment; missing values are empty.
 pub(crate) fn csv(comparison: &Comparison) -> Result<Vec<u8>, std::io::Error> {
     let shown = |values: Values, line: &Line<'_>| match values {
         Values::Text(of) => of(line),

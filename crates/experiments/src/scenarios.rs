@@ -1,21 +1,21 @@
-//! From a point of an experiment and a method to what is simulated: the one place that knows how
-//! the machines and options of `simulate` are called.
+//! Scenario of a point of an experiment and a method. No other file knows the names that `simulate`
+//! gives to machines and options.
 
 use crate::catalogue::{Axis, Experiment, Paper, Point, Processors};
 use crate::method::Method;
-use interface::{Strategy, UserError};
-use simulate::{Machine, MachineName, OrderName, Scenario};
+use interface::{DiskOrder, Strategy, UserError};
+use simulate::{Machine, MachineName, Scenario};
 
-/// Seed of the first trial of every case, so that all cases meet the same layouts ("We used the
+/// Seed of the first trial of every case, so that all cases have the same layouts ("We used the
 /// same set of five layouts (one for each trial) for all random-blocks experiments": TOCS 1997,
 /// section 5).
 pub(crate) const FIRST_SEED: u64 = 1;
 
-/// Bytes of a record where the pattern does not depend on it.
+/// Bytes of a record if the pattern does not depend on it.
 const ANY_RECORD_BYTES: u64 = 8192;
 
 impl Paper {
-    /// The machine on which the experiments of a paper are simulated.
+    /// Returns the machine on which the experiments of a paper are simulated.
     pub(crate) fn machine(self) -> MachineName {
         match self {
             Self::Tr94 | Self::Cai94 => MachineName::Tr94,
@@ -24,10 +24,10 @@ impl Paper {
     }
 }
 
-/// What is simulated for a point and a method.
+/// Returns the scenario of a point and a method.
 ///
 /// # Errors
-/// When the pattern has no such name.
+/// If the pattern has no such name.
 pub(crate) fn scenario(
     experiment: &Experiment,
     point: &Point,
@@ -35,10 +35,10 @@ pub(crate) fn scenario(
     trials: u32,
 ) -> Result<Scenario, UserError> {
     let (strategy, order) = match method {
-        Method::Caching => (Strategy::Caching, OrderName::Sorted),
-        Method::TwoPhase => (Strategy::TwoPhase, OrderName::Sorted),
-        Method::DiskDirected => (Strategy::DiskDirected, OrderName::Sorted),
-        Method::DiskDirectedUnsorted => (Strategy::DiskDirected, OrderName::AsAsked),
+        Method::Caching => (Strategy::Caching, DiskOrder::Sorted),
+        Method::TwoPhase => (Strategy::TwoPhase, DiskOrder::Sorted),
+        Method::DiskDirected => (Strategy::DiskDirected, DiskOrder::Sorted),
+        Method::DiskDirectedUnsorted => (Strategy::DiskDirected, DiskOrder::AsAsked),
     };
     let pattern = point.pattern.parse().map_err(
         |error: <interface::Pattern as std::str::FromStr>::Err| {

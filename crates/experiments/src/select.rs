@@ -1,18 +1,18 @@
-//! Which experiments, and which of their rows, a user asks for.
+//! Selection of experiments and of their rows by a user.
 
 use crate::catalogue::{Experiment, Point, experiments};
 use interface::UserError;
 use std::str::FromStr;
 
-/// The word for all experiments.
+/// Name that selects all experiments.
 const ALL: &str = "all";
 
-/// The name of every experiment, in the order of the papers, and `all`.
+/// Returns the name of every experiment, in the order of the papers, and `all`.
 pub fn experiment_names() -> Vec<&'static str> {
     experiments().iter().map(|experiment| experiment.name).chain([ALL]).collect()
 }
 
-/// A restriction to some rows: a pattern, and if given a record size, written `rc` or `rc:8192`.
+/// Restriction to some rows: a pattern, and optionally a record size, written `rc` or `rc:8192`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Only {
     pattern: String,
@@ -38,17 +38,17 @@ impl FromStr for Only {
         let record_bytes = record_bytes.map_err(|_| {
             "write a pattern, or a pattern and the bytes of a record, such as rc:8192".to_owned()
         })?;
-        // The parser of patterns knows the nearest name; it must be one that is in the papers.
+        // The parser of patterns suggests the nearest name, which must be one of the papers.
         pattern.parse::<interface::Pattern>().map_err(|error| error.to_string())?;
         Ok(Self { pattern: pattern.to_owned(), record_bytes })
     }
 }
 
-/// The experiments of these names, in the order of the papers, with only the rows that `only`
-/// permits; all rows if it is empty.
+/// Returns the experiments of these names, in the order of the papers, with only the rows that
+/// `only` permits; all rows if it is empty.
 ///
 /// # Errors
-/// When a name is unknown; the help names the nearest. When no row is left in any of them.
+/// If a name is unknown; the help suggests the nearest. If no row is left in any of them.
 pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, UserError> {
     let known = experiment_names();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
@@ -78,8 +78,8 @@ pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, UserEr
     Ok(selected)
 }
 
-/// The known name that shares the largest part of its pairs of letters, so that a part of a name
-/// finds it as well as a misspelling; among equals the one that takes the fewest corrections.
+/// Returns the known name that shares the largest part of its pairs of letters, so that a part of a
+/// name is matched as well as a misspelling; among equals the one with the fewest corrections.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> &'a str {
     let likeness = |known: &&&str| strsim::sorensen_dice(name, known);
     let corrections = |known: &&&str| strsim::osa_distance(name, known);
@@ -91,7 +91,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: names select, unknown ones meet their nearest match, and rows can be picked.
+    //! Proves: names select, unknown ones get their nearest match, and rows can be selected.
     use super::*;
 
     fn names(words: &[&str]) -> Vec<String> {

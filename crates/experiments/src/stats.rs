@@ -1,25 +1,25 @@
-//! The few statistics that comparisons need.
+//! Statistics of comparisons.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Differences whose probability by chance is below this are called significant: the 95 %
-/// confidence level of the papers (TR94-226, Tables 3 and 4).
+/// Probability by chance below which a difference is significant: the 95 % confidence level of the
+/// papers (TR94-226, Tables 3 and 4).
 const CHANCE_MAX: f64 = 0.05;
 
-/// Measurements of one thing, summed up.
+/// Summary of repeated measurements.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Sample {
-    /// How many.
+    /// Number of values.
     pub count: usize,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// Their standard deviation, with the divisor n - 1; zero for a single one.
+    /// Standard deviation, with the divisor n - 1; zero for a single value.
     pub deviation: f64,
 }
 
 impl Sample {
-    /// Sums up values; `None` when there are none.
+    /// Summarises values; `None` when there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -31,31 +31,31 @@ impl Sample {
         Some(Self { count, mean, deviation })
     }
 
-    /// The standard deviation over the mean: the papers' cv.
+    /// Returns the standard deviation over the mean: the papers' cv.
     pub fn coefficient_of_variation(&self) -> f64 {
         self.deviation / self.mean
     }
 
-    /// The variance of the mean.
+    /// Returns the variance of the mean.
     fn mean_variance(&self) -> f64 {
         self.deviation.powi(2) / self.count as f64
     }
 }
 
-/// The ratio of two means, and whether it can be chance.
+/// Ratio of two means, and its significance.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Ratio {
-    /// The mean of the one over that of the other.
+    /// Ratio of the first mean to the second.
     pub ratio: f64,
-    /// The probability of a difference at least as large if both had the same mean, by Welch's
+    /// Probability of a difference at least as large if both had the same mean, by Welch's
     /// two-sided t-test; `None` when either has fewer than two values.
     pub chance: Option<f64>,
-    /// Whether `chance` is below 5 %.
+    /// True if `chance` is below 5 %.
     pub significant: Option<bool>,
 }
 
 impl Ratio {
-    /// The ratio of the mean of `a` to that of `b`.
+    /// Returns the ratio of the mean of `a` to that of `b`.
     pub fn of(a: &Sample, b: &Sample) -> Self {
         let chance = chance(a, b);
         let significant = chance.map(|chance| chance < CHANCE_MAX);
@@ -63,10 +63,10 @@ impl Ratio {
     }
 }
 
-/// Welch's two-sided t-test, for samples whose variances may differ: t is the difference over the
-/// root of the summed variances of the means, and the degrees of freedom are those of Welch and
-/// Satterthwaite (B. L. Welch, Biometrika 34, 1947). Values that never vary differ for certain, or
-/// not at all.
+/// Performs Welch's two-sided t-test, for samples whose variances may differ: t is the difference
+/// over the root of the summed variances of the means, and the degrees of freedom are those of
+/// Welch and Satterthwaite (B. L. Welch, Biometrika 34, 1947). Values without variance differ for
+/// certain, or not at all.
 fn chance(a: &Sample, b: &Sample) -> Option<f64> {
     if a.count < 2 || b.count < 2 {
         return None;
@@ -83,7 +83,7 @@ fn chance(a: &Sample, b: &Sample) -> Option<f64> {
     Some(2.0 * student.cdf(-t.abs()))
 }
 
-/// The middle value, or the mean of the two in the middle; `None` when there are none.
+/// Returns the middle value, or the mean of the two in the middle; `None` when there are none.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -94,19 +94,19 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
 }
 
-/// How much faster something is over many cases: TOCS 1997, Table III.
+/// Speed-up over many cases: TOCS 1997, Table III.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Improvement {
-    /// The smallest ratio.
+    /// Smallest ratio.
     pub minimum: f64,
-    /// The geometric mean of all ratios.
+    /// Geometric mean of all ratios.
     pub geometric_mean: f64,
-    /// The largest ratio.
+    /// Largest ratio.
     pub maximum: f64,
 }
 
 impl Improvement {
-    /// Sums up ratios, which must be positive; `None` when there are none.
+    /// Summarises ratios, which must be positive; `None` when there are none.
     pub fn of(ratios: &[f64]) -> Option<Self> {
         if ratios.is_empty() {
             return None;
@@ -122,7 +122,7 @@ impl Improvement {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: every statistic against values computed by hand or taken from a printed table.
+    //! Proves: every statistic equals a value computed by hand or taken from a printed table.
     use super::*;
 
     fn sample(values: &[f64]) -> Sample {

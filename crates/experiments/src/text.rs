@@ -1,4 +1,4 @@
-//! An experiment as text: a table, how well it agrees, and the figures that the papers state.
+//! Text form of an experiment: a table, its agreement, and the figures that the papers state.
 
 use crate::anchors::AnchorResult;
 use crate::availability::AvailableSummary;
@@ -8,14 +8,14 @@ use crate::method::Method;
 use crate::results::{Cell, RatioCell, RowResult};
 use std::fmt::Write;
 
-/// Stands where there is no value.
+/// Placeholder for a missing value.
 pub(crate) const NOTHING: &str = "-";
 
 const PROCESSORS_LINE: &str = "cpu %: processor time of the servers left for a computation";
 const BARRIERS_LINE: &str = "cpu %: processor time of the servers left for a computation; barr. %: \
     with a barrier every 5 ms";
 
-/// What is shown of one experiment on a terminal, ending with a line feed.
+/// Returns the text of one experiment for a terminal, ending with a line feed.
 pub fn text(comparison: &Comparison) -> String {
     let mut out = String::new();
     for line in head(comparison) {
@@ -35,7 +35,7 @@ pub fn text(comparison: &Comparison) -> String {
     out
 }
 
-/// What is said before the table.
+/// Returns the lines above the table.
 pub(crate) fn head(comparison: &Comparison) -> Vec<String> {
     let mut lines = vec![
         format!("{}: {}", comparison.name, comparison.title),
@@ -54,7 +54,7 @@ pub(crate) fn head(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// What was simulated, and in which unit it is shown.
+/// Returns a line with the simulated conditions, and the unit of the table.
 pub(crate) fn conditions(comparison: &Comparison) -> String {
     let (trials, first) = (comparison.trials, comparison.first_seed);
     let trials = match trials {
@@ -73,7 +73,7 @@ pub(crate) fn conditions(comparison: &Comparison) -> String {
     format!("MB/s of 2^20 bytes, {trials}, machine {}{ra}", comparison.machine)
 }
 
-/// What is said after the table: how well columns and order agree, and the anchors.
+/// Returns the lines below the table: agreement of columns and order, and the anchors.
 fn foot(comparison: &Comparison) -> Vec<String> {
     let mut lines: Vec<String> = comparison.columns.iter().map(column_line).collect();
     lines.extend(comparison.available.iter().map(AvailableSummary::line));
@@ -92,7 +92,7 @@ fn foot(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// Minimum, geometric mean and maximum of an improvement, each with what was published.
+/// Returns minimum, geometric mean and maximum of an improvement, each with the published value.
 pub(crate) fn improvement_cells(row: &crate::improvement::ImprovementRow) -> [String; 3] {
     let values = |factors: crate::stats::Improvement| {
         [factors.minimum, factors.geometric_mean, factors.maximum]
@@ -112,7 +112,7 @@ pub(crate) fn improvement_cells(row: &crate::improvement::ImprovementRow) -> [St
     })
 }
 
-/// How well a column agrees.
+/// Formats the agreement of a column.
 pub(crate) fn column_line(column: &ColumnSummary) -> String {
     let limits = WITHIN_PERCENT.map(|limit| limit.to_string()).join("/");
     let within = column.within.map(|count| count.to_string()).join("/");
@@ -126,7 +126,7 @@ pub(crate) fn column_line(column: &ColumnSummary) -> String {
     )
 }
 
-/// In how many rows the order of methods agrees.
+/// Formats the agreement of the order of methods.
 pub(crate) fn order_line(comparison: &Comparison) -> Option<String> {
     let order = comparison.order.as_ref()?;
     Some(format!(
@@ -135,7 +135,7 @@ pub(crate) fn order_line(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// What the mark of a ratio means, if any row has it.
+/// Explains the mark of an insignificant ratio, if any row has it.
 pub(crate) fn chance_line(comparison: &Comparison) -> Option<String> {
     let ratios = comparison.rows.iter().filter_map(|row| row.ratio.as_ref()?.simulated);
     let line = "~ the two methods do not differ significantly (95 %, Welch's t-test)";
@@ -155,7 +155,7 @@ fn anchor_line(anchor: &AnchorResult) -> String {
     )
 }
 
-/// The published side of an anchor.
+/// Formats the published side of an anchor.
 pub(crate) fn range(anchor: &AnchorResult) -> String {
     match (anchor.low, anchor.high) {
         (Some(low), Some(high)) if low == high => low.to_string(),
@@ -166,20 +166,20 @@ pub(crate) fn range(anchor: &AnchorResult) -> String {
     }
 }
 
-/// A throughput or a ratio, to the digits in which papers print them, and one more for small ones.
+/// Formats a throughput or a ratio with the digits of the papers, and one more for small values.
 pub(crate) fn throughput(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") }
 }
 
-/// A signed percentage.
+/// Formats a signed percentage.
 pub(crate) fn percent(value: f64) -> String {
     let rounded = format!("{value:+.1} %");
     if rounded == "-0.0 %" { "+0.0 %".to_owned() } else { rounded }
 }
 
-/// One column of the table.
+/// Column of the table.
 struct Column {
-    /// What stands above the heads of this column and those after it, if a group begins here.
+    /// Heading above this column and those after it, if a group begins here.
     group: Option<String>,
     head: &'static str,
     width: usize,
@@ -187,7 +187,7 @@ struct Column {
     kind: Kind,
 }
 
-/// What a column shows.
+/// Contents of a column.
 #[derive(Clone, Copy)]
 enum Kind {
     Pattern,
@@ -249,7 +249,7 @@ impl Kind {
     }
 }
 
-/// A simulated ratio, marked when it can be chance.
+/// Formats a simulated ratio, marked if it is not significant.
 pub(crate) fn ratio(cell: &RatioCell) -> String {
     match cell.simulated {
         Some(ratio) if ratio.significant == Some(false) => format!("~{:.2}", ratio.ratio),
@@ -272,7 +272,7 @@ impl Column {
 fn columns(comparison: &Comparison) -> Vec<Column> {
     let pattern = Column { is_left: true, ..Column::new("pattern", 8, Kind::Pattern) };
     let mut columns = vec![pattern];
-    // The size of a record is what is varied, or differs between rows, or is not worth a column.
+    // The record size is the variable, or differs between rows, or is not worth a column.
     if comparison.axis == Axis::Pattern {
         columns.push(Column::new("record", 7, Kind::Record));
     } else {
@@ -329,19 +329,19 @@ fn name_group(columns: &mut [Column], name: String) {
     }
 }
 
-/// The table of an experiment, as columns that know what to show of a row.
+/// Table of an experiment: columns that format cells of a row.
 pub(crate) struct Table {
     columns: Vec<Column>,
 }
 
 impl Table {
-    /// The columns that an experiment needs.
+    /// Returns the columns that an experiment needs.
     pub(crate) fn new(comparison: &Comparison) -> Self {
         Self { columns: columns(comparison) }
     }
 
-    /// The groups of columns by name, with the number of columns of each; the first, of what is
-    /// given, has no name.
+    /// Returns the groups of columns by name, with the number of columns of each. The first group
+    /// holds the parameters and has no name.
     pub(crate) fn groups(&self) -> Vec<(&str, usize)> {
         let mut groups = vec![("", 0)];
         for column in &self.columns {
@@ -353,17 +353,17 @@ impl Table {
         groups
     }
 
-    /// The head of each column, and whether a group begins with it.
+    /// Returns the heading of each column, and true if a group begins with it.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (&str, bool)> {
         self.columns.iter().map(|column| (column.head, column.group.is_some()))
     }
 
-    /// What each column shows of a row.
+    /// Returns the cell of each column in a row.
     pub(crate) fn cells(&self, row: &RowResult) -> impl Iterator<Item = String> {
         self.columns.iter().map(|column| column.kind.show(row))
     }
 
-    /// Names of groups, heads and rows, each with its columns below one another.
+    /// Returns the lines of group names, headings and rows, with aligned columns.
     fn lines(&self, rows: &[RowResult]) -> Vec<String> {
         let pad = |cells: Vec<String>| -> String {
             let padded = self.columns.iter().zip(&cells).map(|(column, cell)| column.pad(cell));
@@ -374,7 +374,7 @@ impl Table {
         [self.over_heads(), heads].into_iter().chain(rows).collect()
     }
 
-    /// The name of each group, ending where its columns end.
+    /// Returns the line of group names, each ending where its columns end.
     fn over_heads(&self) -> String {
         let mut line = String::new();
         let mut columns = self.columns.iter();
@@ -389,7 +389,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     //! Proves: a table has a line for each row with all its numbers in columns, and the lines below
-    //! sum it up.
+    //! summarise it.
     use super::*;
     use crate::compare::tests::comparison;
 

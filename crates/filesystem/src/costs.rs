@@ -1,8 +1,8 @@
-//! What the file system's own work costs a processor.
+//! Processor cost of the file system's own work.
 //!
-//! A simulated machine is told how long each kind of work takes on its reference processor; a real
-//! one takes the time it takes. Moving messages and data costs extra, and only the world knows how
-//! much.
+//! In a simulation each kind of work takes this time on the machine's reference processor; on a
+//! real machine it takes its own time. Moving messages and data costs extra, which only the world
+//! knows.
 
 use policy::Access;
 use units::{Duration, PieceRun};
@@ -10,28 +10,27 @@ use units::{Duration, PieceRun};
 /// Processor time of each kind of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Costs {
-    /// Of a caching client, to find the server of a block, build a request to read, and take up
-    /// the answer.
+    /// Caching client: find the server of a block, build a read request, and accept the answer.
     pub client_read: Duration,
-    /// The same for a request to write.
+    /// Caching client: the work of `client_read` for a write request.
     pub client_write: Duration,
-    /// Of a server, to look up a block that is read, bookkeeping included.
+    /// Server: look up a block for a read, bookkeeping included.
     pub cache_read: Duration,
-    /// The same for a block that is written.
+    /// Server: look up a block for a write, bookkeeping included.
     pub cache_write: Duration,
-    /// Of a server, to copy one byte from a message to its cache, in picoseconds.
+    /// Server: copy one byte from a message to the cache, in picoseconds.
     pub copy_ps_per_byte: u64,
-    /// Of a server that directs a transfer, for each block: threads woken, disk started,
-    /// interrupt taken.
+    /// Server that directs a transfer: wake threads, start the disk and take the interrupt of one
+    /// block.
     pub block: Duration,
-    /// To find whose a piece is and where it goes, for each dimension that is dealt out.
+    /// Find the owner and place of a piece, for each distributed dimension.
     pub piece_per_dimension: Duration,
-    /// Of a client, for a collective call as a whole.
+    /// Client: one collective call as a whole.
     pub collective: Duration,
 }
 
 impl Costs {
-    /// Of real machines, where time passes by itself.
+    /// Costs on real machines, where time passes by itself: zero.
     pub const FREE: Self = Self {
         client_read: Duration::ZERO,
         client_write: Duration::ZERO,
@@ -43,12 +42,12 @@ impl Costs {
         collective: Duration::ZERO,
     };
 
-    /// To copy `bytes` from a message to the cache.
+    /// Returns the cost of copying `bytes` bytes from a message to the cache.
     pub(crate) fn copy(&self, bytes: u64) -> Duration {
         Duration::from_ns(bytes.saturating_mul(self.copy_ps_per_byte) / 1_000)
     }
 
-    /// To find the places of these pieces of an access.
+    /// Returns the cost of finding the places of these pieces of an access.
     pub(crate) fn pieces(&self, access: &Access, pieces: &[PieceRun]) -> Duration {
         let count: u64 = pieces.iter().map(|piece| piece.count).sum();
         let steps = count.saturating_mul(access.dealt_dimensions().into());

@@ -6,6 +6,7 @@
 mod client;
 pub mod collective;
 mod costs;
+mod frequent_header;
 mod server;
 mod signal;
 mod small_map;
@@ -15,5 +16,5 @@ pub use client::{
     Buffer, BufferPart, BufferPool, Client, Group, Membership, NewFile, Page, SharedMemory,
 };
 pub use costs::Costs;
-pub use server::{ServerConfig, serve};
+pub use server::{RosterCache, ServerConfig, serve};
 pub use wire::Fault;

@@ -1,26 +1,26 @@
-//! Waiting for a condition that another task of the same node brings about.
+//! Waiting for a condition that another task of the same node changes.
 //!
-//! Invariants: who no longer waits leaves nothing behind, so a signal that is never rung does not
-//! grow; those who wait stand in the order in which they began to.
+//! Invariants:
+//! - A dropped wait leaves no waker behind, so a signal that is never notified does not grow.
+//! - Waiting tasks are woken in the order in which they began to wait.
 
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// Tasks that wait until something has changed.
+/// A set of tasks that wait for a change.
 #[derive(Default)]
 pub(crate) struct Signal {
     next: Cell<u64>,
-    /// Who waits, by numbers that ascend; nearly all come in at the end, and most often there is
-    /// one.
+    /// Wakers by ascending numbers. Nearly all are added at the end, and most often there is one.
     waiting: RefCell<Waiting>,
 }
 
 type Waiting = SmallVec<[(u64, Waker); 1]>;
 
 impl Signal {
-    /// Waits until `condition` gives a value; asks now and after each [`Signal::notify`].
+    /// Waits until `condition` returns a value. Calls it now and after each [`Signal::notify`].
     pub(crate) async fn until<T>(&self, mut condition: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = condition() {
             return value;
@@ -28,7 +28,8 @@ impl Signal {
         let place = Place { signal: self, number: self.next.get() };
         self.next.set(place.number + 1);
         poll_fn(|context| {
-            // Whoever waits for other things besides is polled often, and to ask may cost much.
+            // A task that waits for several things is polled often, and the condition may be
+            // costly.
             let is_rung = match self.find(place.number) {
                 Ok(at) if self.waiting.borrow()[at].1.will_wake(context.waker()) => {
                     return Poll::Pending;
@@ -38,7 +39,7 @@ impl Signal {
             if is_rung && let Some(value) = condition() {
                 return Poll::Ready(value);
             }
-            // The condition may have changed who waits.
+            // The condition may have changed the set of waiting tasks.
             let found = self.find(place.number);
             let waiter = (place.number, context.waker().clone());
             let mut waiting = self.waiting.borrow_mut();
@@ -49,7 +50,7 @@ impl Signal {
                     None
                 }
             };
-            // Outside the borrow: the last waker of a task may take the task along.
+            // Outside the borrow: dropping the last waker of a task may drop the task.
             drop(waiting);
             drop(replaced);
             Poll::Pending
@@ -61,7 +62,7 @@ impl Signal {
         self.waiting.borrow().binary_search_by_key(&number, |(number, _)| *number)
     }
 
-    /// Lets every waiting task ask again, the one that has waited longest first.
+    /// Wakes every waiting task, the one that has waited longest first.
     pub(crate) fn notify(&self) {
         for (_, waker) in std::mem::take(&mut *self.waiting.borrow_mut()) {
             waker.wake();
@@ -69,7 +70,7 @@ impl Signal {
     }
 }
 
-/// A place among those who wait, given up when dropped.
+/// A place among the waiting tasks. Given up when dropped.
 struct Place<'a> {
     signal: &'a Signal,
     number: u64,

@@ -1,12 +1,13 @@
 //! Maps of which most have one entry or two.
 //!
-//! Invariant: each key is there once. Entries lie in the map itself while they are small: in a
-//! simulation of thousands of clients, what lies elsewhere is another miss of the caches.
+//! Invariants:
+//! - Each key is there once.
+//! - A single entry lies in the map itself: in a simulation of thousands of clients, an allocation
+//!   would be one more cache miss.
 
 use smallvec::SmallVec;
 
-/// A value for each of a small keys; of one, without memory of its own. To find one is to look at
-/// all.
+/// A map of a few keys, without an allocation for one entry. Lookup is linear.
 pub(crate) struct SmallMap<K, V>(SmallVec<[(K, V); 1]>);
 
 impl<K, V> Default for SmallMap<K, V> {
@@ -28,7 +29,7 @@ impl<K: Eq, V> SmallMap<K, V> {
         self.0.iter_mut().find(|entry| entry.0 == *key).map(|entry| &mut entry.1)
     }
 
-    /// The value of a key, which begins as its type's default.
+    /// Returns the value of a key, which begins as its type's default.
     pub(crate) fn or_default(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -53,7 +54,7 @@ impl<K: Eq, V> SmallMap<K, V> {
         Some(self.0.swap_remove(place).1)
     }
 
-    /// All values, in no order.
+    /// Returns all values, in no order.
     pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.0.iter().map(|entry| &entry.1)
     }
@@ -61,7 +62,8 @@ impl<K: Eq, V> SmallMap<K, V> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: it is a map, whatever is put into it and taken out, in its own room and beyond.
+    //! Proves: it behaves as a map after any inserts and removals, within its inline room and
+    //! beyond.
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;

@@ -1,19 +1,20 @@
-//! What is known of things that are numbered one after another: connections, servers, members.
+//! Tables of consecutively numbered things: connections, servers, members.
 //!
-//! Invariants: numbers ascend. Most of a table follow one another, so that one lies most often
-//! where its number says: one look, where a search is several, and each of them a miss of the
-//! caches in a simulation of thousands of nodes.
+//! Invariant: numbers ascend.
+//!
+//! Most numbers are consecutive, so an entry mostly lies at its number's offset. One look finds it,
+//! where a binary search has several, each a cache miss in a simulation of thousands of nodes.
 
 use units::{ClientId, PeerId, ServerId};
 
-/// A value for each of some numbers.
+/// A map from ascending numbers to values.
 pub(crate) struct Table<N, T> {
     entries: Vec<(N, T)>,
-    /// The first number, for whoever looks: that of no entries is of no meaning.
+    /// First number; meaningless in an empty table.
     first: u32,
 }
 
-/// What a table is by.
+/// Key of a table.
 pub(crate) trait Number: Copy + Ord {
     fn number(self) -> u32;
 }
@@ -43,7 +44,7 @@ impl<N, T> Default for Table<N, T> {
 }
 
 impl<N: Number, T> FromIterator<(N, T)> for Table<N, T> {
-    /// Of two values of one number, the last counts.
+    /// The last of several values of one number counts.
     fn from_iter<I: IntoIterator<Item = (N, T)>>(entries: I) -> Self {
         let mut table = Self::default();
         entries.into_iter().for_each(|(number, value)| table.insert(number, value));
@@ -55,7 +56,7 @@ impl<N, T> IntoIterator for Table<N, T> {
     type Item = (N, T);
     type IntoIter = std::vec::IntoIter<(N, T)>;
 
-    /// All of them, ascending.
+    /// Iterates over all entries, ascending.
     fn into_iter(self) -> Self::IntoIter {
         self.entries.into_iter()
     }
@@ -96,17 +97,17 @@ impl<N: Number, T> Table<N, T> {
         self.first = self.entries.first().map_or(0, |(first, _)| first.number());
     }
 
-    /// How many there are.
+    /// Number of entries.
     pub(crate) fn count(&self) -> usize {
         self.entries.len()
     }
 
-    /// All of them, ascending.
+    /// Iterates over all entries, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (N, &T)> {
         self.entries.iter().map(|(number, value)| (*number, value))
     }
 
-    /// Where a number is, or would be.
+    /// Returns the place of a number, or the place to insert it.
     #[inline(never)]
     fn place_of(&self, number: N) -> Result<usize, usize> {
         if self.entries.last().is_none_or(|(last, _)| *last < number) {
@@ -118,7 +119,7 @@ impl<N: Number, T> Table<N, T> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: it is a map, wherever its numbers begin and whichever are missing.
+    //! Proves: it behaves as a map, whatever its first number and its gaps.
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;

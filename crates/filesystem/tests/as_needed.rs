@@ -1,8 +1,7 @@
-//! Proves: clients that connect to a server when they first need it are connected to those that
-//! have something for them, whatever is done and in whichever order, and servers that direct a
-//! transfer call on them; a memory that was shared before is reached by servers that come later; a
-//! call that is given up leaves a connection that can be used; and who needs a server that is gone
-//! hears which.
+//! Proves: clients that connect on demand are connected exactly to the servers with data for them,
+//! for every operation and order of use. Servers that direct a transfer connect to clients. A
+//! memory that was shared before is reachable for servers that connect later. A dropped call leaves
+//! a usable connection. A client that needs a departed server gets a fault that names it.
 
 use crate::support::{
     Cluster, JOIN_TIMEOUT, Shape, Start, expect_equal, for_each_seed, image, memory_of, overlay,
@@ -42,7 +41,7 @@ async fn join(start: &Start) -> Member {
     Group::join(client, 0, start.rank, members, JOIN_TIMEOUT).await.unwrap()
 }
 
-/// A file that member 0 makes and has open; the others have it beside that.
+/// Opens a file at member 0, and beside it at the others.
 async fn open(group: &Member, start: &Start) -> FileRecord {
     let client = group.client();
     let made = match group.rank() {
@@ -56,7 +55,7 @@ async fn open(group: &Member, start: &Start) -> FileRecord {
     }
 }
 
-/// Closes a file; whoever has it open for the others comes last.
+/// Closes a file. Member 0, which has it open for the others, comes last.
 async fn close(group: &Member, file: &FileRecord) {
     if group.rank() != ClientId(0) {
         group.client().close(file).await.unwrap();
@@ -68,51 +67,60 @@ async fn close(group: &Member, file: &FileRecord) {
 }
 
 #[test]
-fn whoever_has_bytes_somewhere_is_connected_there() {
-    for_each_seed("as_needed", "whoever_has_bytes_somewhere_is_connected_there", 12, |seed| {
-        let cluster = Cluster::new(shape(seed));
-        let strategy = Strategy::NAMED[(seed % 4) as usize];
-        // Eight blocks for each client: one after another, or all on one server.
-        let spread = seed % 8 < 4;
-        let suffix = if spread { "b" } else { "c" };
-        let (write, read) = (format!("w{suffix}"), format!("r{suffix}"));
-        let (writes, reads) = (pattern(&write, 64), pattern(&read, 64));
-        let (old, new) = (image(seed, FILE_BYTES), image(seed + 1000, FILE_BYTES));
-        let expected = overlay(&writes, &old, &new);
-        let clients_at = cluster.run(0..CLIENTS, |start| {
-            let (writes, reads, new) = (writes.clone(), reads.clone(), new.clone());
-            let expected = expected.clone();
-            async move {
-                let group = join(&start).await;
-                let file = open(&group, &start).await;
-                let write = transfer(Direction::Write, &file, &writes, strategy);
-                write_image(&group, &write, &new).await.unwrap();
-                let read = transfer(Direction::Read, &file, &reads, strategy);
-                let got = read_back(&group, &read).await.unwrap();
-                expect_equal(&got, &memory_of(&reads, group.rank(), &expected), "what it reads");
-                group.barrier().await.unwrap();
-                let mut clients_at = Vec::new();
-                if group.rank() == ClientId(0) {
-                    for status in group.client().status().await {
-                        clients_at.push(status.unwrap().clients);
+fn clients_connect_only_to_servers_that_have_their_bytes() {
+    for_each_seed(
+        "as_needed",
+        "clients_connect_only_to_servers_that_have_their_bytes",
+        12,
+        |seed| {
+            let cluster = Cluster::new(shape(seed));
+            let strategy = Strategy::NAMED[(seed % 4) as usize];
+            // Eight blocks for each client: one after another, or all on one server.
+            let spread = seed % 8 < 4;
+            let suffix = if spread { "b" } else { "c" };
+            let (write, read) = (format!("w{suffix}"), format!("r{suffix}"));
+            let (writes, reads) = (pattern(&write, 64), pattern(&read, 64));
+            let (old, new) = (image(seed, FILE_BYTES), image(seed + 1000, FILE_BYTES));
+            let expected = overlay(&writes, &old, &new);
+            let clients_at = cluster.run(0..CLIENTS, |start| {
+                let (writes, reads, new) = (writes.clone(), reads.clone(), new.clone());
+                let expected = expected.clone();
+                async move {
+                    let group = join(&start).await;
+                    let file = open(&group, &start).await;
+                    let write = transfer(Direction::Write, &file, &writes, strategy);
+                    write_image(&group, &write, &new).await.unwrap();
+                    let read = transfer(Direction::Read, &file, &reads, strategy);
+                    let got = read_back(&group, &read).await.unwrap();
+                    expect_equal(
+                        &got,
+                        &memory_of(&reads, group.rank(), &expected),
+                        "what it reads",
+                    );
+                    group.barrier().await.unwrap();
+                    let mut clients_at = Vec::new();
+                    if group.rank() == ClientId(0) {
+                        for status in group.client().status().await {
+                            clients_at.push(status.unwrap().clients);
+                        }
                     }
+                    group.barrier().await.unwrap();
+                    close(&group, &file).await;
+                    clients_at
                 }
-                group.barrier().await.unwrap();
-                close(&group, &file).await;
-                clients_at
+            });
+            // All members ask the catalogue, and member 0 has the file open everywhere. Each counts
+            // once, whichever side connected, and in spite of two transfers.
+            let few: Vec<u32> =
+                (0..SERVERS).map(|server| if server == 0 { CLIENTS } else { 2 }).collect();
+            let all = vec![CLIENTS; SERVERS as usize];
+            match (spread, strategy) {
+                // Each conforming part has some blocks of all servers.
+                (true, _) | (false, Strategy::TwoPhase) => assert_eq!(clients_at[0], all),
+                (false, _) => assert_eq!(clients_at[0], few),
             }
-        });
-        // All ask the catalogue, and member 0 has the file open everywhere.
-        // Once, whoever made the connection, and although there were two transfers.
-        let few: Vec<u32> =
-            (0..SERVERS).map(|server| if server == 0 { CLIENTS } else { 2 }).collect();
-        let all = vec![CLIENTS; SERVERS as usize];
-        match (spread, strategy) {
-            // Each conforming part has some blocks of all servers.
-            (true, _) | (false, Strategy::TwoPhase) => assert_eq!(clients_at[0], all),
-            (false, _) => assert_eq!(clients_at[0], few),
-        }
-    });
+        },
+    );
 }
 
 #[test]
@@ -145,9 +153,9 @@ fn a_memory_shared_before_is_reached_by_servers_that_come_later() {
     }
 }
 
-/// Proves that servers keep connections that they made for as long as who asked for the transfer.
+/// Proves that servers keep outbound connections until the requester leaves.
 #[test]
-fn who_was_called_on_goes_with_whoever_asked_for_it() {
+fn outbound_connections_end_with_their_requester() {
     let cluster = Cluster::<Bytes>::new(shape(1));
     let reads = pattern("rb", 64);
     let clients_at = cluster.run(0..CLIENTS, |start| {
@@ -170,7 +178,7 @@ fn who_was_called_on_goes_with_whoever_asked_for_it() {
             None
         }
     });
-    // The others have asked the catalogue where the file is; this one looks.
+    // The others have looked the file up in the catalogue; this client only inspects.
     let expected: Vec<u32> =
         (0..SERVERS).map(|server| if server == 0 { CLIENTS } else { 1 }).collect();
     assert_eq!(clients_at[1], Some(expected));
@@ -182,7 +190,7 @@ fn a_call_that_is_given_up_leaves_a_connection() {
         let cluster = Cluster::<Bytes>::new(shape(seed));
         cluster.run_alone(0, |start| async move {
             let client = start.connecting_when_needed();
-            // At once, or some time while it connects, says hello, or waits for the answer.
+            // At once, or some time while the client connects, greets, or waits for the answer.
             let soon = start.world.sleep(Duration::from_ns(seed * 500));
             let stat = client.stat("f");
             if let Either::Left((answered, _)) = select(pin!(stat), pin!(soon)).await {
@@ -210,7 +218,7 @@ fn many_calls_at_once_connect_once() {
 }
 
 #[test]
-fn a_server_that_is_gone_is_named_by_whoever_needs_it() {
+fn departed_server_is_named_by_clients_that_need_it() {
     let cluster = Cluster::<Bytes>::new(shape(1));
     let gone = SERVERS - 1;
     let told: Rc<RefCell<Vec<Option<Fault>>>> = Rc::default();
@@ -248,7 +256,7 @@ fn a_server_that_is_gone_is_named_by_whoever_needs_it() {
 }
 
 #[test]
-fn who_needs_nobody_is_connected_to_nobody() {
+fn client_without_requests_has_no_connections() {
     let cluster = Cluster::<Bytes>::new(shape(1));
     cluster.run_alone(0, |start| async move {
         let idle: Vec<Client<_>> = (0..5).map(|_| start.connecting_when_needed()).collect();

@@ -1,5 +1,5 @@
-//! Proves: what a server does at once in its cache costs the processors what it costs otherwise,
-//! and is counted; what it leads to at a disk happens too.
+//! Proves: requests that a server answers at once from its cache cost the same processor time as
+//! others, and are counted. The disk work that they cause happens too.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -23,8 +23,8 @@ fn shape() -> Shape {
     Shape { servers: 1, clients: 1, ..Shape::default() }
 }
 
-/// Moves `length` bytes from `offset` on between a file and a memory, and waits until all that this
-/// leads to has ended.
+/// Moves `length` bytes from `offset` on between a file and a memory, and waits until all work that
+/// follows has ended.
 async fn move_bytes(
     client: &TestClient,
     file: &FileRecord,
@@ -75,8 +75,9 @@ fn processors_are_occupied_and_bytes_counted() {
             let client = start.connect().await.unwrap();
             let file = client.create("f", 4 * BLOCK, start.shape.stripe()).await.unwrap();
             let moved = async || client.status().await.remove(0).unwrap().bytes_moved;
-            // Both send and take in a message for 5 us each. The first of each asks the disk, the
-            // others only the cache, but for the last one, which has the block written back.
+            // Both sides send and accept a message for 5 us each. The first request of each kind
+            // asks the disk, the others only the cache, except the last one, which causes a
+            // write-back.
             let messages = us(10);
             let wrote = |bytes: u64| us(30) + messages + us(12 + bytes) + messages;
             let read = us(20) + messages + us(7) + messages;

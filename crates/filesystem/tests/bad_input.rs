@@ -1,5 +1,5 @@
-//! Proves: whatever reaches a server, it answers with a fault or hangs up, and serves all others
-//! as before; files that do not exist, exist already, or vanish give an error that says so.
+//! Proves: a server answers any input with a fault or disconnects, and serves all others as before.
+//! Files that do not exist, exist already, or vanish give a fault that says so.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ use support::{
 use units::{ClientId, Duration, FileId, RegionId, ServerId};
 use wire::{
     CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupCollective,
-    GroupMessage, Introduction, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
+    GroupMessage, GroupRoster, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
     Participant, PullRequest, ReadRequest, Reply, Request, RequestId, WriteRequest,
 };
 use world::payload::Bytes;
@@ -27,8 +27,8 @@ use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
 
 const FILE_BYTES: u64 = 1000;
 
-/// Clients 0 and 1 write a file; client 2 does `attack`; then clients 0 and 1 use the file again
-/// by every strategy and find it as it was.
+/// Clients 0 and 1 write a file; client 2 runs `attack`; then clients 0 and 1 use the file again by
+/// every strategy and find it unchanged.
 fn unharmed_by<R: 'static, F: Future<Output = R> + 'static>(attack: impl Fn(Start) -> F) -> R {
     let cluster = Cluster::new(Shape { clients: 3, ..Shape::default() });
     let access: Access = "rc".parse::<policy::Pattern>().unwrap().access(2, 8, FILE_BYTES).unwrap();
@@ -80,7 +80,7 @@ fn bytes_that_are_no_message_end_the_connection() {
             let length = numbers.below(200) as usize;
             let garbage: Vec<u8> = (0..length).map(|_| numbers.below(256) as u8).collect();
             raw.send(Header::from_slice(&garbage), None).await;
-            // Random bytes may be a message by chance; what counts is that all others are served.
+            // Random bytes may be a message by chance; the test is that all others are served.
             raw.reaction().await;
         });
     });
@@ -119,7 +119,7 @@ fn messages_out_of_place_end_the_connection() {
 }
 
 #[test]
-fn another_version_is_told_so() {
+fn client_of_another_version_gets_a_fault() {
     let reaction = unharmed_by(|start| async move {
         let raw = Raw::connect(&start).await;
         raw.send_message(&Message::Hello { version: PROTOCOL_VERSION + 1, key: KEY }).await;
@@ -129,7 +129,7 @@ fn another_version_is_told_so() {
     assert!(told, "{reaction:?}");
 }
 
-/// Requests that make no sense; the file of the test is number 1, with 64 bytes in a block.
+/// Invalid requests; the file of the test is number 1, with 64 bytes in a block.
 fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
     let map = |turns: &[u32]| PageMap::try_from(turns.to_vec()).ok();
     let too_large = FileSize { cuts: 7, bytes: BYTES_MAX + 1 };
@@ -242,7 +242,7 @@ fn senseless_requests_are_refused() {
 }
 
 #[test]
-fn nobody_is_deceived_about_an_open_file() {
+fn open_with_another_stripe_than_the_first_is_refused() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
     let (first, second) = cluster.run_alone(0, |start| async move {
         let raw = Raw::greeted(&start).await;
@@ -255,7 +255,7 @@ fn nobody_is_deceived_about_an_open_file() {
     assert!(matches!(second, Reaction::Answers(Err(Fault::BadRequest { .. }))), "{second:?}");
 }
 
-/// Accesses that a collective of one client must not be made with.
+/// Invalid accesses of a collective of one client.
 fn hostile() -> Vec<Access> {
     let entry =
         |file_offset, memory_offset, length| ListEntry { file_offset, memory_offset, length };
@@ -313,8 +313,8 @@ fn hostile_collectives_are_refused() {
                     };
                     let request = if needs_roster {
                         let (members, addresses) = (vec![KEY], [""].into_iter().collect());
-                        let roster = Introduction { group: 7, members, addresses };
-                        raw.ask(Request::Introduce(Box::new(roster)), None).await;
+                        let roster = GroupRoster { group: 7, members, addresses };
+                        raw.ask(Request::RegisterGroup(Box::new(roster)), None).await;
                         let regions = [region].into_iter().collect();
                         let named = GroupCollective { request, group: 7, regions };
                         Request::GroupCollective(Box::new(named))
@@ -324,7 +324,7 @@ fn hostile_collectives_are_refused() {
                     };
                     let request = Message::Request { id: RequestId(5), request };
                     raw.send_message(&request).await;
-                    // A collective that began is told to its participant first.
+                    // The participant of a collective that began gets its failure first.
                     match start.world.receive().await {
                         Incoming::Message { header, .. } => match wire::decode(&header) {
                             Ok(Message::CollectiveFailed { .. }) => raw.reaction().await,
@@ -419,7 +419,7 @@ fn a_file_removed_in_use_fails_its_users() {
 }
 
 #[test]
-fn what_does_not_fit_a_message_is_told() {
+fn answer_that_fits_no_message_becomes_a_fault() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 1, ..Shape::default() });
     cluster.run_alone(0, |start| async move {
         let group = start.join(0).await.unwrap();
@@ -437,8 +437,8 @@ fn what_does_not_fit_a_message_is_told() {
 
 #[test]
 fn a_lie_about_a_stripe_is_no_lie_about_a_size() {
-    // Proves: whoever opens a file, or asks for its size, with a stripe that it does not have,
-    // neither ends a server nor makes the file longer for others.
+    // Proves: an open or a size request with a wrong stripe neither ends a server nor makes the
+    // file longer for others.
     for block in [1 << 57, 1 << 61] {
         let cluster = Cluster::<Bytes>::new(Shape { servers: 2, clients: 2, ..Shape::default() });
         let made = cluster.run_alone(0, |start| async move {

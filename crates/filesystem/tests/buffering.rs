@@ -1,6 +1,6 @@
-//! Proves: what users declare of a file decides which of its blocks stay in the servers' caches and
-//! what is read ahead; the bytes are the same whatever is declared. And: what is dirty goes to the
-//! disks without anyone waiting for it, when much is and when a file is closed.
+//! Proves: the declared buffering of a file decides which of its blocks stay cached and which are
+//! prefetched, and never changes the bytes. Dirty blocks are written back in the background, above
+//! the high-water mark and when a file is closed.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -9,8 +9,8 @@ use crate::support;
 use filesystem::collective::{Part, Strategy};
 use filesystem::{BufferPool, Client, NewFile};
 use policy::{
-    Access, Buffering, Declared, Direction, ListEntry, Pool, Prefetch, Replacement, Rule, RuleName,
-    Rules,
+    Access, Buffering, Declared, Direction, ListEntry, PolicyName, Pool, Prefetch, Replacement,
+    ReplacementPolicies, ReplacementPolicy,
 };
 use std::collections::BTreeMap;
 use support::{
@@ -33,7 +33,8 @@ fn new_file(shape: &Shape, blocks: u64, buffering: Buffering) -> NewFile {
     NewFile { name, bytes: blocks * BLOCK, stripe, pool, buffering, made }
 }
 
-/// What became of `reads`, each a block, made one after the other by one client of one server.
+/// Returns the statistics of `reads`, each of one block, made one after the other by one client of
+/// one server.
 fn after_reads(cache_blocks: u64, buffering: Buffering, reads: Vec<u64>) -> BufferStatistics {
     let shape = Shape { servers: 1, clients: 1, cache_blocks, ..Shape::default() };
     after_reads_on(shape, buffering, reads)
@@ -85,14 +86,14 @@ fn loops_keep_what_they_will_need() {
     assert_eq!(after_reads(6, declared, reads.clone()), of(Replacement::LoopAware));
 }
 
-/// The block that came first leaves first, however often it is used.
+/// FIFO: the block that came first is evicted first, however often it is used.
 #[derive(Debug, Default)]
 struct Fifo {
     arrivals: BTreeMap<u64, u64>,
     next: u64,
 }
 
-impl Rule for Fifo {
+impl ReplacementPolicy for Fifo {
     fn used(&mut self, block: u64, _: bool) {
         if !self.arrivals.values().any(|there| *there == block) {
             self.arrivals.insert(self.next, block);
@@ -112,10 +113,10 @@ impl Rule for Fifo {
 
 #[test]
 fn a_rule_that_servers_brought_along_decides() {
-    let fifo: RuleName = "fifo".parse().unwrap();
-    let rules = Rules::default().with(fifo, || Box::<Fifo>::default()).unwrap();
-    let shape = Shape { servers: 1, clients: 1, cache_blocks: 3, rules, ..Shape::default() };
-    // Block 0 is used before each new one: the usual rule keeps it, this one does not.
+    let fifo: PolicyName = "fifo".parse().unwrap();
+    let policies = ReplacementPolicies::default().with(fifo, || Box::<Fifo>::default()).unwrap();
+    let shape = Shape { servers: 1, clients: 1, cache_blocks: 3, policies, ..Shape::default() };
+    // Block 0 is used before each new one: LRU keeps it, this policy does not.
     let reads = vec![0, 1, 0, 2, 0, 3, 0, 4, 0];
     let custom = replaced_by(Replacement::Custom(fifo));
     assert_eq!(after_reads_on(shape.clone(), custom, reads.clone()).hits, 3);
@@ -124,10 +125,10 @@ fn a_rule_that_servers_brought_along_decides() {
 
 #[test]
 fn a_rule_that_is_not_there_is_refused_but_data_is_not() {
-    let fifo: RuleName = "fifo".parse().unwrap();
-    let rules = Rules::default().with(fifo, || Box::<Fifo>::default()).unwrap();
+    let fifo: PolicyName = "fifo".parse().unwrap();
+    let policies = ReplacementPolicies::default().with(fifo, || Box::<Fifo>::default()).unwrap();
     let custom = replaced_by(Replacement::Custom(fifo));
-    let shape = Shape { servers: 1, clients: 1, rules, ..Shape::default() };
+    let shape = Shape { servers: 1, clients: 1, policies, ..Shape::default() };
     let cluster = Cluster::<Bytes>::new(shape.clone());
     cluster.run_alone(0, |start| async move {
         let group = start.join(0).await.unwrap();
@@ -138,7 +139,7 @@ fn a_rule_that_is_not_there_is_refused_but_data_is_not() {
     });
     cluster.machine.kill(0);
     cluster.machine.restart(0);
-    let usual = Shape { rules: Rules::default(), ..shape };
+    let usual = Shape { policies: ReplacementPolicies::default(), ..shape };
     let _server = start_server(&cluster.machine, &usual, 0);
     cluster.run_alone(0, |start| async move {
         let client = start.connect().await.unwrap();
@@ -165,7 +166,7 @@ fn a_file_holds_no_more_than_it_may() {
 }
 
 #[test]
-fn what_was_read_ahead_and_not_used_is_counted() {
+fn unused_prefetched_blocks_are_counted() {
     let next = Buffering { prefetch: Some(Prefetch::Next), ..Buffering::default() };
     // Each read brings in the block after it; block 1 is used, 11 to 17 are not.
     let found = after_reads(3, next, vec![0, 1, 10, 12, 14, 16]);
@@ -174,7 +175,8 @@ fn what_was_read_ahead_and_not_used_is_counted() {
     assert!(found.prefetched_unused >= 3, "{found:?}");
 }
 
-/// Reads every block of a file once, `order` saying who asks for which, each client one at a time.
+/// Reads every block of a file once. `order` names the client of each read; each client has one
+/// read at a time.
 async fn read_blocks(client: &TestClient, file: &FileRecord, blocks: Vec<u64>) {
     for block in blocks {
         let part = Part {
@@ -266,7 +268,7 @@ fn a_closed_file_is_not_open() {
     });
 }
 
-/// Writes the first bytes of each of these blocks, as many as `content` has; no flush follows.
+/// Writes the first bytes of each of these blocks, as many as `content` has, without a flush.
 async fn write_beginnings(
     client: &TestClient,
     file: &FileRecord,
@@ -281,7 +283,7 @@ async fn write_beginnings(
     }
 }
 
-/// Blocks that the servers' disks do not have, when what is under way has ended.
+/// Number of blocks that the servers' disks lack, after all background work has ended.
 async fn dirty_blocks(client: &TestClient) -> u64 {
     client.world().sleep(Duration::from_ms(100)).await;
     let all = client.status().await;
@@ -289,7 +291,7 @@ async fn dirty_blocks(client: &TestClient) -> u64 {
 }
 
 #[test]
-fn what_has_been_dirty_longest_is_written_back_above_a_mark() {
+fn oldest_dirty_blocks_are_written_back_above_the_high_mark() {
     // Of 5 of one disk 2 are left, and the other disk's 4.
     for (dirty_percent, left) in [(100, 9), (50, 6), (0, 0)] {
         let shape = Shape { servers: 1, clients: 1, disks_per_server: 2, ..Shape::default() };
@@ -323,7 +325,7 @@ fn what_has_been_dirty_longest_is_written_back_above_a_mark() {
 }
 
 #[test]
-fn a_file_that_nobody_has_open_gets_to_the_disks() {
+fn closed_file_is_written_back() {
     for leaves in [false, true] {
         let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
         cluster.run(0..2, |start| async move {
@@ -354,7 +356,7 @@ fn a_file_that_nobody_has_open_gets_to_the_disks() {
 }
 
 #[test]
-fn what_is_lost_behind_everyones_back_is_told_at_the_next_flush() {
+fn failed_write_behind_is_reported_at_the_next_flush() {
     for (dirty_percent, closes) in [(0, false), (50, false), (100, true)] {
         let shape = Shape { servers: 1, clients: 1, dirty_percent, ..Shape::default() };
         let cluster = Cluster::<Bytes>::new(shape);

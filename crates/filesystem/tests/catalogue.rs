@@ -1,5 +1,5 @@
-//! Proves: directories and files come, go and move as a map of names says, also when many clients
-//! change them at once, and none is lost.
+//! Proves: directories and files are created, removed and renamed as in a map of names, also by
+//! many clients at once, and none is lost.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +16,7 @@ use world_simulated::SimulatedWorld;
 
 type TestClient = Client<SimulatedWorld<Bytes>>;
 
-/// Names and, of files, the bytes.
+/// Names and, for files, sizes in bytes.
 type Model = BTreeMap<String, Option<u64>>;
 
 #[derive(Clone, Debug)]
@@ -53,14 +53,14 @@ fn is_within(name: &str, directory: &str) -> bool {
     name == directory || name.starts_with(&format!("{directory}/"))
 }
 
-/// Whether there can be something new of this name.
+/// Tells if a new entry may have this name.
 fn has_place(model: &Model, name: &str) -> bool {
     let directory = directory_of(name);
     let there = directory.is_empty() || model.get(directory) == Some(&None);
     there && !model.contains_key(name)
 }
 
-/// What a change does to names; false when it must be refused.
+/// Applies a change to the names; false when it must be refused.
 fn apply(model: &mut Model, change: &Change) -> bool {
     match change {
         Change::Create(name, bytes) if has_place(model, name) => {
@@ -112,12 +112,12 @@ async fn make(client: &TestClient, shape: &Shape, change: &Change) -> Result<(),
     }
 }
 
-/// How many servers a file of so many bytes lies on.
+/// Number of servers of a file of this size.
 fn servers_of(bytes: u64) -> u32 {
     1 + (bytes % 2) as u32
 }
 
-/// Proves that server 0 has counted the files that the model has.
+/// Proves that server 0 counts the files of the model.
 async fn expect_counts(client: &TestClient, model: &Model) {
     let files = model.values().flatten().copied();
     let mut expected = BTreeMap::new();
@@ -128,7 +128,7 @@ async fn expect_counts(client: &TestClient, model: &Model) {
     assert_eq!(status.files, expected.into_iter().collect::<Vec<(ServerId, u64)>>());
 }
 
-/// Every name there is.
+/// Lists every name.
 async fn walk(client: &TestClient) -> Model {
     let mut found = Model::new();
     let mut directories = vec![String::new()];
@@ -166,7 +166,7 @@ fn names_are_as_a_map_of_them_says() {
             assert_eq!(walk(&client).await, model);
             expect_counts(&client, &model).await;
         });
-        // And when it has read its records again.
+        // Again, after it has read its records.
         cluster.machine.kill(0);
         cluster.machine.restart(0);
         let _server = start_server(&cluster.machine, &cluster.shape, 0);

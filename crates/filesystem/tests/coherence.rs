@@ -1,5 +1,5 @@
-//! Proves: the cache and collectives see one file; transfers of several files and groups at the
-//! same time do not disturb one another; a member that cannot take part fails the others at once.
+//! Proves: the cache and collectives see one file. Transfers of several files and groups at the
+//! same time do not disturb one another. A member that cannot take part fails the others at once.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -66,8 +66,8 @@ fn triples() -> impl Iterator<Item = (Strategy, Strategy, Strategy)> {
     (0..64).map(move |number| (all[number / 16], all[number / 4 % 4], all[number % 4]))
 }
 
-/// A reader whose requests go through the cache while others write the same file collectively:
-/// what it sees meanwhile is open, what it sees afterwards is not.
+/// A reader uses the cache while others write the same file collectively: its reads may see old or
+/// new bytes meanwhile, and only new ones afterwards.
 #[test]
 fn the_cache_keeps_nothing_that_a_collective_overwrote() {
     const BYTES: u64 = 1500;
@@ -96,7 +96,7 @@ fn the_cache_keeps_nothing_that_a_collective_overwrote() {
             async move {
                 let group = start.join(1).await.unwrap();
                 group.client().open("f").await.unwrap();
-                // One block again and again: whenever the writers drive it out, it comes back.
+                // One block again and again: whenever the writers evict it, it comes back.
                 let at = seed % (BYTES / 64) * 64;
                 let block = ListEntry { file_offset: at, memory_offset: 0, length: 64 };
                 let block = Access::List(vec![vec![block]]);
@@ -157,7 +157,7 @@ fn groups_and_files_do_not_mix() {
     });
 }
 
-/// The runs of bytes that member `member` of `members` owns: every so many of `length` bytes.
+/// Runs of `length` bytes that member `member` of `members` owns, in turns.
 fn stripes_of(member: u64, members: u64, length: u64, bytes: u64) -> Access {
     let starts = (member * length..bytes).step_by((members * length) as usize);
     let mut at = 0;
@@ -179,9 +179,9 @@ fn together(parts: &[Access]) -> Access {
     Access::List(parts.iter().map(list).collect())
 }
 
-/// Two groups of two and two clients alone write and read one file at the same time, by every
-/// strategy, on the smallest caches. Each byte has one owner, who must find what it wrote last
-/// whatever goes on in the rest of the block. Two-phase only reads: where others own bytes of a
+/// Two groups of two and two single clients write and read one file at the same time, by every
+/// strategy, on the smallest caches. Each byte has one owner, which must find its last write
+/// whatever happens to the rest of the block. Two-phase only reads: where others own bytes of a
 /// segment, it writes back what it read of them (see ARCHITECTURE.md).
 #[test]
 fn owners_of_interleaved_bytes_do_not_disturb_one_another() {
@@ -246,7 +246,7 @@ fn owners_of_interleaved_bytes_do_not_disturb_one_another() {
     });
 }
 
-/// One client with memory too small: everyone gets the error, and the group goes on.
+/// One client with memory too small: all members get the fault, and the group goes on.
 #[test]
 fn a_member_that_does_not_fit_fails_all_and_ends_nothing() {
     for strategy in Strategy::NAMED {
@@ -269,7 +269,7 @@ fn a_member_that_does_not_fit_fails_all_and_ends_nothing() {
     }
 }
 
-/// The same clients join one group after another, in other ranks; some come before others know.
+/// Clients join one group after another, with other ranks; some come before others know the group.
 #[test]
 fn a_client_can_join_one_group_after_another() {
     let cluster = Cluster::<Bytes>::new(Shape::default());
@@ -279,7 +279,7 @@ fn a_client_can_join_one_group_after_another() {
             let rank = ClientId((start.rank.0 + round) % 4);
             let mut members = start.members.to_vec();
             members.rotate_right(round as usize);
-            // The first member is late: the others are there before it has thought of the group.
+            // The first member is late: the others are there before it opens the group.
             if rank == ClientId(0) {
                 start.world.sleep(Duration::from_ms(20)).await;
             }
@@ -292,7 +292,7 @@ fn a_client_can_join_one_group_after_another() {
                 ClientId(0) => assert_eq!(ranks, [0, 1, 2, 3]),
                 _ => assert!(ranks.is_empty(), "{ranks:?}"),
             }
-            // Some say that they go, others just go.
+            // Some members leave with a message, others just disconnect.
             if round % 2 == 0 {
                 group.leave().await;
             }

@@ -1,6 +1,6 @@
-//! Proves: who makes a file shorter is obeyed or told; nobody hears of a cut before it is made;
-//! what was cut off never comes back, and what was written after stays, whoever opens, flushes or
-//! cuts at the same time.
+//! Proves: a cut succeeds or fails with a fault. No client sees a cut before it is complete. Bytes
+//! that were cut off never come back, and later writes stay, whoever opens, flushes or cuts at the
+//! same time.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -24,7 +24,7 @@ use world::payload::Bytes;
 use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 #[test]
-fn whoever_is_at_work_when_a_file_is_cut_ends_well_or_is_told() {
+fn transfers_during_a_cut_succeed_or_fail_with_past_end() {
     for_each_seed("cuts", "whoever_is_at_work_when_a_file_is_cut", 40, |seed| {
         let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..some_shape(seed) });
         const KEPT: u64 = 3 * BLOCK + 17;
@@ -139,16 +139,16 @@ fn a_cut_that_failed_is_heard_of_when_it_is_made_good() {
     });
 }
 
-/// What one client makes of a file whose other user is given up in the midst of a cut.
+/// View of one client of a file whose other user is dropped during a cut.
 struct CutShort {
-    /// Whether it heard of the cut.
+    /// True when the client has seen the cut.
     is_cut: bool,
-    /// Whether the catalogue had not.
+    /// True when the catalogue had not recorded the cut.
     is_unrecorded: bool,
 }
 
-/// One client begins to cut a file and is given up; another then appends to it, and syncs: by
-/// itself, or as a group that writes all of it by a collective.
+/// One client begins to cut a file and is dropped. Another then appends to it and syncs: alone, or
+/// as a group that writes all of it collectively.
 async fn appends_after_a_cut(
     start: Start,
     other: SimulatedWorld<Bytes>,
@@ -272,7 +272,7 @@ fn written_beyond_the_cut() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_with_an_old_record_outlives_the_next_open() {
+fn bytes_written_with_an_old_record_outlive_the_next_open() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
     cluster.run(0..3, |start| async move {
         let client = start.connect().await.unwrap();
@@ -311,7 +311,7 @@ fn what_is_written_with_an_old_record_outlives_the_next_open() {
 }
 
 #[test]
-fn a_cut_outlives_the_flush_of_one_who_had_made_the_file_longer() {
+fn cut_outlives_the_flush_of_a_client_that_had_grown_the_file() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
     cluster.run(0..2, |start| async move {
         let group = start.join(1).await.unwrap();
@@ -370,7 +370,7 @@ fn of_cuts_at_once_one_is_the_last() {
                 last.set(file.bytes);
             }
         });
-        // Neither has closed it, and what they were told holds.
+        // Neither client has closed the file, and the sizes that they got hold.
         let _servers = restart(&cluster, None);
         let last = last_seen.get();
         cluster.run_alone(2, |start| async move {
@@ -389,7 +389,7 @@ fn of_cuts_at_once_one_is_the_last() {
 }
 
 #[test]
-fn what_a_killed_client_wrote_after_its_cut_outlives_an_old_record() {
+fn bytes_that_a_killed_client_wrote_after_its_cut_outlive_an_old_record() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..Shape::default() });
     let ready = Rc::new(Cell::new(0));
     let programs = cluster.programs(&[0, 1, 2], |start| async move {
@@ -424,7 +424,7 @@ fn what_a_killed_client_wrote_after_its_cut_outlives_an_old_record() {
 }
 
 #[test]
-fn a_cut_that_is_under_way_when_everyone_closes_spares_who_opens_next() {
+fn cut_during_the_last_close_keeps_later_writes() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
     let fault = |at, what| PlannedFault { at: Instant::START + Duration::from_ms(at), what };
     let faults = vec![

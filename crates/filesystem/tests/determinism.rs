@@ -1,4 +1,4 @@
-//! Proves: two runs of one seed give one digest, on whatever thread and beside whatever else; other
+//! Proves: two runs of one seed give one digest, on any thread and beside other simulations. Other
 //! seeds give other digests where anything is random.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -8,7 +8,7 @@ use crate::support;
 use filesystem::collective::Strategy;
 use policy::{Direction, Pattern};
 use support::{Cluster, Shape, create, image, read_back, transfer, write_image};
-use world_simulated::{FatTreeShape, LayoutKind, Mechanism, NetworkKind};
+use world_simulated::{DiskKind, FatTreeShape, LayoutKind, NetworkKind};
 
 /// Writes and reads a file; returns the digest of the whole simulation and its events.
 fn digest(strategy: Strategy, seed: u64) -> (u64, u64) {
@@ -22,7 +22,7 @@ fn digest_on(network: NetworkKind, strategy: Strategy, seed: u64) -> (u64, u64) 
         disks_per_server: 2,
         block_bytes: 8192,
         cache_blocks: 8,
-        mechanism: Mechanism::Hp97560,
+        mechanism: DiskKind::Hp97560,
         layout: LayoutKind::RandomBlocks,
         network,
         seed,

@@ -1,5 +1,5 @@
-//! Proves: whoever wrote what a disk then failed to take is told at the next flush, each client for
-//! itself, whoever flushed before; and no longer once it has been told.
+//! Proves: every client whose data a disk failed to store gets the fault at its next flush, whoever
+//! flushed before, and only once.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,12 +14,12 @@ use world::payload::Bytes;
 use world::{Clock, Payloads};
 use world_simulated::{Disruption, FaultPlan, PlannedFault};
 
-/// When the disk has recovered.
+/// Instant at which the disk has recovered.
 const RECOVERED: Duration = Duration::from_ms(50);
 
 #[test]
-fn every_writer_is_told_of_a_failure() {
-    for_each_seed("failing_disk", "every_writer_is_told_of_a_failure", 120, |seed| {
+fn every_writer_gets_the_failure() {
+    for_each_seed("failing_disk", "every_writer_gets_the_failure", 120, |seed| {
         let shape = Shape { servers: 1, clients: 3, seed, ..Shape::default() };
         let cluster = Cluster::<Bytes>::new(shape.clone());
         cluster.run_alone(2, |start| async move {
@@ -51,7 +51,7 @@ fn every_writer_is_told_of_a_failure() {
             let memory = start.world.thaw(vec![7; 20].into());
             let written = client.transfer_part(&part, &memory).await;
             start.world.sleep_until(Instant::START + RECOVERED).await;
-            // What the other lost meanwhile may be news.
+            // A loss of the other client meanwhile may be a new failure.
             let _ = client.flush(&file, true).await;
             (written, client.flush(&file, true).await)
         });

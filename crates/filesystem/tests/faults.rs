@@ -1,5 +1,5 @@
-//! Proves: whenever a client or a server dies, everyone else soon gets an error that names it,
-//! nothing hangs, the servers free what they held, and go on to serve others.
+//! Proves: when a client or a server dies, all others soon get a fault that names it; nothing
+//! hangs; the servers free its resources and serve others.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,7 @@ use units::{ClientId, Duration, Instant, ServerId};
 use world::Clock;
 use world_simulated::NetworkKind;
 
-/// Everyone knows of a death at most this long after it.
+/// Maximum time from a death until all others have its fault.
 const NEWS_MAX: Duration = Duration::from_ms(1_000);
 
 /// A random machine and a random transfer on it.
@@ -63,7 +63,7 @@ fn scene(seed: u64) -> Scene {
     }
 }
 
-/// Transfers again and again, until that fails; returns why, and when.
+/// Transfers again and again until that fails. Returns the fault and the instant.
 async fn transfer_until_it_fails(
     start: Start,
     scene: Scene,
@@ -85,7 +85,8 @@ async fn transfer_until_it_fails(
     (fault, start.now())
 }
 
-/// Everyone's last words, and when the victim died. Only those of the victim may be missing.
+/// Returns the final fault of each client, and the instant of the death. Only the victim's may be
+/// missing.
 fn play(
     cluster: &Cluster,
     scene: &Scene,
@@ -109,7 +110,7 @@ fn play(
     (ended, at.get())
 }
 
-/// Panics unless the servers hold nothing any more for anyone.
+/// Panics unless the servers hold nothing any more for any client.
 fn expect_nothing_held(cluster: &Cluster, by_client: u32) {
     let statuses = cluster.run_alone(by_client, |start| async move {
         let client = start.connect().await.unwrap();
@@ -224,7 +225,7 @@ fn a_server_dies() {
     });
 }
 
-/// A client that gives up its part, in the middle of whatever it waits for, without dying.
+/// A client drops its part in the middle of any wait, without dying.
 #[test]
 fn a_client_gives_up() {
     for_each_seed("faults", "a_client_gives_up", 600, |seed| {

@@ -1,5 +1,5 @@
-//! Proves: when a disk is full every client is told so, by every strategy; what was written before
-//! is intact, and what is removed makes room.
+//! Proves: when a disk is full every client gets the fault, by every strategy. Earlier data is
+//! intact, and a removal makes room.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,14 +14,14 @@ use support::{
 use units::{Duration, GIB, MIB};
 use world::Payloads;
 use world::payload::Phantom;
-use world_simulated::Mechanism;
+use world_simulated::DiskKind;
 
 /// One HP 97560, which holds 1.3 GB.
 fn one_disk(block_bytes: u64) -> Shape {
     Shape {
         servers: 1,
         block_bytes,
-        mechanism: Mechanism::Hp97560,
+        mechanism: DiskKind::Hp97560,
         bound: Duration::from_seconds(1e5),
         ..Shape::default()
     }
@@ -60,7 +60,7 @@ fn a_file_larger_than_the_disk_fails_at_every_client() {
 }
 
 #[test]
-fn what_was_written_before_is_intact() {
+fn full_disk_keeps_earlier_data() {
     const BYTES: u64 = 100_000;
     for strategy in [Strategy::Caching, Strategy::DiskDirected, Strategy::Noncollective] {
         let cluster = Cluster::new(one_disk(8192));

@@ -11,21 +11,21 @@ use policy::{Access, Direction, DiskOrder};
 use support::{Cluster, Shape};
 use units::{FileId, RegionId};
 use wire::{
-    ClientKey, CollectiveRequest, GroupCollective, Introduction, Message, PROTOCOL_VERSION, Reply,
+    ClientKey, CollectiveRequest, GroupCollective, GroupRoster, Message, PROTOCOL_VERSION, Reply,
     Request,
 };
 use world::payload::Bytes;
 
 #[test]
-fn an_introduction_has_an_address_for_each() {
+fn roster_without_an_address_for_each_member_is_refused() {
     let send = |members: usize, addresses: usize| {
         let cluster = Cluster::<Bytes>::new(Shape::default());
         cluster.run_alone(0, move |start| async move {
             let raw = Raw::greeted(&start).await;
             let (members, addresses) = (vec![KEY; members], vec!["node:1"; addresses]);
             let addresses = addresses.into_iter().collect();
-            let roster = Introduction { group: 1, members, addresses };
-            raw.ask(Request::Introduce(Box::new(roster)), None).await
+            let roster = GroupRoster { group: 1, members, addresses };
+            raw.ask(Request::RegisterGroup(Box::new(roster)), None).await
         })
     };
     for (members, addresses) in [(0, 0), (1, 1), (9, 9), (0, 3)] {
@@ -39,7 +39,7 @@ fn an_introduction_has_an_address_for_each() {
 }
 
 #[test]
-fn nobody_introduces_more_groups_than_a_server_keeps() {
+fn one_roster_too_many_is_refused() {
     let cluster = Cluster::<Bytes>::new(Shape::default());
     let reactions = cluster.run_alone(0, |start| async move {
         let raw = Raw::greeted(&start).await;
@@ -76,12 +76,12 @@ fn collective_of(clients: u32, regions: usize) -> Request {
 fn roster_of(group: u64, members: usize) -> Request {
     let addresses = vec![""; members].into_iter().collect();
     let members = vec![KEY; members];
-    Request::Introduce(Box::new(Introduction { group, members, addresses }))
+    Request::RegisterGroup(Box::new(GroupRoster { group, members, addresses }))
 }
 
 #[test]
-fn a_group_collective_is_of_a_group_that_was_introduced() {
-    // What is asked for after the roster of group 7, and how it ends.
+fn group_collective_without_a_matching_roster_is_refused() {
+    // Request after the roster of group 7, and its outcome.
     let ask = |member_count: usize, request: Request| {
         let cluster = Cluster::<Bytes>::new(Shape::default());
         cluster.run_alone(0, move |start| {
@@ -89,7 +89,7 @@ fn a_group_collective_is_of_a_group_that_was_introduced() {
             async move {
                 let raw = Raw::greeted(&start).await;
                 raw.ask(Request::Open(record(1, 0, start.shape.stripe())), None).await;
-                // Others besides, which are not meant.
+                // Rosters of other groups, which the request does not mean.
                 for (group, members) in [(6, 5), (7, 3), (7, member_count), (8, 4)] {
                     raw.ask(roster_of(group, members), None).await;
                 }
@@ -108,7 +108,7 @@ fn a_group_collective_is_of_a_group_that_was_introduced() {
 }
 
 #[test]
-fn an_introduction_is_for_who_made_it() {
+fn roster_serves_only_the_client_that_sent_it() {
     let cluster = Cluster::<Bytes>::new(Shape::default());
     let reaction = cluster.run_alone(0, |start| async move {
         let (one, other) = (Raw::greeted(&start).await, Raw::connect(&start).await);

@@ -1,6 +1,5 @@
-//! Proves, for groups that are much larger than the number of anyone's partners: members have few
-//! connections, whoever dies is named by all others and soon, nothing hangs, and leaving is no
-//! failure.
+//! Proves, for groups much larger than the number of partners of a member: members have few
+//! connections, all others soon name a dead member, nothing hangs, and leaving is no failure.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +18,7 @@ use world_simulated::SimulatedWorld;
 
 const MEMBERS: u32 = 64;
 
-/// Everyone knows of a death at most this long after it.
+/// Maximum time from a death until all others have its fault.
 const NEWS_MAX: Duration = Duration::from_ms(1_000);
 
 const FILE_BYTES: u64 = 64 * 64;
@@ -35,16 +34,16 @@ fn pattern(name: &str, clients: u32) -> Access {
 
 type Member = Group<SimulatedWorld<Bytes>>;
 
-/// What members do, and when one of them is killed.
+/// Work of the members, and the death of one of them.
 #[derive(Clone, Copy)]
 struct Scene {
     victim: u32,
     after: Duration,
-    /// Whether the victim dies only after all have joined.
+    /// True when the victim dies only after all have joined.
     waits: bool,
 }
 
-/// Has every member of a group do `work` over and over, and kills one. Panics unless each of the
+/// Runs `work` over and over at every member of a group, and kills one. Panics unless each of the
 /// others names it, soon enough when all had joined.
 fn expect_the_victim_is_named<F: Future<Output = Result<(), Fault>> + 'static>(
     seed: u64,
@@ -189,10 +188,10 @@ fn a_member_dies_before_or_while_it_joins() {
     });
 }
 
-/// Only two members wait: the one that the victim would have told next, and one that is connected
-/// to neither. The news comes to it by members that do something else meanwhile.
+/// Only two members wait: the next receiver of the victim's token, and one that is connected to
+/// neither. The failure reaches the second one through members that are busy otherwise.
 #[test]
-fn news_pass_through_members_that_are_busy() {
+fn failures_pass_through_busy_members() {
     let (victim, next, far) = (20, 21, 42);
     let cluster = Cluster::<Bytes>::new(shape(1, MEMBERS));
     let clients: Vec<u32> = (0..MEMBERS).collect();
@@ -229,7 +228,7 @@ fn leaving_is_no_failure() {
         let after = cluster.run(0..MEMBERS, |start| async move {
             let group = start.join(0).await.unwrap();
             for turn in 0..4 {
-                // Now and then somebody is late, and the first leave before it knows the outcome.
+                // Now and then one member is late, and the first leave before it knows the outcome.
                 if (start.rank.0 + turn) % 16 == late % 16 {
                     start.world.sleep(Duration::from_us(300)).await;
                 }

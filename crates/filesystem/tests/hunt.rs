@@ -1,13 +1,15 @@
-//! Proves: whatever of crashes, torn and lost writes, slow and failing disks, lost connections and
-//! killed clients comes together, every operation soon ends, by success or by a fault that names
-//! who is to blame; what a sync has acknowledged is there after any crash, byte for byte; nothing
-//! is ever read that nobody wrote there; and an acknowledged change of a name is never undone.
+//! Proves, for any combination of crashes, torn and lost writes, slow and failing disks, lost
+//! connections and killed clients:
+//! - Every operation soon ends, by success or by a fault that names the cause.
+//! - Data that a sync has acknowledged is there after any crash, byte for byte.
+//! - No read returns a value that was never written there.
+//! - An acknowledged change of a name is never undone.
 //!
-//! Clients work in teams, each on files of its own, round by round: members of a team make one
-//! collective transfer together, or each does something alone, and any team reads the files of any
-//! other. One file all of them write, each its own bytes (not by two-phase: where a segment has
-//! bytes of others, it writes back what it read of them). What the bytes and names may be is in
-//! [`model`], what goes wrong in [`plan`].
+//! Clients work in teams, each on files of its own, round by round: the members of a team make one
+//! collective transfer together, or each works alone, and any team reads the files of any other.
+//! All teams write one common file, each its own bytes (not by two-phase: where a segment has bytes
+//! of others, it writes back what it read of them). [`model`] has the possible bytes and names,
+//! [`plan`] the faults.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -25,15 +27,15 @@ use team::{Member, Team, TestClient};
 use units::{ClientId, Duration, Instant};
 use wire::{Fault, FileRecord};
 use world_simulated::models::ssd::SsdSpec;
-use world_simulated::{Disruption, FaultPlan, Mechanism, TaskHandle};
+use world_simulated::{DiskKind, Disruption, FaultPlan, TaskHandle};
 
-/// How many seeds one run of the suite tries.
+/// Number of seeds of one run of the suite.
 const SEEDS: u64 = 5000;
 
-/// Rounds that each team makes.
+/// Number of rounds of each team.
 const ROUNDS: u64 = 14;
 
-/// What must come about in a hunt that is worth its name.
+/// Events that must occur in a worthwhile hunt.
 const WANTED: [&str; 13] = [
     "crash of a client",
     "crash of a server",
@@ -50,24 +52,24 @@ const WANTED: [&str; 13] = [
     "write with sync",
 ];
 
-/// What a run knows besides the machine.
+/// State of a run besides the machine.
 pub(crate) struct Run {
     pub(crate) seed: u64,
     logs: bool,
     pub(crate) shape: Shape,
     pub(crate) model: RefCell<Model>,
     pub(crate) teams: Vec<RefCell<Team>>,
-    /// The file that all teams write, in turns of so many bytes.
+    /// File that all teams write, in turns of this many bytes.
     pub(crate) common: FileRecord,
     pub(crate) turn_bytes: u64,
-    /// Whom anything has happened to so far.
+    /// Nodes that a fault may name so far.
     pub(crate) blamed: RefCell<Blamed>,
     servers: RefCell<Vec<TaskHandle>>,
-    /// How often each kind of thing came about.
+    /// Number of occurrences of each kind of event.
     pub(crate) counts: RefCell<BTreeMap<&'static str, u64>>,
 }
 
-/// Who may be named in a fault.
+/// Causes that a fault may name.
 #[derive(Default, Debug)]
 pub(crate) struct Blamed {
     /// Nodes that crashed or lost a connection.
@@ -76,7 +78,7 @@ pub(crate) struct Blamed {
 }
 
 impl Run {
-    /// Says what happens when one seed is repeated.
+    /// Logs an event when one seed is repeated.
     pub(crate) fn log(&self, now: Instant, what: impl FnOnce() -> String) {
         if self.logs {
             eprintln!("{:>8} us  {}", now.as_ns() / 1000, what());
@@ -87,13 +89,13 @@ impl Run {
         *self.counts.borrow_mut().entry(what).or_default() += 1;
     }
 
-    /// Panics unless a fault names somebody to whom something has happened.
+    /// Panics unless a fault names a node that an event concerned.
     pub(crate) fn judge(&self, fault: &Fault, what: &str) {
         let blamed = self.blamed.borrow();
         let is_just = match fault {
             Fault::ServerLeft { server, .. } => blamed.left.contains(&server.0),
             Fault::DiskFailed { server, .. } => blamed.failed.contains(&server.0),
-            // A member that heard of a fault leaves its group.
+            // A member that got a fault leaves its group.
             Fault::ClientLeft { .. } => !blamed.left.is_empty() || !blamed.failed.is_empty(),
             _ => false,
         };
@@ -105,7 +107,7 @@ impl Run {
         assert!(is_just, "{what}: not a fault of anyone in {blamed:?}: {fault}");
     }
 
-    /// Something has happened to the machine.
+    /// Notes an event of the machine.
     fn happened(self: &Rc<Self>, cluster: &Cluster, what: Disruption) {
         let now = cluster.engine.now();
         self.log(now, || format!("{what:?}"));
@@ -152,11 +154,11 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
         servers,
         map: support::some_map(numbers, servers),
         disks_per_server: 1 + numbers.below(2) as u32,
-        // The last of them looks at what is left.
+        // The last of them inspects the result.
         clients: 3 + numbers.below(3) as u32,
         cache_blocks: numbers.below(9),
         mechanism: match numbers.below(6) {
-            0 => Mechanism::Ssd(SsdSpec::NVME),
+            0 => DiskKind::Ssd(SsdSpec::NVME),
             _ => FAST,
         },
         dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],
@@ -242,8 +244,8 @@ fn start_members(cluster: &Cluster, run: &Rc<Run>) -> Vec<TaskHandle> {
     tasks
 }
 
-/// Waits for the teams and for the end of the plan; then looks at everything, has all servers
-/// crash, and looks again.
+/// Waits for the teams and for the end of the plan; then inspects everything, crashes all servers,
+/// and inspects it again.
 async fn watch(cluster: Rc<Cluster>, run: Rc<Run>, plan: FaultPlan) {
     let engine = &cluster.engine;
     while !run.teams.iter().all(|team| team.borrow().is_done(ROUNDS)) {
@@ -283,7 +285,7 @@ async fn look(run: &Rc<Run>, start: &Start, what: &str) {
             let file = match client.open(name).await {
                 Ok(file) => file,
                 Err(fault) => {
-                    // Its removal was cut short when the data was gone and the name was not.
+                    // Its removal was interrupted after the data was gone and before the name was.
                     let condemned = run.model.borrow().is_condemned(found[name]);
                     assert!(condemned && matches!(fault, Fault::NoSuchFile { .. }), "{fault}");
                     continue;

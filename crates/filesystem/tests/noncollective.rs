@@ -1,6 +1,6 @@
-//! Proves: a client alone reads and writes its part, of any kind; the requests of several meet in
-//! the cache, where one disk read serves all; one that is killed disturbs no other; what makes no
-//! sense is refused.
+//! Proves: a client alone reads and writes its part, of any kind. Requests of several clients meet
+//! in the cache, where one disk read serves all. A killed client disturbs no other. Invalid parts
+//! are refused.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -58,7 +58,7 @@ async fn read(
     Ok(memory.freeze().to_vec())
 }
 
-/// Accesses of four clients to 1000 bytes, none of which leaves the others' bytes alone by chance.
+/// Accesses of four clients to 1000 bytes, all of which leave gaps for the other clients.
 fn accesses() -> Vec<Access> {
     let entry =
         |file_offset, memory_offset, length| ListEntry { file_offset, memory_offset, length };
@@ -96,7 +96,7 @@ fn clients_write_and_read_their_parts_alone() {
                     write(&client, &file, &all, 0, &old).await.unwrap();
                 }
             });
-            // Each begins when it likes, and reads its own as soon as it has written it.
+            // Each client begins at a random time, and reads its part as soon as it has written it.
             let got = cluster.run(0..4, |start| {
                 let (access, new) = (access.clone(), new.clone());
                 async move {
@@ -115,7 +115,7 @@ fn clients_write_and_read_their_parts_alone() {
             let whole = cluster.run_alone(1, |start| async move {
                 let client = start.connect().await.unwrap();
                 let file = client.open("f").await.unwrap();
-                // One of several that have the whole file: nobody else need take part.
+                // One of several clients with the whole file: no other need take part.
                 let all = Access::All { bytes: 1000, clients: 3 };
                 read(&client, &file, &all, 2).await.unwrap()
             });
@@ -145,7 +145,7 @@ impl Recorder for Commands {
 }
 
 /// Disk commands, reads and writes, of eight clients with 8-byte pieces in every one of 40 blocks,
-/// with room for 32 of them on two servers, when each begins so long after the one before it.
+/// with room for 32 of them on two servers, when each begins `lag` after the one before it.
 fn commands_of(name: &'static str, lag: Duration) -> (u64, u64) {
     const BYTES: u64 = 40 * 64;
     let shape = Shape { clients: 8, cache_blocks: 16, ..Shape::default() };
@@ -157,7 +157,7 @@ fn commands_of(name: &'static str, lag: Duration) -> (u64, u64) {
     cluster.run(0..8, |start| {
         let access = access.clone();
         async move {
-            // A group only to know the file, and to flush once.
+            // A group only to open the file, and to flush once.
             let group = start.join(0).await.unwrap();
             let file = create(&group, "f", BYTES, start.shape.stripe()).await.unwrap();
             let rank = start.rank.0;
@@ -185,11 +185,11 @@ fn requests_for_one_block_meet_in_the_cache() {
     // One by one: the first reads all 40; each other finds the 32 that are left, takes them before
     // it turns to the disk, and reads 8.
     assert_eq!(commands_of("rc", Duration::from_ms(100)), (40 + 7 * 8, 0));
-    // Whoever writes alone writes an eighth of each block.
+    // A client that writes alone writes an eighth of each block.
     assert_eq!(commands_of("wc", Duration::from_ms(100)), (0, 8 * 40));
 }
 
-/// Clients that write and read their parts again and again, each by itself; one is killed.
+/// Clients write and read their parts again and again, each alone; one is killed.
 #[test]
 fn a_client_that_is_killed_disturbs_no_other() {
     const BYTES: u64 = 2000;
@@ -241,7 +241,7 @@ fn a_client_that_is_killed_disturbs_no_other() {
     });
 }
 
-/// What a client alone is told about parts that make no sense.
+/// Faults that a client alone gets for invalid parts.
 #[test]
 fn senseless_parts_are_refused() {
     let cluster = Cluster::<Bytes>::new(Shape::default());

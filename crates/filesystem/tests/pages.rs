@@ -1,7 +1,7 @@
-//! Proves: a page is what its file held, however many are held at once; buffers of a pool are told
-//! apart, and what moves through them lands where it belongs, at any offset and length. Not here:
-//! that pages are seen in place, which a simulated machine has no memory for (world-real's tests of
-//! lending, and the command's of its library).
+//! Proves: a page has the content of its file, for any number of held pages. Buffers of a pool are
+//! distinct, and data through them arrives in its place, at any offset and length. Not here: that
+//! pages are seen in place, which needs real memory (world-real's tests of lending, and the
+//! command's of its library).
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -40,12 +40,12 @@ fn a_page_is_what_the_file_holds() {
         let file = client.create("f", bytes, start.shape.stripe()).await.unwrap();
         let written = image(1, bytes);
         put(&client, &file, 0, written.clone()).await;
-        // Many more are held than the caches have room for.
+        // Many more pages are held than the caches have room for.
         let pages = client.pages(&file, 0..41).await.unwrap();
         for (page, expected) in pages.iter().zip(written.chunks(BLOCK as usize)) {
             assert_eq!(page.payload()[..], *expected);
         }
-        // What others write does not change what is held, and nobody waits for it to be let go.
+        // A write of another client does not change a held page, and does not wait for its release.
         put(&client, &file, 0, image(2, bytes)).await;
         let again = client.page(&file, 5).await.unwrap();
         assert_eq!(pages[5].payload()[..], written[5 * BLOCK as usize..6 * BLOCK as usize]);
@@ -112,7 +112,7 @@ fn buffers_do_not_share_bytes_and_come_back() {
         for (number, buffer) in all.iter().enumerate() {
             assert_eq!(buffer.payload()[..], [number as u8; 4096]);
         }
-        // Whoever waits gets one when it is there.
+        // A waiting task gets a buffer when one is returned.
         let got = Rc::new(Cell::new(false));
         let waiting = async {
             let buffer = pool.wait_for(5000).await;

@@ -1,4 +1,4 @@
-//! A node that speaks to a server without the client library, for tests of what that must bear.
+//! A node that speaks to a server without the client library, for tests of bad input.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,10 +11,10 @@ use wire::{ClientKey, FileRecord, Message, PROTOCOL_VERSION, Reply, Request, Req
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Network};
 
-/// Who it says that it is.
+/// Key of the node.
 pub(crate) const KEY: ClientKey = ClientKey(77);
 
-/// What a server does about something.
+/// Reaction of a server.
 #[derive(Debug)]
 pub(crate) enum Reaction {
     Answers(Result<Reply, Fault>),
@@ -72,7 +72,7 @@ impl Raw {
     }
 }
 
-/// A file of two servers, of which the catalogue need not know.
+/// A file of two servers, which the catalogue need not have.
 pub(crate) fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
     let pool = Pool::all(2);
     FileRecord {

@@ -1,6 +1,6 @@
-//! Proves: a name whose file is replaced again and again always has a file, whoever opens it finds
-//! all of one, and keeps it for as long as it has it open; then its data goes. A removal is made or
-//! not, whoever ends in its midst.
+//! Proves: a name whose file is replaced again and again always has a file. A client that opens it
+//! finds one whole version, and keeps it while it has it open; then its data goes. A removal is
+//! made or not, also when its client ends during it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,13 +17,13 @@ use wire::Fault;
 use world::Clock;
 use world::payload::Bytes;
 
-/// What a file says when it is the `number`th, and how long it is then.
+/// Content of the `number`th version of a file, which also fixes its length.
 fn contents(number: u64) -> Vec<u8> {
     vec![number as u8; 200 + 37 * (number % 9) as usize]
 }
 
 #[test]
-fn who_reads_a_file_that_is_replaced_finds_all_of_one() {
+fn reader_of_a_replaced_file_finds_one_whole_version() {
     for_each_seed("replaced", "who_reads_a_file_that_is_replaced", 60, |seed| {
         let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..some_shape(seed) });
         const TIMES: u64 = 50;
@@ -74,9 +74,9 @@ fn who_reads_a_file_that_is_replaced_finds_all_of_one() {
 }
 
 #[test]
-fn a_file_that_is_replaced_is_kept_for_who_has_it_open() {
-    // Proves also: it can still be written and stored; and nothing of it is left in the caches when
-    // whoever had it open has closed it, or has gone.
+fn replaced_file_keeps_its_data_while_it_is_open() {
+    // Proves also: the replaced file can still be written and flushed; and nothing of it stays in
+    // the caches after its last user has closed it or has gone.
     for_each_seed("replaced", "a_file_that_is_replaced_is_kept", 20, |seed| {
         let shape = Shape { clients: 3, cache_blocks: 100, ..some_shape(seed) };
         let cluster = Cluster::<Bytes>::new(shape);
@@ -122,9 +122,9 @@ fn a_file_that_is_replaced_is_kept_for_who_has_it_open() {
 
 #[test]
 fn a_file_whose_removal_is_cut_short_is_whole_or_gone() {
-    // Proves: when whoever removes a file, or puts another in its place, ends in the midst of that,
-    // and perhaps all servers too, the name stands for one of the files with all its bytes, or for
-    // none; and what is left of the other goes when somebody asks for that.
+    // Proves: when a client, and perhaps all servers, end during a removal or replacement, the name
+    // stands for one of the files with all its bytes, or for none. The remains of the other go on
+    // request.
     for_each_seed("replaced", "a_file_whose_removal_is_cut_short", 100, |seed| {
         let cluster = Cluster::<Bytes>::new(Shape { clients: 3, ..some_shape(seed) });
         let replaces = seed % 3 == 0;

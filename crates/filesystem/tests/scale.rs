@@ -11,13 +11,13 @@ use support::{Cluster, Shape, create, transfer};
 use units::{Duration, GIB, MIB};
 use world::Payloads;
 use world::payload::Phantom;
-use world_simulated::Mechanism;
+use world_simulated::DiskKind;
 
-/// What a file 1024 times as large may cost in addition: no more than a list of its 65,536 blocks,
-/// of 8 bytes each, for each of 8 clients.
+/// Maximum extra memory for a file 1024 times as large: a list of its 65,536 blocks, of 8 bytes
+/// each, for each of 8 clients.
 const GROWTH_MAX_KIB: u64 = 4096;
 
-/// The most memory this process has had so far, in KiB.
+/// Returns the peak memory of this process so far, in KiB.
 #[allow(clippy::disallowed_methods, reason = "only the host knows what the test occupies")]
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -31,7 +31,7 @@ fn move_phantoms(how: Strategy, name: &str, record_bytes: u64, file_bytes: u64) 
         disks_per_server: 4,
         clients: 8,
         block_bytes: 16 * MIB,
-        mechanism: Mechanism::Ideal { latency: Duration::from_us(100), bytes_per_second: 4 * GIB },
+        mechanism: DiskKind::Ideal { latency: Duration::from_us(100), bytes_per_second: 4 * GIB },
         bound: Duration::from_seconds(1e8),
         ..Shape::default()
     });
@@ -60,7 +60,7 @@ fn a_terabyte_needs_no_more_memory_than_a_gigabyte() {
         move_phantoms(how, name, record_bytes, GIB);
         let before = peak_kib();
         move_phantoms(how, name, record_bytes, 1024 * GIB);
-        // The system's own count of a peak is not exact, and can be a little less later.
+        // The system's own count of a peak is not exact, and can be slightly less later.
         let growth = peak_kib().saturating_sub(before);
         assert!(growth <= GROWTH_MAX_KIB, "{name} of 1 TiB needs {growth} KiB more than of 1 GiB");
     }

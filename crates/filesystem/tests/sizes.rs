@@ -1,7 +1,6 @@
-//! Proves: a file that becomes longer and shorter is at every moment what a vector of bytes would
-//! be, whatever its servers have in their caches and whoever looks; nobody's bytes are lost when
-//! many make it longer at once; its size outlives clients and servers, and reading and writing do
-//! without the catalogue.
+//! Proves: a growing and shrinking file always equals a vector of bytes, whatever its servers have
+//! cached and whoever reads. No bytes are lost when many clients grow it at once. Its size outlives
+//! clients and servers. Reads and writes do not need the catalogue.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -71,7 +70,7 @@ fn overwrite(model: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     model[offset as usize..end].copy_from_slice(bytes);
 }
 
-/// Waits until so long after the start of the machine.
+/// Waits until `ms` after the start of the machine.
 pub(crate) async fn at(start: &Start, ms: u64) {
     start.world.sleep_until(Instant::START + Duration::from_ms(ms)).await;
 }
@@ -85,7 +84,7 @@ fn a_file_is_what_a_vector_of_bytes_would_be() {
     });
 }
 
-/// One client after the other does something with one file.
+/// Two clients use one file in turns.
 async fn a_file_of_two_clients(start: Start, other: SimulatedWorld<Bytes>, seed: u64) {
     let other = Client::connect(other, &start.servers, Costs::FREE).await;
     let clients = [start.connect().await.unwrap(), other.unwrap()];
@@ -198,7 +197,7 @@ fn a_size_outlives_servers_and_the_client_that_said_it() {
     });
 }
 
-/// Stops the servers of a cluster and starts them again, as a graceful stop does or as a kill.
+/// Stops the servers of a cluster and starts them again, gracefully or by a kill.
 pub(crate) fn restart(cluster: &Cluster<Bytes>, stopping_client: Option<u32>) -> Vec<TaskHandle> {
     if let Some(client) = stopping_client {
         cluster.run_alone(client, |start| async move {
@@ -214,7 +213,7 @@ pub(crate) fn restart(cluster: &Cluster<Bytes>, stopping_client: Option<u32>) ->
 }
 
 #[test]
-fn what_a_killed_client_wrote_behind_the_end_is_there() {
+fn bytes_that_a_killed_client_wrote_beyond_the_end_remain() {
     for_each_seed("sizes", "what_a_killed_client_wrote_behind_the_end", 60, |seed| {
         let cluster = Cluster::<Bytes>::new(some_shape(seed));
         let bytes = 1 + seed * 29;
@@ -232,7 +231,7 @@ fn what_a_killed_client_wrote_behind_the_end_is_there() {
             sync
         });
         cluster.machine.kill(cluster.shape.node_of(0));
-        // What was not synced, a server that is killed may lose.
+        // A killed server may lose data that was not synced.
         let _servers = match seed % 4 {
             0 => restart(&cluster, Some(1)),
             1 if synced => restart(&cluster, None),
@@ -251,7 +250,7 @@ fn what_a_killed_client_wrote_behind_the_end_is_there() {
     });
 }
 
-/// What a file is cut to, or made longer to, after some turns.
+/// Returns the size of a cut or growth after some turns.
 fn cut_to(turn: u64) -> Option<u64> {
     match turn {
         7 => Some(100),
@@ -351,7 +350,7 @@ fn sizes_that_the_catalogue_knows_are_kept_no_longer() {
 }
 
 #[test]
-fn what_nobody_wrote_makes_no_file_longer() {
+fn grow_without_a_write_is_lost_with_its_client() {
     let cluster = Cluster::<Bytes>::new(Shape { servers: 1, clients: 3, ..Shape::default() });
     let ready = Rc::new(Cell::new(0));
     let programs = cluster.programs(&[0, 1], |start| async move {
@@ -387,7 +386,7 @@ fn a_file_is_closed_as_often_as_it_was_opened() {
         let again = client.open("f").await.unwrap();
         client.close(&file).await.unwrap();
         client.flush(&again, false).await.unwrap();
-        // One that is given up half way does not count.
+        // One that is dropped half way does not count.
         {
             let (open, soon) = (client.open("f"), start.world.sleep(Duration::from_us(20)));
             let is_given_up = matches!(select(pin!(open), pin!(soon)).await, Either::Right(_));
@@ -400,7 +399,7 @@ fn a_file_is_closed_as_often_as_it_was_opened() {
 }
 
 #[test]
-fn the_sizes_of_all_open_files_are_told() {
+fn sizes_of_all_open_files_are_listed() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 1, servers: 2, ..Shape::default() });
     cluster.run_alone(0, |start| async move {
         let client = start.connect().await.unwrap();

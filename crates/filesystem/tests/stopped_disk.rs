@@ -1,5 +1,5 @@
-//! Proves: a disk that has stopped holds up nobody who needs another disk of the same server,
-//! however many wait for it, whatever the strategy; when it goes on, so do they.
+//! Proves: a stopped disk does not delay requests for another disk of the same server, for any
+//! number of waiting requests and any strategy. When it resumes, they go on.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,10 +21,10 @@ use world_simulated::{Disruption, FaultPlan, PlannedFault};
 /// Blocks of each file.
 const BLOCKS: u64 = 80;
 
-/// When disk 0 stops and when it goes on, in ms. What it had begun takes minutes.
+/// Start and end of the stop of disk 0, in ms. A command that it had begun takes minutes.
 const STOPS: (u64, u64) = (20, 30_000);
 
-/// What whoever needs the other disk may take for a transfer; undisturbed it is some 20 ms.
+/// Maximum time of a transfer on the other disk; undisturbed it is some 20 ms.
 const SOON: Duration = Duration::from_ms(1000);
 
 /// The blocks of a file that lie on one of two disks.
@@ -38,7 +38,7 @@ fn on_disk(disk: u64, block_bytes: u64) -> Access {
     Access::List(vec![(0..).zip(blocks).map(entry).collect()])
 }
 
-/// Moves blocks on the disk that has stopped.
+/// Moves blocks on the stopped disk.
 async fn wait_for_it(start: Start, number: u64, how: (Strategy, Direction)) {
     let group = start.join(number).await.unwrap();
     let (bytes, access) = (BLOCKS * start.shape.block_bytes, on_disk(0, start.shape.block_bytes));
@@ -54,8 +54,8 @@ async fn wait_for_it(start: Start, number: u64, how: (Strategy, Direction)) {
     group.leave().await;
 }
 
-/// Moves blocks on the other one, by every strategy that moves them alone. (Two-phase moves all
-/// that lies between, too.)
+/// Moves blocks on the other disk, by every strategy that moves them alone. (Two-phase moves all
+/// bytes between them, too.)
 async fn go_on(start: Start, number: u64) {
     let group = start.join(number).await.unwrap();
     let (bytes, access) = (BLOCKS * start.shape.block_bytes, on_disk(1, start.shape.block_bytes));
@@ -79,8 +79,8 @@ async fn go_on(start: Start, number: u64) {
 }
 
 #[test]
-fn a_disk_that_has_stopped_holds_up_nobody_else() {
-    for_each_seed("stopped_disk", "a_disk_that_has_stopped_holds_up_nobody_else", 20, |seed| {
+fn stopped_disk_does_not_delay_other_disks() {
+    for_each_seed("stopped_disk", "stopped_disk_does_not_delay_other_disks", 20, |seed| {
         let block_bytes = Shape::default().block_bytes;
         let cluster = Cluster::<Bytes>::new(Shape {
             servers: 1,
@@ -117,7 +117,7 @@ fn a_file_of_few_buffers_goes_on_at_its_other_disk() {
     }
 }
 
-/// Of a file with two buffers, `stuck` are those of a disk that has stopped.
+/// A file with two buffers, of which `stuck` hold blocks of a stopped disk.
 fn goes_on_at_its_other_disk(stuck: u64) {
     let cluster = Cluster::<Bytes>::new(Shape {
         servers: 1,
@@ -143,7 +143,7 @@ fn goes_on_at_its_other_disk(stuck: u64) {
             })
             .await
             .unwrap();
-        // Both its buffers, or one: they would leave first, and cannot.
+        // Both its buffers, or one: they are first in the eviction order, and cannot leave.
         for stuck in 0..stuck {
             write(&client, &file, stuck * 2 * block_bytes, &image(1, 10)).await;
         }

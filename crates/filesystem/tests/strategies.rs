@@ -1,5 +1,5 @@
-//! Proves: whatever is written in one distribution by one strategy is read in any other by any
-//! strategy, byte for byte; bytes that nobody writes stay what they were.
+//! Proves: data written in one distribution by one strategy is read in any other by any strategy,
+//! byte for byte. Bytes that no client writes keep their values.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

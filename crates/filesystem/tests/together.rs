@@ -1,7 +1,7 @@
-//! The tests of the file system on simulated machines, as one program.
+//! All file system tests on simulated machines, as one program.
 //!
-//! So the generic code that they share is compiled once, not once for each file. What measures the
-//! memory of its process is a program of its own: scale.rs.
+//! So their common generic code is compiled once, not once for each file. The test that measures
+//! the memory of its process is a program of its own: scale.rs.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -22,7 +22,9 @@ pub use filesystem::collective::Strategy;
 pub use kind::{ErrorKind, ErrorPlace, KINDS, KindRow};
 pub use limits::Limits;
 pub use nearest::nearest;
-pub use policy::{Declared, Pattern, Replacement, Rule, Rules};
+pub use policy::{
+    Declared, DiskOrder, Pattern, Replacement, ReplacementPolicies, ReplacementPolicy,
+};
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};
 pub use whole_file::WholeFile;

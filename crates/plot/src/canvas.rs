@@ -1,8 +1,8 @@
-//! What every picture is made of: its frame, words, lines, colours and round numbers.
+//! Elements that all pictures share: frame, text, lines, colours and round numbers.
 
 use std::fmt::Write;
 
-/// Colours that people with any kind of colour vision tell apart (M. Okabe and K. Ito, Color
+/// Colours that are distinguishable with any kind of colour vision (M. Okabe and K. Ito, Color
 /// Universal Design, 2008), the darker ones first.
 pub(crate) const COLOURS: [&str; 7] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000"];
@@ -11,24 +11,25 @@ pub(crate) const WIDTH: f64 = 860.0;
 pub(crate) const LEFT: f64 = 62.0;
 pub(crate) const RIGHT: f64 = 14.0;
 pub(crate) const BOTTOM: f64 = 48.0;
-/// The first line of the legend is this far below the top.
+/// Distance of the first line of the legend from the top, in pixels.
 pub(crate) const LEGEND_TOP: f64 = 42.0;
-/// From one line of the legend to the next.
+/// Distance between lines of the legend, in pixels.
 pub(crate) const LEGEND_LINE: f64 = 18.0;
-/// About how wide a letter is, to find out how much fits into a line of the legend.
+/// Approximate width of a letter, in pixels, to find out how much fits into a line of the legend.
 pub(crate) const LETTER: f64 = 6.4;
-/// How wide the sign before a name in the legend is, with the gaps around it.
+/// Width of the symbol before a name in the legend, with the gaps around it, in pixels.
 pub(crate) const SIGN: f64 = 44.0;
 
-/// The distance of the marks on an axis that reaches `largest`: 1, 2 or 5 times a power of ten, at
-/// least 0.1, so that there are from about three to seven.
+/// Returns the distance between marks on an axis that reaches `largest`: 1, 2 or 5 times a power of
+/// ten, at least 0.1, so that there are about three to seven marks.
 pub(crate) fn step(largest: f64) -> f64 {
     let power = 10f64.powf((largest.max(0.1) / 5.0).log10().floor()).max(0.1);
     let fits = |factor: &&f64| power * **factor * 6.0 >= largest;
     power * [1.0, 2.0, 5.0].iter().find(fits).copied().unwrap_or(10.0)
 }
 
-/// Where each name of a legend begins: from left to right, in as many lines as it takes.
+/// Returns the position of each name of a legend: from left to right, in as many lines as
+/// necessary.
 pub(crate) fn legend(names: &[&str]) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (LEFT - 8.0, LEGEND_TOP);
     let mut places = Vec::new();
@@ -43,7 +44,7 @@ pub(crate) fn legend(names: &[&str]) -> Vec<(f64, f64)> {
     places
 }
 
-/// Writes the names of a legend behind the places of their signs.
+/// Writes the names of a legend beside their symbols.
 pub(crate) fn name_legend(out: &mut String, names: &[&str]) {
     for ((x, y), name) in legend(names).into_iter().zip(names) {
         text(out, (x + SIGN, y), "start", name);
@@ -86,7 +87,7 @@ pub(crate) fn rectangle(
     );
 }
 
-/// The name of a vertical axis whose middle is at `y`.
+/// Writes the name of a vertical axis whose middle is at `y`.
 pub(crate) fn name_axis(out: &mut String, y: f64, name: &str) {
     let _ = writeln!(
         out,
@@ -95,7 +96,7 @@ pub(crate) fn name_axis(out: &mut String, y: f64, name: &str) {
     );
 }
 
-/// Text that means itself in SVG and HTML.
+/// Escapes text for SVG and HTML.
 pub fn escape(words: &str) -> String {
     let mut out = String::new();
     for letter in words.chars() {

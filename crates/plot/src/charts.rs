@@ -1,7 +1,7 @@
-//! Bars for categories, lines for numbers.
+//! Bar charts over categories and line charts over numbers.
 //!
-//! Everything has a fixed place: the title on top, the legend below it, then the axes. Only the
-//! name of the vertical axis is rotated.
+//! The layout is fixed: the title on top, the legend below it, then the axes. Only the name of the
+//! vertical axis is rotated.
 
 use crate::canvas::{
     BOTTOM, COLOURS, LEFT, LEGEND_LINE, LEGEND_TOP, RIGHT, WIDTH, begin, legend, line, name_axis,
@@ -11,57 +11,57 @@ use std::fmt::Write;
 
 const HEIGHT: f64 = 330.0;
 
-/// Bars in groups, with a mark at each bar where something was published.
+/// Grouped bars, with a mark at each bar that has a published value.
 pub struct Bars {
-    /// What it shows.
+    /// Title of the picture.
     pub title: String,
-    /// What the horizontal axis means.
+    /// Name of the horizontal axis.
     pub x_name: &'static str,
-    /// What the vertical axis means, with its unit.
+    /// Name of the vertical axis, with its unit.
     pub y_name: &'static str,
     /// The name of each group.
     pub groups: Vec<String>,
-    /// One bar in each group.
+    /// Series, each with one bar in each group.
     pub series: Vec<BarSeries>,
 }
 
-/// The bars of one colour.
+/// Bars of one colour.
 pub struct BarSeries {
-    /// What they are.
+    /// Name in the legend.
     pub name: String,
-    /// Which of the colours.
+    /// Index into the colours.
     pub colour: usize,
-    /// The height in each group.
+    /// Height in each group.
     pub values: Vec<Option<f64>>,
-    /// The published height in each group.
+    /// Published height in each group.
     pub published: Vec<Option<f64>>,
 }
 
-/// Lines over an axis of numbers, whose distances are those of their logarithms.
+/// Lines over a logarithmic axis.
 pub struct Lines {
-    /// What it shows.
+    /// Title of the picture.
     pub title: String,
-    /// What the horizontal axis means, with its unit.
+    /// Name of the horizontal axis, with its unit.
     pub x_name: &'static str,
-    /// What the vertical axis means, with its unit.
+    /// Name of the vertical axis, with its unit.
     pub y_name: &'static str,
-    /// One line each.
+    /// Lines.
     pub series: Vec<LineSeries>,
 }
 
 /// One line.
 pub struct LineSeries {
-    /// What it is.
+    /// Name in the legend.
     pub name: String,
-    /// Which of the colours; also the form of its points.
+    /// Index into the colours; also selects the shape of the points.
     pub colour: usize,
-    /// Broken, with hollow points, instead of full.
+    /// True for a broken line with hollow points.
     pub is_broken: bool,
-    /// Where it goes through, from left to right; x is positive.
+    /// Points from left to right; x is positive.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Where a plot's axes are, and what they mean.
+/// Position and scale of a plot's axes.
 pub(crate) struct Frame {
     top: f64,
     y_max: f64,
@@ -70,7 +70,7 @@ pub(crate) struct Frame {
 }
 
 impl Bars {
-    /// The plot.
+    /// Draws the picture as SVG.
     pub fn draw(&self) -> String {
         let has_published = self.series.iter().any(|it| it.published.iter().any(Option::is_some));
         let all = self.series.iter().flat_map(|it| it.values.iter().chain(&it.published));
@@ -114,7 +114,7 @@ impl Bars {
 }
 
 impl Lines {
-    /// The plot.
+    /// Draws the picture as SVG.
     pub fn draw(&self) -> String {
         let points = self.series.iter().flat_map(|it| &it.points);
         let names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
@@ -174,10 +174,10 @@ impl LineSeries {
         );
     }
 
-    /// A point whose form tells lines apart where colours do not, and lies open so that those below
-    /// it are seen.
+    /// Draws a point. Its shape distinguishes lines where colours do not, and is open, so that
+    /// points below it are visible.
     pub(crate) fn point(&self, out: &mut String, x: f64, y: f64) {
-        // Larger forms lie around smaller ones where lines meet, and hollow around full ones.
+        // Larger shapes surround smaller ones where lines meet, and hollow ones surround full ones.
         let hollow = if self.is_broken { 2.0 } else { 0.0 };
         let r = 3.5 + 1.2 * (self.colour % 4) as f64 + hollow;
         let corners = |corners: &[(f64, f64)]| {
@@ -201,7 +201,8 @@ impl LineSeries {
 }
 
 impl Frame {
-    /// Room for a legend of these names, and an axis from zero over all values.
+    /// Returns a frame with room for a legend of these names, and an axis from zero over all
+    /// values.
     pub(crate) fn new(names: &[&str], values: impl Iterator<Item = f64>) -> Self {
         let lines = legend(names).last().map_or(0.0, |(_, y)| (y - LEGEND_TOP) / LEGEND_LINE + 1.0);
         let top = LEGEND_TOP + lines * LEGEND_LINE;
@@ -226,7 +227,7 @@ impl Frame {
             let value = f64::from(tick) * self.y_step;
             let y = self.y(value);
             line(out, (LEFT, y), (right, y), if tick == 0 { "axis" } else { "grid" });
-            // Steps below one have one digit after the point: see `step`.
+            // Steps below one have one decimal: see `step`.
             let label =
                 if self.y_step < 1.0 { format!("{value:.1}") } else { format!("{value:.0}") };
             text(out, (LEFT - 8.0, y + 4.0), "end", &label);
@@ -237,7 +238,8 @@ impl Frame {
     }
 }
 
-/// The mark of a published value: a black line with a white rim, seen on bars of any colour.
+/// Draws the mark of a published value: a black line with a white rim, visible on bars of any
+/// colour.
 fn mark(out: &mut String, x: f64, y: f64, width: f64) {
     for (colour, thickness) in [("#fff", 5.0), ("#000", 2.0)] {
         let _ = writeln!(
@@ -252,7 +254,7 @@ fn mark(out: &mut String, x: f64, y: f64, width: f64) {
 #[cfg(test)]
 mod tests {
     //! Proves: axes have few round marks that reach the largest value, nothing leaves the picture,
-    //! names cannot break the markup, and places in the legend do not overlap.
+    //! names cannot break the markup, and entries of the legend do not overlap.
     use super::*;
     use crate::canvas::{LETTER, SIGN, escape};
 
@@ -297,7 +299,7 @@ mod tests {
             series: vec![series],
         };
         let drawn = bars.draw();
-        // The legend's own and one in the plot; a mark is two lines.
+        // The legend has one rectangle and the plot another; a mark is two lines.
         assert_eq!(drawn.matches("<rect").count(), 2);
         assert_eq!(drawn.matches("stroke=\"#000\"").count(), 2);
         assert!(drawn.contains(">a &lt; b<") && drawn.contains(">published<"));

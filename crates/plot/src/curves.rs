@@ -1,35 +1,35 @@
-//! Curves of many points over an axis of numbers, whose marks are evenly spaced.
+//! Curves of many points over linear axes.
 
 use crate::canvas::{COLOURS, LEFT, RIGHT, WIDTH, begin, legend, line, name_legend, step, text};
 use crate::charts::Frame;
 use std::fmt::Write;
 
-/// Curves.
+/// Curves over linear axes.
 pub struct Curves {
-    /// What they show.
+    /// Title of the picture.
     pub title: String,
-    /// What the horizontal axis means, with its unit.
+    /// Name of the horizontal axis, with its unit.
     pub x_name: &'static str,
-    /// What the vertical axis means, with its unit.
+    /// Name of the vertical axis, with its unit.
     pub y_name: &'static str,
-    /// One curve each.
+    /// Curves.
     pub series: Vec<Curve>,
 }
 
 /// One curve.
 pub struct Curve {
-    /// What it is.
+    /// Name in the legend.
     pub name: String,
-    /// Which of the colours.
+    /// Index into the colours.
     pub colour: usize,
-    /// Broken instead of full.
+    /// True for a broken line.
     pub is_broken: bool,
-    /// Where it goes through; neither x nor y is negative.
+    /// Points in drawing order; neither x nor y is negative.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Curves {
-    /// The plot.
+    /// Draws the picture as SVG.
     pub fn draw(&self) -> String {
         let names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
         let points = || self.series.iter().flat_map(|it| &it.points);
@@ -48,7 +48,7 @@ impl Curves {
             let value = mark as f64 * distance;
             let (x, y) = (place(value), frame.bottom());
             line(&mut out, (x, y), (x, y + 4.0), "axis");
-            // Steps below one have one digit after the point: see `step`.
+            // Steps below one have one decimal: see `step`.
             let label = if distance < 1.0 { format!("{value:.1}") } else { format!("{value:.0}") };
             text(&mut out, (x, y + 18.0), "middle", &label);
         }
@@ -77,8 +77,8 @@ impl Curve {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: every curve is drawn inside the axes, whose marks reach the largest value, and
-    //! curves of nothing are a picture.
+    //! Proves: every curve is drawn inside the axes, whose marks reach the largest value, and empty
+    //! curves give a picture.
     use super::*;
 
     fn curves(points: Vec<(f64, f64)>) -> Curves {
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn curves_stay_inside() {
         let drawn = curves(vec![(0.0, 0.0), (17.0, 0.5), (43.0, 1.0)]).draw();
-        // One in the legend and one in the plot, of each.
+        // Each curve is drawn once in the legend and once in the plot.
         assert_eq!(drawn.matches("<polyline").count(), 4);
         assert_eq!(drawn.matches("stroke-dasharray").count(), 2);
         assert!(drawn.contains(">T &amp; U<") && drawn.contains(">50<"), "{drawn}");

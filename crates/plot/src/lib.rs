@@ -1,7 +1,8 @@
-//! Pictures as SVG. They know numbers and names, and nothing of what is drawn.
+//! Plots as SVG, independent of the subject.
 //!
-//! A picture stands for itself: no script, no font and no file is fetched. Sizes and places are in
-//! pixels. Colours are such that people with any kind of colour vision tell them apart.
+//! Invariant: a picture is self-contained; it loads no script, font or file.
+//!
+//! Sizes and positions are in pixels. Colours are distinguishable with any kind of colour vision.
 
 mod canvas;
 mod charts;

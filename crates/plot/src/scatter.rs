@@ -1,4 +1,4 @@
-//! Points over an axis of percentages.
+//! Scatter plot over an axis of percentages.
 
 use crate::canvas::{
     LEFT, RIGHT, WIDTH, begin, escape, legend, line as straight, name_legend, text,
@@ -6,35 +6,35 @@ use crate::canvas::{
 use crate::charts::{Frame, LineSeries};
 use std::fmt::Write;
 
-/// Between the ends of the horizontal axis and 0 and 100 percent.
+/// Distance of 0 and 100 percent from the ends of the horizontal axis, in pixels.
 const INSET: f64 = 14.0;
 
-/// Points, each with a name that shows when it is pointed at.
+/// Points, each with a name that is shown under the pointer.
 pub struct Scatter {
-    /// What it shows.
+    /// Title of the picture.
     pub title: String,
-    /// What the horizontal axis means, in percent.
+    /// Name of the horizontal axis, in percent.
     pub x_name: &'static str,
-    /// What the vertical axis means, with its unit.
+    /// Name of the vertical axis, with its unit.
     pub y_name: &'static str,
-    /// The points of each kind.
+    /// Series of points.
     pub series: Vec<ScatterSeries>,
 }
 
-/// Points of one colour and form.
+/// Points of one colour and shape.
 pub struct ScatterSeries {
-    /// What they are.
+    /// Name in the legend.
     pub name: String,
-    /// Which of the colours; also the form.
+    /// Index into the colours; also selects the shape.
     pub colour: usize,
-    /// Whether they are empty inside.
+    /// True for hollow points.
     pub is_hollow: bool,
-    /// What each is, and where: from 0 to 100, and not negative.
+    /// Name and position of each point: x from 0 to 100, y not negative.
     pub points: Vec<(String, f64, f64)>,
 }
 
 impl Scatter {
-    /// The plot.
+    /// Draws the picture as SVG.
     pub fn draw(&self) -> String {
         let names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
         let points = self.series.iter().flat_map(|it| &it.points);
@@ -91,7 +91,7 @@ mod tests {
         };
         let series = vec![series(false), series(true)];
         let drawn = Scatter { title: "T".to_owned(), x_name: "x", y_name: "y", series }.draw();
-        // Two signs in the legend and four points.
+        // Two symbols in the legend and four points.
         assert_eq!(drawn.matches("<circle").count(), 6);
         assert_eq!(drawn.matches("<title>a&lt;b: 0.0 %, 0.0</title>").count(), 2);
         assert!(place(0.0) > LEFT && place(100.0) < WIDTH - RIGHT);

@@ -1,4 +1,4 @@
-//! Trajectories over time: where something was, what it did there, in panels with the same axes.
+//! Trajectories: positions over time, by kind of motion, in panels with the same axes.
 
 use crate::canvas::{
     LEFT, LEGEND_LINE, LEGEND_TOP, RIGHT, WIDTH, begin, legend, line, name_axis, name_legend, step,
@@ -6,64 +6,64 @@ use crate::canvas::{
 };
 use std::fmt::Write;
 
-/// Height of the axes of a panel.
+/// Height of the axes of a panel, in pixels.
 const PANEL: f64 = 250.0;
-/// Above the axes of a panel: its two lines of words.
+/// Space above the axes of a panel for its two lines of text, in pixels.
 const HEAD: f64 = 46.0;
-/// Between a panel and the next: the numbers of its axis.
+/// Space between panels for the numbers of the axis, in pixels.
 const GAP: f64 = 22.0;
-/// Below the axes of the last panel: numbers and a name.
+/// Space below the last panel for the numbers and the name of the axis, in pixels.
 const FOOT: f64 = 46.0;
 
-/// Panels one above the other.
+/// Trajectories in panels, one above the other.
 pub struct Trajectories {
-    /// What they show.
+    /// Title of the picture.
     pub title: String,
-    /// What the horizontal axis means, with its unit.
+    /// Name of the horizontal axis, with its unit.
     pub x_name: String,
-    /// What the vertical axis means, with its unit.
+    /// Name of the vertical axis, with its unit.
     pub y_name: String,
-    /// What is done on the trajectories, drawn in this order.
+    /// Kinds of motion, drawn in this order.
     pub kinds: Vec<Kind>,
-    /// From the top down.
+    /// Panels from the top down.
     pub panels: Vec<Panel>,
 }
 
-/// How a kind of part of a trajectory looks.
+/// Style of a kind of stroke.
 pub struct Kind {
-    /// What it is.
+    /// Name in the legend.
     pub name: String,
-    /// A colour that SVG knows.
+    /// SVG colour.
     pub colour: &'static str,
-    /// Thickness of the line.
+    /// Width of the line, in pixels.
     pub width: f64,
-    /// Dashes and gaps, if it is broken.
+    /// Dash pattern of a broken line.
     pub dashes: Option<&'static str>,
 }
 
-/// The trajectory of one thing.
+/// Trajectory of one thing.
 pub struct Panel {
-    /// Whose it is.
+    /// First line above the axes.
     pub title: String,
-    /// What else is said of it.
+    /// Second line above the axes.
     pub note: String,
-    /// Its parts.
+    /// Strokes of the trajectory.
     pub strokes: Vec<Stroke>,
-    /// Where on the horizontal axis it ended.
+    /// End of the trajectory on the horizontal axis, marked with a line.
     pub end: f64,
 }
 
-/// A straight part of a trajectory; x is not negative.
+/// Straight part of a trajectory; x is not negative.
 pub struct Stroke {
-    /// Which of the kinds.
+    /// Index into the kinds.
     pub kind: usize,
-    /// Where it begins.
+    /// Start point.
     pub from: (f64, f64),
-    /// Where it ends.
+    /// End point.
     pub to: (f64, f64),
 }
 
-/// How numbers become places.
+/// Mapping of values to pixels.
 struct Scale {
     x_max: f64,
     y_min: f64,
@@ -71,10 +71,10 @@ struct Scale {
 }
 
 impl Trajectories {
-    /// The picture.
+    /// Draws the picture as SVG.
     pub fn draw(&self) -> String {
         let mut used: Vec<&Kind> = self.used().map(|(_, kind)| kind).collect();
-        used.reverse(); // What lies above is named first.
+        used.reverse(); // The topmost kind is named first.
         let names: Vec<&str> = used.iter().map(|kind| kind.name.as_str()).collect();
         let places = legend(&names);
         let top = places.last().map_or(LEGEND_TOP, |(_, y)| y + LEGEND_LINE);
@@ -99,7 +99,7 @@ impl Trajectories {
         out
     }
 
-    /// The kinds that occur, with their numbers.
+    /// Returns the kinds that occur, with their indices.
     fn used(&self) -> impl Iterator<Item = (usize, &Kind)> {
         let occurs = |number| {
             self.panels.iter().any(|panel| panel.strokes.iter().any(|it| it.kind == number))
@@ -117,7 +117,7 @@ impl Trajectories {
         if low > high {
             return Scale { x_max: 1.0, y_min: 0.0, y_max: 1.0 };
         }
-        // A trajectory along an edge is seen beside the axis, not under it.
+        // The margin keeps a trajectory along an edge off the axis.
         let margin = ((high - low) * 0.03).max(1e-3);
         Scale { x_max: x_max.max(1e-3), y_min: low - margin, y_max: high + margin }
     }
@@ -177,7 +177,8 @@ impl Scale {
         bottom - (value - self.y_min) / (self.y_max - self.y_min) * PANEL
     }
 
-    /// One path of all strokes; those that begin where the one before ends go on.
+    /// Returns one path of all strokes; a stroke that begins at the end of the last one continues
+    /// it.
     fn path<'a>(&self, strokes: impl Iterator<Item = &'a Stroke>, bottom: f64) -> String {
         let mut path = String::new();
         let mut at = None;
@@ -193,14 +194,14 @@ impl Scale {
     }
 }
 
-/// Round numbers from `low` to `high`, from about three to seven.
+/// Returns round numbers from `low` to `high`, about three to seven.
 fn marks(low: f64, high: f64) -> impl Iterator<Item = f64> {
     let step = step(high - low);
     let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
     (first..=last).map(move |number| number as f64 * step)
 }
 
-/// A round number of an axis as long as `extent`.
+/// Formats a round number of an axis with the length `extent`.
 fn mark_label(value: f64, extent: f64) -> String {
     if step(extent) < 1.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
@@ -208,7 +209,7 @@ fn mark_label(value: f64, extent: f64) -> String {
 #[cfg(test)]
 mod tests {
     //! Proves: panels share their axes, nothing leaves them, kinds that do not occur are not named,
-    //! and pictures of nothing are pictures.
+    //! and empty panels give a picture.
     use super::*;
 
     fn trajectories(panels: Vec<Panel>) -> Trajectories {

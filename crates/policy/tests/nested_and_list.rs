@@ -29,7 +29,7 @@ fn list_bytes(list: &[ListEntry]) -> Owned {
     list.iter().flat_map(bytes).collect()
 }
 
-/// What is valid by the words of the contract: ascends in the file, no byte of memory twice.
+/// True if the pieces are valid by contract: ascending in the file, no byte of memory twice.
 fn is_sound(bytes: &Owned, file_bytes: u64) -> bool {
     let mut memory: Vec<u64> = bytes.iter().map(|byte| byte.1).collect();
     memory.sort_unstable();

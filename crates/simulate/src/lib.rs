@@ -24,7 +24,7 @@ pub use demerit::{Demerit, DemeritPlan, demerit};
 pub use disk::DiskName;
 pub use fitted::FittedCosts;
 pub use machine::{Machine, Network};
-pub use names::{LayoutName, MachineName, NetworkName, OrderName, ReadAhead};
+pub use names::{LayoutName, MachineName, NetworkName, ReadAhead};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use scenario::Scenario;
 pub use timeline::{

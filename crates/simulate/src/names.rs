@@ -1,6 +1,5 @@
-//! The words by which a scenario names its machine, network, layout, order, read-ahead and payload.
+//! The words by which a scenario names its machine, network, layout, read-ahead and payload.
 
-use policy::DiskOrder;
 use std::fmt;
 use std::str::FromStr;
 
@@ -92,28 +91,6 @@ name! {
         RandomBlocks = "random-blocks",
         /// Consecutive within a track, the tracks anywhere.
         RandomTracks = "random-tracks",
-    }
-}
-
-name! {
-    /// In which order servers that direct a transfer use their disks.
-    OrderName, "order" {
-        /// As the blocks lie on the disk ("presort").
-        Sorted = "sorted",
-        /// As the blocks lie in the file.
-        AsAsked = "as-asked",
-        /// As they lie on the disk, each server starting at its own share of them.
-        Staggered = "staggered",
-    }
-}
-
-impl OrderName {
-    pub(crate) fn policy(self) -> DiskOrder {
-        match self {
-            Self::Sorted => DiskOrder::Sorted,
-            Self::AsAsked => DiskOrder::AsAsked,
-            Self::Staggered => DiskOrder::Staggered,
-        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! What to simulate.
 
 use crate::machine::Machine;
-use crate::names::{LayoutName, MachineName, OrderName, PayloadName, ReadAhead};
+use crate::names::{LayoutName, MachineName, PayloadName, ReadAhead};
 use filesystem::collective::Strategy;
 use interface::UserError;
 use interface::access_of;
-use policy::{Access, Buffering, Declared, Pattern, Prefetch, Replacement, Rules, WINDOW_BLOCKS};
+use policy::{
+    Access, Buffering, Declared, DiskOrder, Pattern, Prefetch, Replacement, ReplacementPolicies,
+    WINDOW_BLOCKS,
+};
 use std::str::FromStr;
 use units::MIB;
 use wire::PARTICIPANTS_MAX;
@@ -34,7 +37,7 @@ pub struct Scenario {
     /// How the transfer is carried out.
     pub strategy: Strategy,
     /// In which order servers that direct it use their disks.
-    pub order: OrderName,
+    pub order: DiskOrder,
     /// How the file's users say they will go through it.
     pub declared: Declared,
     /// Which block of it leaves a full cache first, if not what suits the declaration.
@@ -42,7 +45,7 @@ pub struct Scenario {
     /// What the servers read before anyone asks for it.
     pub read_ahead: ReadAhead,
     /// The replacement policies that there are.
-    pub rules: Rules,
+    pub policies: ReplacementPolicies,
     /// Number of trials, each with a seed of its own.
     pub trials: u32,
     /// Seed of the first trial.
@@ -74,11 +77,11 @@ impl Default for Scenario {
             disks_per_server: 1,
             block_bytes: 8192,
             strategy: Strategy::DiskDirected,
-            order: OrderName::Sorted,
+            order: DiskOrder::Sorted,
             declared: Declared::Unknown,
             replacement: None,
             read_ahead: ReadAhead::Declared,
-            rules: Rules::default(),
+            policies: ReplacementPolicies::default(),
             trials: 5,
             seed: 1,
             sync: false,
@@ -110,11 +113,14 @@ impl Scenario {
     /// When it makes no sense: counts of nothing, a pattern that does not fit, no such block size.
     pub fn check(&self) -> Result<(), UserError> {
         self.access()?;
-        if let Some(unknown) = self.replacement.filter(|wanted| !self.rules.has(*wanted)) {
+        if let Some(unknown) = self.replacement.filter(|wanted| !self.policies.has(*wanted)) {
             let cause = format!("this program has no replacement policy {unknown}");
-            let help = "choose lru, mru, toss-immediate, loop-aware or random; a program of your \
-                        own brings others, see crates/cli/examples/own_rule.rs";
-            refused(cause, help)?;
+            let help = format!(
+                "choose one of {}; a program of your own adds others, see \
+                 crates/cli/examples/own_policy.rs",
+                Replacement::WORDS.join(", "),
+            );
+            refused(cause, &help)?;
         }
         let nodes = self.clients + self.servers;
         if let Err(error) = self.machine.network.check(nodes) {

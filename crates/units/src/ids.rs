@@ -1,4 +1,4 @@
-//! Ids: numbers that name something and must never be added to anything.
+//! Ids: numbers that name something. They have no arithmetic.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,26 +19,26 @@ macro_rules! id {
 }
 
 id!(
-    /// The rank of a client in its group: 0, 1, 2, …
+    /// Rank of a client in its group: 0, 1, 2, …
     ClientId(u32), "client"
 );
 id!(
-    /// The number of a server in its instance: 0, 1, 2, …
+    /// Number of a server in its instance: 0, 1, 2, …
     ServerId(u32), "server"
 );
 id!(
-    /// The number of a disk among the disks of its server: 0, 1, 2, …
+    /// Number of a disk among the disks of its server: 0, 1, 2, …
     DiskId(u32), "disk"
 );
 id!(
-    /// A file, for the life of an instance; never used again after removal.
+    /// File number, unique for the life of an instance. It is not reused after removal.
     FileId(u64), "file"
 );
 id!(
-    /// The other end of a connection, as the network of one node numbers it.
+    /// Number of a connection's other end, given by the network of one node.
     PeerId(u32), "peer"
 );
 id!(
-    /// A memory that its owner exposed to one-sided access.
+    /// Memory that its owner exposed to one-sided access.
     RegionId(u64), "region"
 );

@@ -1,6 +1,8 @@
-//! A half-open range of bytes.
+//! Half-open range of bytes.
+//!
+//! Invariant: the start is not after the end.
 
-/// The bytes `start .. end`; empty when they are equal.
+/// Bytes `start .. end`; empty when these are equal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ByteRange {
     /// First byte.
@@ -10,7 +12,7 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
-    /// The bytes `start .. end`. Panics when `end < start`.
+    /// Bytes `start .. end`. Panics when `end < start`.
     pub fn new(start: u64, end: u64) -> Self {
         assert!(start <= end, "a byte range must not run backwards: {start}..{end}");
         Self { start, end }
@@ -32,18 +34,19 @@ impl ByteRange {
         self.end - self.start
     }
 
-    /// True when there is no byte in it.
+    /// True when the range has no bytes.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 
-    /// The bytes in both ranges; empty (at some position) when they do not meet.
+    /// Bytes in both ranges. The result is empty, at some position, when the ranges do not meet.
     pub fn intersect(self, other: Self) -> Self {
         let start = self.start.max(other.start);
         Self { start, end: self.end.min(other.end).max(start) }
     }
 
-    /// The range cut into parts of `bytes` bytes, the last one shorter. Panics when `bytes` is 0.
+    /// Cuts the range into parts of `bytes` bytes, the last one perhaps shorter. Panics when
+    /// `bytes` is 0.
     pub fn windows(self, bytes: u64) -> impl Iterator<Item = Self> + use<> {
         assert!(bytes > 0, "a window must have bytes");
         let count = self.length().div_ceil(bytes);

@@ -1,12 +1,13 @@
 //! Time in whole nanoseconds, real or simulated.
 //!
-//! 2^64 ns are 584 years: enough for every simulation, so overflow is a wrong program and panics.
+//! 2^64 ns are 584 years, enough for every simulation. Overflow is an error of the program and
+//! panics.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// A length of time in nanoseconds.
+/// Length of time in nanoseconds.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -14,7 +15,7 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 pub struct Duration(u64);
 
 impl Duration {
-    /// No time.
+    /// Zero nanoseconds.
     pub const ZERO: Self = Self(0);
 
     /// `ns` nanoseconds.
@@ -38,7 +39,7 @@ impl Duration {
         Self((seconds * 1e9).round() as u64)
     }
 
-    /// The time `bytes` take at `bytes_per_second`, rounded up to a nanosecond.
+    /// Time that `bytes` take at `bytes_per_second`, rounded up to a nanosecond.
     pub fn of_transfer(bytes: u64, bytes_per_second: u64) -> Self {
         assert!(bytes_per_second > 0, "a rate must not be zero");
         let ns = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(bytes_per_second));
@@ -50,12 +51,12 @@ impl Duration {
         self.0 / 1_000_000
     }
 
-    /// In nanoseconds.
+    /// Length in nanoseconds.
     pub const fn as_ns(self) -> u64 {
         self.0
     }
 
-    /// In seconds.
+    /// Length in seconds.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 * 1e-9
     }
@@ -88,7 +89,7 @@ impl Mul<u64> for Duration {
     }
 }
 
-/// A moment, in nanoseconds since the world began.
+/// Moment, in nanoseconds since the start of the world.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -96,20 +97,20 @@ impl Mul<u64> for Duration {
 pub struct Instant(u64);
 
 impl Instant {
-    /// The moment the world began.
+    /// Start of the world.
     pub const START: Self = Self(0);
 
-    /// `ns` nanoseconds after the world began.
+    /// Moment `ns` nanoseconds after the start of the world.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Nanoseconds since the world began.
+    /// Nanoseconds since the start of the world.
     pub const fn as_ns(self) -> u64 {
         self.0
     }
 
-    /// The time from `earlier` to `self`. Panics when `earlier` is later.
+    /// Time from `earlier` to `self`. Panics when `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration(self.0.checked_sub(earlier.0).expect("time must not run backwards"))
     }

@@ -1,4 +1,4 @@
-//! Bytes from messages and messages from bytes.
+//! Encoding and decoding of messages and records.
 
 use crate::frequent::{FREQUENT_BYTES_MAX, Frequent};
 use crate::{Message, Request, RequestId};
@@ -7,31 +7,31 @@ use serde::de::DeserializeOwned;
 use std::io::Write;
 use thiserror::Error;
 
-/// The bytes are not a message of this version.
+/// Error for bytes that are not a message of this version.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum DecodeError {
-    /// They do not have the form of a message.
+    /// The bytes do not have the form of a message.
     #[error("{bytes} bytes are not a message: {cause}")]
     Malformed {
-        /// How many bytes there were.
+        /// Number of bytes.
         bytes: usize,
-        /// What the decoder said.
+        /// Error of the decoder.
         cause: String,
     },
-    /// A message was followed by bytes that belong to nothing.
+    /// A message is followed by stray bytes.
     #[error("a message of {message} bytes is followed by {extra} stray bytes")]
     Trailing {
-        /// Length of the message.
+        /// Length of the message in bytes.
         message: usize,
-        /// Length of what follows.
+        /// Number of bytes after the message.
         extra: usize,
     },
 }
 
-/// Bytes of messages that need no memory of their own while they are encoded.
+/// Largest size in bytes of a message that is encoded without an allocation.
 const SMALL_BYTES: usize = 128;
 
-/// The bytes of a message. `B` is something that holds bytes in memory.
+/// Encodes a message. `B` is a type that holds bytes in memory.
 pub fn encode<B: Default + Write + From<Vec<u8>>>(message: &Message) -> B {
     match Frequent::of(message) {
         Some(frequent) => hold(frequent.encode(&mut [0; FREQUENT_BYTES_MAX])),
@@ -42,19 +42,19 @@ pub fn encode<B: Default + Write + From<Vec<u8>>>(message: &Message) -> B {
     }
 }
 
-/// A request as it travels, for whoever asks many servers the same: one that names thousands of
-/// clients is encoded once.
+/// Encoded request, to be sent to many servers. A request that names thousands of clients is then
+/// encoded once.
 pub struct PreparedRequest(Vec<u8>);
 
 impl PreparedRequest {
-    /// For requests that are not [`Frequent`].
+    /// Encodes a request that is not [`Frequent`].
     pub fn new(request: &Request) -> Self {
         Self(encode_record(request))
     }
 
-    /// What [`encode`] makes of it as request number `id`.
+    /// Bytes that [`encode`] makes of the request with the number `id`.
     pub fn encode<B: From<Vec<u8>>>(&self, id: RequestId) -> B {
-        // A request comes last in its message.
+        // The request is the last field of its message.
         let mut bytes = encode_record(&Message::Request { id, request: Request::Stop });
         bytes.truncate(bytes.len() - encode_record(&Request::Stop).len());
         bytes.reserve_exact(self.0.len());
@@ -63,18 +63,18 @@ impl PreparedRequest {
     }
 }
 
-/// The message that `bytes` are, all of them.
+/// Decodes a message, which must take all of `bytes`.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     Frequent::decode(bytes).map_or_else(|| decode_record(bytes), |frequent| Ok(frequent.into()))
 }
 
-/// The bytes of a record that is kept.
+/// Encodes a record that is stored.
 pub fn encode_record<T: Serialize>(record: &T) -> Vec<u8> {
     let encoded = postcard::to_allocvec(record);
     encoded.expect("messages and records must have no fallible encoding")
 }
 
-/// The record that `bytes` are, all of them.
+/// Decodes a record, which must take all of `bytes`.
 pub fn decode_record<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let malformed = |error: postcard::Error| DecodeError::Malformed {
         bytes: bytes.len(),
@@ -95,7 +95,7 @@ fn hold<B: Default + Write>(bytes: &[u8]) -> B {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: decoding undoes encoding, and no bytes whatever make the decoder panic.
+    //! Proves: decoding undoes encoding, and no bytes make the decoder panic.
     use super::*;
     use crate::ReadRequest;
     use proptest::prelude::*;

@@ -1,87 +1,92 @@
-//! What the catalogue knows: directories and files, by name.
+//! Entries of the catalogue: directories and files, by name.
 
 use crate::Fault;
 use policy::{BYTES_MAX, Buffering, Pool, Stripe};
 use serde::{Deserialize, Serialize};
 use units::{FileId, ServerId};
 
-/// One name in the catalogue. Names are paths from the root, their parts separated by `/`, with
-/// none at either end; the root itself is the empty name.
+/// Entry of the catalogue.
+///
+/// A name is a path from the root with `/` between its parts and none at either end. The name of
+/// the root is empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// The name.
+    /// Name of the entry.
     pub name: String,
-    /// Who made it and when.
+    /// Owner and time of its creation.
     pub made: Made,
-    /// What it stands for.
+    /// Directory or file.
     pub kind: EntryKind,
 }
 
-/// What a name stands for.
+/// Kind of an entry.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EntryKind {
-    /// A directory, and how files in it are made.
+    /// Directory, with the defaults of new files in it.
     Directory(FileDefaults),
-    /// A file.
+    /// File.
     File(FileRecord),
 }
 
-/// How new files in a directory are made, where whoever makes them does not say.
+/// Defaults of new files in a directory, for values that the creator leaves out.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FileDefaults {
-    /// Bytes of a block.
+    /// Bytes in a block.
     pub block_bytes: Option<u64>,
-    /// The most servers of a file.
+    /// Largest number of servers of a file.
     pub servers: Option<u32>,
-    /// The servers that a file may lie on; all of the instance if none is named.
+    /// Servers that a file can use; empty for all servers of the instance.
     pub pool: Vec<ServerId>,
-    /// The server of each of its first blocks, after which it begins again; then there is no other
-    /// pool. Without it, all servers in turn.
+    /// Server of each block, repeated; it replaces the pool. If empty, blocks go to all servers in
+    /// turn.
     pub map: Vec<ServerId>,
-    /// How its servers buffer it.
+    /// Buffering at each server.
     pub buffering: Buffering,
 }
 
-/// Who made something and when, as the client said that made it.
+/// Owner and time of a creation, as the creating client states them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Made {
-    /// The user's number.
+    /// User id of the owner.
     pub owner: u32,
-    /// Seconds since the beginning of 1970.
+    /// Seconds since the start of 1970.
     pub at_s: u64,
 }
 
-/// What a server must know of a file.
+/// Record of a file: all that a server must know to serve it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Its number, never used twice in an instance.
+    /// Number of the file, never used twice in an instance.
     pub file: FileId,
-    /// Its name when this was told; it may have another by now.
+    /// Name when the record was sent. The file may have been renamed since.
     pub name: String,
-    /// Its size in bytes …
+    /// Size in bytes.
     pub bytes: u64,
-    /// … after it was cut so often ([`FileSize`]).
+    /// Number of times that the file was cut ([`FileSize`]).
     pub cuts: u64,
-    /// How its blocks map to its servers and their disks.
+    /// Mapping from blocks to servers and their disks.
     pub stripe: Stripe,
-    /// Which servers these are.
+    /// Servers of the instance that the stripe numbers.
     pub pool: Pool,
-    /// How each of them buffers it: as it was made, or as whoever opened it last has said.
+    /// Buffering at each server: as at the creation, or as the last client that opened it asked.
     pub buffering: Buffering,
 }
 
-/// How long a file is. Whoever hears of two sizes of a file keeps the greater: one that was said
-/// after a cut is greater than all before it, and otherwise the longer one is.
+/// Size of a file. Of two sizes of a file the greater one is valid.
+///
+/// Invariant: a size after a cut is greater than all sizes before it. With equal cuts, the longer
+/// size is greater.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub struct FileSize {
-    /// How often the file was made shorter.
+    /// Number of times that the file was made shorter.
     pub cuts: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
 impl FileSize {
-    /// Refuses more bytes than a file can have.
+    /// Refuses a size above [`BYTES_MAX`].
     pub fn validate(&self) -> Result<(), Fault> {
         if self.bytes > BYTES_MAX {
             let cause = format!("a file has at most {BYTES_MAX} bytes, not {}", self.bytes);
@@ -91,14 +96,13 @@ impl FileSize {
     }
 }
 
-/// The longest name of a file or a directory, in bytes.
+/// Largest length of a name, in bytes.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// The longest part of a name, in bytes.
+/// Largest length of a part of a name, in bytes.
 const PART_BYTES_MAX: usize = 255;
 
-/// Why something cannot be a name, a path from the root; nothing is wrong with the root's, which is
-/// empty.
+/// Returns the reason why a text cannot be a name. The empty name of the root is valid.
 pub fn name_flaw(name: &str) -> Option<&'static str> {
     if name.len() > NAME_BYTES_MAX {
         return Some("it has more than 1024 bytes");
@@ -116,7 +120,7 @@ pub fn name_flaw(name: &str) -> Option<&'static str> {
 }
 
 impl Entry {
-    /// The file, if it is one.
+    /// Returns the record, if the entry is a file.
     pub fn file(&self) -> Option<&FileRecord> {
         match &self.kind {
             EntryKind::File(record) => Some(record),
@@ -126,12 +130,12 @@ impl Entry {
 }
 
 impl FileRecord {
-    /// How long it is, as far as this record knows.
+    /// Size of the file according to this record.
     pub fn size(&self) -> FileSize {
         FileSize { cuts: self.cuts, bytes: self.bytes }
     }
 
-    /// Learns of a size; returns whether it was news.
+    /// Takes over a size if it is greater than the known one, and returns true if so.
     pub fn learn(&mut self, size: FileSize) -> bool {
         let is_news = size > self.size();
         if is_news {
@@ -140,17 +144,17 @@ impl FileRecord {
         is_news
     }
 
-    /// The servers that hold the file, in the order of its stripe.
+    /// Servers of the file, in the order of its stripe.
     pub fn servers(&self) -> impl Iterator<Item = ServerId> {
         (0..self.stripe.servers).map(|place| self.pool.server(ServerId(place)))
     }
 
-    /// The server that holds a block.
+    /// Server that holds a block.
     pub fn server_of(&self, block: u64) -> ServerId {
         self.pool.server(self.stripe.locate(block).server)
     }
 
-    /// Which of the file's servers `server` is, as its stripe numbers them.
+    /// Number of `server` in the stripe, if it holds blocks of the file.
     pub fn place_of(&self, server: ServerId) -> Option<ServerId> {
         self.pool.place_of(server, self.stripe.servers)
     }

@@ -1,143 +1,149 @@
-//! The one table of errors: what can go wrong between a client and the servers.
+//! Table of the errors between clients and servers, with their messages and help texts.
+//!
+//! Invariant: members of a group that know different faults agree on the smallest one, in the order
+//! of the table.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use units::{ClientId, ServerId};
 
-/// An error as it travels. Its text says what happened; [`Fault::help`] says what to do.
+/// Error as it is sent. Its text describes the failure; [`Fault::help`] tells what to do.
+// Sent, pinned by wire/tests/pinned_bytes.rs. A new fault goes before `Cancelled`, since members
+// of a group agree on the smallest fault. That changes the bytes of `Cancelled`, so it needs a new
+// `PROTOCOL_VERSION`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Error, Serialize, Deserialize)]
 pub enum Fault {
-    /// There is no file of this name.
+    /// No file has this name.
     #[error("there is no file {name:?}")]
     NoSuchFile {
-        /// The name.
+        /// Name that was requested.
         name: String,
     },
-    /// There is already a file of this name.
+    /// A file with this name exists already.
     #[error("there is already a file {name:?}")]
     FileExists {
-        /// The name.
+        /// Name that was requested.
         name: String,
     },
-    /// The name cannot be one of a file.
+    /// The name is not valid.
     #[error("{name:?} cannot name a file: {cause}")]
     BadName {
-        /// The name.
+        /// Name that was requested.
         name: String,
-        /// What is wrong with it.
+        /// Reason for the refusal.
         cause: String,
     },
-    /// There is no directory of this name, where one must be.
+    /// No directory has this name.
     #[error("there is no directory {name:?}")]
     NoSuchDirectory {
-        /// The name.
+        /// Name that was requested.
         name: String,
     },
-    /// The name is a file's, where a directory's must be.
+    /// The name is that of a file, but a directory is needed.
     #[error("{name:?} is a file, not a directory")]
     NotADirectory {
-        /// The name.
+        /// Name that was requested.
         name: String,
     },
-    /// The name is a directory's, where a file's must be.
+    /// The name is that of a directory, but a file is needed.
     #[error("{name:?} is a directory, not a file")]
     IsADirectory {
-        /// The name.
+        /// Name that was requested.
         name: String,
     },
-    /// The directory holds something.
+    /// The directory is not empty.
     #[error("the directory {name:?} is not empty")]
     DirectoryNotEmpty {
-        /// The name.
+        /// Name that was requested.
         name: String,
     },
     /// The access does not fit the file.
     #[error("the access does not fit the file: {cause}")]
     BadAccess {
-        /// What does not fit.
+        /// Mismatch of access and file.
         cause: String,
     },
-    /// The request makes no sense to the server.
+    /// The request is not valid.
     #[error("the server refused the request: {cause}")]
     BadRequest {
-        /// What is wrong with it.
+        /// Reason for the refusal.
         cause: String,
     },
-    /// The two sides speak different versions.
-    #[error("the client speaks version {client} of the protocol, the server {server}")]
+    /// Client and server have different versions of the protocol.
+    #[error("the client has version {client} of the protocol, the server has version {server}")]
     WrongVersion {
-        /// The client's.
+        /// Version of the client.
         client: u16,
-        /// The server's.
+        /// Version of the server.
         server: u16,
     },
     /// A disk is full.
     #[error("{server} has no space left: {cause}")]
     NoSpace {
-        /// Whose disk.
+        /// Server of the disk.
         server: ServerId,
-        /// Which disk, and what was written.
+        /// Disk, and data that was written.
         cause: String,
     },
-    /// Bytes of a file are not those that were written, and were not given out.
+    /// Bytes of a file do not match their checksum. They were not delivered.
     #[error(
         "bytes {offset} to {} of {file:?} are damaged on {server}: {cause}",
         offset.saturating_add(*length)
     )]
     Corrupt {
-        /// The name of the file.
+        /// Name of the file.
         file: String,
-        /// The first byte, in the file, of what is damaged.
+        /// First damaged byte, as an offset in the file.
         offset: u64,
-        /// How many bytes cannot be told from the damaged ones.
+        /// Number of bytes that share the checksum of the damaged ones.
         length: u64,
-        /// Whose disk.
+        /// Server of the disk.
         server: ServerId,
-        /// Which disk and which object.
+        /// Disk and object.
         cause: String,
     },
-    /// A disk failed or vanished.
+    /// A disk failed or is gone.
     #[error("a disk of {server} failed: {cause}")]
     DiskFailed {
-        /// Whose disk.
+        /// Server of the disk.
         server: ServerId,
-        /// Which disk, what was attempted, and what the system said.
+        /// Disk, operation that was attempted, and error of the system.
         cause: String,
     },
-    /// A member of the collective has left before its end.
-    #[error("{client} left in the middle of a collective: {cause}")]
+    /// A member of the collective disconnected before its end.
+    #[error("{client} disconnected during a collective: {cause}")]
     ClientLeft {
-        /// Who.
+        /// Client that disconnected.
         client: ClientId,
-        /// What is known of why.
+        /// Reason, as far as it is known.
         cause: String,
     },
-    /// A server has left.
-    #[error("{server} has left: {cause}")]
+    /// A server disconnected.
+    #[error("{server} disconnected: {cause}")]
     ServerLeft {
-        /// Who.
+        /// Server that disconnected.
         server: ServerId,
-        /// What is known of why.
+        /// Reason, as far as it is known.
         cause: String,
     },
     /// The catalogue could not be read or changed.
     #[error("the catalogue failed: {cause}")]
     CatalogueFailed {
-        /// What the store said.
+        /// Error of the record store.
         cause: String,
     },
-    /// The connection or the memory of a client failed in an unforeseen way.
+    /// The connection or the memory of a client failed in an unexpected way.
     #[error("a transfer failed: {cause}")]
     TransferFailed {
-        /// What the transport said.
+        /// Error of the transport.
         cause: String,
     },
-    /// The file ends before the bytes that were asked for.
-    #[error("{file:?} has {bytes} bytes, which are fewer than were asked for")]
+    /// The request goes past the end of the file.
+    #[error("the request goes past the end of {file:?}, which has {bytes} bytes")]
     PastEnd {
-        /// The name of the file.
+        /// Name of the file.
         file: String,
-        /// Its size in bytes.
+        /// Size of the file in bytes.
         bytes: u64,
     },
     /// Some members of a group did not join a call in which the others wait.
@@ -168,39 +174,47 @@ pub enum Fault {
         /// Time that was waited, in milliseconds.
         waited_ms: u64,
     },
-    /// The client that asked for a collective gave it up.
-    #[error("the collective was cancelled by the client that asked for it")]
+    /// The client that requested a collective cancelled it.
+    #[error("the client that requested the collective cancelled it")]
     Cancelled,
 }
 
 impl Fault {
-    /// What the user can do about it, in one sentence.
+    /// Advice for the user, in one sentence.
     pub fn help(&self) -> &'static str {
         match self {
             Self::NoSuchFile { .. } => "`unisono ls` shows the files there are",
             Self::FileExists { .. } => "choose another name, or remove the file first",
             Self::BadName { .. } => {
-                "use parts of 1 to 255 bytes, 1024 in all, with / between them and no . or .. part"
+                "use parts of 1 to 255 bytes, 1024 in all, separated by /, none of them . or .."
             }
             Self::NoSuchDirectory { .. } => "make it first: `unisono mkdir -p DIRECTORY`",
-            Self::NotADirectory { .. } => "name a directory; `unisono ls` shows what there is",
-            Self::IsADirectory { .. } => "name a file, or say --recursive where a command has it",
-            Self::DirectoryNotEmpty { .. } => "remove what is in it first: `unisono rm -r` does",
-            Self::BadAccess { .. } => "state a pattern, record and size that cover the file",
+            Self::NotADirectory { .. } => {
+                "name a directory; `unisono ls` lists directories and files"
+            }
+            Self::IsADirectory { .. } => "name a file, or use --recursive if the command has it",
+            Self::DirectoryNotEmpty { .. } => {
+                "remove its contents first, for example with `unisono rm -r`"
+            }
+            Self::BadAccess { .. } => "choose a pattern, record and size that fit the file",
             Self::BadRequest { .. } => "client and servers may be of different builds; update both",
-            Self::WrongVersion { .. } => "run client and servers of the same release",
+            Self::WrongVersion { .. } => "use client and servers of the same release",
             Self::NoSpace { .. } => "free space in the data directories or add servers",
             Self::Corrupt { .. } => {
                 "remove the file and put it again from a copy; if it recurs, replace that disk"
             }
-            Self::DiskFailed { .. } => "look at the data directory named, then restart its server",
-            Self::ClientLeft { .. } => "look at why that client ended; the others are unharmed",
-            Self::ServerLeft { .. } => {
-                "`unisono status` shows who runs; its log says why it ended (a client that stands \
-                 still while others wait is let go)"
+            Self::DiskFailed { .. } => {
+                "check the data directory that is named, then restart its server"
             }
-            Self::CatalogueFailed { .. } => "look at the first data directory's file system",
-            Self::PastEnd { .. } => "open it again: another program has made it shorter meanwhile",
+            Self::ClientLeft { .. } => {
+                "find out why that client ended; the other clients can continue"
+            }
+            Self::ServerLeft { .. } => {
+                "`unisono status` lists the servers that run; the log of the server has the reason \
+                 (servers disconnect clients that stall while others wait for their buffers)"
+            }
+            Self::CatalogueFailed { .. } => "check the file system of the first data directory",
+            Self::PastEnd { .. } => "open the file again: another program has made it shorter",
             Self::MembersMissing { .. } => {
                 "every member must make the call, with an empty part if it has nothing to move"
             }
@@ -210,7 +224,9 @@ impl Fault {
             Self::ServerStalled { .. } => {
                 "look at that server's process and disks; a longer time-out waits longer"
             }
-            Self::Cancelled => "another server's error, told before this one, is the reason",
+            Self::Cancelled => {
+                "see the error of another server, which was reported before this one"
+            }
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",
         }
     }

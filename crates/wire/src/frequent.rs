@@ -1,14 +1,17 @@
-//! The messages of which there are millions, without the general machinery: requests for bytes of
-//! a block, and the answer that they are done. Each is a few numbers; to write and read them as
-//! such takes a third of the instructions that it takes to find that out.
+//! Fast codec of the most frequent messages: reads and writes of bytes of a block, and the answer
+//! that a request is done.
 //!
-//! Invariant: the bytes are those of `postcard`, and so is what they mean. Every other message, and
-//! every other form of bytes, is left to it.
+//! There are millions of these messages, and each is a few numbers. This codec takes a third of the
+//! instructions of the general one.
+//!
+//! Invariants:
+//! - The bytes and their meaning are those of `postcard`.
+//! - All other messages and all other forms of bytes are left to `postcard`.
 
 use crate::{Message, ReadRequest, Reply, Request, RequestId, WriteRequest};
 use units::{FileId, RegionId};
 
-// Numbers of the variants, in the order of their enums; a test compares them.
+// Numbers of the variants. A test compares them with the enums.
 const REQUEST: u8 = 1;
 const READ: u8 = 10;
 const WRITE: u8 = 11;
@@ -16,10 +19,10 @@ const REPLY: u8 = 2;
 const OK: u8 = 0;
 const DONE: u8 = 0;
 
-/// Room for the longest: two variants, and seven numbers of ten bytes.
+/// Largest size in bytes: two variants and seven numbers of ten bytes.
 pub const FREQUENT_BYTES_MAX: usize = 72;
 
-/// A message of these kinds.
+/// Frequent message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frequent {
     /// A client asks for bytes of a block.
@@ -31,7 +34,7 @@ pub enum Frequent {
 }
 
 impl Frequent {
-    /// The bytes of the message, which are written to `room`.
+    /// Encodes the message into `room` and returns its bytes.
     pub fn encode<'a>(&self, room: &'a mut [u8; FREQUENT_BYTES_MAX]) -> &'a [u8] {
         let mut written = Written { bytes: room, length: 0 };
         match self {
@@ -52,7 +55,7 @@ impl Frequent {
         &bytes[..length]
     }
 
-    /// The message that `bytes` are, if it is of these kinds.
+    /// Decodes `bytes`, if they are a frequent message.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut unread = Unread(bytes);
@@ -92,7 +95,7 @@ impl Frequent {
         unread.0.is_empty().then_some(message)
     }
 
-    /// The same message, if it is of these kinds.
+    /// Converts a message, if it is a frequent one.
     pub(crate) fn of(message: &Message) -> Option<Self> {
         match message {
             Message::Request { id, request: Request::Read(read) } => Some(Self::Read(*id, *read)),
@@ -128,7 +131,8 @@ impl Written<'_> {
         self
     }
 
-    /// Seven bits a byte, the lowest first; the highest bit says that there are more.
+    /// Writes LEB128: seven bits a byte, the lowest first. The highest bit of a byte is set when
+    /// more bytes follow.
     #[inline]
     fn number(&mut self, mut value: u64) -> &mut Self {
         while value >= 0x80 {
@@ -149,7 +153,7 @@ impl Unread<'_> {
         Some(first)
     }
 
-    /// A number below 2^63; larger ones are rare enough to be left.
+    /// Reads a number below 2^63. Larger ones are rare and left to `postcard`.
     #[inline]
     fn number(&mut self) -> Option<u64> {
         let first = self.byte()?;
@@ -170,7 +174,7 @@ impl Unread<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: the bytes, and what any bytes mean, are the same as without this file.
+    //! Proves: the bytes and their meaning are those of `postcard`.
     use super::*;
     use proptest::prelude::*;
 
@@ -178,7 +182,7 @@ mod tests {
         Frequent::decode(bytes).map(Message::from)
     }
 
-    /// Numbers of every length.
+    /// Numbers of each encoded length.
     fn number() -> impl Strategy<Value = u64> {
         (any::<u64>(), 0_u32..64).prop_map(|(value, shift)| value >> shift)
     }

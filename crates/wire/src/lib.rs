@@ -1,16 +1,19 @@
-//! The messages between clients and servers, and their exact bytes.
+//! Messages between clients and servers, and their exact bytes.
 //!
-//! A message is encoded by `postcard` (a published format: variable-length integers, enum variants
-//! by number), so adding a variant at the end of an enum keeps old bytes valid, and anything else
-//! is a new [`PROTOCOL_VERSION`]. Decoding never panics, whatever the bytes; what a decoded message
-//! *asks for* is checked by the program that serves it. A new [`Fault`] goes before `Cancelled`,
-//! the least telling of them, and so is a new version too.
+//! `postcard` encodes a message, in a published format: integers of variable length, enum variants
+//! by number. A variant that is added at the end of an enum keeps old bytes valid. Any other change
+//! needs a new [`PROTOCOL_VERSION`]; tests/pinned_bytes.rs finds it. A new [`Fault`] goes before
+//! `Cancelled`, the least informative one, so it needs a new version too.
+//!
+//! Invariants:
+//! - Decoding never panics, for any bytes.
+//! - A decoded message can ask for anything. The program that serves it checks that.
 
 mod codec;
 mod entry;
 mod fault;
 mod frequent;
-mod introduction;
+mod group_roster;
 mod message;
 mod rendezvous;
 
@@ -20,17 +23,16 @@ pub use entry::{
 };
 pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
-pub use introduction::{Addresses, Introduction, Regions};
+pub use group_roster::{Addresses, GroupRoster, Regions};
 pub use message::{
     BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
     GroupMessage, Message, NamedCollective, PARTICIPANTS_MAX, PartRequest, Participant,
     PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
 };
-
 pub use rendezvous::{
     CollectiveCall, EnrolRequest, JoinRequest, MEETING_BYTES_MAX, MEETING_NAME_BYTES_MAX,
     MEETING_TOTAL_BYTES_MAX, MeetRequest, collective_number,
 };
 
-/// The version of the messages; both sides must speak the same.
+/// Version of the messages. Both sides must have the same.
 pub const PROTOCOL_VERSION: u16 = 11;

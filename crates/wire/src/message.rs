@@ -1,206 +1,211 @@
-//! What clients and servers say to one another.
+//! Messages of clients and servers.
 
 use crate::{
-    EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize, Introduction, JoinRequest,
-    Made, MeetRequest, Regions,
+    EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize, GroupRoster, JoinRequest, Made,
+    MeetRequest, Regions,
 };
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, RegionId, ServerId};
 
-/// The most clients that take part in one collective.
+/// Largest number of clients in one collective.
 pub const PARTICIPANTS_MAX: usize = 1 << 16;
 
-/// Names one request of one client until it is answered.
+/// Number of one request of one client, until it is answered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct RequestId(pub u64);
 
-/// Names one client process to all servers; drawn at random by the client.
+/// Name of one client process at all servers. The client draws it at random.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct ClientKey(pub u64);
 
-/// Everything that travels as a header.
+/// Header of anything that is sent.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// The first message of a client to a server.
+    /// First message of a client to a server.
     Hello {
-        /// The sender's [`crate::PROTOCOL_VERSION`].
+        /// [`crate::PROTOCOL_VERSION`] of the sender.
         version: u16,
-        /// Who it is.
+        /// Name of the client.
         key: ClientKey,
     },
-    /// A client asks a server.
+    /// Request of a client to a server.
     Request {
-        /// To be repeated in the answer.
+        /// Number that the reply repeats.
         id: RequestId,
-        /// What is asked.
+        /// Request itself.
         request: Request,
     },
-    /// A server answers.
+    /// Reply of a server.
     Reply {
-        /// Of the request.
+        /// Number of the request.
         id: RequestId,
-        /// What came of it.
+        /// Result of the request.
         result: Result<Reply, Fault>,
     },
-    /// A client tells another of its group something.
+    /// Message of a client to another of its group.
     Group(GroupMessage),
-    /// A server tells a participant that a collective has failed.
+    /// Message of a server to a participant: a collective has failed.
     CollectiveFailed {
-        /// Number of the collective within its group.
+        /// Number of the collective in its group.
         collective: u64,
-        /// Why.
+        /// Reason.
         fault: Fault,
     },
 }
 
-/// What a client can ask of a server.
+/// Request of a client to a server.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Catalogue: makes a file; the catalogue numbers it, whatever `record.file` says.
+    /// Catalogue: creates a file. The catalogue chooses its number and ignores `record.file`.
     Create {
-        /// The file.
+        /// Record of the file.
         record: FileRecord,
-        /// Who makes it and when.
+        /// Owner and time of the creation.
         made: Made,
     },
-    /// Catalogue: makes a directory.
+    /// Catalogue: creates a directory.
     MakeDirectory {
-        /// Its name.
+        /// Name of the entry.
         name: String,
-        /// Who makes it and when.
+        /// Owner and time of the creation.
         made: Made,
     },
-    /// Catalogue: what is known of a name.
+    /// Catalogue: looks up a name.
     Stat {
-        /// The name.
+        /// Name of the entry.
         name: String,
     },
-    /// Catalogue: what a directory holds, in the order of its names, a part of it at a time.
+    /// Catalogue: lists a directory in the order of its names, one part at a time.
     List {
-        /// Its name.
+        /// Name of the entry.
         directory: String,
-        /// The last part of the name behind which to begin; without it, at the first.
+        /// Last part of the name to begin after. Without it, the list begins with the first name.
         after: Option<String>,
     },
-    /// Catalogue: gives a file or a directory, with all that is in it, another name.
+    /// Catalogue: renames a file, or a directory with its contents.
     Rename {
-        /// Its name.
+        /// Name of the entry.
         from: String,
-        /// Its new name.
+        /// New name.
         to: String,
-        /// Whether a file may have that name, which it loses in the same instant: the answer says
-        /// which, and its data is for the sender to drop. Without it, the name must be free.
+        /// True if a file with the new name is replaced atomically. The reply names that file, and
+        /// the sender must drop its data. If false, the new name must be free.
         replace: bool,
     },
-    /// Catalogue: forgets a file whose data every server has dropped, or an empty directory.
+    /// Catalogue: removes an empty directory, or a file whose data every server has dropped.
     Remove {
-        /// Its name.
+        /// Name of the entry.
         name: String,
     },
-    /// Makes a file known to this server for the rest of the connection; the answer is its size.
+    /// Opens a file at this server for the rest of the connection. The reply is its size.
     Open(FileRecord),
     /// Undoes [`Request::Open`].
     Close {
-        /// Which file.
+        /// Number of the file.
         file: FileId,
-        /// The size of which the catalogue has heard; the least one where that is not known.
+        /// Size that the catalogue has; the smallest size if the client does not know it.
         recorded: FileSize,
     },
-    /// How the server has buffered a file since it was opened.
+    /// Asks for the buffer statistics of a file since it was opened.
     Buffers {
-        /// Which file; it must be open.
+        /// Number of the file, which must be open.
         file: FileId,
     },
-    /// Frees what this server holds of a file.
+    /// Frees all data of a file at this server.
     Drop {
-        /// Which file.
+        /// Number of the file.
         file: FileId,
     },
-    /// Caching: bytes of one block, into the sender's memory.
+    /// Caching: reads bytes of one block into the sender's memory.
     Read(ReadRequest),
-    /// Caching: bytes of one block; the data is the message's body.
+    /// Caching: writes bytes of one block. The data is the body of the message.
     Write(WriteRequest),
     /// Caching: waits for write-behind and prefetches.
     Flush(FlushRequest),
-    /// Disk-directed: the one request of a collective. It is large, and all others move often.
+    /// Disk-directed: requests a collective, once for all clients. It is boxed because it is large
+    /// and other requests are moved often.
     Collective(Box<NamedCollective>),
-    /// What this server is and does.
+    /// Asks for the status of the server.
     Status,
-    /// Finish what is under way, write everything back, and end.
+    /// Stops the server: it finishes active requests, writes all data back, and ends.
     Stop,
-    /// Disk-directed: give up a collective, or the part of one client, that has failed at another
+    /// Disk-directed: cancels a collective, or the part of one client, that has failed at another
     /// server.
     Cancel {
-        /// Its number, as in the request that began it.
+        /// Number of the collective, as in the request that began it.
         collective: u64,
     },
-    /// Disk-directed, non-collective: the one request of one client.
+    /// Disk-directed, non-collective: requests the part of one client.
     Part(Box<PartRequest>),
-    /// Caching: bytes of one block, which the server gets from the sender's memory when it has room
-    /// for them.
+    /// Caching: writes bytes of one block. The server gets them from the sender's memory when it
+    /// has room for them.
     Pull(PullRequest),
-    /// What a block holds, to compare it with what was written there.
+    /// Asks for digests of a block, to compare them with the data that was written.
     Digests(DigestsRequest),
-    /// Catalogue: says how new files in a directory are made; those in it stay as they are.
+    /// Catalogue: sets the defaults of new files in a directory. Existing files keep theirs.
     SetDefaults {
-        /// The directory's name.
+        /// Name of the directory.
         directory: String,
-        /// How.
+        /// Defaults of new files.
         defaults: FileDefaults,
     },
-    /// A whole block, as the answer's body, which the sender may see in the server's memory.
+    /// Reads a whole block as the body of the reply. The sender can map it from the server's
+    /// memory.
     Page {
-        /// Which file; it must be open.
+        /// Number of the file, which must be open.
         file: FileId,
-        /// Which block of it.
+        /// Number of the block in the file.
         block: u64,
     },
-    /// What this server knows of the size of an open file from now on, if it is news. It answers
-    /// when the bytes beyond are freed.
+    /// Sets the size of an open file at this server, if it is greater than the known one
+    /// ([`FileSize`]). The reply comes after the bytes beyond it are freed.
     Resize {
-        /// Which file; it must be open.
+        /// Number of the file, which must be open.
         file: FileId,
-        /// The size; the least one, to ask only.
+        /// New size; the smallest size to only ask for the known one.
         size: FileSize,
     },
-    /// Catalogue: the size of a file, if it is news, after all its servers know it.
+    /// Catalogue: records the size of a file, if it is greater than the known one, after all its
+    /// servers know it.
     RecordSize {
-        /// Which file.
+        /// Number of the file.
         file: FileId,
-        /// The size.
+        /// Size of the file.
         size: FileSize,
     },
-    /// The size of a file as far as this server knows it, open or not.
+    /// Asks for the size of a file, open or not, as far as this server knows it.
     Measure(FileRecord),
-    /// The sizes of the files that are open here.
+    /// Asks for the sizes of the files that are open at this server.
     OpenSizes {
-        /// Of those behind this one, in the order of their numbers.
+        /// File to begin after, in the order of file numbers.
         after: Option<FileId>,
     },
-    /// As [`Request::Drop`], but when nobody has the file open any more: another has its name.
+    /// Drops a file that was replaced, as [`Request::Drop`] does, once no client has it open.
     DropUnused {
-        /// The file.
+        /// Number of the file.
         file: FileId,
     },
-    /// Keeps the size of an open file on stable storage: no data shows it.
+    /// Stores the size of an open file durably, since it does not follow from the file's data.
     KeepSize {
-        /// Which file.
+        /// Number of the file.
         file: FileId,
     },
-    /// Catalogue: the files that have lost their names, and may have data at their servers.
+    /// Catalogue: lists the files without a name that may still have data at their servers.
     Nameless {
-        /// Of those behind this one, in the order of their numbers.
+        /// File to begin after, in the order of file numbers.
         after: Option<FileId>,
     },
-    /// Catalogue: a file that has lost its name has no data at any of its servers any more.
+    /// Catalogue: forgets a file without a name, because no server has data of it any more.
     Forget {
-        /// The file.
+        /// Number of the file.
         file: FileId,
     },
-    /// Tells where the members of a group are, for its transfers.
-    Introduce(Box<Introduction>),
-    /// Disk-directed: the one request of a collective of a group that was introduced.
+    /// Registers the roster of a group, for its transfers.
+    RegisterGroup(Box<GroupRoster>),
+    /// Disk-directed: requests a collective of a group whose roster was registered.
     GroupCollective(Box<GroupCollective>),
     /// Brings bytes to a meeting, and waits for those of the others.
     Meet(Box<MeetRequest>),
@@ -210,200 +215,201 @@ pub enum Request {
     Join(Box<JoinRequest>),
 }
 
-/// Caching: asks for bytes of one block.
+/// Caching: request for bytes of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReadRequest {
-    /// Which file; it must be open.
+    /// Number of the file, which must be open.
     pub file: FileId,
-    /// Which block of it.
+    /// Number of the block in the file.
     pub block: u64,
-    /// First byte within the block.
+    /// First byte in the block.
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
-    /// Where they go: a region of the sender …
+    /// Region of the sender that receives the bytes.
     pub region: RegionId,
-    /// … and the first byte in it.
+    /// First byte in the region.
     pub region_offset: u64,
 }
 
-/// Caching: brings bytes of one block.
+/// Caching: write of bytes of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WriteRequest {
-    /// Which file; it must be open.
+    /// Number of the file, which must be open.
     pub file: FileId,
-    /// Which block of it.
+    /// Number of the block in the file.
     pub block: u64,
-    /// First byte within the block.
+    /// First byte in the block.
     pub offset: u64,
 }
 
-/// Caching: offers bytes of one block.
+/// Caching: offer of bytes of one block, for the server to get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PullRequest {
-    /// Which file; it must be open.
+    /// Number of the file, which must be open.
     pub file: FileId,
-    /// Which block of it.
+    /// Number of the block in the file.
     pub block: u64,
-    /// First byte within the block.
+    /// First byte in the block.
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
-    /// Where they are: a region of the sender …
+    /// Region of the sender that holds the bytes.
     pub region: RegionId,
-    /// … and the first byte in it.
+    /// First byte in the region.
     pub region_offset: u64,
 }
 
-/// Asks for the digests of a block.
+/// Request for digests of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DigestsRequest {
-    /// Which file; it must be open.
+    /// Number of the file, which must be open.
     pub file: FileId,
-    /// Which block of it.
+    /// Number of the block in the file.
     pub block: u64,
-    /// Bytes of a piece; there is a digest of each, the last of which may be shorter.
+    /// Bytes in a piece. Each piece has a digest; the last piece may be shorter.
     pub piece_bytes: u64,
 }
 
-/// Caching: waits until nothing is under way for a file.
+/// Caching: wait until no request of a file is active.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FlushRequest {
-    /// Which file; it must be open.
+    /// Number of the file, which must be open.
     pub file: FileId,
-    /// Whether the data must be on stable storage, not only with the disks.
+    /// True if the data must be on stable storage, not only handed to the disks.
     pub sync: bool,
 }
 
-/// Disk-directed: the whole transfer in one request, but for who takes part.
+/// Disk-directed: description of a collective transfer without its participants.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CollectiveRequest {
-    /// Number of the collective within its group.
+    /// Number of the collective in its group.
     pub collective: u64,
-    /// Whether the clients read or write.
+    /// Read or write.
     pub direction: Direction,
-    /// Which file; it must be open.
+    /// Number of the file, which must be open.
     pub file: FileId,
-    /// Which bytes belong to whom.
+    /// Bytes of each client.
     pub access: Access,
-    /// In which order each disk is used.
+    /// Order in which each disk serves its blocks.
     pub order: DiskOrder,
-    /// Whether written data must be on stable storage at the end.
+    /// True if written data must be on stable storage at the end.
     pub sync: bool,
 }
 
-/// Disk-directed: a collective of clients that are connected.
+/// Disk-directed: collective of clients that are connected.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NamedCollective {
-    /// What is to be done.
+    /// Description of the transfer.
     pub request: CollectiveRequest,
-    /// Who takes part and where their memory is, by rank.
+    /// Participants and their memory, by rank.
     pub participants: Vec<Participant>,
 }
 
-/// Disk-directed: a collective of the members of an introduced group. To name thousands of them to
-/// each server again would take longer than many a transfer.
+/// Disk-directed: collective of the members of a registered group. Naming thousands of members to
+/// each server again would take longer than many transfers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GroupCollective {
-    /// What is to be done.
+    /// Description of the transfer.
     pub request: CollectiveRequest,
-    /// Number of the group among the sender's.
+    /// Number of the group among those of the sender.
     pub group: u64,
-    /// Where the members' memory is, by rank.
+    /// Memory of the members, by rank.
     pub regions: Regions,
 }
 
-/// Disk-directed, non-collective: all that one client wants of this server, in one request. What
-/// it writes stays in the server's cache until a [`FlushRequest`].
+/// Disk-directed, non-collective: transfer between one client and this server. Written data stays
+/// in the server's cache until a [`FlushRequest`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PartRequest {
-    /// Its number among the sender's collectives and parts that are under way.
+    /// Number among the active collectives and parts of the sender.
     pub number: u64,
-    /// Whether the client reads or writes.
+    /// Read or write.
     pub direction: Direction,
-    /// Which file; it must be open.
+    /// Number of the file, which must be open.
     pub file: FileId,
-    /// Which bytes belong to whom.
+    /// Bytes of each client.
     pub access: Access,
-    /// Which client of the access the sender is.
+    /// Client of the access that the sender is.
     pub client: ClientId,
-    /// The memory that the sender exposed to the servers.
+    /// Memory that the sender exposed to the servers.
     pub region: RegionId,
-    /// In which order each disk is used.
+    /// Order in which each disk serves its blocks.
     pub order: DiskOrder,
 }
 
-/// One client of a collective.
+/// Participant of a collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Participant {
-    /// Who it is.
+    /// Name of the client.
     pub key: ClientKey,
-    /// The memory it exposed to the servers.
+    /// Memory that it exposed to the servers.
     pub region: RegionId,
 }
 
-/// What a server answers.
+/// Reply of a server.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Reply {
-    /// It is done.
+    /// The request is done.
     Done,
-    /// It is done, and so many bytes moved.
+    /// The request is done and moved this many bytes.
     Moved {
-        /// Bytes between this server and clients.
+        /// Bytes moved between this server and clients.
         bytes: u64,
     },
-    /// What the catalogue knows of a name.
+    /// Entry of the catalogue.
     Entry(Entry),
-    /// What a directory holds.
+    /// Part of a directory.
     Entries {
-        /// Some of it, in the order of names.
+        /// Entries in the order of their names.
         entries: Vec<Entry>,
-        /// Whether there is more behind them.
+        /// True if more entries follow.
         more: bool,
     },
-    /// What the server is and does.
+    /// Status of the server.
     Status(ServerStatus),
-    /// How the server has buffered a file.
+    /// Buffer statistics of a file.
     Buffers(BufferStatistics),
-    /// The digests of a block, piece by piece.
+    /// Digest of each piece of a block.
     Digests(Vec<u32>),
-    /// The size of a file, as it is known there now.
+    /// Size of a file, as the server knows it now.
     Size(FileSize),
-    /// The sizes of several files.
+    /// Sizes of several files.
     Sizes {
-        /// Those of some, in the order of their numbers.
+        /// Files in the order of their numbers, with their sizes.
         sizes: Vec<(FileId, FileSize)>,
-        /// Whether there are more behind them.
+        /// True if more files follow.
         more: bool,
     },
-    /// The data that came with a write was not kept, since too much waits for room already; the
-    /// server gets it ([`Request::Pull`]) when there is some.
+    /// The server did not keep the data of a write, since too much data waits for room already. The
+    /// client must offer it again ([`Request::Pull`]).
     NoRoom,
-    /// It will be done when nobody has the file open any more.
+    /// The request will be done when no client has the file open any more.
     InUse,
     /// Bytes that the members of a meeting have brought, by rank.
     Met(Vec<Vec<u8>>),
 }
 
-/// How a server has buffered a file, counted in blocks.
+/// Buffer statistics of a file at a server, in blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct BufferStatistics {
-    /// Reads whose bytes were there.
+    /// Reads of bytes that were cached.
     pub hits: u64,
     /// Reads that had to wait for the disk.
     pub misses: u64,
-    /// Blocks that were read before anyone asked for them.
+    /// Blocks that were read before a client requested them.
     pub prefetched: u64,
-    /// Those of them that left before anyone did.
+    /// Prefetched blocks that were evicted before a client requested them.
     pub prefetched_unused: u64,
-    /// Blocks that left to make room.
+    /// Blocks that were evicted to make room.
     pub evictions: u64,
 }
 
-/// What a server is and does.
+/// Status of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ServerStatus {
-    /// Clients connected at the moment.
+    /// Number of connected clients.
     pub clients: u32,
     /// Requests answered since the start.
     pub requests: u64,
@@ -411,44 +417,45 @@ pub struct ServerStatus {
     pub bytes_moved: u64,
     /// Bytes of blocks in the cache.
     pub cache_bytes: u64,
-    /// Bytes of those of them that the disks do not have yet, in part or in full.
+    /// Bytes of dirty blocks in the cache, partly or completely dirty.
     pub dirty_bytes: u64,
-    /// Bytes of buffers that collectives hold at the moment.
+    /// Bytes of buffers that collectives hold.
     pub collective_bytes: u64,
-    /// For each disk: capacity and free bytes.
+    /// Capacity and free bytes of each disk.
     pub disks: Vec<(u64, u64)>,
-    /// Of the server that keeps the catalogue: the servers that files lie on, with the number of
-    /// files of each.
+    /// Number of files on each server that has files. Only the catalogue's server reports it.
     pub files: Vec<(ServerId, u64)>,
 }
 
-/// What the clients of a group tell one another.
+/// Message between the clients of a group.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum GroupMessage {
-    /// I am this member.
+    /// Names the member that the sender is.
     Join {
-        /// The number of the group, so that strangers are not taken for members.
+        /// Number of the group, by which a member recognizes another.
         group: u64,
-        /// My rank.
+        /// Rank of the sender.
         client: ClientId,
     },
-    /// One step of an agreement among all members.
+    /// One round of an agreement among all members.
     Agree {
-        /// Which agreement: they are numbered from 0.
+        /// Number of the agreement, from 0.
         number: u64,
-        /// Which step of it.
+        /// Number of the round, from 0.
         round: u32,
-        /// What I know so far and is meant for you or those behind you, by rank.
+        /// Values that the sender knows so far and that are for the receiver or for members that it
+        /// sends to, by rank.
         values: Vec<(ClientId, u64)>,
-        /// The least of the faults that I know of, in the order of the table: all members end with
-        /// the same one.
+        /// Smallest fault that the sender knows, in the order of the table. All members end with
+        /// the smallest of all.
         fault: Option<Fault>,
     },
-    /// I am leaving because I am done.
+    /// Tells that the sender is done and disconnects.
     Leave,
-    /// I take part in no further agreement.
+    /// Tells that the sender takes part in no further agreement.
     Broken {
-        /// Why.
+        /// Reason.
         fault: Fault,
     },
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
     ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, FileSize, GroupCollective,
-    GroupMessage, Introduction, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
+    GroupMessage, GroupRoster, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
     Participant, ReadRequest, Reply, Request, RequestId, decode, encode,
 };
 
@@ -128,13 +128,13 @@ fn some_messages() -> Vec<(&'static str, Message)> {
     let rename = Request::Rename { from: "a/b".to_owned(), to: "c".to_owned(), replace: true };
     let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
     let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };
-    let introduction = Introduction {
+    let roster = GroupRoster {
         group: 7,
         members: vec![ClientKey(1); 4],
         addresses: ["", "node:3", "tcp:127.0.0.1:7001", ""].into_iter().collect(),
     };
     vec![
-        ("introduce", request(Request::Introduce(Box::new(introduction)))),
+        ("introduce", request(Request::RegisterGroup(Box::new(roster)))),
         ("hello", Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1) }),
         ("create", request(Request::Create { record: record.clone(), made })),
         ("list", request(Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) })),
@@ -166,8 +166,8 @@ fn use_message(message: &Message) {
                 let named = members.map(|member| group.regions.get(member));
                 assert!(named[3].is_none() || group.regions.count() > 0);
             }
-            Request::Introduce(introduction) => {
-                let addresses = &introduction.addresses;
+            Request::RegisterGroup(roster) => {
+                let addresses = &roster.addresses;
                 let members = [0, 1, 2, addresses.count(), usize::MAX];
                 members.iter().for_each(|member| assert_ne!(addresses.get(*member), Some("")));
             }

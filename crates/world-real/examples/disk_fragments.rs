@@ -1,6 +1,6 @@
-//! In how many pieces eight objects lie that were written in turns, a block of 1 MiB of each, and
-//! how long it takes to read them one after another from the device: through the page cache, which
-//! delays allocation, and past it, with preallocation and without.
+//! Measures the number of extents of eight objects that were written in turns, a block of 1 MiB of
+//! each, and the time to read them one after another from the device: through the page cache, which
+//! delays allocation, and by direct I/O, with preallocation and without.
 //!
 //! ```text
 //! cargo run --release -p world-real --example disk_fragments -- DIRECTORY [ROUNDS]
@@ -16,7 +16,7 @@ use world_real::{DiskConfig, DiskOptions, NodeConfig, RealDisk, RealPayload, Rea
 const OBJECTS: u64 = 8;
 const BLOCKS: u64 = 128;
 
-/// In how many pieces the objects lie; `None` where the system does not tell.
+/// Returns the number of extents of the objects; `None` if the system does not tell.
 async fn pieces(disk: &RealDisk) -> Option<u64> {
     let mut all = 0;
     for object in (0..OBJECTS).map(FileId) {
@@ -76,7 +76,7 @@ fn main() {
     let rounds: usize = words.next().map_or(3, |word| word.parse().expect("a number of rounds"));
     println!("{OBJECTS} objects of {BLOCKS} MiB");
     for round in 0..rounds {
-        // Each round begins with another way: what one leaves behind disturbs the next.
+        // Each round begins with another configuration: each one's leftovers disturb the next.
         let mut ways = [(false, false), (true, true), (true, false)];
         ways.rotate_left(round % 3);
         for (direct, preallocate) in ways {

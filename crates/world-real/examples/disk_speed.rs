@@ -1,5 +1,5 @@
-//! What checksums and transfers past the page cache cost: reads and writes of one object of 1 GiB
-//! in blocks of 1 MiB or so, the ways of doing it in turns.
+//! Measures the cost of checksums and of direct I/O: reads and writes of one object of 1 GiB in
+//! blocks of 1 MiB or so, alternating between the configurations.
 //!
 //! ```text
 //! cargo run --release -p world-real --example disk_speed -- DIRECTORY [ROUNDS [WAYS [KIB]]]
@@ -13,14 +13,14 @@ use world_real::{DiskConfig, DiskOptions, NodeConfig, RealDisk, RealPayload, Rea
 
 const OBJECT: FileId = FileId(1);
 
-/// What one pass over the object took: by the clock, and of the processors.
+/// Times of one pass over the object: wall-clock and processor time.
 struct Times {
     write: Taken,
     sync: Taken,
     read: Taken,
 }
 
-/// Time by the clock, and of the processors.
+/// Wall-clock and processor time.
 #[derive(Clone, Copy)]
 struct Taken {
     elapsed: Duration,
@@ -28,7 +28,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// What `work` takes.
+    /// Measures `work`.
     async fn by(work: impl Future<Output = ()>) -> Self {
         let (begin, processors) = (Instant::now(), processor_time());
         work.await;
@@ -36,7 +36,7 @@ impl Taken {
     }
 }
 
-/// Processor time that this process has used.
+/// Returns the processor time that this process has used.
 fn processor_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
@@ -76,8 +76,8 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// The median of a part of `own`, and of its ratios to that of `base`, round by round: what
-/// disturbs one way disturbs its neighbour too.
+/// Returns the median of a part of `own`, and of its ratios to that of `base`, round by round: a
+/// disturbance affects neighbouring measurements alike.
 fn compare(own: &[Times], base: &[Times], part: fn(&Times) -> Taken) -> String {
     let us = |of: fn(Taken) -> Duration| {
         median(own.iter().map(|times| of(part(times)).as_secs_f64() * 1e6 / 1024.0).collect())
@@ -119,10 +119,11 @@ fn main() {
         let mut times: Vec<Vec<Times>> = ways.iter().map(|_| Vec::new()).collect();
         for round in 0..=rounds {
             for way in 0..ways.len() {
-                // Each round begins with another way: what one leaves behind disturbs the next.
+                // Each round begins with another configuration: each one's leftovers disturb the
+                // next.
                 let way = (way + round) % ways.len();
                 let taken = pass(&worlds[way].disks()[0], &block).await;
-                // The first round makes the files and warms the cache.
+                // The first round creates the files and warms the cache.
                 if round > 0 {
                     times[way].push(taken);
                 }

@@ -1,7 +1,7 @@
-//! How fast strided copies are: `cargo run --release -p world-real --example strided_copy`.
+//! Measures strided copies: `cargo run --release -p world-real --example strided_copy`.
 //!
 //! Gathers and scatters a block in cache, the inner loop of every transfer, for several lengths of
-//! pieces and distances between them.
+//! pieces and strides.
 
 use std::time::Instant;
 use units::Run;
@@ -60,7 +60,8 @@ fn measure(world: &RealWorld, block: u64, length: u64, stride: u64) {
     println!("{block:>10} {length:>7} {stride:>7} {gather:>7.2} GB/s {scatter:>7.2} GB/s");
 }
 
-/// What the pool of areas saves: memory over 64 MiB is not pooled, so its first fill faults.
+/// Measures the benefit of the buffer pool: memory over 64 MiB is not pooled, so its first fill
+/// faults.
 fn fresh_memory(world: &RealWorld) {
     const MIB: u64 = 128;
     for _ in 0..3 {

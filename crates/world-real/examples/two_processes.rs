@@ -1,5 +1,5 @@
-//! How fast two processes on one machine talk:
-//! `cargo run --release -p world-real --example two_processes`.
+//! Measures the communication of two processes on one machine: `cargo run --release -p world-real
+//! --example two_processes`.
 //!
 //! Starts itself a second time as the peer. Measures round trips of small messages, alone and many
 //! at a time, and one-sided copies.
@@ -79,7 +79,7 @@ async fn round_trips(world: &RealWorld, peer: PeerId, at_a_time: usize) {
     println!("{at_a_time:>3} messages at a time: {rate:>9.0} round trips/s");
 }
 
-/// `bytes` in each copy; near pieces of 8 bytes at `spread` times their length.
+/// Copies `bytes` at a time; near pieces have 8 bytes and a stride of `spread` times their length.
 async fn copies(world: &RealWorld, peer: PeerId, region: RegionId, bytes: u64, spread: u64) {
     let source: RealPayload = vec![2; (bytes * spread) as usize].into();
     let piece = PieceRun {
@@ -111,7 +111,7 @@ async fn copies(world: &RealWorld, peer: PeerId, region: RegionId, bytes: u64, s
     println!("{bytes} bytes, near stride {}: put {put:.2} GB/s, get {get:.2} GB/s", 8 * spread);
 }
 
-/// Pieces of `length` bytes that lie apart in the peer's memory.
+/// Copies pieces of `length` bytes that are not adjacent in the peer's memory.
 async fn far_pieces(world: &RealWorld, peer: PeerId, region: RegionId, length: u64) {
     let bytes: u64 = 1 << 20;
     let source: RealPayload = vec![2; bytes as usize].into();

@@ -1,7 +1,9 @@
-//! Memory of this process that others on its machine can see: one sealed file in memory.
+//! Arena: memory of this process that other processes of its machine can map; one sealed memfd.
 //!
-//! Invariants: nobody but this process can write it or change its size, whatever they do, so that
-//! they cannot harm it; what it gave out stays where it is, and nothing goes back to the system.
+//! Invariants:
+//!
+//! - No other process can write the arena or change its size, so that peers cannot harm this one.
+//! - Allocated bytes never move, and no memory returns to the system.
 #![allow(unsafe_code)]
 
 use crate::huge::{self, HUGE_BYTES};
@@ -13,36 +15,36 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The arena of this process, from the first [`open`] on.
+/// Arena of this process, from the first [`open`] on.
 static ARENA: OnceLock<Option<Arena>> = OnceLock::new();
 
 struct Arena {
     file: OwnedFd,
     base: NonNull<u8>,
     bytes: usize,
-    /// How much of it was given out.
+    /// Bytes allocated so far, from the start.
     used: AtomicUsize,
 }
 
-// SAFETY: an arena is only addresses and a counter; who owns what it gave out is not its business.
+// SAFETY: an arena is only addresses and a counter; it accesses no byte that it gave out.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
 
-/// What another process needs to know to see the arena.
+/// Description by which another process maps the arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sharing {
-    /// The number of its file in this process.
+    /// File descriptor number in this process.
     pub(crate) descriptor: u64,
-    /// Its size.
+    /// Size of the arena.
     pub(crate) bytes: u64,
 }
 
-/// What others must find on the file before they trust that it stays as it is.
+/// Seals that a peer verifies before it relies on the size of the file.
 pub(crate) const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Opens the arena, for `bytes`, unless it is open. Only what is used of it takes memory. Where the
-/// system has no such files everything works without it.
+/// Opens the arena with `bytes` bytes, unless it is open. Untouched pages take no memory. If the
+/// system has no sealed memfds, everything works without the arena.
 pub(crate) fn open(bytes: u64) {
     ARENA.get_or_init(|| {
         let bytes = usize::try_from(bytes).ok()?.checked_next_multiple_of(HUGE_BYTES)?;
@@ -50,15 +52,16 @@ pub(crate) fn open(bytes: u64) {
     });
 }
 
-/// What to tell others, if there is an arena.
+/// Returns the description of the arena, if there is one.
 pub(crate) fn sharing() -> Option<Sharing> {
     let arena = arena()?;
     let descriptor = u64::try_from(arena.file.as_raw_fd()).ok()?;
     Some(Sharing { descriptor, bytes: arena.bytes as u64 })
 }
 
-/// `bytes` of it, a multiple of [`HUGE_BYTES`] at another one, that nobody had before, with zeros.
-pub(crate) fn take(bytes: usize) -> Option<NonNull<u8>> {
+/// Allocates `bytes`, a multiple of [`HUGE_BYTES`], at an equal alignment. The memory is unused and
+/// zero.
+pub(crate) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
     let arena = arena()?;
     let fits = |used: usize| used.checked_add(bytes).filter(|end| *end <= arena.bytes);
     let start = arena.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
@@ -66,19 +69,19 @@ pub(crate) fn take(bytes: usize) -> Option<NonNull<u8>> {
     Some(unsafe { arena.base.add(start) })
 }
 
-/// Where it has the byte at `offset`.
+/// Returns the address of the byte at `offset`.
 pub(crate) fn at(offset: usize) -> Option<NonNull<u8>> {
     let arena = arena().filter(|arena| offset < arena.bytes)?;
     // SAFETY: the byte lies in the mapping.
     Some(unsafe { arena.base.add(offset) })
 }
 
-/// Whether an address lies in it.
+/// True if `address` lies in the arena.
 pub(crate) fn holds(address: NonNull<u8>) -> bool {
     offset_of(address.as_ptr()).is_some()
 }
 
-/// Where others find what lies at an address here.
+/// Returns the offset of `address` in the arena, by which peers find it.
 pub(crate) fn offset_of(address: *const u8) -> Option<u64> {
     let arena = arena()?;
     let offset = (address as usize).checked_sub(arena.base.as_ptr() as usize)?;
@@ -91,7 +94,7 @@ fn arena() -> Option<&'static Arena> {
 
 impl Arena {
     fn new(bytes: usize) -> Result<Self, rustix::io::Errno> {
-        // Beyond it the system would not refuse but end the process.
+        // Beyond this limit the system does not return an error but ends the process (SIGXFSZ).
         if getrlimit(Resource::Fsize).current.is_some_and(|limit| bytes as u64 > limit) {
             return Err(rustix::io::Errno::FBIG);
         }
@@ -100,7 +103,7 @@ impl Arena {
         ftruncate(&file, bytes as u64)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let base = huge::map_shared(&file, bytes, protection).ok_or(rustix::io::Errno::NOMEM)?;
-        // The mapping just made is the last that can be written.
+        // The mapping just made is the last writable one.
         fcntl_add_seals(&file, SealFlags::FUTURE_WRITE | SEALS)?;
         Ok(Self { file, base, bytes, used: AtomicUsize::new(0) })
     }

@@ -1,51 +1,51 @@
-//! What a node needs to know to begin, and why it may not begin.
+//! Configuration of a node, and the errors of opening one.
 
 use std::path::PathBuf;
 use thiserror::Error;
 use world::{Address, Shelf};
 
-/// What makes a node: where it listens, and where it keeps things.
+/// Configuration of a node: its address and its directories.
 #[derive(Clone, Default)]
 pub struct NodeConfig {
-    /// `unix:/path` or `tcp:host:port` (port 0 lets the system choose one); `None` for a node
-    /// that only connects.
+    /// Address to listen on: `unix:/path` or `tcp:host:port` (port 0 lets the system choose one).
+    /// `None` for a node that only connects.
     pub listen: Option<Address>,
-    /// The disks; none on a client.
+    /// Disks of the node; empty on a client.
     pub disks: Vec<DiskConfig>,
-    /// The shelves of records that it has, and the directory of each, which must exist.
+    /// Tables of records that the node keeps, each with its directory, which must exist.
     pub records: Vec<(Shelf, PathBuf)>,
-    /// The secret that nodes share. Required for TCP, unused over Unix sockets.
+    /// Key that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
-    /// How much of its memory the process of this node shares with others on its machine, so that
-    /// they see in place what it lends them, in bytes; the first node of a process decides. A node
-    /// with 0 sees what others lend.
+    /// Size of the memory that this process shares with others on its machine for zero-copy
+    /// lending, in bytes. The first node of a process decides. A node with 0 lends nothing and maps
+    /// what others lend.
     pub lent_bytes_max: u64,
 }
 
-/// What makes a disk.
+/// Configuration of a disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiskConfig {
-    /// The directory that stands for it, which must exist.
+    /// Directory that stands for the disk; it must exist.
     pub directory: PathBuf,
-    /// A number that no other disk has: an object that was brought here from another disk, with its
-    /// checksums, is damage. 0 where that is not known: then objects of any disk are taken, and
-    /// what is written may be taken by any.
+    /// Number that no other disk has. An object that comes with its checksums from another disk is
+    /// reported as damaged. 0: unknown; objects of any disk are accepted, and any disk accepts
+    /// objects written here.
     pub identity: u64,
-    /// How it is used.
+    /// Options of use.
     pub options: DiskOptions,
 }
 
-/// How a disk is used.
+/// Options of a disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskOptions {
-    /// Whether data goes past the page cache (O_DIRECT): for devices that many clients share, whose
-    /// servers keep what is worth keeping themselves.
+    /// True to bypass the page cache (O_DIRECT): for devices that many clients share, whose servers
+    /// do their own caching.
     pub direct: bool,
-    /// Whether every 64 KiB have a checksum, verified before data is given out. Without, an object
-    /// loses the checksums that it has when it is written.
+    /// True to keep a checksum of every 64 KiB and verify it before data is returned. Without this
+    /// option, an object loses its checksums when it is written.
     pub checksums: bool,
-    /// Whether writes past the page cache take room for those that follow, so that objects which
-    /// grow in turns lie in long pieces. The page cache sees to that itself.
+    /// True if direct writes preallocate space for the writes that follow, so that objects that
+    /// grow in turns have few extents. The page cache needs no preallocation: it delays allocation.
     pub preallocate: bool,
 }
 
@@ -67,76 +67,76 @@ impl std::fmt::Debug for NodeConfig {
     }
 }
 
-/// Why a node could not begin.
+/// Error of opening a node.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum OpenError {
-    /// The address is not of a known form.
+    /// The form of the address is unknown.
     #[error("{address} is no address: {cause}; write unix:/path or tcp:host:port")]
     BadAddress {
-        /// What was given.
+        /// Given address.
         address: Address,
-        /// What is wrong with it.
+        /// Defect of the address.
         cause: String,
     },
-    /// The node was told to listen beyond this machine without a key.
+    /// The node is to listen beyond this machine and has no key.
     #[error("cannot listen on {address} without a key: anyone who reaches it could use it")]
     KeyRequired {
-        /// Where it was told to listen.
+        /// Address to listen on.
         address: Address,
     },
     /// The address is in use, or the system refused it.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// Where.
+        /// Address to listen on.
         address: Address,
-        /// What the system said.
+        /// Error of the system.
         cause: String,
     },
-    /// The system refused something that every node needs.
+    /// The system refused a resource that every node needs.
     #[error("cannot begin a node: {cause}")]
     System {
-        /// What the system said.
+        /// Error of the system.
         cause: String,
     },
-    /// The file system of a directory cannot move data past the page cache.
+    /// The file system of a directory supports no direct I/O.
     #[error("the file system of {directory:?} does not let data past the page cache: {cause}")]
     NotDirect {
-        /// Which.
+        /// Directory of the disk.
         directory: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         cause: String,
     },
-    /// Records are not what was written there.
+    /// Stored records are damaged.
     #[error("the records in {directory:?} are damaged: {cause}")]
     DamagedRecords {
-        /// Which.
+        /// Directory of the records.
         directory: PathBuf,
-        /// What is wrong with them.
+        /// Kind of damage.
         cause: String,
     },
-    /// A directory could not be used.
+    /// A directory cannot be used.
     #[error("cannot use {directory:?} as a place for {purpose}: {cause}")]
     Directory {
-        /// Which.
+        /// Directory.
         directory: PathBuf,
-        /// What for.
+        /// Intended use of the directory.
         purpose: &'static str,
-        /// What the system said.
+        /// Error of the system.
         cause: String,
     },
 }
 
-/// An address, taken apart.
+/// Parsed address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Endpoint {
-    /// A socket file.
+    /// Path of a socket file.
     Unix(PathBuf),
     /// `host:port`.
     Tcp(String),
 }
 
 impl Endpoint {
-    /// Takes `address` apart; the error says what is wrong with it.
+    /// Parses `address`; the error names the defect.
     pub(crate) fn parse(address: &Address) -> Result<Self, String> {
         match address.0.split_once(':') {
             Some(("unix", path)) if path.starts_with('/') => Ok(Self::Unix(path.into())),

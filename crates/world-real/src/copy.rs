@@ -1,14 +1,16 @@
 //! Strided copies: the inner loop of every transfer.
 //!
-//! An 8-byte cyclic distribution moves a 1 MiB block as 131,072 pieces, so what counts is the time
-//! per piece. Each common length has a loop of its own in which a piece is one unaligned load and
-//! one store. Invariant: nothing here checks bounds; callers have checked whole runs before.
+//! An 8-byte cyclic distribution moves a 1 MiB block as 131,072 pieces, so the time per piece
+//! dominates. Each common length has its own loop, in which a piece is one unaligned load and one
+//! store.
+//!
+//! Invariant: nothing here checks bounds; callers have checked whole runs before.
 #![allow(unsafe_code)]
 
-/// One side of a strided copy: where the first piece is, and the distance to the next.
+/// One side of a strided copy: address of the first piece, and distance to the next.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<P> {
-    /// The first byte of the first piece.
+    /// Address of the first byte of the first piece.
     pub(crate) base: P,
     /// Bytes from the start of a piece to the start of the next.
     pub(crate) stride: usize,
@@ -31,10 +33,10 @@ pub(crate) unsafe fn copy_strided(
     }
     let packed = source.stride == length && target.stride == length;
     if count == 1 || packed {
-        // SAFETY: the caller vouches for all pieces of both sides, and here they are two ranges.
+        // SAFETY: the caller guarantees all pieces of both sides; here they are two ranges.
         return unsafe { std::ptr::copy_nonoverlapping(source.base, target.base, length * count) };
     }
-    // SAFETY: the caller's promise is handed on unchanged, in every arm.
+    // SAFETY: the caller's guarantee is passed on unchanged, in every arm.
     unsafe {
         match length {
             1 => copy_fixed::<1>(source, target, count),
@@ -53,7 +55,7 @@ pub(crate) unsafe fn copy_strided(
     }
 }
 
-/// [`copy_strided`] for pieces whose length the compiler knows.
+/// Implements [`copy_strided`] for lengths known at compile time.
 unsafe fn copy_fixed<const LENGTH: usize>(
     source: Side<*const u8>,
     target: Side<*mut u8>,
@@ -61,7 +63,7 @@ unsafe fn copy_fixed<const LENGTH: usize>(
 ) {
     let (mut from, mut to) = (source.base, target.base);
     for _ in 0..count {
-        // SAFETY: `from` and `to` are the starts of piece `i`, for which the caller vouches. An
+        // SAFETY: `from` and `to` are the starts of piece `i`, which the caller guarantees. An
         // array of bytes has alignment 1, so this is one unaligned load and one store.
         unsafe { to.cast::<[u8; LENGTH]>().write(from.cast::<[u8; LENGTH]>().read()) };
         // After the last piece the pointers may leave their areas; they are not used then.
@@ -70,11 +72,11 @@ unsafe fn copy_fixed<const LENGTH: usize>(
     }
 }
 
-/// [`copy_strided`] for pieces of any length.
+/// Implements [`copy_strided`] for any length.
 unsafe fn copy_any(source: Side<*const u8>, target: Side<*mut u8>, length: usize, count: usize) {
     let (mut from, mut to) = (source.base, target.base);
     for _ in 0..count {
-        // SAFETY: `from` and `to` are the starts of piece `i`, for which the caller vouches.
+        // SAFETY: `from` and `to` are the starts of piece `i`, which the caller guarantees.
         unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
         from = from.wrapping_add(source.stride);
         to = to.wrapping_add(target.stride);

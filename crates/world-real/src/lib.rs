@@ -1,10 +1,13 @@
-//! A machine made of Linux: files, sockets and one-sided copies between processes.
+//! Real world: the `World` traits on Linux, with files, sockets and one-sided copies between
+//! processes.
 //!
-//! [`RealWorld`] is one node: give it to the programs of `filesystem`. Everything of a node lives
-//! on one thread, inside [`run`]; only the disks and the records have threads of their own.
-//! Invariant: a node on which nothing happens uses no processor time.
+//! [`RealWorld`] is one node: give it to the programs of `filesystem`. A node lives on one thread,
+//! inside [`run`]; only disks and records have threads of their own.
+//!
+//! Invariant: an idle node uses no processor time.
 
 mod arena;
+mod coalesce_free;
 mod config;
 mod copy;
 mod disk;
@@ -13,7 +16,6 @@ mod memory;
 mod network;
 mod pool;
 mod records;
-mod regain;
 mod tasks;
 mod timers;
 mod worker;
@@ -37,7 +39,7 @@ use world::{
     Randomness, RecordChange, Records, RecordsError, Shelf, Tasks, TransferError,
 };
 
-/// One node; clones are handles to the same node, which ends with the last of them.
+/// One node. Clones are handles to the same node, which closes with the last of them.
 #[derive(Clone)]
 pub struct RealWorld {
     shared: Rc<Shared>,
@@ -47,7 +49,7 @@ struct Shared {
     timers: Rc<Timers>,
     random: RefCell<fastrand::Rng>,
     disks: Vec<RealDisk>,
-    /// By shelf.
+    /// Record stores, indexed by `Shelf`.
     records: [Option<RecordStore>; Shelf::ALL.len()],
     node: Rc<Node>,
 }
@@ -59,12 +61,12 @@ impl Drop for Shared {
 }
 
 impl RealWorld {
-    /// Begins a node. Call it inside [`run`].
+    /// Opens a node. Call it inside [`run`].
     pub fn open(config: NodeConfig) -> Result<Self, OpenError> {
         Self::open_with(&config, true)
     }
 
-    /// Begins a node that never reaches for the memory of another process: all its transfers are
+    /// Opens a node that never accesses the memory of another process: all its transfers are
     /// framed, as over TCP. For tests and measurements.
     pub fn open_framed(config: NodeConfig) -> Result<Self, OpenError> {
         Self::open_with(&config, false)
@@ -101,12 +103,12 @@ impl RealWorld {
     }
 }
 
-/// Fills `bytes` with random ones from the system.
+/// Fills `bytes` from the random number generator of the system.
 fn fill_random(bytes: &mut [u8]) {
     let mut filled = 0;
     while filled < bytes.len() {
         let flags = rustix::rand::GetRandomFlags::empty();
-        // Interrupted calls are made again; Linux knows no other error for such short requests.
+        // Interrupted calls are repeated; Linux returns no other error for requests this short.
         filled += rustix::rand::getrandom(&mut bytes[filled..], flags).unwrap_or(0);
     }
 }
@@ -199,11 +201,11 @@ impl Network for RealWorld {
     }
 
     async fn receive(&self) -> Incoming<RealPayload> {
-        self.shared.node.inbox.next().await
+        self.shared.node.peers.inbox.next().await
     }
 
     fn disconnect(&self, peer: PeerId) {
-        self.shared.node.disconnect(peer);
+        self.shared.node.peers.disconnect(peer);
     }
 }
 
@@ -213,15 +215,15 @@ impl OneSided for RealWorld {
         memory: &RealMemory,
         peers: &[PeerId],
     ) -> Result<RegionId, NetworkError> {
-        self.shared.node.expose(memory, peers).await
+        self.shared.node.peers.expose(memory, peers).await
     }
 
     async fn expose_to_all(&self, memory: &RealMemory) -> RegionId {
-        self.shared.node.expose_to_all(memory)
+        self.shared.node.peers.expose_to_all(memory)
     }
 
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {
-        self.shared.node.withdraw(region)
+        self.shared.node.peers.withdraw(region)
     }
 
     async fn put(
@@ -231,7 +233,7 @@ impl OneSided for RealWorld {
         pieces: &[PieceRun],
         source: &RealPayload,
     ) -> Result<(), TransferError> {
-        self.shared.node.put(peer, region, pieces, source).await
+        self.shared.node.peers.put(peer, region, pieces, source).await
     }
 
     async fn get(
@@ -241,6 +243,6 @@ impl OneSided for RealWorld {
         pieces: &[PieceRun],
         target: &RealMemory,
     ) -> Result<(), TransferError> {
-        self.shared.node.get(peer, region, pieces, target).await
+        self.shared.node.peers.get(peer, region, pieces, target).await
     }
 }

@@ -1,9 +1,12 @@
-//! Real bytes: areas of memory, and the payloads cut from them.
+//! Memory and payloads with real bytes.
 //!
-//! Invariants: an [`Area`] is written only through a [`RealMemory`], never while a payload shares
-//! it; a memory stays on the thread of its world, a payload may go to the thread of a disk. While a
-//! memory is exposed, other *processes* write it too: Rust's rules end at the process, so what
-//! [`RealMemory::bytes`] shows during an exposure may change under the reader, but nothing else.
+//! Invariants:
+//!
+//! - An [`Area`] is written only through a [`RealMemory`], never while a payload shares it.
+//! - A memory stays on the thread of its world; a payload may go to the thread of a disk.
+//! - Other *processes* write an exposed memory too: the rules of Rust end at the process. So bytes
+//!   seen through [`RealMemory::bytes`] during an exposure may change under the reader, but nothing
+//!   else.
 #![allow(unsafe_code)]
 
 use crate::copy::{Side, copy_strided};
@@ -18,30 +21,30 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use units::{PieceRun, Run};
 use world::{Memory, Payload};
 
-/// Bytes that live as long as someone holds them.
+/// Reference-counted bytes.
 struct Area {
     base: NonNull<u8>,
     length: usize,
     origin: Origin,
-    /// Views through `bytes` (counted up) or `bytes_mut` (-1). Only memories touch it, and they
-    /// stay on one thread, so relaxed order is enough.
+    /// Number of views through `bytes` (positive) or `bytes_mut` (-1). Only memories use it, on one
+    /// thread, so relaxed ordering suffices.
     views: AtomicI32,
 }
 
-/// Where an area goes back to.
+/// Source of an area, to which it returns.
 enum Origin {
-    /// The pool, which reserved that many bytes.
+    /// Buffer pool, which reserved this many bytes.
     Pool { reserved: usize },
-    /// A vector with that capacity.
+    /// Vector of this capacity.
     Vector { capacity: usize },
-    /// The caller of [`RealMemory::foreign`] keeps it, until it is revoked.
+    /// Caller of [`RealMemory::foreign`], who keeps the bytes.
     Foreign { revoked: AtomicBool },
-    /// A peer lent it. It can only be read.
+    /// Peer that lent the bytes, which are read-only.
     Borrowed(#[expect(dead_code, reason = "given back when dropped")] Borrowed),
 }
 
-// SAFETY: an area is plain memory. While payloads (which may move between threads) hold it nobody
-// writes it; while memories hold it, they are all on one thread (`RealMemory` is not `Send`).
+// SAFETY: an area is plain memory. While payloads (which may move between threads) hold it, nobody
+// writes it; memories that hold it are all on one thread (`RealMemory` is not `Send`).
 unsafe impl Send for Area {}
 // SAFETY: as above.
 unsafe impl Sync for Area {}
@@ -52,7 +55,7 @@ impl Area {
             return vec![0; length].into();
         }
         let reserved = pool::reserved_bytes(length);
-        let base = pool::take(reserved, length);
+        let base = pool::allocate(reserved, length);
         Self { base, length, origin: Origin::Pool { reserved }, views: AtomicI32::new(0) }
     }
 
@@ -76,9 +79,9 @@ impl Drop for Area {
     fn drop(&mut self) {
         match self.origin {
             // SAFETY: the area came from the pool with this size, and this was its last handle.
-            Origin::Pool { reserved } => unsafe { pool::give(self.base, reserved) },
+            Origin::Pool { reserved } => unsafe { pool::free(self.base, reserved) },
             Origin::Vector { capacity } => {
-                // SAFETY: these are the parts of the vector the area was made from.
+                // SAFETY: these are the parts of the vector that the area was made from.
                 drop(unsafe { Vec::from_raw_parts(self.base.as_ptr(), self.length, capacity) });
             }
             Origin::Foreign { .. } | Origin::Borrowed(_) => {}
@@ -95,27 +98,27 @@ pub struct RealPayload {
 }
 
 impl RealPayload {
-    /// The bytes themselves.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the range was checked when the payload was cut, and nobody writes the area of a
-        // payload while it exists.
+        // payload.
         unsafe { std::slice::from_raw_parts(self.area.pointer(self.offset), self.length) }
     }
 
-    /// What a peer lent: `length` bytes from `base` on, which stay as they are as long as the loan
-    /// is held. (As with exposed memory, that is for the peer to keep to.)
+    /// Returns a payload of `length` bytes at `base` that a peer lends. The peer must not change
+    /// them while the loan is held, as with exposed memory.
     pub(crate) fn borrowed(loan: Borrowed, base: NonNull<u8>, length: usize) -> Self {
         let (origin, views) = (Origin::Borrowed(loan), AtomicI32::new(0));
         Self { area: Arc::new(Area { base, length, origin, views }), offset: 0, length }
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn pointer(&self) -> *const u8 {
         self.area.pointer(self.offset)
     }
 
-    /// Copies the file sides of `pieces`, in order, into one packed payload. Panics when a piece
-    /// leaves the payload.
+    /// Packs the file sides of `pieces`, in order, into one payload. Panics when a piece leaves the
+    /// payload.
     pub(crate) fn gather(&self, pieces: &[PieceRun]) -> Self {
         let runs = pieces.iter().map(|piece| piece.file_side());
         // SAFETY: a payload is readable in its whole length.
@@ -154,12 +157,12 @@ impl Payload for RealPayload {
     }
 }
 
-/// The digest of a payload with these bytes.
+/// Returns the digest of a payload with these bytes.
 pub fn digest(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes)
 }
 
-/// Bytes that can be written; clones are handles to the same bytes, all on one thread.
+/// Writable bytes; clones are handles to the same bytes, all on one thread.
 #[derive(Clone)]
 pub struct RealMemory {
     area: Arc<Area>,
@@ -167,23 +170,18 @@ pub struct RealMemory {
 }
 
 impl RealMemory {
-    /// `length` bytes with unspecified contents. From 16 KiB on they begin at a page, and the
-    /// system's huge pages are used where that pays, so that disks can be read into them past the
-    /// page cache.
+    /// Allocates `length` bytes with unspecified contents. From 16 KiB on they are page-aligned,
+    /// and use huge pages where that pays, so that direct reads from disks can fill them.
     pub fn new(length: usize) -> Self {
         Self { area: Arc::new(Area::new(length)), one_thread: PhantomData }
     }
 
-    /// A memory over bytes of the caller, for instance a buffer of an MPI program.
-    ///
-    /// Peers never write it by themselves: this process copies what they bring, so that nothing is
-    /// written after [`RealMemory::revoke`]. They may read it by themselves.
+    /// Wraps bytes that the caller keeps, for instance a buffer of an MPI program.
     ///
     /// # Safety
     ///
-    /// Until [`RealMemory::revoke`] has been called, `base` is valid for reads and writes of
-    /// `length` bytes, and nobody else in this process writes them. (For a memory that is only ever
-    /// read, valid for reads is enough.)
+    /// Until the last handle of the memory and of every payload frozen from it is gone, `base` is
+    /// valid for reads and writes of `length` bytes, and nobody else in this process accesses them.
     pub unsafe fn foreign(base: NonNull<u8>, length: usize) -> Self {
         let origin = Origin::Foreign { revoked: AtomicBool::new(false) };
         let area = Area { base, length, origin, views: AtomicI32::new(0) };
@@ -234,8 +232,8 @@ impl RealMemory {
         }
     }
 
-    /// A view of the bytes. Panics while a [`RealMemory::bytes_mut`] view exists. Let go of it
-    /// before peers may write the memory: what it shows would change.
+    /// Returns a view of the bytes. Panics while a [`RealMemory::bytes_mut`] view exists. Drop the
+    /// view before peers may write the memory: its contents would change.
     pub fn bytes(&self) -> Bytes<'_> {
         self.assert_usable();
         let views = self.area.views.load(Ordering::Relaxed);
@@ -244,25 +242,25 @@ impl RealMemory {
         Bytes(self)
     }
 
-    /// A view to write the bytes through. Panics while another view exists.
+    /// Returns a writable view of the bytes. Panics while another view exists.
     pub fn bytes_mut(&self) -> BytesMut<'_> {
         self.assert_writable();
         self.area.views.store(-1, Ordering::Relaxed);
         BytesMut(self)
     }
 
-    /// Calls `work` with the bytes to write. Panics while a view exists.
+    /// Calls `work` with the writable bytes. Panics while a view exists.
     pub fn with_bytes_mut<R>(&self, work: impl FnOnce(&mut [u8]) -> R) -> R {
         work(&mut self.bytes_mut())
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn pointer(&self) -> *mut u8 {
         self.area.base.as_ptr()
     }
 
-    /// Copies pieces of a packed `source` that holds the span of their memory sides from byte
-    /// `span_start` on, to their file sides here. Panics when a piece leaves either.
+    /// Scatters pieces from a packed `source` to their file sides here. `source` holds the span of
+    /// their memory sides from byte `span_start` on. Panics when a piece leaves either side.
     pub(crate) fn scatter_span(&self, pieces: &[PieceRun], source: &RealPayload, span_start: u64) {
         self.assert_writable();
         for piece in pieces {
@@ -281,26 +279,26 @@ impl RealMemory {
         }
     }
 
-    /// The `length` bytes at `offset`, to be filled by the transport. Panics when they leave the
-    /// memory.
+    /// Returns the `length` bytes at `offset`, to be filled by the transport. Panics when they
+    /// leave the memory.
     pub(crate) fn place(&self, offset: usize, length: usize) -> Filling {
         let end = offset.checked_add(length).filter(|end| *end <= self.area.length);
         let end = end.expect("a place must lie in its memory");
         Filling { memory: self.clone(), next: offset, end }
     }
 
-    /// Wraps the memory for good: its bytes are never given back. For memory that a peer which
-    /// cannot be reached any more might still write.
+    /// Leaks the memory: its bytes are never reused. For memory that a peer which can no longer be
+    /// reached might still write.
     pub(crate) fn leak(self) {
         std::mem::forget(self);
     }
 
-    /// Whether this is the only handle.
+    /// True if this is the only handle.
     fn is_unique(&mut self) -> bool {
         Arc::get_mut(&mut self.area).is_some()
     }
 
-    /// Panics while someone views the memory.
+    /// Panics while a view of the memory exists.
     pub(crate) fn assert_writable(&self) {
         self.assert_usable();
         let views = self.area.views.load(Ordering::Relaxed);
@@ -363,7 +361,7 @@ impl Memory for RealMemory {
     }
 }
 
-/// A part of a memory that is filled from the front.
+/// Part of a memory that is filled from the front.
 pub(crate) struct Filling {
     memory: RealMemory,
     next: usize,
@@ -371,7 +369,7 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Bytes that are not filled yet.
+    /// Returns the number of bytes that are not filled yet.
     pub(crate) fn remaining(&self) -> usize {
         self.end - self.next
     }
@@ -381,8 +379,8 @@ impl Filling {
         self.memory.is_revoked()
     }
 
-    /// Calls `fill` with the bytes that are not filled yet; it returns how many it filled of them.
-    /// Panics while someone views the memory.
+    /// Calls `fill` with the unfilled bytes; it returns the number of bytes that it filled. Panics
+    /// while a view of the memory exists.
     pub(crate) fn fill<E>(
         &mut self,
         fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
@@ -390,7 +388,7 @@ impl Filling {
         self.memory.assert_writable();
         let pointer = self.memory.area.pointer(self.next);
         // SAFETY: `next .. end` lies in the area, nobody views it, and the slice ends before this
-        // thread turns to anything else.
+        // thread does anything else.
         let rest = unsafe { std::slice::from_raw_parts_mut(pointer, self.end - self.next) };
         let count = fill(rest)?;
         assert!(count <= self.remaining(), "no more can be filled than there is");
@@ -398,7 +396,8 @@ impl Filling {
         Ok(count)
     }
 
-    /// Copies the front of `bytes` into it, as much as there is room for; returns how much.
+    /// Fills from the front of `bytes`, as far as there is room; returns the number of bytes
+    /// copied.
     pub(crate) fn copy_from(&mut self, bytes: &[u8]) -> usize {
         let filled: Result<usize, std::convert::Infallible> = self.fill(|rest| {
             let count = rest.len().min(bytes.len());
@@ -409,7 +408,7 @@ impl Filling {
     }
 }
 
-/// A memory that starts as `payload`; without a copy when nobody else holds its bytes.
+/// Returns a memory with the contents of `payload`; without a copy if no other handle exists.
 pub(crate) fn thaw(mut payload: RealPayload) -> RealMemory {
     let whole = payload.length == payload.area.length;
     let is_own = !matches!(payload.area.origin, Origin::Borrowed(_));
@@ -421,8 +420,8 @@ pub(crate) fn thaw(mut payload: RealPayload) -> RealMemory {
     memory
 }
 
-/// The number of bytes in `runs`, or `None` when one of them leaves a memory of `length` bytes or
-/// the number does not fit. Safe for runs from outside.
+/// Returns the number of bytes in `runs`; `None` when a run leaves a memory of `length` bytes, or
+/// the sum overflows. Safe for runs from peers.
 pub(crate) fn runs_bytes(runs: impl Iterator<Item = Run>, length: usize) -> Option<usize> {
     let mut total = 0_u64;
     for run in runs {
@@ -434,7 +433,7 @@ pub(crate) fn runs_bytes(runs: impl Iterator<Item = Run>, length: usize) -> Opti
     usize::try_from(total).ok()
 }
 
-/// Whether every piece of `run` lies in `length` bytes.
+/// True if every piece of `run` lies in `length` bytes.
 fn holds(length: usize, run: Run) -> bool {
     run.checked_end().is_some_and(|end| end <= length as u64)
 }
@@ -464,13 +463,13 @@ unsafe fn gather(
     packed
 }
 
-/// A view of a memory's bytes.
+/// View of the bytes of a memory.
 pub struct Bytes<'a>(&'a RealMemory);
 
 impl Deref for Bytes<'_> {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: the area is that long, and the count of views keeps writers of this process out.
+        // SAFETY: the area is that long, and the count of views excludes writers of this process.
         unsafe { std::slice::from_raw_parts(self.0.pointer(), self.0.area.length) }
     }
 }
@@ -481,7 +480,7 @@ impl Drop for Bytes<'_> {
     }
 }
 
-/// A view to write a memory's bytes through.
+/// Writable view of the bytes of a memory.
 pub struct BytesMut<'a>(&'a RealMemory);
 
 impl Deref for BytesMut<'_> {

@@ -1,19 +1,22 @@
-//! Records in a `redb` database: one file, changed in transactions that survive a crash.
+//! Record store: one file of a `redb` database, changed in crash-safe transactions.
 //!
-//! Invariants: the file is readable by its owner only; changes are made in the order of their
-//! calls, by one thread that owns the database, all that wait in one transaction, so that a hundred
-//! clients wait for one write to the disk and not for a hundred; after a failure, such as a full
-//! disk, the database is opened again, because the library refuses to go on with one that met one;
-//! no transaction is ever taken back, as far as [`Last`] knows; one that failed, though it may have
-//! been made, is undone before the next.
+//! Invariants:
+//!
+//! - The file is readable by its owner only.
+//! - One thread owns the database and applies changes in the order of their calls. All queued
+//!   changes share one transaction (group commit), so a hundred clients wait for one disk write.
+//! - After a failure, such as a full disk, the database is opened again, because the library
+//!   refuses to continue.
+//! - No committed transaction is ever lost, as far as [`CommitCount`] knows.
+//! - A failed transaction, which may have been committed nevertheless, is undone before the next.
 
-mod failed;
-mod last;
+mod commit_count;
+mod failed_transaction;
 
 use crate::config::OpenError;
-use crate::worker::{Gone, Owned, Worker};
-use failed::Failed;
-use last::{LAST_FILE, Last};
+use crate::worker::{Worker, WorkerGone, WorkerState};
+use commit_count::{CommitCount, LAST_FILE};
+use failed_transaction::FailedTransaction;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -23,45 +26,45 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use world::{RecordChange, RecordsError};
 
-/// The file of the records in their directory.
+/// Name of the database file in its directory.
 pub const RECORDS_FILE: &str = "records.redb";
 
-/// A copy of it that is being written.
+/// Name of the copy that replaces the database file.
 const NEW_FILE: &str = "records.new";
 
-/// The first bytes of a database, which say that it is one; its header; and more than one without
-/// records has.
+/// Length of the magic number of a database; length of its header; upper bound for the size of a
+/// database without records.
 const MAGIC_BYTES: usize = 9;
 const HEADER_BYTES: usize = 512;
-const UNBORN_BYTES_MAX: u64 = 16 << 20;
+const EMPTY_BYTES_MAX: u64 = 16 << 20;
 
-/// What is moved of it at a time, in bytes.
+/// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
 const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("records");
 
-/// How many transactions have changed the records, under [`TRANSACTIONS`].
+/// Table with the number of transactions that changed the records, under [`TRANSACTIONS`].
 const COUNTS: TableDefinition<'_, &str, u64> = TableDefinition::new("counts");
 const TRANSACTIONS: &str = "transactions";
 
-/// What the library may hold of the file, in bytes. All records are read once, at the beginning;
-/// after that only the pages that change are wanted. (It would take up to a gigabyte.)
+/// Page cache of the library, in bytes. All records are read once, at the start; later only changed
+/// pages are needed. (The default is up to a gigabyte.)
 const CACHE_BYTES: usize = 16 << 20;
 
-/// The records of a node that keeps some.
+/// Record store of a node.
 pub(crate) struct RecordStore {
     worker: Worker<Store>,
-    /// Changes that no transaction has taken up yet, in the order of their calls.
+    /// Changes that belong to no transaction yet, in the order of their calls.
     waiting: Arc<Mutex<Vec<Waiting>>>,
 }
 
-/// A change that waits for its transaction, and who waits for it.
+/// Queued change, with the reply channel of its caller.
 struct Waiting {
     changes: Vec<RecordChange>,
     reply: oneshot::Sender<Result<(), RecordsError>>,
 }
 
-/// The lock of a list is held for a push or a take; neither panics.
+/// Locks a list, which is held for a push or a take; neither panics.
 fn lock(waiting: &Mutex<Vec<Waiting>>) -> MutexGuard<'_, Vec<Waiting>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -80,7 +83,7 @@ impl RecordStore {
         };
         let damaged =
             |cause: String| OpenError::DamagedRecords { directory: directory.to_owned(), cause };
-        // The library panics at some damage.
+        // The library panics on some kinds of damage.
         let checked = catch_unwind(|| open_checked(directory));
         let store = match checked {
             Err(_) => return Err(damaged("they cannot be read".to_owned())),
@@ -94,20 +97,20 @@ impl RecordStore {
         Ok(Self { worker, waiting: Arc::default() })
     }
 
-    /// Every record, in ascending order of key.
+    /// Returns every record, in ascending order of key.
     pub(crate) async fn all(&self) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
         self.call("read all records".into(), read_all).await
     }
 
-    /// Makes all of `changes`, or none.
+    /// Applies all of `changes`, or none.
     pub(crate) async fn change(&self, changes: Vec<RecordChange>) -> Result<(), RecordsError> {
         let (reply, outcome) = oneshot::channel();
         lock(&self.waiting).push(Waiting { changes, reply });
         let waiting = Arc::clone(&self.waiting);
         let committed = self.worker.call(move |store| store.commit_all(&waiting)).await;
         let gone = |_| failed("change records", "the store has stopped");
-        committed.map_err(|Gone| gone(()))?;
-        // Made by this call's job or by an earlier one.
+        committed.map_err(|WorkerGone| gone(()))?;
+        // Committed by the job of this call or by an earlier one.
         outcome.await.map_err(|_| gone(()))?
     }
 
@@ -121,42 +124,42 @@ impl RecordStore {
             store.use_database(work)
         };
         match self.worker.call(work).await {
-            Ok(done) => done.map_err(|error| told(&operation, &error)),
-            Err(Gone) => Err(failed(&operation, "the store has stopped")),
+            Ok(done) => done.map_err(|error| records_error(&operation, &error)),
+            Err(WorkerGone) => Err(failed(&operation, "the store has stopped")),
         }
     }
 }
 
-/// A failure of the database as the trait has it.
-fn told(operation: &str, error: &redb::Error) -> RecordsError {
+/// Converts an error of the database.
+fn records_error(operation: &str, error: &redb::Error) -> RecordsError {
     match is_full(error) {
         true => RecordsError::NoSpace { operation: operation.to_owned() },
         false => failed(operation, error),
     }
 }
 
-/// What the thread of a store owns.
+/// State of the thread of a store.
 struct Store {
     directory: PathBuf,
     /// `None` after a failure, until the next use.
     opened: Option<(Database, File)>,
-    last: Last,
-    /// Whether the device may not have what the system takes for stored, after a failure of it.
-    is_doubtful: bool,
-    /// The last transaction, if it failed and is not undone.
-    failed: Option<Failed>,
+    commit_count: CommitCount,
+    /// True after a failed sync: the device may lack what the page cache holds as clean.
+    may_have_lost_writes: bool,
+    /// Last transaction, if it failed and is not undone.
+    failed: Option<FailedTransaction>,
 }
 
-impl Owned for Store {
-    /// What failed is not to be there at the next start either.
-    fn tidy_up(&mut self) -> bool {
+impl WorkerState for Store {
+    /// Undoes the failed transaction, which must not be found at the next start either.
+    fn on_idle(&mut self) -> bool {
         let _ = self.undo();
         false
     }
 }
 
 impl Store {
-    /// Makes all changes that wait in one transaction and tells whoever waits for them.
+    /// Commits all queued changes in one transaction and replies to their callers.
     fn commit_all(&mut self, waiting: &Mutex<Vec<Waiting>>) {
         let batch = std::mem::take(&mut *lock(waiting));
         if batch.is_empty() {
@@ -165,18 +168,18 @@ impl Store {
         let changes: Vec<&RecordChange> = batch.iter().flat_map(|one| &one.changes).collect();
         let made = self.commit(&changes);
         if made.is_err() {
-            // The sooner the better: the process may end.
+            // Undo at once: the process may end.
             let _ = self.undo();
         }
-        let made = made.map_err(|error| told("change records", &error));
+        let made = made.map_err(|error| records_error("change records", &error));
         for one in batch {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _ = one.reply.send(made.clone());
         }
     }
 
-    /// Makes changes in one transaction, after the one that failed before is undone: were they made
-    /// together, and the process killed just then, some of both would be undone at the next start.
+    /// Commits changes in one transaction, after a failed one is undone. With both in one
+    /// transaction, a kill at this point would make the next start undo parts of both.
     fn commit(&mut self, changes: &[&RecordChange]) -> Result<(), redb::Error> {
         self.undo()?;
         let mut own = None;
@@ -188,14 +191,14 @@ impl Store {
         made
     }
 
-    /// Undoes the transaction that failed, if it was made.
+    /// Undoes the failed transaction, if it was committed.
     fn undo(&mut self) -> Result<(), redb::Error> {
         let Some(failed) = self.failed.take() else { return Ok(()) };
         let undone = (|| {
             if failed.count <= self.use_database(transactions)? {
                 self.transact(&failed.inverse.iter().collect::<Vec<_>>(), &mut None)?;
             }
-            Ok(Failed::forget(&self.directory)?)
+            Ok(FailedTransaction::forget(&self.directory)?)
         })();
         if undone.is_err() {
             self.failed = Some(failed);
@@ -203,11 +206,11 @@ impl Store {
         undone
     }
 
-    /// Makes changes in one transaction; tells what undoes it before it may have been made.
+    /// Commits changes in one transaction; saves the undo record before the commit can take effect.
     fn transact(
         &mut self,
         changes: &[&RecordChange],
-        own: &mut Option<Failed>,
+        own: &mut Option<FailedTransaction>,
     ) -> Result<(), redb::Error> {
         let count = self.use_database(|database| {
             let transaction = database.begin_write()?;
@@ -227,13 +230,13 @@ impl Store {
                 let count = counts.get(TRANSACTIONS)?.map_or(0, |count| count.value());
                 let count = count.saturating_add(1);
                 counts.insert(TRANSACTIONS, count)?;
-                *own = Some(Failed { count, inverse });
+                *own = Some(FailedTransaction { count, inverse });
                 count
             };
             transaction.commit()?;
             Ok(count)
         })?;
-        self.last.tell(count);
+        self.commit_count.set(count);
         Ok(())
     }
 
@@ -248,27 +251,26 @@ impl Store {
                 .and_then(|(database, file)| work(&database).map(|done| (done, database, file))),
         };
         let (done, database, file) =
-            used.inspect_err(|error| self.is_doubtful |= !is_full(error))?;
+            used.inspect_err(|error| self.may_have_lost_writes |= !is_full(error))?;
         reserve(&file);
         self.opened = Some((database, file));
         Ok(done)
     }
 
     fn open_again(&mut self) -> Result<(Database, File), redb::Error> {
-        if self.is_doubtful {
-            write_anew(&self.directory)?;
+        if self.may_have_lost_writes {
+            rewrite(&self.directory)?;
         }
         let (database, file) = open_file(&self.directory)?;
-        prepare(&self.directory, &database, &file, &self.last)?;
-        self.is_doubtful = false;
+        prepare(&self.directory, &database, &file, &self.commit_count)?;
+        self.may_have_lost_writes = false;
         Ok((database, file))
     }
 }
 
-/// Writes the database's file once more: after a sync that failed the system takes what it could
-/// not store for stored, and does not try again. To another place, or where it is when there is no
-/// room.
-fn write_anew(directory: &Path) -> std::io::Result<()> {
+/// Rewrites the database file. After a failed sync the system holds lost pages as clean, and does
+/// not write them again. Writes a copy, or in place when there is no space for a copy.
+fn rewrite(directory: &Path) -> std::io::Result<()> {
     let (path, new) = (directory.join(RECORDS_FILE), directory.join(NEW_FILE));
     let written = (|| {
         let mut options = OpenOptions::new();
@@ -281,7 +283,7 @@ fn write_anew(directory: &Path) -> std::io::Result<()> {
     })();
     match written {
         Err(error) if is_no_room(&error) => {
-            // It may not be there.
+            // The file may not exist.
             let _ = std::fs::remove_file(&new);
             write_over(&path)
         }
@@ -289,7 +291,7 @@ fn write_anew(directory: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Writes what a file holds over itself.
+/// Rewrites the contents of a file in place.
 fn write_over(path: &Path) -> std::io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     let (mut piece, mut offset) = (vec![0; PIECE_BYTES], 0);
@@ -304,42 +306,48 @@ fn write_over(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Has the system keep room for all of the database's file. So a removal, which first writes
-/// elsewhere in the file, succeeds on a disk that is full.
+/// Allocates all blocks of the database file. Then a removal, which first writes to other pages of
+/// the file, succeeds on a full disk.
 fn reserve(file: &File) {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
-    // Not every file system can; then removals may fail where there is no space.
+    // Some file systems cannot do this; there removals may fail without space.
     let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length);
 }
 
-/// The store in `directory`, compared with its checksums.
+/// Opens the store in `directory` and verifies its checksums.
 fn open_checked(directory: &Path) -> Result<Store, redb::Error> {
-    let last = Last::open(directory)?;
-    // One that was acknowledged has not failed.
-    let failed = Failed::load(directory).filter(|failed| failed.count > last.told());
+    let commit_count = CommitCount::open(directory)?;
+    // An acknowledged transaction has not failed.
+    let failed =
+        FailedTransaction::load(directory).filter(|failed| failed.count > commit_count.count());
     if failed.is_some() && directory.join(RECORDS_FILE).exists() {
-        write_anew(directory)?;
+        rewrite(directory)?;
     }
     let (mut database, file) = open_file(directory)?;
-    // Before anything is written, which could make new checksums.
+    // Verify before the first write, which could compute new checksums.
     if !database.check_integrity()? {
         return Err(redb::Error::Corrupted("their checksums do not match".to_owned()));
     }
-    prepare(directory, &database, &file, &last)?;
+    prepare(directory, &database, &file, &commit_count)?;
     let opened = Some((database, file));
-    let mut store =
-        Store { directory: directory.to_owned(), opened, last, is_doubtful: false, failed };
+    let mut store = Store {
+        directory: directory.to_owned(),
+        opened,
+        commit_count,
+        may_have_lost_writes: false,
+        failed,
+    };
     store.undo()?;
-    Failed::forget(directory)?;
+    FailedTransaction::forget(directory)?;
     let made = store.use_database(transactions)?;
-    store.last.tell(made);
-    store.last.sync();
-    // What a copy that was cut short has left.
+    store.commit_count.set(made);
+    store.commit_count.sync();
+    // Leftover of an interrupted copy.
     let _ = std::fs::remove_file(directory.join(NEW_FILE));
     Ok(store)
 }
 
-/// Whether the library found something that it had not written.
+/// True if the library found data that it had not written.
 fn is_damage(error: &redb::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, UnexpectedEof};
     match error {
@@ -349,7 +357,7 @@ fn is_damage(error: &redb::Error) -> bool {
     }
 }
 
-/// Whether the system had no room for a change.
+/// True if the system had no space for a change.
 fn is_full(error: &redb::Error) -> bool {
     matches!(error, redb::Error::Io(error) if is_no_room(error))
 }
@@ -364,7 +372,7 @@ fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file?;
-    if is_unborn(&file)? {
+    if is_half_created(&file)? {
         file.set_len(0)?;
     }
     let mut builder = redb::Builder::new();
@@ -372,11 +380,11 @@ fn open_file(directory: &Path) -> Result<(Database, File), redb::Error> {
     Ok((database, file))
 }
 
-/// Whether a file is one that the library had begun to make, and nothing else: it writes the first
-/// bytes last.
-fn is_unborn(file: &File) -> std::io::Result<bool> {
+/// True if the library began to create this file and did nothing else: it writes the magic number
+/// last.
+fn is_half_created(file: &File) -> std::io::Result<bool> {
     let length = file.metadata()?.len();
-    if length == 0 || length > UNBORN_BYTES_MAX {
+    if length == 0 || length > EMPTY_BYTES_MAX {
         return Ok(false);
     }
     let mut bytes = vec![0; length as usize];
@@ -386,23 +394,23 @@ fn is_unborn(file: &File) -> std::io::Result<bool> {
     Ok(is_zero(&bytes[..magic]) && is_zero(&bytes[behind..]))
 }
 
-/// Has everything in its place. Fails when transactions are missing.
+/// Prepares the database for use. Fails when transactions are missing.
 fn prepare(
     directory: &Path,
     database: &Database,
     file: &File,
-    last: &Last,
+    commit_count: &CommitCount,
 ) -> Result<(), redb::Error> {
-    let (made, told) = (transactions(database)?, last.told());
-    if told > made {
-        // To the library they look like a transaction that a crash has cut short.
+    let (made, counted) = (transactions(database)?, commit_count.count());
+    if counted > made {
+        // To the library, missing transactions look like one that a crash interrupted.
         let cause =
-            format!("the last {} changes that {LAST_FILE} counts are not there", told - made);
+            format!("the last {} changes that {LAST_FILE} counts are not there", counted - made);
         return Err(redb::Error::Corrupted(cause));
     }
     create_tables(database)?;
     reserve(file);
-    // A new file is found again after a crash only when its directory is on stable storage too.
+    // A new file survives a crash only when its directory entry is durable too.
     Ok(File::open(directory)?.sync_all()?)
 }
 
@@ -413,7 +421,7 @@ fn create_tables(database: &Database) -> Result<(), redb::Error> {
     Ok(change.commit()?)
 }
 
-/// How many transactions have changed the records.
+/// Returns the number of transactions that changed the records.
 fn transactions(database: &Database) -> Result<u64, redb::Error> {
     let counts = match database.begin_read()?.open_table(COUNTS) {
         // New, or of an earlier version.

@@ -1,7 +1,10 @@
-//! Clock, tasks, processor and randomness of a real node, and the runtime they live on.
+//! Tasks of a real node, and the runtime that they run on.
 //!
-//! Invariants: everything runs on one thread; a task ends when its handle is dropped; a panic in a
-//! task is a wrong program and ends [`run`], it is never swallowed.
+//! Invariants:
+//!
+//! - All tasks run on one thread.
+//! - A task ends when its handle is dropped.
+//! - A panic in a task is a defect of the program: it ends [`run`] and is never swallowed.
 
 use futures_util::FutureExt;
 use std::any::Any;
@@ -13,7 +16,7 @@ use std::task::Waker;
 use tokio::runtime::Runtime;
 use tokio::task::{AbortHandle, LocalSet};
 
-/// A running task; dropping it cancels it.
+/// Handle of a running task; dropping it cancels the task.
 pub struct Task(AbortHandle);
 
 impl Drop for Task {
@@ -22,7 +25,7 @@ impl Drop for Task {
     }
 }
 
-/// What a panicking task leaves for [`run`].
+/// Payload of a task's panic, kept for [`run`].
 #[derive(Default)]
 struct Panicked {
     payload: Option<Box<dyn Any + Send>>,
@@ -55,16 +58,17 @@ pub fn detach(future: impl Future<Output = ()> + 'static) {
     std::mem::forget(spawn(future));
 }
 
-/// Runs `future` and the tasks it starts on this thread until `future` ends; then cancels them.
+/// Runs `future` and the tasks that it starts on this thread until `future` ends; then cancels the
+/// tasks.
 ///
 /// Worlds live inside: call [`crate::RealWorld::open`] within `future`. Panics when the system
-/// cannot give a runtime, when called within another runtime, and when a task panicked.
+/// refuses a runtime, when called inside another runtime, and when a task panicked.
 pub fn run<F: Future>(future: F) -> F::Output {
     EventLoop::new().run(future)
 }
 
-/// What tasks of this thread live on, also between the calls that let them run: for programs that
-/// are not made of tasks themselves.
+/// Runtime of this thread's tasks that also lives between the calls that run them: for programs
+/// that are not async themselves.
 pub struct EventLoop {
     tasks: LocalSet,
     runtime: Runtime,
@@ -77,16 +81,16 @@ impl Default for EventLoop {
 }
 
 impl EventLoop {
-    /// One without tasks. Panics when the system cannot give one.
+    /// Returns an event loop without tasks. Panics when the system refuses a runtime.
     pub fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("the system must have room for one event loop");
-        // A panic of an earlier loop that nobody was left to see is not this one's.
+        // Discards a panic of an earlier loop that nobody collected.
         PANICKED.set(Panicked::default());
         Self { tasks: LocalSet::new(), runtime }
     }
 
-    /// Runs `future`, and all tasks, until `future` ends; the tasks stay. Panics as [`run`] does.
+    /// Runs `future` and all tasks until `future` ends; the tasks stay. Panics as [`run`] does.
     pub fn run<F: Future>(&self, future: F) -> F::Output {
         self.tasks.block_on(&self.runtime, async {
             let mut future = pin!(future);
@@ -104,7 +108,7 @@ impl EventLoop {
         })
     }
 
-    /// Lets the tasks do what they can without waiting.
+    /// Polls the tasks and the system once, without waiting.
     pub fn turn(&self) {
         self.run(async {
             for _ in 0..TURNS {
@@ -114,5 +118,5 @@ impl EventLoop {
     }
 }
 
-/// Tasks that wake one another, and what the system has for them, come in turns.
+/// Number of passes: tasks that wake one another alternate with events of the system.
 const TURNS: u32 = 4;

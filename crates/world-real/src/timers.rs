@@ -1,8 +1,11 @@
-//! Sleeping, to the nanosecond and in the order of the deadlines.
+//! Timers with nanosecond resolution, in the order of their deadlines.
 //!
-//! The timers of the runtime know only whole milliseconds and no order within one. Invariants:
-//! sleeps end in the order of their deadlines, and equal ones in the order they began; while nobody
-//! sleeps, no timer is set.
+//! The timers of the runtime have a resolution of whole milliseconds, and no order within one.
+//!
+//! Invariants:
+//!
+//! - Sleeps end in the order of their deadlines; equal deadlines in the order in which they began.
+//! - While no task sleeps, no timer is set.
 
 use crate::network::watch;
 use crate::tasks::{self, Task};
@@ -22,28 +25,28 @@ use units::Instant;
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The present moment, counted from the start of the machine, so that its nodes share one time.
+/// Returns the time since boot. All nodes of a machine share this clock.
 pub(crate) fn now() -> Instant {
     let now = clock_gettime(ClockId::Monotonic);
     Instant::from_ns(now.tv_sec as u64 * NS_PER_SECOND + now.tv_nsec as u64)
 }
 
-/// Everyone on this node who sleeps.
+/// Sleeping tasks of one node.
 pub(crate) struct Timers {
     queue: Rc<Queue>,
-    /// Waits for the system's timer.
+    /// Task that waits for the timer of the system.
     _ringing: Task,
 }
 
 struct Queue {
     timer: AsyncFd<OwnedFd>,
-    /// By deadline, then by the order in which they began.
+    /// Wakers, by deadline, then by start order.
     sleepers: RefCell<BTreeMap<(Instant, u64), Waker>>,
     begun: Cell<u64>,
 }
 
 impl Timers {
-    /// Timers on which nobody sleeps.
+    /// Returns an empty set of timers.
     pub(crate) fn new() -> io::Result<Rc<Self>> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = watch(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;
@@ -51,7 +54,7 @@ impl Timers {
         let queue = Rc::new(Queue { timer, sleepers, begun });
         let ringing = Rc::clone(&queue);
         let ringing = tasks::spawn(async move {
-            // An error would mean that the event loop is gone, and all who sleep with it.
+            // An error means that the event loop is gone, and with it all sleeping tasks.
             while ringing.ring().await.is_ok() {}
         });
         Ok(Rc::new(Self { queue, _ringing: ringing }))
@@ -64,11 +67,11 @@ impl Timers {
 }
 
 impl Queue {
-    /// Waits for the timer and wakes those whose time has come.
+    /// Waits for the timer of the system and wakes the tasks whose deadline has passed.
     async fn ring(&self) -> io::Result<()> {
         let mut ready = self.timer.readable().await?;
         let mut count = [0; 8];
-        // Whether it rang or was set anew in between makes no difference: the clock decides.
+        // If the timer was set again in between, nothing is lost: the clock decides below.
         let _ = ready.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut count)?));
         let now = now();
         let mut sleepers = self.sleepers.borrow_mut();
@@ -80,10 +83,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Sets the timer to the earliest deadline; unsets it when there is none.
+    /// Sets the timer of the system to the earliest deadline; disarms it when there is none.
     fn set(&self) {
         let sleepers = self.sleepers.borrow();
-        // 0 unsets the timer, so a deadline of 0, which is past, becomes 1.
+        // The value 0 disarms the timer, so a deadline of 0, which is past, becomes 1.
         let first = sleepers.keys().next().map_or(0, |(deadline, _)| deadline.as_ns().max(1));
         let it_value = Timespec {
             tv_sec: (first / NS_PER_SECOND) as i64,
@@ -96,7 +99,7 @@ impl Queue {
     }
 }
 
-/// See [`Timers::sleep_until`].
+/// Future of [`Timers::sleep_until`].
 pub(crate) struct Sleep {
     timers: Rc<Timers>,
     deadline: Instant,
@@ -110,7 +113,7 @@ impl Future for Sleep {
         let queue = Rc::clone(&self.timers.queue);
         let deadline = self.deadline;
         if let Some(number) = self.number {
-            // It is woken by leaving the queue, and not earlier, so that the order is kept.
+            // Completion means removal from the queue and nothing else, so that the order is kept.
             return match queue.sleepers.borrow_mut().get_mut(&(deadline, number)) {
                 Some(waker) => {
                     waker.clone_from(context.waker());
@@ -136,7 +139,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            // A timer that rings for nobody does no harm.
+            // A timer that fires without a sleeping task is harmless.
             self.timers.queue.sleepers.borrow_mut().remove(&(self.deadline, number));
         }
     }

@@ -1,13 +1,17 @@
-//! A thread that owns something slow and works through a queue of jobs on it, in their order; and
-//! helpers that do what needs only a part of it. Jobs to which those that wait make no difference
-//! are done first, in turns with the others. When there was nothing to do for a while, it tidies
-//! up.
+//! Worker thread: owns a slow resource and executes a queue of jobs on it in order, with helper
+//! threads for the parts of a job that need no exclusive access.
 //!
-//! Invariants: at most [`QUEUE_LENGTH_MAX`] jobs wait (further callers wait for their turn, first
-//! come, first served) besides such ones, and of what jobs leave to helpers at most one thing for
-//! each of them; a job that is not shared begins only after all that was left to them has ended, so
-//! shared ones must not change what others look at; threads sleep while there is nothing to do, and
-//! end after the last handle; whoever comes while it tidies up waits for one step of that.
+//! Priority jobs do not wait for queued jobs; both kinds alternate. An idle worker runs
+//! [`WorkerState::on_idle`].
+//!
+//! Invariants:
+//!
+//! - At most [`QUEUE_LENGTH_MAX`] jobs are queued, plus priority jobs; further callers wait, first
+//!   come, first served. Helpers have at most one remainder queued for each of them.
+//! - A job that is not shared begins only after all remainders of earlier jobs have ended. So a
+//!   shared job must not change what remainders read.
+//! - Threads sleep while there is no work, and end after the last handle.
+//! - A job that arrives during `on_idle` waits for one step of it.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,121 +21,123 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
-/// The most jobs that wait for one worker.
+/// Maximum number of queued jobs of one worker, without priority jobs.
 const QUEUE_LENGTH_MAX: usize = 256;
 
-/// What a worker can own.
-pub(crate) trait Owned: Send + 'static {
-    /// How long there must have been nothing to do before it tidies up.
+/// State that a worker owns.
+pub(crate) trait WorkerState: Send + 'static {
+    /// Idle time before [`WorkerState::on_idle`] is called.
     const IDLE: Duration = Duration::from_secs(5);
 
-    /// Does one step of what can be done when there is nothing else; returns whether there is more.
-    fn tidy_up(&mut self) -> bool {
+    /// Performs one step of deferred work; returns true if there is more.
+    fn on_idle(&mut self) -> bool {
         false
     }
 }
 
 enum Job<C> {
     Alone(Work<C, ()>),
-    /// As this, but it may be done before others.
-    Urgent(Work<C, ()>),
-    Shared(Work<C, Option<Rest>>),
+    /// As `Alone`, but may run before queued jobs.
+    Priority(Work<C, ()>),
+    Shared(Work<C, Option<Remainder>>),
 }
 
 type Work<C, R> = Box<dyn FnOnce(&mut C) -> R + Send>;
-type Rest = Box<dyn FnOnce() + Send>;
+type Remainder = Box<dyn FnOnce() + Send>;
 
-/// What a job that can be shared has come to.
+/// Result of a shared job.
 pub(crate) enum Step<R> {
-    /// It is done.
+    /// The job is done.
     Done(R),
-    /// This is left of it, for a helper.
-    Rest(Box<dyn FnOnce() -> R + Send>),
+    /// Remaining work, for a helper.
+    Remainder(Box<dyn FnOnce() -> R + Send>),
 }
 
-/// A handle to the thread that owns a `C`.
+/// Handle to the thread that owns a `C`.
 pub(crate) struct Worker<C> {
     jobs: Sender<Job<C>>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     one_thread: std::marker::PhantomData<Rc<()>>,
 }
 
-/// The job has panicked, and perhaps the worker's thread with it.
+/// The job has panicked, and perhaps ended the worker's thread.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct WorkerGone;
 
-impl<C: Owned> Worker<C> {
-    /// Starts a thread called `name` that owns `context`, and so many helpers.
+impl<C: WorkerState> Worker<C> {
+    /// Starts a thread called `name` that owns `context`, with `helpers` helper threads.
     pub(crate) fn start(name: &str, mut context: C, helpers: usize) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job<C>>();
         let helpers = Helpers::start(name, helpers)?;
         std::thread::Builder::new().name(name.into()).spawn(move || {
-            let (mut untidy, mut waiting) = (None, Waiting::default());
+            let (mut idle_timeout, mut waiting) = (None, JobQueue::default());
             loop {
                 waiting.take_in(queue.try_iter());
-                let next = match (waiting.next(), untidy) {
+                let next = match (waiting.next(), idle_timeout) {
                     (Some(job), _) => Ok(job),
-                    (None, Some(patience)) => queue.recv_timeout(patience),
+                    (None, Some(timeout)) => queue.recv_timeout(timeout),
                     (None, None) => queue.recv().map_err(RecvTimeoutError::from),
                 };
-                untidy = Some(C::IDLE);
+                idle_timeout = Some(C::IDLE);
                 match next {
-                    Ok(Job::Alone(job) | Job::Urgent(job)) => {
+                    Ok(Job::Alone(job) | Job::Priority(job)) => {
                         helpers.wait();
                         job(&mut context);
                     }
                     Ok(Job::Shared(job)) => {
-                        job(&mut context).into_iter().for_each(|rest| helpers.add(rest))
+                        job(&mut context).into_iter().for_each(|remainder| helpers.add(remainder))
                     }
                     Err(RecvTimeoutError::Timeout) => {
                         helpers.wait();
-                        untidy = context.tidy_up().then_some(Duration::ZERO);
+                        idle_timeout = context.on_idle().then_some(Duration::ZERO);
                     }
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            // What the context holds is not given up while helpers use some of it.
+            // The context must outlive the helpers' use of it.
             helpers.wait();
         })?;
-        let places = Arc::new(Semaphore::new(QUEUE_LENGTH_MAX));
-        Ok(Self { jobs, places, one_thread: std::marker::PhantomData })
+        let permits = Arc::new(Semaphore::new(QUEUE_LENGTH_MAX));
+        Ok(Self { jobs, permits, one_thread: std::marker::PhantomData })
     }
 
-    /// Has `work` done and returns what it returns. When the caller stops waiting, the work may
-    /// still be done, and its result is dropped.
+    /// Executes `work` and returns its result. When the caller stops waiting, the work may still be
+    /// done; its result is dropped.
     pub(crate) async fn call<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> R + Send + 'static,
-    ) -> Result<R, Gone> {
+    ) -> Result<R, WorkerGone> {
         self.queue(|finish| Job::Alone(Box::new(|context| finish(work(context))))).await
     }
 
-    /// The same for work to which those that wait make no difference: it need not wait for them.
-    pub(crate) async fn call_urgently<R: Send + 'static>(
+    /// Executes `work` as a priority job: it does not wait for queued jobs, and must not depend on
+    /// them.
+    pub(crate) async fn call_with_priority<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> R + Send + 'static,
-    ) -> Result<R, Gone> {
+    ) -> Result<R, WorkerGone> {
         let (reply, result) = oneshot::channel();
         let job = move |context: &mut C| {
-            // The caller may have stopped waiting; then nobody wants the result.
+            // The caller may have stopped waiting.
             let _ = reply.send(work(context));
         };
-        self.jobs.send(Job::Urgent(Box::new(job))).map_err(|_| Gone)?;
-        result.await.map_err(|_| Gone)
+        self.jobs.send(Job::Priority(Box::new(job))).map_err(|_| WorkerGone)?;
+        result.await.map_err(|_| WorkerGone)
     }
 
-    /// The same for work that may leave a rest, which others that do so do not wait for.
+    /// Executes `work`, which may leave a remainder for a helper. Later shared jobs do not wait for
+    /// the remainder.
     pub(crate) async fn call_shared<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> Step<R> + Send + 'static,
-    ) -> Result<R, Gone> {
+    ) -> Result<R, WorkerGone> {
         self.queue(|finish| {
             Job::Shared(Box::new(|context| match work(context) {
                 Step::Done(done) => {
                     finish(done);
                     None
                 }
-                Step::Rest(rest) => Some(Box::new(|| finish(rest()))),
+                Step::Remainder(remainder) => Some(Box::new(|| finish(remainder()))),
             }))
         })
         .await
@@ -140,81 +146,82 @@ impl<C: Owned> Worker<C> {
     async fn queue<R: Send + 'static>(
         &self,
         job: impl FnOnce(Box<dyn FnOnce(R) + Send>) -> Job<C>,
-    ) -> Result<R, Gone> {
-        let places = Arc::clone(&self.places);
-        let place = places.acquire_owned().await.map_err(|_| Gone)?;
+    ) -> Result<R, WorkerGone> {
+        let permits = Arc::clone(&self.permits);
+        let permit = permits.acquire_owned().await.map_err(|_| WorkerGone)?;
         let (reply, result) = oneshot::channel();
         let finish = Box::new(move |done| {
-            drop(place);
-            // The caller may have stopped waiting; then nobody wants the result.
+            drop(permit);
+            // The caller may have stopped waiting.
             let _ = reply.send(done);
         });
-        self.jobs.send(job(finish)).map_err(|_| Gone)?;
-        result.await.map_err(|_| Gone)
+        self.jobs.send(job(finish)).map_err(|_| WorkerGone)?;
+        result.await.map_err(|_| WorkerGone)
     }
 }
 
-/// Jobs that wait.
-struct Waiting<C> {
-    urgent: VecDeque<Job<C>>,
+/// Queued jobs.
+struct JobQueue<C> {
+    priority: VecDeque<Job<C>>,
     others: VecDeque<Job<C>>,
-    /// Whether the last one was urgent, and the turn is another's.
-    was_urgent: bool,
+    /// True if the last job was a priority job, so the next one is not, if there is another.
+    was_priority: bool,
 }
 
-impl<C> Default for Waiting<C> {
+impl<C> Default for JobQueue<C> {
     fn default() -> Self {
-        Self { urgent: VecDeque::new(), others: VecDeque::new(), was_urgent: false }
+        Self { priority: VecDeque::new(), others: VecDeque::new(), was_priority: false }
     }
 }
 
-impl<C> Waiting<C> {
+impl<C> JobQueue<C> {
     fn take_in(&mut self, jobs: impl Iterator<Item = Job<C>>) {
         for job in jobs {
             match job {
-                Job::Urgent(_) => self.urgent.push_back(job),
+                Job::Priority(_) => self.priority.push_back(job),
                 Job::Alone(_) | Job::Shared(_) => self.others.push_back(job),
             }
         }
     }
 
     fn next(&mut self) -> Option<Job<C>> {
-        let is_others_turn = self.urgent.is_empty() || self.was_urgent && !self.others.is_empty();
-        self.was_urgent = !is_others_turn;
-        if is_others_turn { self.others.pop_front() } else { self.urgent.pop_front() }
+        let is_others_turn =
+            self.priority.is_empty() || self.was_priority && !self.others.is_empty();
+        self.was_priority = !is_others_turn;
+        if is_others_turn { self.others.pop_front() } else { self.priority.pop_front() }
     }
 }
 
-/// The helpers of one worker, as it sees them.
+/// Helper threads of one worker.
 struct Helpers {
-    rests: SyncSender<Rest>,
-    shared: Arc<UnderWay>,
+    remainders: SyncSender<Remainder>,
+    shared: Arc<InFlight>,
 }
 
-/// Rests that have not ended.
+/// Number of remainders that have not ended.
 #[derive(Default)]
-struct UnderWay {
+struct InFlight {
     count: Mutex<usize>,
     none: Condvar,
 }
 
 impl Helpers {
     fn start(name: &str, count: usize) -> std::io::Result<Self> {
-        let (rests, queue) = mpsc::sync_channel(count);
+        let (remainders, queue) = mpsc::sync_channel(count);
         let queue = Arc::new(Mutex::new(queue));
-        let shared = Arc::<UnderWay>::default();
+        let shared = Arc::<InFlight>::default();
         for _ in 0..count {
             let (queue, shared) = (Arc::clone(&queue), Arc::clone(&shared));
             let helper = std::thread::Builder::new().name(format!("{name} helper"));
             helper.spawn(move || help(&queue, &shared))?;
         }
-        Ok(Self { rests, shared })
+        Ok(Self { remainders, shared })
     }
 
-    fn add(&self, rest: Rest) {
+    fn add(&self, remainder: Remainder) {
         self.shared.add(1);
-        let sent = self.rests.send(rest);
-        assert!(sent.is_ok(), "a worker whose jobs leave rests has helpers");
+        let sent = self.remainders.send(remainder);
+        assert!(sent.is_ok(), "a worker whose jobs leave remainders has helpers");
     }
 
     fn wait(&self) {
@@ -224,7 +231,7 @@ impl Helpers {
     }
 }
 
-impl UnderWay {
+impl InFlight {
     fn add(&self, more: usize) {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) += more;
     }
@@ -238,20 +245,20 @@ impl UnderWay {
     }
 }
 
-fn help(queue: &Mutex<Receiver<Rest>>, shared: &UnderWay) {
+fn help(queue: &Mutex<Receiver<Remainder>>, shared: &InFlight) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(rest) = next else { return };
-        // Whoever waits for a rest that panics is told by the end of its channel.
-        let _ = catch_unwind(AssertUnwindSafe(rest));
+        let Ok(remainder) = next else { return };
+        // A remainder that panics drops its channel, which notifies its caller.
+        let _ = catch_unwind(AssertUnwindSafe(remainder));
         shared.ended();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! Proves: helpers work beside each other, and what is to come after them does; what is urgent
-    //! comes before what waits, in turns.
+    //! Proves: helpers run in parallel, and later exclusive jobs wait for them; priority jobs
+    //! alternate with queued ones.
 
     use super::*;
     use futures_util::FutureExt;
@@ -261,17 +268,17 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    impl Owned for () {}
+    impl WorkerState for () {}
 
-    impl Owned for u32 {}
+    impl WorkerState for u32 {}
 
-    /// Tells when it has tidied up, in two steps.
-    struct Untidy(u32, Sender<u32>);
+    /// State that reports its idle steps, of which there are two.
+    struct IdleSteps(u32, Sender<u32>);
 
-    impl Owned for Untidy {
+    impl WorkerState for IdleSteps {
         const IDLE: Duration = Duration::from_millis(100);
 
-        fn tidy_up(&mut self) -> bool {
+        fn on_idle(&mut self) -> bool {
             self.0 += 1;
             let told = self.1.send(self.0);
             told.is_ok() && self.0 < 2
@@ -279,21 +286,22 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nothing_to_do_tidies_up_once() {
+    fn idle_worker_finishes_idle_steps_once() {
         let (tells, told) = channel();
-        let worker = Worker::start("test", Untidy(0, tells), 0).expect("a test can have threads");
+        let worker =
+            Worker::start("test", IdleSteps(0, tells), 0).expect("a test can have threads");
         assert!(
-            told.recv_timeout(3 * Untidy::IDLE).is_err(),
-            "nothing was done that could be untidy"
+            told.recv_timeout(3 * IdleSteps::IDLE).is_err(),
+            "no job has run that could leave idle steps"
         );
         run(worker.call(|_| ())).expect("it is done");
-        assert_eq!(told.recv_timeout(PATIENCE), Ok(1));
-        assert_eq!(told.recv_timeout(PATIENCE), Ok(2));
-        assert!(told.recv_timeout(3 * Untidy::IDLE).is_err(), "all is tidy");
+        assert_eq!(told.recv_timeout(TIMEOUT), Ok(1));
+        assert_eq!(told.recv_timeout(TIMEOUT), Ok(2));
+        assert!(told.recv_timeout(3 * IdleSteps::IDLE).is_err(), "no step is left");
     }
 
-    /// Nothing takes so long unless it never comes.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    /// Upper bound for a wait that must end.
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     fn run<R>(future: impl Future<Output = R>) -> R {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -304,14 +312,14 @@ mod tests {
     fn rests_run_beside_each_other_and_what_comes_later_waits_for_them() {
         let worker = Worker::start("test", 0_u32, 2).expect("a test can have threads");
         let ended = Arc::new(AtomicU32::new(0));
-        // Each ends only when the other is there.
+        // Each remainder ends only after the other has begun.
         let shared = |arrive: Sender<()>, meet: Receiver<()>| {
             let ended = Arc::clone(&ended);
             worker.call_shared(move |begun| {
                 *begun += 1;
                 let order = *begun;
-                Step::Rest(Box::new(move || {
-                    let met = arrive.send(()).is_ok() && meet.recv_timeout(PATIENCE).is_ok();
+                Step::Remainder(Box::new(move || {
+                    let met = arrive.send(()).is_ok() && meet.recv_timeout(TIMEOUT).is_ok();
                     ended.fetch_add(1, Ordering::SeqCst);
                     (order, met)
                 }))
@@ -327,38 +335,39 @@ mod tests {
     }
 
     #[test]
-    fn what_is_urgent_takes_turns_with_what_waits() {
+    fn priority_jobs_alternate_with_queued_jobs() {
         let worker = Worker::start("test", 0_u32, 0).expect("a test can have threads");
         let ((go, may_go), (begins, has_begun)) = (channel::<()>(), channel::<()>());
         let mut first =
             pin!(worker.call(move |_| {
-                begins.send(()).is_ok() && may_go.recv_timeout(PATIENCE).is_ok()
+                begins.send(()).is_ok() && may_go.recv_timeout(TIMEOUT).is_ok()
             }));
         let count = |counted: &mut u32| {
             *counted += 1;
             *counted
         };
         let mut others = pin!(join_all((0..3).map(|_| worker.call(count))));
-        let mut urgent = pin!(join_all((0..3).map(|_| worker.call_urgently(count))));
+        let mut priority = pin!(join_all((0..3).map(|_| worker.call_with_priority(count))));
         assert!(first.as_mut().now_or_never().is_none());
-        has_begun.recv_timeout(PATIENCE).expect("nothing is before it");
+        has_begun.recv_timeout(TIMEOUT).expect("nothing is before it");
         assert!(others.as_mut().now_or_never().is_none());
-        assert!(urgent.as_mut().now_or_never().is_none());
+        assert!(priority.as_mut().now_or_never().is_none());
         go.send(()).expect("it waits for that");
-        let (first, others, urgent) = run(async { (first.await, others.await, urgent.await) });
+        let (first, others, priority) = run(async { (first.await, others.await, priority.await) });
         assert_eq!(first.ok(), Some(true));
-        let numbers = |all: Vec<Result<u32, Gone>>| all.into_iter().flatten().collect::<Vec<_>>();
-        assert_eq!((numbers(urgent), numbers(others)), (vec![1, 3, 5], vec![2, 4, 6]));
+        let numbers =
+            |all: Vec<Result<u32, WorkerGone>>| all.into_iter().flatten().collect::<Vec<_>>();
+        assert_eq!((numbers(priority), numbers(others)), (vec![1, 3, 5], vec![2, 4, 6]));
     }
 
     #[test]
     fn a_rest_that_panics_is_told_and_stops_nobody() {
         let worker = Worker::start("test", (), 1).expect("a test can have threads");
         run(async {
-            let panics = |_: &mut ()| Step::<u32>::Rest(Box::new(|| panic!("on purpose")));
+            let panics = |_: &mut ()| Step::<u32>::Remainder(Box::new(|| panic!("on purpose")));
             assert!(worker.call_shared(panics).await.is_err());
             assert_eq!(worker.call(|_| 7).await.ok(), Some(7));
-            let goes_on = |_: &mut ()| Step::Rest(Box::new(|| 8));
+            let goes_on = |_: &mut ()| Step::Remainder(Box::new(|| 8));
             assert_eq!(worker.call_shared(goes_on).await.ok(), Some(8));
         });
     }

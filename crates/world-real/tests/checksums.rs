@@ -1,5 +1,5 @@
-//! Proves: damage of an object's bytes or of its checksums is told, with its place, and never given
-//! out; what only a crash can leave behind is taken for what it is.
+//! Proves: damage to the bytes of an object or to its checksums is reported, with its range, and
+//! damaged bytes are never returned; states that only a crash can leave behind are accepted.
 
 mod support;
 
@@ -17,10 +17,10 @@ const BUFFERED: DiskOptions = DiskOptions { direct: false, checksums: true, prea
 
 const UNCHECKED: DiskOptions = DiskOptions { checksums: false, ..BUFFERED };
 
-/// The header of the file of checksums, in bytes.
+/// Size of the header of the checksum file, in bytes.
 const HEADER: u64 = 64;
 
-/// A disk with four pieces and a half.
+/// Returns a disk with four pieces and a half.
 fn written(contents: &[u8]) -> Place {
     let place = Place::new();
     with_disk(&place, BUFFERED, |disk| async move {
@@ -36,8 +36,8 @@ fn contents() -> Vec<u8> {
 
 #[test]
 fn a_flipped_byte_is_told_wherever_it_is() {
-    // Proves: whichever byte is damaged, every read that touches its piece fails with the piece's
-    // place, also one of other bytes of it, and every other piece is read as it was written.
+    // Proves: whichever byte is damaged, every read that touches its piece fails with the range of
+    // the piece, also a read of other bytes of it; every other piece reads as it was written.
     let contents = contents();
     let places = [0, 1, PIECE - 1, PIECE, 2 * PIECE + 4711, 4 * PIECE, 4 * PIECE + PIECE / 2 - 1];
     for (byte, direct) in places.into_iter().flat_map(|byte| [(byte, false), (byte, true)]) {
@@ -64,7 +64,7 @@ fn a_damaged_piece_is_healed_only_by_a_write_of_all_of_it() {
     let place = written(&contents());
     flip(&data_file(&place), PIECE + 5);
     with_disk(&place, BUFFERED, |disk| async move {
-        // A write that leaves a byte of it: nothing is written, of the other pieces neither.
+        // A write that leaves one of its bytes fails, and writes no other piece either.
         let before = read(&disk, 0, PIECE).await.expect("it is whole");
         let all_but_one = bytes(2, 2 * PIECE as usize - 1);
         assert_eq!(damaged(write(&disk, 0, &all_but_one).await), Some(1));
@@ -80,8 +80,8 @@ fn a_damaged_piece_is_healed_only_by_a_write_of_all_of_it() {
 
 #[test]
 fn an_object_that_is_gone_is_told() {
-    // Proves: what was stored and is not there is damaged, not a hole, until it is removed; of what
-    // was never stored nobody can know.
+    // Proves: a durable object whose file is missing counts as damaged, not as a hole, until it is
+    // removed; a missing object that was never durable is a hole.
     for direct in [false, true] {
         let place = written(&contents());
         std::fs::remove_file(data_file(&place)).expect("it is there");
@@ -106,8 +106,8 @@ fn an_object_that_is_gone_is_told() {
 
 #[test]
 fn damaged_checksums_are_told() {
-    // Proves: a flipped or a missing sum damages its own piece, a damaged header the whole object,
-    // until the object is removed.
+    // Proves: a flipped or a missing checksum damages its own piece, a damaged header the whole
+    // object, until the object is removed.
     let contents = contents();
     let place = written(&contents);
     flip(&sums_file(&place), HEADER + 4 * 2 + 3);
@@ -144,7 +144,7 @@ fn damaged_checksums_are_told() {
 
 #[test]
 fn bytes_that_nobody_wrote_are_damage() {
-    // Proves: a cut file, and bytes in a hole, are told.
+    // Proves: a cut file, and bytes in a hole, are reported.
     let place = written(&contents());
     cut(&data_file(&place), 3 * PIECE + 1);
     with_disk(&place, BUFFERED, |disk| async move {
@@ -165,8 +165,8 @@ fn bytes_that_nobody_wrote_are_damage() {
 
 #[test]
 fn an_object_without_checksums_gets_them() {
-    // Proves: an object that never had sums, or whose file of them never got to the device, is read
-    // as it is; from then on damage is told, whether it was read or written first.
+    // Proves: an object without checksums, or whose checksum file never reached the device, reads
+    // as it is; from then on damage is reported, after a read as after a write.
     for (reads_first, has_file) in [(true, true), (true, false), (false, true), (false, false)] {
         let place = Place::new();
         with_disk(&place, UNCHECKED, |disk| async move {
@@ -193,9 +193,9 @@ fn an_object_without_checksums_gets_them() {
 
 #[test]
 fn checksums_that_are_gone_are_told() {
-    // Proves: of an object that was stored with sums nothing is given out when their file has lost
-    // its contents or is gone, alone or with all else, also not after another write, until the
-    // object is removed; those of one that was not stored may be lost with a crash.
+    // Proves: of a durable object with checksums nothing is returned after its checksum file is
+    // emptied or lost, alone or with the rest, also after another write, until the object is
+    // removed. The files of an object that is not durable may be lost in a crash.
     let lose: [fn(&Place); 4] = [
         |place| cut(&sums_file(place), 0),
         |place| std::fs::remove_file(sums_file(place)).expect("it is there"),
@@ -233,7 +233,7 @@ fn checksums_that_are_gone_are_told() {
 
 #[test]
 fn a_disk_without_checksums_leaves_no_wrong_ones() {
-    // Proves: what is written without sums is read with them later, and the other way round.
+    // Proves: bytes written without checksums are readable with them later, and the reverse.
     let place = written(&contents());
     with_disk(&place, UNCHECKED, |disk| async move {
         write(&disk, 100, b"changed").await.expect("there is room");
@@ -251,9 +251,9 @@ fn a_disk_without_checksums_leaves_no_wrong_ones() {
 }
 
 #[test]
-fn what_a_crash_of_the_machine_tears_is_accepted_once() {
-    // Proves: after a boot that ended without a sync any mixture of old and new pages is read, of
-    // bytes and of sums; after a sync it is damage. What was accepted has sums again.
+fn torn_pages_after_a_machine_crash_are_accepted_once() {
+    // Proves: after a boot that ended without a sync, any mixture of old and new pages is accepted,
+    // in bytes and in checksums; after a sync it is damage. Accepted bytes have checksums again.
     for was_synced in [false, true] {
         let place = written(&contents());
         let (data, sums) = (data_file(&place), sums_file(&place));
@@ -265,7 +265,7 @@ fn what_a_crash_of_the_machine_tears_is_accepted_once() {
                 disk.sync(OBJECT).await.expect("it is stored");
             }
         });
-        // The device has pieces 0 and 3 torn, the sums of piece 1 and 7 as they were.
+        // The device has pieces 0 and 3 torn, and old checksums of pieces 1 and 7.
         flip(&data, 5);
         flip(&data, 3 * PIECE + 5);
         let file = std::fs::File::options().write(true).open(&sums).expect("it is there");
@@ -290,8 +290,8 @@ fn what_a_crash_of_the_machine_tears_is_accepted_once() {
 
 #[test]
 fn a_crash_of_the_machine_spares_the_sums_of_what_nobody_wrote() {
-    // Proves: after a boot that ended without a sync, damage is told where nothing had been written
-    // since the last one, but for what lies close behind; and what was torn is accepted.
+    // Proves: after a boot that ended without a sync, damage is reported in pieces without writes
+    // since the last sync, except close behind written ones; torn pieces are accepted.
     let contents = bytes(1, 200 * PIECE as usize);
     for written in [&[100][..], &[100, 50, 101], &[199], &[0]] {
         let place = self::written(&contents);
@@ -324,7 +324,7 @@ fn a_crash_of_the_machine_spares_the_sums_of_what_nobody_wrote() {
 
 #[test]
 fn a_file_that_was_cut_before_a_crash_of_the_machine_has_what_the_device_has() {
-    // Proves: what was cut off and is back, or not, with or without its sums, is no damage.
+    // Proves: truncated bytes that reappear or not, with or without their checksums, are no damage.
     for (is_back, sums_are_back) in [(true, true), (true, false), (false, true), (false, false)] {
         let contents = bytes(1, 40 * PIECE as usize);
         let place = written(&contents);
@@ -352,8 +352,8 @@ fn a_file_that_was_cut_before_a_crash_of_the_machine_has_what_the_device_has() {
 
 #[test]
 fn an_object_that_ends_elsewhere_by_itself_is_told() {
-    // Proves: zeros behind an object are no bytes of it, whether its last piece has room for them;
-    // nor are those that it had there gone unseen.
+    // Proves: zeros appended to an object are reported, also within its last piece; so is the loss
+    // of zeros at its end.
     let whole = PIECE + PIECE / 2;
     for (now, at) in [(whole + 10, whole), (3 * PIECE, whole), (whole - 10, 0)] {
         let mut contents = bytes(1, whole as usize);
@@ -385,7 +385,7 @@ fn headers_of_earlier_versions_are_read() {
 
 #[test]
 fn sums_are_those_of_their_object() {
-    // Proves: two objects that were exchanged, with their sums, are damaged.
+    // Proves: two objects that were exchanged, with their checksums, are damaged.
     let place = written(&contents());
     const OTHER: FileId = FileId(0x2b);
     with_disk(&place, BUFFERED, |disk| async move {
@@ -409,11 +409,11 @@ fn sums_are_those_of_their_object() {
 
 #[test]
 fn sums_are_those_of_their_disk() {
-    // Proves: an object that comes with its sums from another disk is damaged, whether its bytes
-    // come too, and whether it is read or written.
+    // Proves: an object that comes with its checksums from another disk is damaged, with or without
+    // its bytes, for reads and for writes.
     for is_whole in [true, false] {
         let place = written(&contents());
-        // Another disk has none of its objects in its log.
+        // Another disk has none of these objects in its log.
         std::fs::remove_file(place.path().join("stored")).expect("a test may remove");
         if !is_whole {
             std::fs::remove_file(data_file(&place)).expect("a test may remove");
@@ -430,8 +430,8 @@ fn sums_are_those_of_their_disk() {
 
 #[test]
 fn a_disk_that_does_not_know_which_it_is_takes_all_objects() {
-    // Proves: with its identity lost, and with it back, what was written before and without it is
-    // read, and what is damaged is told.
+    // Proves: after a disk loses its identity and regains it, bytes written before and meanwhile
+    // are readable, and damage is reported.
     let place = written(&contents());
     let at = |identity: u64, expected: Option<u64>| {
         let directory = place.path().to_owned();
@@ -453,12 +453,12 @@ fn a_disk_that_does_not_know_which_it_is_takes_all_objects() {
     at(7, Some(1));
 }
 
-/// Makes a file of sums one that an earlier boot left.
+/// Makes a checksum file one that an earlier boot left.
 fn end_boot(sums: &Path) {
     change_header(sums, 64, |header| header[12] ^= 1);
 }
 
-/// Changes the header of a file of sums, of which `sealed_bytes` bytes have a checksum.
+/// Changes the header of a checksum file, of which `sealed_bytes` bytes have a checksum.
 fn change_header(sums: &Path, sealed_bytes: usize, change: impl FnOnce(&mut [u8; 64])) {
     let file = std::fs::File::options().read(true).write(true).open(sums).expect("it is there");
     let mut header = [0; HEADER as usize];

@@ -1,5 +1,5 @@
 //! Proves: a real node keeps the contracts of `world`, over Unix sockets with and without one-sided
-//! copies, and over TCP; its disks through the page cache and past it, with checksums and without.
+//! copies, and over TCP; its disks with and without the page cache, and with and without checksums.
 
 mod support;
 

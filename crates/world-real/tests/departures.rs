@@ -1,5 +1,5 @@
-//! Proves: when the process of a peer is killed, its departure is told once, and everything that
-//! waits for it fails; memory it could reach can be withdrawn.
+//! Proves: when the process of a peer is killed, its departure is announced once, and all calls
+//! that wait for it fail; memory that it could access can be withdrawn.
 
 mod support;
 
@@ -15,7 +15,7 @@ use world_real::{NodeConfig, RealWorld, run};
 
 const CHILD: &str = "UNISONO_TEST_CHILD";
 
-/// The killed process: exposes a memory, says so, and then receives nothing.
+/// Process to be killed: exposes a memory, says so, and then receives nothing.
 #[test]
 fn child() {
     let Ok(address) = std::env::var(CHILD) else { return };
@@ -63,7 +63,7 @@ fn a_killed_peer_departs_and_what_waits_for_it_fails() {
             let (peer, region) = ready(&world).await;
             let own = world.memory(4096);
             let exposed = world.expose(&own, &[peer]).await.expect("the child answers by itself");
-            // The child's program does not receive, so these cannot all leave.
+            // The child does not receive, so some of these stay queued.
             let bodies = (0..64).map(|_| {
                 let body = vec![1; 4 << 20].into();
                 world.send(peer, Message::with_body(Header::new(), body))
@@ -89,7 +89,7 @@ fn a_killed_peer_departs_and_what_waits_for_it_fails() {
             let put = world.put(peer, region, &[piece], &vec![0; 8].into()).await;
             assert!(matches!(put, Err(TransferError::Departed { .. })), "{put:?}");
             world.withdraw(exposed).await;
-            // Nothing else comes: the departure is told once.
+            // Nothing else arrives: the departure is announced once.
             let more = tokio::time::timeout(Duration::from_millis(20), world.receive()).await;
             assert!(more.is_err(), "{more:?}");
             child.wait().expect("the child has ended");
@@ -97,7 +97,7 @@ fn a_killed_peer_departs_and_what_waits_for_it_fails() {
     }
 }
 
-/// Waits until the child has stopped: it may do a little more after the signal was sent.
+/// Waits until the child has stopped, which may be a little after the signal was sent.
 async fn until_stopped(child: &Child) {
     let state = format!("/proc/{}/stat", child.id());
     for _ in 0..1000 {

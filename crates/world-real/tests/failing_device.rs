@@ -1,7 +1,8 @@
-//! Proves: what a device once failed to store is not forgotten, though Linux reports it once.
+//! Proves: write errors of a device are kept until the bytes are written again, though Linux
+//! reports each once.
 //!
-//! A process with a preloaded library, whose writes and syncs fail while a file exists, runs the
-//! test proper.
+//! Each test runs again in a process with a preloaded library, whose writes and syncs fail while a
+//! file exists.
 
 mod support;
 
@@ -52,8 +53,8 @@ fn has_failed<T>(outcome: Result<T, DiskError>) -> bool {
 
 #[test]
 fn a_failed_sync_is_told_until_the_bytes_are_stored() {
-    // Proves: after a sync that failed, syncs fail though the system lets them succeed, until every
-    // byte of before was written again and synced; another object is not affected.
+    // Proves: after a failed sync, syncs fail though the system lets them succeed, until every
+    // earlier byte was written again and synced; other objects are not affected.
     const NAME: &str = "a_failed_sync_is_told_until_the_bytes_are_stored";
     let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     with_disk(&directory, |disk| {
@@ -79,8 +80,8 @@ fn a_failed_sync_is_told_until_the_bytes_are_stored() {
 
 #[test]
 fn a_failed_write_is_told_by_syncs() {
-    // Proves: a write that failed damages nothing that was there, and every sync after it fails
-    // until the bytes are written, or the object is truncated or removed.
+    // Proves: a failed write damages no earlier bytes, and every later sync fails until the bytes
+    // are written, or the object is truncated or removed.
     const NAME: &str = "a_failed_write_is_told_by_syncs";
     let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     with_disk(&directory, |disk| {
@@ -110,7 +111,7 @@ fn a_failed_write_is_told_by_syncs() {
 
 #[test]
 fn a_write_to_an_object_that_cannot_be_made_is_told_by_syncs() {
-    // Proves: as above, where the object was to be made by that write.
+    // Proves: as above, if the write was to create the object.
     const NAME: &str = "a_write_to_an_object_that_cannot_be_made_is_told_by_syncs";
     let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     with_disk(&directory, |disk| {
@@ -136,10 +137,10 @@ fn a_write_to_an_object_that_cannot_be_made_is_told_by_syncs() {
 }
 
 #[test]
-fn nobody_hears_how_long_an_object_is_in_the_midst_of_a_write() {
-    // Proves: past the page cache, where the last sector is written whole and then cut, whoever
-    // asks for the length just before hears what it was or what it becomes.
-    const NAME: &str = "nobody_hears_how_long_an_object_is_in_the_midst_of_a_write";
+fn length_during_a_direct_write_is_the_old_or_the_new_one() {
+    // Proves: during a direct write, which writes the last sector whole and then truncates, a query
+    // of the length returns the old or the new one.
+    const NAME: &str = "length_during_a_direct_write_is_the_old_or_the_new_one";
     let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     let options = DiskOptions { direct: true, ..DiskOptions::default() };
     with_disk_as(&directory, options, |disk| {
@@ -151,7 +152,7 @@ fn nobody_hears_how_long_an_object_is_in_the_midst_of_a_write() {
                 std::thread::sleep(std::time::Duration::from_millis(300));
                 std::fs::remove_file(hold).expect("a test may remove");
             });
-            // Those before it keep it waiting until the write is in its midst.
+            // The queries before it delay this one until the write is in progress.
             let others = join_all((100..300).map(|number| disk.length(units::FileId(number))));
             let bytes = bytes(1, 50);
             let (_, length, written) =
@@ -165,8 +166,8 @@ fn nobody_hears_how_long_an_object_is_in_the_midst_of_a_write() {
 
 #[test]
 fn a_write_that_failed_half_way_makes_no_object_longer() {
-    // Proves: past the page cache, where the last sector is written whole and first, an object ends
-    // where it ended before when the rest fails, and where the write ends when it is tried again.
+    // Proves: a direct write writes the last sector whole and first. If the rest fails, the object
+    // keeps its size; after a successful retry it has the new one.
     const NAME: &str = "a_write_that_failed_half_way_makes_no_object_longer";
     let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     let options = DiskOptions { direct: true, ..DiskOptions::default() };
@@ -188,8 +189,8 @@ fn a_write_that_failed_half_way_makes_no_object_longer() {
     });
 }
 
-/// A node with records in `directory`. The thread of the node before gives its file back a moment
-/// after it is dropped.
+/// Opens a node with records in `directory`. The thread of the node before closes its file a moment
+/// after its drop.
 fn with_records(directory: &Path) -> RealWorld {
     let records = vec![(Shelf::Catalogue, directory.to_owned())];
     let config = NodeConfig { records, ..NodeConfig::default() };
@@ -203,8 +204,8 @@ fn with_records(directory: &Path) -> RealWorld {
 
 #[test]
 fn changes_of_records_that_failed_are_not_made() {
-    // Proves: of changes that failed because the device did not store them nothing is found, with
-    // later changes or without, by this process or the next, though the system has taken all.
+    // Proves: changes that failed because the device did not store them are never found, with later
+    // changes or without, by this process or the next, though the page cache took all.
     const NAME: &str = "changes_of_records_that_failed_are_not_made";
     let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     let put = |key, value| vec![RecordChange::put(key, vec![value])];
@@ -220,11 +221,11 @@ fn changes_of_records_that_failed_are_not_made() {
             for failing in [put(1, 8), twice, vec![RecordChange::remove(2)], put(4, 7)] {
                 assert!(change(failing).await.is_err());
             }
-            // What a process that is killed now leaves to the next.
+            // State that a process killed now would leave.
             let left = directory.join("left");
             std::fs::create_dir_all(&left).expect("a test must have room");
             for file in ["records.redb", "records.last", "records.failed"] {
-                // Not every failure leaves something to undo.
+                // Some failures leave nothing to undo.
                 let copied = std::fs::copy(directory.join(file), left.join(file));
                 assert!(copied.is_ok() || file == "records.failed" && !with_later_changes);
             }
@@ -250,8 +251,8 @@ fn changes_of_records_that_failed_are_not_made() {
 
 #[test]
 fn failures_outlive_the_descriptor() {
-    // Proves: an object that is closed because too many others are open keeps its failure; and what
-    // cannot be stored when it is closed is told by its next sync.
+    // Proves: an object that is closed because too many others are open keeps its failure; a failed
+    // write-back at its close is reported by its next sync.
     const NAME: &str = "failures_outlive_the_descriptor";
     let Some(directory) = failing_directory() else { return in_a_process_that_fails(NAME) };
     with_disk(&directory, |disk| {

@@ -1,5 +1,5 @@
-//! Proves: a process that is killed with SIGKILL at any of its system calls leaves every byte that
-//! it was told to be written readable.
+//! Proves: a process killed with SIGKILL at any of its system calls leaves every acknowledged byte
+//! readable.
 
 mod support;
 
@@ -14,18 +14,19 @@ use world_real::{DiskOptions, RealDisk};
 
 const OBJECT_BYTES: usize = 6 * PIECE as usize;
 
-/// What the process does to the object until it is killed.
+/// Steps of the process on the object until it is killed.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Writes that many bytes there.
+    /// Writes (offset, length).
     Write(u64, u64),
-    /// Cuts the object.
+    /// Truncates the object.
     Truncate(u64),
-    /// Has all of it stored.
+    /// Syncs the object.
     Sync,
 }
 
-/// Makes the object; parts of one piece, whole pieces, both; first and later writes after a sync.
+/// Creates the object; writes parts of one piece, whole pieces, and both; first and later writes
+/// after a sync.
 const STEPS: [Step; 14] = [
     Step::Write(5, 100),
     Step::Write(0, 2 * PIECE),
@@ -52,7 +53,7 @@ impl Step {
         }
     }
 
-    /// What it makes of the bytes of an object.
+    /// Applies the step to the bytes of an object.
     fn apply(self, number: usize, object: &mut [u8]) {
         match self {
             Self::Write(offset, length) => object[offset as usize..][..length as usize]
@@ -67,7 +68,7 @@ fn contents(number: usize, length: u64) -> Vec<u8> {
     bytes(number as u64 + 1, length as usize)
 }
 
-/// Takes all steps, and says so after each.
+/// Takes all steps, and reports each.
 fn take_steps(directory: &Path, options: DiskOptions) {
     world_real::run(async {
         let world = node_on(directory, options);
@@ -78,7 +79,7 @@ fn take_steps(directory: &Path, options: DiskOptions) {
     });
 }
 
-/// Proves that the disk holds what `taken` steps made, and perhaps, byte by byte, one more.
+/// Checks that the disk holds the result of `taken` steps, and perhaps, byte by byte, of one more.
 fn check(place: &Place, options: DiskOptions, taken: usize) {
     let mut before = vec![0; OBJECT_BYTES];
     for (number, step) in STEPS.iter().enumerate().take(taken) {
@@ -94,7 +95,7 @@ fn check(place: &Place, options: DiskOptions, taken: usize) {
             let is_right = *byte == before[index] || *byte == after[index];
             assert!(is_right, "byte {index} after {taken} steps");
         }
-        // What was in flux is settled, and can be written again.
+        // Pieces in flux are settled, and can be written again.
         write(&disk, 3, b"more").await.expect("nothing is damaged");
         assert_eq!(read(&disk, 3, 4).await.expect("it is whole"), b"more");
     });

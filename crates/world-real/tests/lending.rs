@@ -1,6 +1,6 @@
-//! Proves: what a process lends to another on its machine is seen in its memory without a copy,
-//! stays as it was as long as it is held, and cannot be written or shortened by the borrower; where
-//! it cannot be seen it is copied. Not here: what all worlds have in common (conformance).
+//! Proves: a borrower sees lent data in the memory of the lender without a copy. The data stays
+//! unchanged while it is held, and the borrower cannot write or shorten it. If it cannot be mapped
+//! it is copied. Not here: properties of all worlds (conformance).
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,13 +14,13 @@ use world_real::{RealPayload, RealWorld, run};
 
 const BYTES: u64 = 1 << 20;
 
-/// What the first node calls the second one, and the reverse.
+/// Connects two nodes; returns the first one's number of the second, and the reverse.
 async fn meet(a: &RealWorld, b: &RealWorld) -> (PeerId, PeerId) {
     let Address(address) = b.address();
     let b_of_a = a.connect(&Address(address)).await.unwrap();
     a.send(b_of_a, Message::new([1][..].into())).await.unwrap();
     let Incoming::Message { from, .. } = b.receive().await else { panic!("a left") };
-    // What is shared is told beside the first messages.
+    // The arena is announced beside the first messages.
     a.sleep(units::Duration::from_ms(50)).await;
     (b_of_a, from)
 }
@@ -69,7 +69,7 @@ fn the_lender_does_not_use_again_what_is_held() {
             drop(filled(&a, 2));
         }
         assert_eq!(held.bytes(), [1; BYTES as usize]);
-        // A write to what was lent goes elsewhere, as long as it is held.
+        // A write to a lent memory goes to a copy while the loan is held.
         let lent = filled(&a, 3);
         let held = pass(&a, b_of_a, &b, lent.clone()).await;
         let memory = a.thaw(lent);
@@ -80,7 +80,7 @@ fn the_lender_does_not_use_again_what_is_held() {
 }
 
 #[test]
-fn who_lends_is_lent_nothing() {
+fn lending_node_borrows_nothing() {
     let place = Place::new();
     run(async {
         let (a, b) = (place.node(Kind::OneSided, 0), place.node(Kind::OneSided, 1));
@@ -97,7 +97,7 @@ fn who_lends_is_lent_nothing() {
 }
 
 #[test]
-fn nobody_else_can_write_or_shorten_shared_memory() {
+fn shared_memory_cannot_be_written_or_shortened_by_peers() {
     let place = Place::new();
     run(async {
         let _node = place.node(Kind::OneSided, 0);
@@ -110,7 +110,7 @@ fn nobody_else_can_write_or_shorten_shared_memory() {
             })
             .collect();
         assert_eq!(shared.len(), 1, "a process has one arena");
-        // Even who opens it for writing, as any process of this user may, can only read it.
+        // Any process of this user may open the file for writing, and yet it can only read it.
         let file = std::fs::File::options().read(true).write(true).open(&shared[0]).unwrap();
         file.set_len(0).expect_err("shared memory must not become shorter");
         std::os::unix::fs::FileExt::write_at(&file, &[1], 0).expect_err("nobody may write it");

@@ -1,5 +1,5 @@
 //! Proves: messages, placed messages and one-sided transfers arrive whole over every kind of
-//! network, and bad peers hurt only their own connection.
+//! network, and misbehaving peers end only their own connection.
 
 mod support;
 
@@ -25,7 +25,7 @@ async fn message(world: &RealWorld) -> (PeerId, Header, Option<RealPayload>) {
     }
 }
 
-/// Two nodes that have met: the caller, its name for the other, the other, its name for the caller.
+/// Returns two connected nodes, each with its number for the other; the first one connected.
 async fn met(place: &Place, kind: Kind) -> (RealWorld, PeerId, RealWorld, PeerId) {
     let (a, b) = (place.node(kind, 0), place.node(kind, 1));
     let of_a = a.connect(&b.address()).await.expect("b listens");
@@ -112,10 +112,10 @@ fn copy(source: &[u8], from: Run, target: &mut [u8], to: Run) {
     }
 }
 
-/// More than the framed transfers that a connection carries at a time, in parts of 1 MiB.
+/// More bytes than the framed transfers of a connection carry at a time, in parts of 1 MiB.
 const LARGE_BYTES: usize = (65 << 20) + 5;
 
-/// `length` bytes that repeat with an odd period: fast to make, and wrong anywhere else.
+/// Returns `length` bytes with an odd period: fast to make, and wrong at any other offset.
 fn long(seed: u64, length: usize) -> Vec<u8> {
     let mut long = bytes(seed, 1_000_003).repeat(length / 1_000_003 + 1);
     long.truncate(length);
@@ -142,7 +142,7 @@ const LARGE_PIECES: [PieceRun; 2] = [
     },
 ];
 
-/// Room for each of [`LARGE_PIECES`].
+/// Space for each of [`LARGE_PIECES`].
 const LARGE_ROOM_BYTES: usize = LARGE_BYTES / 10 * 14;
 
 /// Puts `piece` of fresh bytes to `region`, which is `owned`, gets it back, and checks both.
@@ -198,7 +198,7 @@ fn large_framed_transfers_share_a_connection() {
 }
 
 #[test]
-fn what_is_too_large_is_named() {
+fn oversized_message_is_refused_with_its_size() {
     let place = Place::new();
     run(async {
         let (a, of_a, ..) = met(&place, Kind::Framed).await;
@@ -266,13 +266,12 @@ fn a_wrong_key_is_refused() {
 
 #[test]
 fn an_address_that_nobody_can_call_is_refused() {
-    // Proves: a node's address is one that others can call; 0.0.0.0 and [::] stand for all.
+    // Proves: the address of a node is one that others can reach; 0.0.0.0 and [::] are refused.
     let place = Place::new();
     run(async {
         for (index, listen) in ["tcp:0.0.0.0:0", "tcp:[::]:0"].into_iter().enumerate() {
             let listen = Some(Address(listen.to_owned()));
-            // A directory of its own for each: the disks of a refused node may take a moment to
-            // end.
+            // Each has its own directory: the disks of a refused node may take a moment to close.
             let refused = RealWorld::open(NodeConfig { listen, ..place.config(Kind::Tcp, index) });
             let refused = refused.err();
             assert!(matches!(refused, Some(OpenError::Listen { .. })), "{refused:?}");
@@ -281,7 +280,7 @@ fn an_address_that_nobody_can_call_is_refused() {
 }
 
 #[test]
-fn nobody_home_is_unreachable() {
+fn connect_without_listener_is_unreachable() {
     let place = Place::new();
     run(async {
         let node = open(Kind::OneSided, NodeConfig { key: Some([1; 32]), ..Default::default() });
@@ -322,7 +321,7 @@ fn unauthenticated_garbage_ends_only_its_connection() {
     });
 }
 
-/// More than may be in their handshake at a time, three times.
+/// Three times the maximum number of concurrent handshakes.
 const STRANGERS: usize = 200;
 
 #[test]
@@ -333,7 +332,8 @@ fn strangers_who_say_nothing_keep_nobody_out() {
         let port = b.address().0.replace("tcp:", "");
         let call = || std::net::TcpStream::connect(&port).expect("b listens");
         let strangers: Vec<_> = (0..STRANGERS).map(|_| call()).collect();
-        // They would keep their places for five seconds each, until this gave up.
+        // Without the abort they would hold their permits for five seconds each, and this would
+        // fail.
         let of_a = a.connect(&b.address()).await.expect("its turn comes");
         a.send(of_a, Message::new(Header::from_slice(b"in"))).await.expect("b receives");
         assert_eq!(&message(&b).await.1[..], b"in");
@@ -378,7 +378,7 @@ fn malformed_frames_end_only_their_connection() {
             let (_, departed) = join(thrown, b.receive()).await;
             let Incoming::Departed { cause, .. } = departed else { panic!("no message came") };
             assert!(cause.contains(expected), "{cause} must say {expected}");
-            // What comes after is dropped.
+            // Later bytes are dropped.
             let _ = lingering.write_all(&[0; 10]);
         }
         a.send(of_a, Message::new(Header::from_slice(b"still"))).await.expect("b is there");
@@ -393,7 +393,7 @@ fn socket_files_are_private_replaced_when_stale_and_removed() {
     run(async {
         let config = place.config(Kind::OneSided, 0);
         let path = config.listen.clone().expect("it listens").0.replace("unix:", "");
-        // A file of a node that was killed: bound, and nobody there.
+        // Socket file of a killed node: bound, without a listener.
         drop(std::os::unix::net::UnixListener::bind(&path).expect("the place is free"));
         let node = RealWorld::open(config.clone()).expect("a stale file is replaced");
         let mode = std::fs::metadata(&path).expect("the file is there").permissions().mode();
@@ -402,7 +402,7 @@ fn socket_files_are_private_replaced_when_stale_and_removed() {
         let second = RealWorld::open(NodeConfig { listen, ..NodeConfig::default() }).err();
         assert!(matches!(second, Some(OpenError::Listen { .. })), "{second:?}");
         drop(node);
-        // The listening task is dropped when the loop next turns to it.
+        // The accept task is dropped in a later pass of the event loop.
         while std::fs::exists(&path).expect("the directory is there") {
             tokio::task::yield_now().await;
         }

@@ -1,5 +1,5 @@
-//! Proves: blocks can be sorted as they lie, objects that grow in turns lie in long pieces, and
-//! room taken ahead is neither lost nor missed.
+//! Proves: blocks can be sorted by physical address, objects that grow in turns have few extents,
+//! and preallocated space is neither lost nor missing.
 
 mod support;
 
@@ -11,12 +11,12 @@ use units::{FileId, MIB};
 use world::{Disk, DiskError, Disks};
 use world_real::{DiskOptions, RealDisk};
 
-/// Past the page cache each write gets its place at once.
+/// Direct writes get their physical address at once.
 const DIRECT: DiskOptions = DiskOptions { direct: true, checksums: true, preallocate: true };
 
 const BLOCKS: u64 = 32;
 
-/// In how many pieces the blocks of an object lie; `None` where the system does not tell.
+/// Returns the number of extents of the blocks of an object; `None` if the system does not tell.
 async fn pieces(disk: &RealDisk, object: FileId) -> Option<usize> {
     disk.locate(object).await;
     let address = |block: u64| disk.address(object, block * MIB);
@@ -25,7 +25,7 @@ async fn pieces(disk: &RealDisk, object: FileId) -> Option<usize> {
     is_known.then(|| 1 + breaks.count())
 }
 
-/// Writes a block of each of eight objects in turn; returns in how many pieces they lie.
+/// Writes a block of each of eight objects in turn; returns their number of extents.
 fn grow_in_turns(options: DiskOptions) -> Option<usize> {
     let place = Place::new();
     with_disk(&place, options, |disk| async move {
@@ -57,8 +57,8 @@ fn objects_that_grow_in_turns_lie_in_long_pieces() {
 
 #[test]
 fn addresses_follow_what_is_written_and_removed() {
-    // Proves: an object that was not located, or not written, has no place; one that was has, with
-    // its bytes in their order; a new one of the same name does not have the places of the old.
+    // Proves: an object that was not queried, or not written, has no address; another has, with its
+    // bytes in order; a new object of the same number does not have the old addresses.
     let place = Place::new();
     with_disk(&place, DIRECT, |disk| async move {
         let is_known = |offset: u64| disk.address(OBJECT, offset) < 1 << 63;
@@ -86,9 +86,8 @@ fn addresses_follow_what_is_written_and_removed() {
 
 #[test]
 fn room_that_nothing_was_written_to_is_given_back() {
-    // Proves: when a disk is closed, or an object because others are used, the object has the room
-    // that its bytes need.
-    // So it has after a process that was killed, as soon as it is used again.
+    // Proves: after the close of a disk, or of an object because others are used, the object
+    // occupies the space that its bytes need. After a kill this holds from its next use.
     for closes_by_others in [false, true] {
         let place = Place::new();
         let used = with_disk(&place, DIRECT, |disk| {
@@ -113,14 +112,14 @@ fn room_that_nothing_was_written_to_is_given_back() {
         with_disk(&place, DIRECT, |disk| async move {
             assert_eq!(read(&disk, 0, MIB).await.expect("it is whole"), vec![1; MIB as usize]);
         });
-        // Whoever opens the disk again waits for the thread that had it.
+        // The next open of the disk waits for the old thread.
         with_disk(&place, DIRECT, |_| async {});
         let now = std::fs::metadata(data_file(&place)).expect("it is there").blocks() * 512;
         assert!(used.max(now) < MIB + (128 << 10), "{used} then {now} bytes are used");
     }
 }
 
-/// A file system of its own with `mib` MiB on a file; `None` where this process may not have one.
+/// Loop-mounted file system of `mib` MiB; `None` if this process may not mount one.
 struct SmallDisk(Place);
 
 impl SmallDisk {

@@ -1,4 +1,4 @@
-//! Proves: a full disk, a directory that vanished and one that is in use are told apart, and
+//! Proves: a full disk, a vanished directory and one that is in use give different errors, and
 //! records survive a restart.
 
 mod support;
@@ -9,7 +9,7 @@ use units::FileId;
 use world::{Disk, DiskError, Disks, RecordChange, Records, Shelf};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RECORDS_FILE, RealWorld, run};
 
-/// A small file system of its own; `None` where this process may not mount one.
+/// Small mounted file system; `None` if this process may not mount one.
 struct Mounted(Place);
 
 impl Mounted {
@@ -54,7 +54,7 @@ fn a_full_disk_has_no_space_until_something_is_removed() {
         let space = disk.space().await.expect("a full disk can be asked");
         assert!(space.free_bytes < 1 << 16 && space.capacity_bytes == 1 << 20, "{space:?}");
         disk.remove(FileId(1)).await.expect("a full disk can be emptied");
-        // A process that another test is starting may have the file open for a moment.
+        // A child that another test is starting may have the file open for a moment.
         let patience = std::time::Instant::now() + std::time::Duration::from_secs(10);
         let is_empty = async || disk.space().await.is_ok_and(|space| space.free_bytes > 1 << 19);
         while !is_empty().await && std::time::Instant::now() < patience {
@@ -80,7 +80,7 @@ fn a_directory_that_is_gone_or_replaced_has_vanished() {
             assert!(vanished(disk.read(FileId(1), 0, 10).await.map(|_| ())));
             assert!(vanished(disk.write(FileId(1), 0, vec![1; 10].into()).await));
             assert!(vanished(disk.sync(FileId(1)).await));
-            // Another directory in the same place is not the disk either.
+            // Another directory at the same path is not the disk either.
             std::fs::create_dir_all(home.join("objects")).expect("a test has room");
         }
     });
@@ -88,8 +88,8 @@ fn a_directory_that_is_gone_or_replaced_has_vanished() {
 
 #[test]
 fn a_file_system_without_direct_transfers_is_told() {
-    // Proves: a directory whose file system cannot pass the page cache is refused for that, before
-    // anything is stored, and can be used without.
+    // Proves: a directory on a file system without direct I/O is refused for that, before anything
+    // is stored, and can be used through the page cache.
     let Some(mounted) = Mounted::new("ramfs", "mode=700") else { return };
     run(async {
         let options = DiskOptions { direct: true, ..DiskOptions::default() };
@@ -136,8 +136,8 @@ fn more_objects_than_descriptors_keep_their_bytes() {
 
 #[test]
 fn damaged_records_are_told() {
-    // Proves: whatever bit of the file changes, the records are what was written, or none are read,
-    // also those of a node that was killed: none takes its last change back.
+    // Proves: whichever bit of the file is flipped, the records read are those written, or none;
+    // also those of a killed node, whose last change is never lost silently.
     let place = Place::new();
     let expected: Vec<(u64, Vec<u8>)> = (0..400).map(|key| (key, vec![key as u8; 60])).collect();
     let changes = |value: fn(u64) -> Vec<u8>| {
@@ -151,13 +151,13 @@ fn damaged_records_are_told() {
         }
         std::fs::read(&file).expect("it is there")
     });
-    // Its thread closes the file a moment after it is dropped.
+    // The thread closes the file a moment after the drop.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let closed = std::fs::read(&file).expect("it is there");
     for (state, whole) in [("closed", closed), ("killed", killed)] {
         let (mut told, mut unseen) = (0, 0);
-        // Most of the file is room for more: so the header, in which byte 9 says where to begin,
-        // and records are looked for.
+        // Most of the file is free space: so the header, whose byte 9 says where to begin, and the
+        // records are flipped.
         let places = |turn: usize| match turn % 3 {
             0 => turn * 7919 % whole.len(),
             1 => turn,
@@ -179,8 +179,8 @@ fn damaged_records_are_told() {
 
 #[test]
 fn records_that_were_never_made_can_be_made() {
-    // Proves: a database of which only the beginning was made, as a full disk or a kill leaves it,
-    // is made anew; one that has lost its first bytes is refused.
+    // Proves: a database of which only the beginning was created, as a full disk or a kill leaves
+    // it, is created anew; one without its first bytes is refused.
     let place = Place::new();
     let file = place.path().join("node-0/Catalogue").join(RECORDS_FILE);
     let records = || {
@@ -212,8 +212,8 @@ fn records_that_were_never_made_can_be_made() {
 
 #[test]
 fn older_records_are_told() {
-    // Proves: records that came back from a copy without what counts their changes are refused, and
-    // stay so, and taken once that is gone.
+    // Proves: records restored from a copy without their commit count are refused, repeatedly, and
+    // accepted once the count is removed.
     let place = Place::new();
     let directory = place.path().join("node-0/Catalogue");
     let (file, copy) = (directory.join(RECORDS_FILE), place.path().join("copy"));
@@ -244,8 +244,8 @@ fn older_records_are_told() {
     });
 }
 
-/// A node with records, once the thread of the one before has given its file back, which it does a
-/// moment after it is dropped.
+/// Opens a node with records, after the thread of the node before has closed its file, a moment
+/// after its drop.
 fn open_later(place: &Place) -> Result<RealWorld, OpenError> {
     let mut opened = open_records(place);
     for _ in 0..100 {
@@ -258,13 +258,14 @@ fn open_later(place: &Place) -> Result<RealWorld, OpenError> {
     opened
 }
 
-/// A node with records and nothing else.
+/// Opens a node with records and nothing else.
 fn open_records(place: &Place) -> Result<RealWorld, OpenError> {
     let config = place.config(Kind::OneSided, 0);
     RealWorld::open(NodeConfig { listen: None, disks: Vec::new(), ..config })
 }
 
-/// The records in a file that was `whole` and has another bit now; `None` when damage was told.
+/// Returns the records of a file that was `whole` and has one bit flipped; `None` if damage is
+/// reported.
 fn records_with_flipped(
     place: &Place,
     file: &std::path::Path,
@@ -274,7 +275,7 @@ fn records_with_flipped(
 ) -> Option<Vec<(u64, Vec<u8>)>> {
     let mut damaged = whole.to_vec();
     damaged[at] ^= 1 << bit;
-    // Another file: the one before may not be closed yet.
+    // In another file: the one before may not be closed yet.
     let aside = file.with_extension("new");
     std::fs::write(&aside, &damaged).expect("a test may write");
     std::fs::rename(&aside, file).expect("a test may rename");
@@ -301,7 +302,7 @@ fn records_survive_a_restart() {
     });
     run(async {
         let mut world = None;
-        // The threads of the first node give their files back a moment after it is dropped.
+        // The threads of the first node close their files a moment after its drop.
         while world.is_none() {
             let config = place.config(Kind::OneSided, 0);
             world = RealWorld::open(NodeConfig { listen: None, ..config }).ok();

@@ -16,7 +16,7 @@ fn main() {
     }
 }
 
-/// Events per second with `tasks` tasks that sleep for differing times, each over and over.
+/// Returns events per second with `tasks` tasks that sleep repeatedly, for differing times.
 fn measure(tasks: u64) -> f64 {
     let engine = Engine::new();
     let rounds = EVENTS / tasks;

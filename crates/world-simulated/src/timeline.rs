@@ -1,9 +1,9 @@
-//! What happens on a machine, told to whoever records it: busy parts of tracks, and what caused
-//! what.
+//! The trace of a simulation: slices of tracks, and arrows between causes and effects.
 //!
-//! Nobody listens unless a [`Recorder`] is given to the [`Engine`](crate::Engine). A recorder
-//! changes nothing: it sets no timer and draws no number, so a simulation is the same with it and
-//! without.
+//! Without a [`Recorder`] given to the [`Engine`](crate::Engine) nothing is reported.
+//!
+//! Invariant: a recorder changes nothing. It sets no timer and draws no random number, so a
+//! simulation is the same with it and without.
 
 use crate::models::disk_model::{Activity, Phase};
 use std::cell::{Cell, RefCell};
@@ -12,37 +12,38 @@ use std::ops::Range;
 use std::rc::Rc;
 use units::Instant;
 
-/// Whoever listens to what happens on a machine.
+/// Receiver of a trace.
 pub trait Recorder {
-    /// Something took its time on a track. Slices come when their length is known, so not always
-    /// in the order in which they begin; some end in the future. One without a mark is left out:
-    /// nothing is remembered of it.
+    /// Receives a slice of a track. Slices come when their length is known, so not always in the
+    /// order of their beginnings, and some end in the future. Returning `None` leaves the slice
+    /// out: nothing is stored for it.
     fn slice(&mut self, slice: &Slice<'_>) -> Option<Mark>;
 
-    /// What `from` stands for led to what `to` stands for; either may have been left out.
+    /// Receives an arrow from the cause `from` to the effect `to`; either slice may have been left
+    /// out.
     fn arrow(&mut self, link: Link, from: Mark, to: Mark);
 }
 
-/// A recorder, shared between a machine and whoever wants to know.
+/// A recorder, shared between a machine and its observer.
 pub type SharedRecorder = Rc<RefCell<dyn Recorder>>;
 
-/// A part of a track.
+/// One busy interval of a track.
 #[derive(Clone, Debug)]
 pub struct Slice<'a> {
-    /// Where it happened.
+    /// Track on which it lies.
     pub track: Track,
-    /// When it began.
+    /// Its beginning.
     pub from: Instant,
-    /// When it ended, or will.
+    /// Its end, which may be in the future.
     pub until: Instant,
-    /// What it was.
+    /// The activity.
     pub what: What,
     /// Its parts, without gaps from `from` to `until`; empty if it has none.
     pub phases: &'a [Phase],
 }
 
-/// Something that does one thing after another. Only the commands of a disk that takes several at
-/// once overlap.
+/// A resource that does one thing after another. Only commands overlap, on a disk that takes
+/// several at once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Track {
     /// The transfer that is measured.
@@ -51,50 +52,50 @@ pub enum Track {
     Processor(u32),
     /// The bus whose first disk has this number, counted over the machine.
     Bus(u32),
-    /// The commands of a disk.
+    /// The commands of a disk, by its number over the machine.
     Commands(u32),
-    /// What the arm and the medium of a disk do.
+    /// The arm and the medium of a disk.
     Mechanism(u32),
 }
 
-/// What took its time.
+/// Activity of a slice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
     /// The transfer, from its first client's start to its last client's end.
     Transfer,
     /// A processor sent a message.
     Send {
-        /// To which node.
+        /// Receiving node.
         to: u32,
         /// Bytes on the network.
         bytes: u64,
     },
-    /// A processor took in a message.
+    /// A processor received a message.
     Receive {
         /// Bytes on the network.
         bytes: u64,
     },
     /// A processor sent data into the memory of a node.
     Put {
-        /// Which node.
+        /// Receiving node.
         to: u32,
         /// Pieces of data.
         pieces: u64,
         /// Bytes in all of them.
         bytes: u64,
     },
-    /// A processor asked for data from the memory of a node.
+    /// A processor requested data from the memory of a node.
     Get {
-        /// Which node.
+        /// Node that owns the memory.
         from: u32,
         /// Pieces of data.
         pieces: u64,
         /// Bytes in all of them.
         bytes: u64,
     },
-    /// A processor sent the data that a node asked for.
+    /// A processor sent the data that a node requested.
     GetAnswer {
-        /// Which node.
+        /// Requesting node.
         to: u32,
         /// Bytes of data.
         bytes: u64,
@@ -103,108 +104,108 @@ pub enum What {
     Compute,
     /// A bus connected to a disk, and carried a command or data.
     Bus {
-        /// Which disk.
+        /// Number of the disk, counted over the machine.
         disk: u32,
         /// Bytes of data; none for a command.
         bytes: Option<u64>,
     },
     /// A disk carried out a command.
     Command {
-        /// Whether it read.
+        /// True for a read.
         reads: bool,
-        /// Which sectors.
+        /// Sectors read or written.
         sectors: Range<u64>,
-        /// Whether it was carried out to its end, or its host lost interest.
+        /// False if the host cancelled the command.
         is_complete: bool,
     },
-    /// The arm and the medium of a disk.
+    /// The arm or the medium of a disk moved.
     Motion {
-        /// What they did.
+        /// Kind of motion.
         activity: Activity,
-        /// The sectors that passed, or to which the arm moved.
+        /// Sectors that passed the head; empty, at the target, for a move of the arm.
         sectors: Range<u64>,
     },
 }
 
-/// Why an arrow leads from one slice to another.
+/// Kind of cause that an arrow shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
-    /// A message that was sent and received.
+    /// From the sending to the receipt of a message.
     Message,
-    /// A memget, and the other node's part in it.
+    /// From a memget to the answer of the other node.
     Get,
-    /// A request that was received, and a disk command that it caused.
+    /// From the receipt of a request to a disk command that it caused.
     Request,
-    /// A disk command, and the answer that was sent after it.
+    /// From a disk command to the answer that was sent after it.
     Answer,
 }
 
-/// A slice as its recorder knows it, so that arrows may begin or end there.
+/// Name that a recorder gives to a slice, so that arrows can begin and end there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
-    /// The recorder's own number for the track.
+    /// The recorder's own number of the track.
     pub track: u32,
-    /// When the slice began.
+    /// Beginning of the slice.
     pub from: Instant,
-    /// When it ended.
+    /// End of the slice.
     pub until: Instant,
 }
 
-/// A slice that the recorder was told of: its place among those that the [`Timeline`] remembers.
-/// It is small, because everything that moves on a machine carries one.
+/// Number of a recorded slice in the [`Timeline`]. It is small, because every message and task
+/// carries one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MarkId(NonZeroU32);
 
 impl MarkId {
-    /// Any slice that the recorder left out.
+    /// Stands for all slices that the recorder left out.
     const LEFT_OUT: Self = Self(NonZeroU32::MAX);
 }
 
-/// The most slices that are remembered: what a number can tell apart, without the last one.
+/// Largest number of slices that are stored: all values of a number but the last.
 const MARKS_MAX: usize = u32::MAX as usize - 1;
 
-/// Why a task does what it does. Tasks inherit it from those who start them.
+/// Cause of the actions of a task. A task inherits it from the task that starts it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cause {
-    /// The message that was received and led to it.
+    /// Receipt of the message that led to the actions.
     pub(crate) request: Option<MarkId>,
-    /// The latest disk command on its way.
+    /// Latest disk command in between.
     pub(crate) command: Option<MarkId>,
 }
 
-/// The recorder of a simulation, if there is one, and the cause of the task that is running.
+/// The recorder of a simulation, if there is one, and the cause of the running task.
 #[derive(Default)]
 pub(crate) struct Timeline {
     is_recorded: Cell<bool>,
     recorder: RefCell<Option<SharedRecorder>>,
-    /// What the recorder calls the slices that it was told of.
+    /// The recorder's marks of the slices, by [`MarkId`].
     marks: RefCell<Vec<Mark>>,
     cause: Cell<Cause>,
-    /// Why each task that waits does what it does, by its place in the engine's table.
+    /// Causes of the waiting tasks, by their index in the engine's table.
     waiting: RefCell<Vec<Cause>>,
 }
 
 impl Timeline {
-    /// Tells `recorder` from now on.
+    /// Creates a timeline that reports to `recorder`.
     pub(crate) fn to(recorder: SharedRecorder) -> Self {
         let (is_recorded, recorder) = (Cell::new(true), RefCell::new(Some(recorder)));
         Self { is_recorded, recorder, ..Self::default() }
     }
 
-    /// Whether anybody listens.
+    /// True while a recorder listens.
     #[inline]
     pub(crate) fn is_recorded(&self) -> bool {
         self.is_recorded.get()
     }
 
-    /// Tells nobody any more.
+    /// Ends the recording.
     pub(crate) fn stop(&self) {
         self.is_recorded.set(false);
         self.recorder.borrow_mut().take();
         self.marks.take();
     }
 
-    /// Tells of a slice, which is made only if anybody listens.
+    /// Reports a slice, which is built only if a recorder listens.
     #[inline]
     pub(crate) fn slice<'a>(&self, make: impl FnOnce() -> Slice<'a>) -> Option<MarkId> {
         if self.is_recorded() { self.tell(&make()) } else { None }
@@ -221,7 +222,7 @@ impl Timeline {
         NonZeroU32::new(marks.len() as u32).map(MarkId)
     }
 
-    /// Tells of an arrow between two slices, if both are known.
+    /// Reports an arrow between two slices, if both are known.
     #[inline]
     pub(crate) fn arrow(&self, link: Link, from: Option<MarkId>, to: Option<MarkId>) {
         if self.is_recorded()
@@ -235,13 +236,13 @@ impl Timeline {
         }
     }
 
-    /// Why the running task does what it does; nothing where nobody listens.
+    /// Cause of the running task; empty without a recorder.
     #[inline]
     pub(crate) fn cause(&self) -> Cause {
         if self.is_recorded() { self.cause.get() } else { Cause::default() }
     }
 
-    /// A task waits: whatever it does later has the cause of what runs now.
+    /// Stores the present cause for a task that begins to wait.
     #[inline]
     pub(crate) fn task_waits(&self, task: u32) {
         if self.is_recorded() {
@@ -253,7 +254,7 @@ impl Timeline {
         }
     }
 
-    /// A task that waited runs again.
+    /// Restores the cause of a task that runs again.
     #[inline]
     pub(crate) fn task_runs(&self, task: u32) {
         if self.is_recorded() {
@@ -261,7 +262,7 @@ impl Timeline {
         }
     }
 
-    /// From here on the running task does what it does because of this.
+    /// Sets the cause of all further actions of the running task.
     #[inline]
     pub(crate) fn set_cause(&self, cause: Cause) {
         if self.is_recorded() {

@@ -11,7 +11,7 @@ use world::payload::{Bytes, Kind, Origin, Phantom, Segment, Traced, TracedMemory
 use world::{Memory, Payload};
 use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{
-    DeviceConfig, Engine, FatTreeShape, LayoutKind, Machine, MachineConfig, Mechanism, NetworkKind,
+    DiskConfig, DiskKind, Engine, FatTreeShape, LayoutKind, Machine, MachineConfig, NetworkKind,
     NetworkSpec, NodeConfig, QueueKind, SimulatedWorld, StartAngle,
 };
 
@@ -66,26 +66,26 @@ impl Readable for Traced {
     }
 }
 
-/// Nodes of one machine that moves data of kind `P`, with such disks on such a network.
+/// Nodes of one machine that moves data of kind `P`, with given disks and network.
 struct Nodes<P> {
-    disk: DeviceConfig,
+    disk: DiskConfig,
     network: NetworkSpec,
     kind: PhantomData<P>,
 }
 
 impl<P> Nodes<P> {
-    /// With disks that overlap what they do.
+    /// Creates nodes whose disks overlap all requests.
     fn plain() -> Self {
         let latency = Duration::from_us(100);
-        // The suite reaches beyond 8 GiB, where no HP 97560 goes.
-        let mechanism = Mechanism::Ideal { latency, bytes_per_second: 1 << 30 };
+        // The suite reaches beyond 8 GiB, past the capacity of an HP 97560.
+        let mechanism = DiskKind::Ideal { latency, bytes_per_second: 1 << 30 };
         let disk = disk(mechanism, QueueKind::Fcfs);
         Self { disk, network: NetworkSpec::default(), kind: PhantomData }
     }
 
-    /// With disks that serve many requests at once and change their order.
+    /// Creates nodes whose disks serve many requests at once and reorder them.
     fn with_ssds() -> Self {
-        Self { disk: disk(Mechanism::Ssd(SsdSpec::NVME), QueueKind::Cscan), ..Self::plain() }
+        Self { disk: disk(DiskKind::Ssd(SsdSpec::NVME), QueueKind::Cscan), ..Self::plain() }
     }
 
     fn on(kind: NetworkKind) -> Self {
@@ -93,9 +93,9 @@ impl<P> Nodes<P> {
     }
 }
 
-fn disk(mechanism: Mechanism, queue: QueueKind) -> DeviceConfig {
-    DeviceConfig {
-        mechanism,
+fn disk(mechanism: DiskKind, queue: QueueKind) -> DiskConfig {
+    DiskConfig {
+        kind: mechanism,
         layout: LayoutKind::Contiguous,
         slot_bytes: 8192,
         start: StartAngle::Zero,
@@ -130,7 +130,7 @@ impl<P: Readable> Fixture for Nodes<P> {
     }
 }
 
-fn machine(nodes: usize, disk: &DeviceConfig, network: NetworkSpec) -> MachineConfig {
+fn machine(nodes: usize, disk: &DiskConfig, network: NetworkSpec) -> MachineConfig {
     MachineConfig {
         nodes: vec![
             NodeConfig {
@@ -154,8 +154,8 @@ fn with_bytes() {
     run_all(&mut Nodes::<Bytes>::plain());
 }
 
-/// Traced bytes that are all strangers to one another cost a list entry each; this case moves
-/// millions of them, for minutes, and shows nothing that the others do not.
+/// Traced bytes without common origin cost a list entry each; this case moves millions of them, for
+/// minutes, and shows nothing that the others do not.
 const TOO_LONG_TO_TRACE: &str = "one_sided::transfers_of_every_size_arrive";
 
 #[test]

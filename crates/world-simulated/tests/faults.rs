@@ -1,6 +1,6 @@
-//! Proves: a machine suffers what is planned: what was synced survives the loss of power and the
-//! rest does by sector; a slow disk takes as long as it is told, a failing one fails; a node comes
-//! back; both ends of a lost connection learn of it.
+//! Proves: a machine carries out its fault plan. Synced data survives a power failure, other data
+//! by sectors as the seed decides; slow and failing disks behave as planned; a node restarts; both
+//! ends of a lost connection get a departure.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use support::{BLOCK, machine};
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
 use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, Records, Shelf, Tasks};
-use world_simulated::{Disruption, FaultPlan, Mechanism, PlannedFault, SimulatedWorld};
+use world_simulated::{DiskKind, Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 const FILE: FileId = FileId(1);
 
@@ -33,10 +33,10 @@ fn filled(value: u8) -> Bytes {
 const CRASH: Disruption = Disruption::Crash { node: 0 };
 const RESTART: Disruption = Disruption::Restart { node: 0 };
 
-/// What a block holds after a crash that finds it synced with 1s, then written with 2s, and a
+/// Returns the content of a block after a crash: 1s that were synced, 2s that were written, and a
 /// write of 3s under way.
 fn after_a_crash(seed: u64) -> Vec<u8> {
-    let (engine, machine) = machine(Mechanism::Hp97560);
+    let (engine, machine) = machine(DiskKind::Hp97560);
     machine.plan(&plan(seed, &[(500, CRASH), (501, RESTART)]), |_| {});
     let world = machine.world(0);
     let program = world.clone();
@@ -70,13 +70,13 @@ fn a_crash_leaves_whole_sectors_of_what_was_written() {
         }
         seen.insert(got.chunks(512).map(|sector| sector[0]).collect::<BTreeSet<u8>>());
     }
-    // Each of them alone, and each two and all of them torn.
+    // Each of them alone, and each two and all three torn.
     assert_eq!(seen.len(), 7, "{seen:?}");
 }
 
 #[test]
 fn without_a_plan_all_that_was_written_survives() {
-    let (engine, machine) = machine(Mechanism::Hp97560);
+    let (engine, machine) = machine(DiskKind::Hp97560);
     let world = machine.world(0);
     let got = engine.run(async move {
         let disk = world.disks()[0].clone();
@@ -92,7 +92,7 @@ fn without_a_plan_all_that_was_written_survives() {
 fn a_crash_leaves_changes_of_records_in_their_order() {
     let mut seen = BTreeSet::new();
     for seed in 0..50 {
-        let (engine, machine) = machine(Mechanism::Hp97560);
+        let (engine, machine) = machine(DiskKind::Hp97560);
         machine.plan(&plan(seed, &[(10, CRASH), (11, RESTART)]), |_| {});
         let world = machine.world(0);
         let got = engine.run(async move {
@@ -125,11 +125,11 @@ fn a_crash_leaves_changes_of_records_in_their_order() {
         engine.shut_down();
         seen.insert(got.unwrap());
     }
-    // One change is whole, and none is there without the one before it.
+    // Each change is whole, and none exists without its predecessor.
     assert_eq!(seen, BTreeSet::from([vec![1], vec![1, 2, 20], vec![1, 2, 3, 20, 30]]));
 }
 
-/// When a read ends that begins at `begins_ms`, in microseconds from there, and whether well.
+/// Returns duration (in microseconds) and success of a read that begins at `begins_ms`.
 async fn read_at(world: SimulatedWorld<Bytes>, begins_ms: u64) -> (u64, bool) {
     let begin = Instant::START + Duration::from_ms(begins_ms);
     world.sleep_until(begin).await;
@@ -140,7 +140,7 @@ async fn read_at(world: SimulatedWorld<Bytes>, begins_ms: u64) -> (u64, bool) {
 #[test]
 fn a_disk_is_slow_and_fails_for_a_while() {
     let latency = Duration::from_us(100);
-    let (engine, machine) = machine(Mechanism::Ideal { latency, bytes_per_second: 1 << 40 });
+    let (engine, machine) = machine(DiskKind::Ideal { latency, bytes_per_second: 1 << 40 });
     let (node, disk) = (0, 0);
     let faults = [
         (10, Disruption::DiskIsSlow { node, disk, times: 20 }),
@@ -162,8 +162,8 @@ fn a_disk_is_slow_and_fails_for_a_while() {
 }
 
 #[test]
-fn both_ends_learn_that_a_connection_is_lost() {
-    let (engine, machine) = machine(Mechanism::Hp97560);
+fn a_lost_connection_gives_both_ends_a_departure() {
+    let (engine, machine) = machine(DiskKind::Hp97560);
     let happened = Rc::new(RefCell::new(Vec::new()));
     let told = Rc::clone(&happened);
     let lost = Disruption::Disconnect { nodes: (0, 1) };

@@ -1,5 +1,5 @@
-//! Proves: a node that takes no part needs less than 4 KiB of memory, whether it has a disk or
-//! not, so a large machine of which a part is used costs little.
+//! Proves: an idle node, with or without a disk, needs less than 4 KiB of memory. So a large
+//! machine of which only a part is used costs little.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,17 +8,17 @@ mod support;
 use support::MESSAGES;
 use world::payload::Phantom;
 use world_simulated::{
-    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, NetworkKind, NetworkSpec,
+    DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, NetworkKind, NetworkSpec,
     NodeConfig, QueueKind, StartAngle,
 };
 
-/// What an idle node may need.
+/// Largest memory of an idle node, in bytes.
 const NODE_BYTES_MAX: u64 = 4096;
 
-/// So many that the pages of the allocator make no difference.
+/// Number of nodes; so many that the pages of the allocator make no difference.
 const NODES: u32 = 40_000;
 
-/// The memory this process has, in bytes.
+/// Resident memory of this process, in bytes.
 #[allow(clippy::disallowed_methods, reason = "only the host knows what the test occupies")]
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -34,8 +34,8 @@ fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
         nodes: vec![node; nodes as usize],
         messages: MESSAGES,
         network: NetworkSpec { kind, ..NetworkSpec::default() },
-        disk: DeviceConfig {
-            mechanism: Mechanism::Hp97560,
+        disk: DiskConfig {
+            kind: DiskKind::Hp97560,
             layout: LayoutKind::Contiguous,
             slot_bytes: 8192,
             start: StartAngle::Zero,
@@ -46,7 +46,7 @@ fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
     }
 }
 
-// One test, so that nothing else runs in this process meanwhile.
+// One test only, so that nothing else runs in this process meanwhile.
 #[test]
 fn an_idle_node_needs_little() {
     for kind in [NetworkKind::default(), NetworkKind::Crossbar] {
@@ -58,7 +58,7 @@ fn an_idle_node_needs_little() {
             println!("{kind:?}, {disks} disks: {bytes} bytes for each idle node");
             assert!(bytes < NODE_BYTES_MAX, "{kind:?}, {disks} disks: {bytes} bytes for each");
             assert!(bytes > 0, "it must be seen in the memory of the process");
-            // Kept, so that what the next one needs is not what this one had.
+            // Leaked, so that the next machine does not reuse its memory.
             std::mem::forget(built);
         }
     }

@@ -1,4 +1,4 @@
-//! Proves: how long work takes varies evenly between its bounds, and from node to node differently.
+//! Proves: variation of work is uniform between its bounds, and differs from node to node.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -7,12 +7,12 @@ mod support;
 use support::machine_that_varies;
 use units::Duration;
 use world::Processor;
-use world_simulated::Mechanism;
+use world_simulated::DiskKind;
 
 #[test]
 fn work_varies_evenly_between_its_bounds() {
     const TIMES: u64 = 20_000;
-    let (engine, machine) = machine_that_varies(Mechanism::Hp97560, 25);
+    let (engine, machine) = machine_that_varies(DiskKind::Hp97560, 25);
     let measured = engine.clone().run(async move {
         let mut measured = [Vec::new(), Vec::new()];
         for (node, lengths) in (0..).zip(&mut measured) {
@@ -28,7 +28,7 @@ fn work_varies_evenly_between_its_bounds() {
     assert_ne!(one, other, "each node has its own sequence");
     for lengths in [one, other] {
         assert!(lengths.iter().all(|length| (750..=1_250).contains(length)));
-        // So many of each tenth, give or take six standard deviations.
+        // So many in each tenth, within six standard deviations.
         for tenth in 0..10 {
             let within = (751 + 50 * tenth)..=(800 + 50 * tenth);
             let count = lengths.iter().filter(|length| within.contains(*length)).count();

@@ -1,6 +1,6 @@
-//! Proves: a processor works for a message and sends it without a pause in between, and its sender
-//! does not wait for that; what still waits in a processor goes out before a connection ends by the
-//! will of its program, and is lost with the node or the connection.
+//! Proves: a processor does work and the sending that follows without a gap, and the sender does
+//! not wait for that. Messages that still wait in a processor go out before their program
+//! disconnects, and are lost with the node or the connection.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use support::machine;
 use units::{Duration, Instant, PeerId};
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Message, Network, Processor};
-use world_simulated::{Machine, Mechanism, SimulatedWorld};
+use world_simulated::{DiskKind, Machine, SimulatedWorld};
 
 fn us(us: u64) -> Instant {
     Instant::START + Duration::from_us(us)
@@ -24,15 +24,15 @@ fn message(number: u8) -> Message<Bytes> {
     Message::new(Header::from_slice(&[number]))
 }
 
-/// Of a message of one byte, with its envelope of 16, to the next node.
+/// Network time of a message of one byte, with its envelope of 16, to the next node.
 const ON_THE_WAY_NS: u64 = 5 * 20 + 20;
 
-/// What node 1 receives from node 0 within a millisecond in which `act` happens, and when; numbers
-/// of messages, and `None` for the end of the connection.
+/// Returns the receipts of node 1 from node 0 within a millisecond in which `act` happens: numbers
+/// of messages, `None` for the departure, and the instants.
 fn received(
     act: impl AsyncFnOnce(SimulatedWorld<Bytes>, PeerId, Rc<Machine<Bytes>>) + 'static,
 ) -> Vec<(Option<u8>, Instant)> {
-    let (engine, machine) = machine(Mechanism::Hp97560);
+    let (engine, machine) = machine(DiskKind::Hp97560);
     let (one, other) = (machine.world(0), machine.world(1));
     let heard = Rc::new(RefCell::new(Vec::new()));
     let written = Rc::clone(&heard);
@@ -57,18 +57,18 @@ fn received(
     heard.take()
 }
 
-/// When what is sent at so many us has been taken in.
+/// Instant at which a message that is sent at `sent_us` has been received.
 fn taken_in(sent_us: u64) -> Instant {
     us(sent_us + 5) + Duration::from_ns(ON_THE_WAY_NS)
 }
 
 #[test]
-fn work_and_the_sending_that_follows_are_one() {
+fn work_and_the_sending_that_follows_leave_no_gap() {
     let heard = received(async |one, peer, _| {
         let cost = Duration::from_us(40);
         one.send_after(cost, peer, message(1)).await.unwrap();
         one.send_after(cost, peer, message(2)).await.unwrap();
-        assert_eq!(one.now(), Instant::START, "whoever sends goes on");
+        assert_eq!(one.now(), Instant::START, "the sender goes on");
         one.compute(Duration::from_us(7)).await;
         assert_eq!(one.now(), us(2 * 45 + 7), "but his processor is occupied");
     });
@@ -77,7 +77,7 @@ fn work_and_the_sending_that_follows_are_one() {
 }
 
 #[test]
-fn a_connection_ends_after_what_was_sent_before() {
+fn a_departure_arrives_after_messages_sent_before() {
     let heard = received(async |one, peer, _| {
         one.send_after(Duration::from_us(40), peer, message(1)).await.unwrap();
         one.disconnect(peer);
@@ -89,7 +89,7 @@ fn a_connection_ends_after_what_was_sent_before() {
 }
 
 #[test]
-fn on_a_machine_that_is_off_nobody_hangs_up() {
+fn a_machine_that_is_off_sends_no_departures() {
     let heard = received(async |one, peer, machine| {
         machine.switch_off();
         one.disconnect(peer);
@@ -98,7 +98,7 @@ fn on_a_machine_that_is_off_nobody_hangs_up() {
 }
 
 #[test]
-fn what_waits_in_a_processor_goes_with_its_node() {
+fn messages_waiting_in_a_processor_are_lost_with_its_node() {
     let heard = received(async |one, peer, machine| {
         one.send_after(Duration::from_us(40), peer, message(1)).await.unwrap();
         one.sleep_until(us(20)).await;
@@ -111,7 +111,7 @@ fn what_waits_in_a_processor_goes_with_its_node() {
 }
 
 #[test]
-fn what_waits_in_a_processor_goes_with_its_connection() {
+fn messages_waiting_in_a_processor_are_lost_with_its_connection() {
     let heard = received(async |one, peer, machine| {
         one.send_after(Duration::from_us(40), peer, message(1)).await.unwrap();
         one.sleep_until(us(20)).await;
@@ -121,7 +121,7 @@ fn what_waits_in_a_processor_goes_with_its_connection() {
 }
 
 #[test]
-fn a_message_that_nobody_asks_to_send_is_not_sent() {
+fn a_message_whose_future_is_not_polled_is_not_sent() {
     let heard = received(async |one, peer, _| {
         drop(one.send_after(Duration::from_us(40), peer, message(1)));
         one.send(peer, message(2)).await.unwrap();
@@ -130,7 +130,7 @@ fn a_message_that_nobody_asks_to_send_is_not_sent() {
 }
 
 #[test]
-fn an_end_that_waits_in_a_processor_is_told_whatever_becomes_of_its_node() {
+fn a_departure_waiting_in_a_processor_arrives_even_if_its_node_dies() {
     for restarts in [false, true] {
         let heard = received(async move |one, peer, machine| {
             one.send_after(Duration::from_us(100), peer, message(1)).await.unwrap();
@@ -147,7 +147,7 @@ fn an_end_that_waits_in_a_processor_is_told_whatever_becomes_of_its_node() {
 }
 
 #[test]
-fn what_is_sent_in_one_instant_keeps_its_order() {
+fn messages_sent_in_one_instant_keep_their_order() {
     // The task that wakes when the first is sent was there before it.
     for ends in [false, true] {
         let heard = received(async move |one, peer, _| {

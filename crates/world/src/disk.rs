@@ -1,4 +1,4 @@
-//! Disks that hold objects: sparse sequences of bytes with a number for a name.
+//! Disks that hold objects: sparse sequences of bytes, each named by a number.
 
 use crate::{Payload, Payloads};
 use std::future::Future;
@@ -7,22 +7,24 @@ use units::FileId;
 
 /// One storage device, or one directory that stands for one.
 ///
-/// A disk holds one object for each file that has blocks on it. An object is sparse: bytes never
-/// written read as zeros. Requests to one disk are served in the order of their calls.
+/// A disk holds one object for each file that has blocks on it. An object is sparse: unwritten
+/// bytes read as zeros. Requests to one disk take effect in the order of their calls.
 pub trait Disk: Clone + 'static {
-    /// What is read and written.
+    /// Data that is read and written.
     type Payload: Payload;
 
-    /// Where the byte `offset` of `object` lies, as a number to sort by: the disk moves least when
-    /// it serves ascending addresses. It is where the byte lay when the object was last located.
+    /// Returns the location of byte `offset` of `object`, as a number to sort by: the disk moves
+    /// least when it serves ascending addresses. It is the location at the latest
+    /// [`locate`](Disk::locate).
     fn address(&self, object: FileId, offset: u64) -> u64;
 
-    /// Learns where `object` lies, for [`Disk::address`]. A disk that cannot know, or that knows
-    /// without asking, does nothing.
+    /// Finds out the location of `object`, for [`Disk::address`]. Does nothing on a disk that
+    /// cannot know it, or knows it already.
     fn locate(&self, object: FileId) -> impl Future<Output = ()>;
 
-    /// Where the object ends: one past its last byte that was written and not freed, 0 for none.
-    /// Losing power may leave an object shorter, by what no sync has covered, or zeros at its end.
+    /// Length of the object: one past its last byte that was written and not freed; 0 if it does
+    /// not exist. A power failure may leave an object shorter, by bytes that no sync has covered,
+    /// or with zeros at its end.
     fn length(&self, object: FileId) -> impl Future<Output = Result<u64, DiskError>>;
 
     /// Reads `length` bytes at `offset`.
@@ -33,8 +35,7 @@ pub trait Disk: Clone + 'static {
         length: u64,
     ) -> impl Future<Output = Result<Self::Payload, DiskError>>;
 
-    /// Writes `payload` at `offset`. On return later reads see it; it is on stable storage only
-    /// after [`Disk::sync`].
+    /// Writes `payload` at `offset`. Later reads see it; it is durable only after [`Disk::sync`].
     fn write(
         &self,
         object: FileId,
@@ -42,80 +43,78 @@ pub trait Disk: Clone + 'static {
         payload: Self::Payload,
     ) -> impl Future<Output = Result<(), DiskError>>;
 
-    /// Returns when every write to `object` that returned before is on stable storage. After a
-    /// write or a sync that failed, it fails until those bytes were written again and stored, or
-    /// freed, or the object was removed.
+    /// Makes every write to `object` that has returned durable. After a write or sync that failed,
+    /// it fails until those bytes are written again and stored, or freed, or the object is removed.
     fn sync(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
 
-    /// Frees what lies beyond the first `length` bytes of `object`: later reads of it see zeros. An
-    /// object that ends before stays as it is. That nothing comes back when power is lost is
-    /// certain only after [`Disk::sync`].
+    /// Frees everything beyond the first `length` bytes of `object`, which later reads see as
+    /// zeros. A shorter object stays unchanged. Only after [`Disk::sync`] it is certain that a
+    /// power failure restores nothing.
     fn truncate(&self, object: FileId, length: u64) -> impl Future<Output = Result<(), DiskError>>;
 
-    /// Forgets the object and frees its space, for good: it does not come back when power is lost.
-    /// Succeeds when there is none.
+    /// Removes the object durably and frees its space. Succeeds if it does not exist.
     fn remove(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
 
-    /// How much the disk holds.
+    /// Capacity and free space of the disk.
     fn space(&self) -> impl Future<Output = Result<Space, DiskError>>;
 }
 
-/// Room on a disk, in bytes.
+/// Space on a disk, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
-    /// All there is.
+    /// Total space.
     pub capacity_bytes: u64,
-    /// Not yet used.
+    /// Space that is not used.
     pub free_bytes: u64,
 }
 
 /// The disks of this node.
 pub trait Disks: Payloads {
-    /// A handle to one of them.
+    /// Handle to one of them.
     type Disk: Disk<Payload = Self::Payload>;
 
-    /// All of them; `DiskId(i)` is number `i`. Empty on a client.
+    /// Returns all disks; `DiskId(i)` is number `i`. Empty on a client.
     fn disks(&self) -> &[Self::Disk];
 }
 
-/// Why a disk did not do as asked.
+/// Error of a disk operation.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum DiskError {
     /// The disk is full.
     #[error("no space left on {disk}")]
     NoSpace {
-        /// Which disk, as its owner names it.
+        /// Name of the disk, as its owner knows it.
         disk: String,
     },
-    /// The disk, or the directory that stands for it, is no longer there.
+    /// The disk, or the directory that stands for it, has disappeared.
     #[error("{disk} has vanished")]
     Vanished {
-        /// Which disk.
+        /// Name of the disk.
         disk: String,
     },
     /// The device reported an error.
     #[error("{disk} failed to {operation}: {cause}")]
     Failed {
-        /// Which disk.
+        /// Name of the disk.
         disk: String,
-        /// What was attempted, with object and range.
+        /// Attempted operation, with object and range.
         operation: String,
-        /// What the device or system said.
+        /// Message of the device or system.
         cause: String,
     },
-    /// Bytes of an object are not those that were written. None of them was given out.
+    /// Bytes of an object differ from those that were written. None of them was returned.
     #[error(
         "{disk} holds damaged data: bytes {offset} to {} of {object} do not match their checksum",
         offset.saturating_add(*length)
     )]
     Corrupt {
-        /// Which disk.
+        /// Name of the disk.
         disk: String,
-        /// Which object.
+        /// Damaged object.
         object: FileId,
-        /// The first byte of what is damaged.
+        /// First byte of the damaged range.
         offset: u64,
-        /// How many bytes share the checksum that does not match.
+        /// Length of the range that the checksum covers.
         length: u64,
     },
 }

@@ -1,14 +1,16 @@
-//! What a program may ask of its machine.
+//! The interface between a program and its machine.
 //!
 //! A *world* is the machine under one node (one server or one client): a simulated one made of
-//! models, or a real one made of Linux. Programs in `filesystem` are written once against the
-//! small capability traits here and never learn which world they run in. [`conformance`] is the
-//! suite that every world must pass.
+//! models, or a real one made of Linux. Programs in `filesystem` are written once against the small
+//! capability traits here and never learn in which world they run. [`conformance`] is the suite
+//! that every world must pass.
 //!
-//! Invariants of every world: it is single-threaded (nothing here is `Send`), it owns all time,
-//! randomness, tasks and I/O, and a future that is dropped has no further effect on the caller's
-//! data, except one-sided transfers already under way, which may still land in their region until
-//! it is withdrawn.
+//! Invariants of every world:
+//!
+//! - It is single-threaded: nothing here is `Send`.
+//! - It owns all time, randomness, tasks and I/O.
+//! - A dropped future has no further effect on the caller's data. The exception are one-sided
+//!   transfers under way, which may still land in their region until it is withdrawn.
 
 pub mod conformance;
 mod disk;
@@ -31,7 +33,7 @@ pub use records::{RecordChange, Records, RecordsError, Shelf};
 pub use scope::Scope;
 pub use tasks::{Clock, Processor, Randomness, Tasks};
 
-/// Everything at once: the one bound that programs write.
+/// All capabilities: the one bound that programs state.
 ///
 /// A value is a cheap handle to one node; clones are handles to the same node.
 pub trait World:

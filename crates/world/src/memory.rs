@@ -1,7 +1,7 @@
-//! Data in motion and memory at rest.
+//! Data in motion (payloads) and at rest (memory).
 //!
-//! Programs can measure and cut data, never look inside: a world may keep real bytes, or only
-//! their number, or only where they came from.
+//! Programs can measure and cut data but never look inside: a world may store real bytes, or only
+//! their number, or only their origins.
 
 use units::Run;
 
@@ -10,19 +10,19 @@ pub trait Payload: Clone + 'static {
     /// Number of bytes.
     fn length(&self) -> u64;
 
-    /// The bytes `offset .. offset + length`, without copying. Panics when out of range.
+    /// Returns the bytes `offset .. offset + length`, without copying. Panics when out of range.
     fn slice(&self, offset: u64, length: u64) -> Self;
 
-    /// A number that equal data have in common, so that data can be compared where it is: the
-    /// CRC32C of bytes. Data without bytes has a number that only its own kind knows.
+    /// Returns a number that equal data have in common, so that data can be compared at its place:
+    /// the CRC32C of bytes. For data without bytes, each kind defines the number.
     fn digest(&self) -> u32;
 }
 
 /// A mutable area of memory of fixed length; clones are handles to the same area.
 ///
-/// A client's buffer is one, and so is a server's block under assembly.
+/// Examples are the buffer of a client and a block that a server assembles.
 pub trait Memory: Clone + 'static {
-    /// The data that is cut from it.
+    /// Data that is cut from it.
     type Payload: Payload;
 
     /// Number of bytes.
@@ -36,22 +36,22 @@ pub trait Memory: Clone + 'static {
     /// or the runs hold another number of bytes than the payload.
     fn scatter(&self, runs: &[Run], payload: &Self::Payload);
 
-    /// The whole contents as a payload; without a copy when this is the only handle.
+    /// Returns the whole contents as a payload; without a copy when this is the only handle.
     fn freeze(self) -> Self::Payload;
 }
 
-/// The kinds of data and memory of a world, and where new memory comes from.
+/// The kinds of data and memory of a world, and the source of new memory.
 pub trait Payloads: 'static {
     /// Data in motion.
     type Payload: Payload;
     /// Memory at rest.
     type Memory: Memory<Payload = Self::Payload>;
 
-    /// A memory of `length` bytes. **Its contents are unspecified** until they are overwritten:
-    /// whoever sends or stores it must have covered every byte.
+    /// Returns a memory of `length` bytes. **Its contents are unspecified** until they are
+    /// overwritten: before it is sent or stored, every byte must have been written.
     fn memory(&self, length: u64) -> Self::Memory;
 
-    /// A memory that starts as `payload`; without a copy when the payload is the only handle to
-    /// the whole of its bytes.
+    /// Returns a memory with the contents of `payload`; without a copy when the payload is the only
+    /// handle to the whole of its bytes.
     fn thaw(&self, payload: Self::Payload) -> Self::Memory;
 }

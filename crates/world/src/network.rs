@@ -9,14 +9,14 @@ use std::rc::Rc;
 use thiserror::Error;
 use units::{Duration, PeerId, RegionId};
 
-/// The largest header a node accepts, in bytes. A header holds one request, which may hold a list
+/// Largest header that a node accepts, in bytes. A header holds one request, which may hold a list
 /// of file ranges; data never travels in a header.
 pub const HEADER_BYTES_MAX: usize = 4 << 20;
 
 /// The encoded form of one message of the file system; always real bytes.
 pub type Header = SmallVec<[u8; 32]>;
 
-/// Where a node can be reached. What it means is the world's business: `node:3`,
+/// Address at which a node can be reached. Each world defines its form: `node:3`,
 /// `unix:/run/x/server-0.sock`, `tcp:127.0.0.1:7001`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Address(pub String);
@@ -27,99 +27,100 @@ impl fmt::Display for Address {
     }
 }
 
-/// A place in the exposed memory of the node a message goes to.
+/// A place in the exposed memory of the receiver of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     /// A region that the receiver exposed to the sender.
     pub region: RegionId,
-    /// Where in it, in bytes.
+    /// Offset in the region, in bytes.
     pub offset: u64,
 }
 
-/// A header, and data that travels with it.
+/// A header, with data that travels with it.
 #[derive(Clone, Debug)]
 pub struct Message<P> {
-    /// The message itself.
+    /// Encoded message of the file system.
     pub header: Header,
-    /// Data that goes along.
+    /// Data that travels along.
     pub body: Option<P>,
-    /// Where the body lands, without an intermediate copy; `None` for a fresh payload that the
+    /// Destination of the body, without an intermediate copy; `None` for a fresh payload that the
     /// receiver gets with the header.
     pub place: Option<Place>,
-    /// What the sender keeps as long as the receiver holds the body, if the body is lent.
+    /// Guard that the sender holds as long as the receiver holds a lent body.
     pub loan: Option<Loan>,
 }
 
-/// What the sender of a lent body keeps until it is given back.
+/// Guard that the sender of a lent body holds until the body is returned.
 pub type Loan = Rc<dyn Any>;
 
 impl<P> Message<P> {
-    /// A message without data.
+    /// Creates a message without data.
     pub fn new(header: Header) -> Self {
         Self { header, body: None, place: None, loan: None }
     }
 
-    /// A message whose data the receiver gets as a fresh payload.
+    /// Creates a message whose data the receiver gets as a fresh payload.
     pub fn with_body(header: Header, body: P) -> Self {
         Self { header, body: Some(body), place: None, loan: None }
     }
 
-    /// A message whose data lands in the receiver's memory before the header is received.
+    /// Creates a message whose data lands in the receiver's memory before the header is received.
     pub fn placed(header: Header, body: P, place: Place) -> Self {
         Self { header, body: Some(body), place: Some(place), loan: None }
     }
 
-    /// A message whose data the receiver may see in the sender's memory, without a copy. The
-    /// sender's transport keeps `body` and `loan` until the receiver has dropped every clone of
-    /// what it got, or the connection has ended; where the receiver got a copy, only until that is
-    /// sent.
+    /// Creates a message whose data the receiver may map from the sender's memory, without a copy.
+    /// The sender's transport holds `body` and `loan` until the receiver has dropped every clone of
+    /// its payload, or the connection has ended. If the receiver gets a copy, it holds them only
+    /// until that is sent.
     pub fn lent(header: Header, body: P, loan: Loan) -> Self {
         Self { header, body: Some(body), place: None, loan: Some(loan) }
     }
 }
 
-/// What reaches a node.
+/// Event that a node receives.
 #[derive(Debug)]
 pub enum Incoming<P> {
     /// A message.
     Message {
-        /// Who sent it.
+        /// Sender.
         from: PeerId,
-        /// The message itself.
+        /// Encoded message of the file system.
         header: Header,
         /// Its data; `None` also when the data landed in its place.
         body: Option<P>,
     },
-    /// The connection with a peer ended, by its will or not. Nothing comes from it any more.
+    /// The connection with a peer ended, on purpose or not. Nothing more arrives from it.
     Departed {
-        /// Who left.
+        /// Peer that left.
         peer: PeerId,
-        /// What the transport knows about why.
+        /// Reason, as far as the transport knows it.
         cause: String,
     },
 }
 
-/// This node's end of the network: reliable, ordered between two nodes, with failure made known.
+/// This node's end of the network: reliable, ordered between two nodes, with notification of
+/// failures.
 ///
-/// Peers are numbered from 0 as connections begin, by either side; a number is not used again
-/// while anything of the old connection remains.
+/// Peers are numbered from 0 as connections begin, from either side. A number is not reused while
+/// anything of the old connection remains.
 pub trait Network: Payloads {
-    /// Where others can reach this node.
+    /// Returns the address at which others can reach this node.
     fn address(&self) -> Address;
 
-    /// Begins a connection. Fails, never hangs, when nobody is there.
+    /// Connects to a node. Fails, and never hangs, when no node listens there.
     fn connect(&self, to: &Address) -> impl Future<Output = Result<PeerId, NetworkError>>;
 
-    /// Sends a message. Returns when it needs nothing more of the caller: it goes out before what
-    /// this node sends to that peer later, and before the connection ends by this node's will.
-    /// Waits while the receiver is slow.
+    /// Sends a message. Returns when it needs nothing more from the caller: it goes out before
+    /// later messages of this node to that peer, and before this node disconnects. Waits while the
+    /// receiver is slow (flow control).
     fn send(
         &self,
         to: PeerId,
         message: Message<Self::Payload>,
     ) -> impl Future<Output = Result<(), NetworkError>>;
 
-    /// Sends a message after `cost` of processor time ([`Processor::compute`]), without a pause in
+    /// Sends a message after `cost` of processor time ([`Processor::compute`]), without a gap in
     /// between.
     ///
     /// [`Processor::compute`]: crate::Processor::compute
@@ -130,41 +131,41 @@ pub trait Network: Payloads {
         message: Message<Self::Payload>,
     ) -> impl Future<Output = Result<(), NetworkError>>;
 
-    /// The next thing that reaches this node. One task at a time may wait here.
+    /// Receives the next message or departure. One task at a time may wait here.
     fn receive(&self) -> impl Future<Output = Incoming<Self::Payload>>;
 
     /// Ends a connection; the other side receives [`Incoming::Departed`]. This side receives
-    /// nothing more over it, also of what has arrived.
+    /// nothing more over it, not even messages that have arrived.
     fn disconnect(&self, peer: PeerId);
 }
 
-/// Why a message or a connection did not go through.
+/// Error of a message or connection.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum NetworkError {
-    /// Nobody listens there, or they refused.
+    /// No node listens there, or it refused.
     #[error("cannot connect to {address}: {cause}")]
     Unreachable {
-        /// Where.
+        /// Address of the attempt.
         address: Address,
-        /// What the system said.
+        /// Message of the system.
         cause: String,
     },
     /// The peer has left.
     #[error("{peer} has left: {cause}")]
     Departed {
-        /// Who.
+        /// Peer that left.
         peer: PeerId,
-        /// Why, as far as the transport knows.
+        /// Reason, as far as the transport knows it.
         cause: String,
     },
     /// The message is larger than a receiver accepts.
     #[error("a {what} of {bytes} bytes is over the limit of {bytes_max}")]
     TooLarge {
-        /// What of it: `header` or `body`.
+        /// Part that is too large: `header` or `body`.
         what: &'static str,
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
-        /// The largest size that is accepted.
+        /// Largest size that is accepted, in bytes.
         bytes_max: u64,
     },
 }

@@ -1,7 +1,7 @@
 //! One-sided memory: memput and memget (TOCS 1997, section 4).
 //!
-//! The owner of a memory exposes it; a peer then writes or reads it without the owner's program
-//! taking part.
+//! The owner of a memory exposes it. A peer then writes or reads it without participation of the
+//! owner's program.
 
 use crate::{NetworkError, Payloads};
 use std::future::Future;
@@ -11,25 +11,26 @@ use units::{PeerId, PieceRun, RegionId};
 /// One-sided access to the memory of peers.
 ///
 /// In both calls the *file side* of each [`PieceRun`] is the local block and its *memory side* is
-/// the peer's region. Pieces of one call form one transfer: gathered, moved, scattered.
+/// the peer's region. The pieces of one call form one transfer: gathered, moved, scattered.
 pub trait OneSided: Payloads {
-    /// Lets each of `peers` read and write all of `memory`, under the returned name (the same for
-    /// all of them). When it returns, each peer knows.
+    /// Exposes all of `memory` to each of `peers`, for reading and writing, under the returned name
+    /// (one name for all). When it returns, each peer knows the region.
     fn expose(
         &self,
         memory: &Self::Memory,
         peers: &[PeerId],
     ) -> impl Future<Output = Result<RegionId, NetworkError>>;
 
-    /// Lets every peer read and write all of `memory`, under the returned name, also those that
-    /// connect later: whoever may connect to this node, and knows the name, may use it.
+    /// Exposes all of `memory` to every peer under the returned name, including peers that connect
+    /// later: any peer that may connect to this node and knows the name may use it.
     fn expose_to_all(&self, memory: &Self::Memory) -> impl Future<Output = RegionId>;
 
-    /// Ends all access under that name. It begins when it is called, also when the future is
-    /// dropped; when that returns, nothing lands any more.
+    /// Ends all access under that name, even if the future is dropped. When the future completes,
+    /// nothing lands any more.
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()>;
 
-    /// memput: writes pieces of `source` into the peer's region. When it returns, they are there.
+    /// memput: writes pieces of `source` into the peer's region. When it returns, they are in
+    /// place.
     fn put(
         &self,
         peer: PeerId,
@@ -38,8 +39,8 @@ pub trait OneSided: Payloads {
         source: &Self::Payload,
     ) -> impl Future<Output = Result<(), TransferError>>;
 
-    /// memget: reads pieces of the peer's region into `target`. Several may fill one memory at
-    /// the same time.
+    /// memget: reads pieces of the peer's region into `target`. Several calls may fill one memory
+    /// at the same time.
     fn get(
         &self,
         peer: PeerId,
@@ -49,25 +50,25 @@ pub trait OneSided: Payloads {
     ) -> impl Future<Output = Result<(), TransferError>>;
 }
 
-/// Why a one-sided transfer failed. Nothing is known about which of its bytes moved.
+/// Error of a one-sided transfer. It may have moved any of its bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum TransferError {
     /// The owner of the memory has left.
     #[error("{peer} has left: {cause}")]
     Departed {
-        /// Who.
+        /// Peer that left.
         peer: PeerId,
-        /// Why, as far as the transport knows.
+        /// Reason, as far as the transport knows it.
         cause: String,
     },
     /// The peer exposes no such region, or the pieces leave it.
     #[error("{region} of {peer} does not hold the bytes asked for: {cause}")]
     OutOfRegion {
-        /// Who.
+        /// Peer of the transfer.
         peer: PeerId,
-        /// Which region.
+        /// Region of the transfer.
         region: RegionId,
-        /// What is wrong.
+        /// The violated limit.
         cause: String,
     },
 }

@@ -1,12 +1,12 @@
-//! Values with places of their own, the first of which needs no other memory.
+//! A table of values with reusable places, of which the first needs no allocation.
 //!
 //! A large machine has millions of scopes, and most of them never have more than one task at a
-//! time: for those nothing is allocated, and nothing is far away.
+//! time. Those allocate nothing and touch no other memory.
 //!
-//! Invariant: `next` leads through all free places, from the one that became free last on, to the
-//! one behind the last. So places are given out in the same order as those of a slab.
+//! Invariant: `next` leads through all free places, from the one that became free last to the one
+//! behind the last place. So places are assigned in the same order as those of a slab.
 
-/// Some values, by their places.
+/// Values by their places.
 pub(crate) struct Places<T> {
     count: u32,
     next: u32,
@@ -26,12 +26,12 @@ impl<T> Default for Places<T> {
 }
 
 impl<T> Places<T> {
-    /// How many values there are.
+    /// Number of values.
     pub(crate) fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// The place of the value that is inserted next.
+    /// Returns the place of the value that is inserted next.
     pub(crate) fn next(&self) -> u32 {
         self.next
     }
@@ -52,7 +52,7 @@ impl<T> Places<T> {
         place
     }
 
-    /// Removes the value at `place`, if there is one and it is the one that is `wanted`.
+    /// Removes the value at `place`, if there is one and `wanted` accepts it.
     pub(crate) fn remove_if(&mut self, place: u32, wanted: impl Fn(&T) -> bool) -> Option<T> {
         let next = self.next;
         let found = self.at(place)?;
@@ -78,8 +78,8 @@ impl<T> Places<T> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: a value is found at its place and nowhere else, and what became free last is taken
-    //! first.
+    //! Proves: a value is found at its place and nowhere else, and the place that became free last
+    //! is reused first.
     use super::*;
 
     #[test]

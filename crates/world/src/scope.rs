@@ -1,7 +1,10 @@
-//! Scopes: tasks that end together.
+//! Scopes: tasks that end together (structured concurrency).
 //!
-//! Invariants: a task never outlives its scope; when one task fails, its siblings are cancelled
-//! before anyone is told; a cancelled task runs no further line.
+//! Invariants:
+//!
+//! - A task never outlives its scope.
+//! - When a task fails, its siblings are cancelled before the failure is reported.
+//! - A cancelled task does not run any further.
 
 use crate::Tasks;
 use crate::places::Places;
@@ -11,7 +14,7 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// Some tasks of one node that fail and end together. Dropping it cancels them all.
+/// Tasks of one node that fail and end together. Dropping the scope cancels them all.
 ///
 /// `E` is the error of its tasks.
 pub struct Scope<W: Tasks, E: 'static> {
@@ -27,27 +30,27 @@ struct State<T, E> {
     waiting: Option<Waker>,
 }
 
-/// A task, and as how many-th of its scope it started: places among the tasks are used again.
+/// A task with its sequence number in its scope; places in the table are reused.
 struct Started<T> {
     number: u64,
     task: T,
 }
 
 impl<W: Tasks, E: 'static> Scope<W, E> {
-    /// An empty scope on the node of `world`.
+    /// Creates an empty scope on the node of `world`.
     pub fn new(world: W) -> Self {
         let tasks = Places::default();
         let state = State { started: 0, tasks, failure: None, closed: false, waiting: None };
         Self { world, state: Rc::new(RefCell::new(state)) }
     }
 
-    /// Starts a task in the scope. After a failure nothing starts any more.
+    /// Starts a task in the scope. After a failure no task starts any more.
     pub fn spawn(&self, future: impl Future<Output = Result<(), E>> + 'static) {
         self.spawn_built(|| future);
     }
 
-    /// The same with the future that `build` returns, which it is asked for only if the task
-    /// starts: [`Tasks::spawn_built`].
+    /// Starts a task with the future that `build` returns ([`Tasks::spawn_built`]). `build` is
+    /// called only if the task starts.
     #[inline]
     pub fn spawn_built<F>(&self, build: impl FnOnce() -> F)
     where
@@ -55,14 +58,14 @@ impl<W: Tasks, E: 'static> Scope<W, E> {
     {
         let Some(place) = self.next_place() else { return };
         let shared = Rc::clone(&self.state);
-        // Not a block that awaits the future: that would hold it twice, as what it captures and as
-        // what it awaits.
+        // Not a block that awaits the future: that would store it twice, as a capture and as the
+        // awaited value.
         let end = move |outcome| end_task(&shared, place, outcome);
         let task = self.world.spawn_built(|| build().map(end));
         self.enter(place, task);
     }
 
-    /// The place of the next task, and as how many-th it starts.
+    /// Returns place and sequence number of the next task.
     fn next_place(&self) -> Option<(u32, u64)> {
         let mut state = self.state.borrow_mut();
         if state.closed {
@@ -89,8 +92,8 @@ impl<W: Tasks, E: 'static> Scope<W, E> {
         wake(&self.state);
     }
 
-    /// Waits until no task runs. Returns the first failure, if any, after cancelling the rest.
-    /// One caller at a time may wait.
+    /// Waits until no task runs. Returns the first failure, if any, after cancelling the other
+    /// tasks. One caller at a time may wait.
     pub async fn finished(&self) -> Result<(), E> {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();

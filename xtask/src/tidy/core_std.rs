@@ -1,12 +1,12 @@
-//! Core crates ask the world for time, tasks and I/O, never the standard library.
+//! Rule: core crates ask the world for time, tasks and I/O, never the standard library.
 //!
 //! A second guard behind `clippy.toml`: clippy knows functions and types, this rule knows whole
-//! modules, and cannot be silenced by an attribute.
+//! modules, and no attribute can silence it.
 
 use super::crate_edges::CORE;
 use super::tree::{Finding, Tree};
 
-/// Modules of the standard library, and what a core crate uses instead.
+/// Modules of the standard library, each with its replacement in a core crate.
 const MODULES: [(&str, &str); 6] = [
     ("time", "use `units::{Duration, Instant}` and `world.now()`"),
     ("thread", "spawn tasks in a `world::Scope`"),
@@ -16,10 +16,10 @@ const MODULES: [(&str, &str); 6] = [
     ("env", "let `client`, `cluster` or a face read it and pass it in"),
 ];
 
-/// Collections that are iterated in an order that differs from run to run.
+/// Collections whose iteration order differs from run to run.
 const HASHED: [&str; 2] = ["HashMap", "HashSet"];
 
-/// Looks at the code of core crates outside tests.
+/// Checks the code of core crates outside tests.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_core = |name: Option<&str>| name.is_some_and(|name| CORE.contains(&name));

@@ -1,13 +1,13 @@
-//! Crates depend on one another only as the table of the architecture permits.
+//! Rule: crates depend on one another only as the table of the architecture permits.
 
 use super::metadata::{Dependency, Package};
 use super::tree::{Finding, Tree};
 
-/// The crates that never learn which machine they run on.
+/// Crates that never know which machine they run on.
 pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
-/// Each crate, and the crates of the workspace that it may depend on.
+/// Crates, each with the crates of the workspace that it may depend on.
 const PERMITTED: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("policy", &["units"]),
@@ -47,7 +47,7 @@ const PERMITTED: [(&str, &[&str]); 16] = [
     ("xtask", &[]),
 ];
 
-/// What the tests of a crate may depend on besides.
+/// Additional permitted dependencies of tests.
 const PERMITTED_IN_TESTS: [(&str, &[&str]); 1] = [("filesystem", &["world-simulated"])];
 
 /// Libraries that bring another clock, other tasks or other I/O than the world's.
@@ -90,7 +90,7 @@ fn row<'a>(table: &'a [(&str, &[&'a str])], name: &str) -> Option<&'a [&'a str]>
     table.iter().find(|(row, _)| *row == name).map(|(_, permitted)| *permitted)
 }
 
-/// What is wrong with a dependency, and what to do.
+/// Returns the defect of a dependency, and what to do.
 fn judge(
     package: &str,
     permitted: &[&str],
@@ -112,7 +112,7 @@ fn judge(
     Some((wrong, "move the code to the crate that ARCHITECTURE.md gives the duty to"))
 }
 
-/// A finding in the line of the package's manifest that begins with `key`.
+/// Returns a finding at the line of the package's manifest that begins with `key`.
 fn finding(tree: &Tree, package: &str, key: &str, wrong: String, help: &str) -> Finding {
     let paths = [format!("crates/{package}/Cargo.toml"), format!("{package}/Cargo.toml")];
     let manifest = paths.iter().find_map(|path| tree.get(path));

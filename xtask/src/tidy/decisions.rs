@@ -1,4 +1,4 @@
-//! Every page in `docs/decisions` has a number of its own and a line in the index.
+//! Rule: every page in `docs/decisions` has a unique number and a line in the index.
 
 use super::tree::{File, Finding, Tree};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The four digits that begin the name of a page.
+/// Returns the four digits that begin the name of a page.
 fn page_number(name: &str) -> Option<&str> {
     let (number, title) = name.strip_suffix(".md")?.split_once('-')?;
     let is_number = number.len() == 4 && number.bytes().all(|digit| digit.is_ascii_digit());
@@ -40,7 +40,7 @@ fn page_number(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: a number used twice, a page outside the index and a strange name are found.
+    //! Proves: a duplicate number, a page outside the index and a malformed name are found.
     use super::*;
 
     fn wrongs(files: &[(&str, &str)]) -> Vec<String> {

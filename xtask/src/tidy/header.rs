@@ -1,4 +1,4 @@
-//! Every Rust file begins with a sentence that says what it is for.
+//! Rule: every Rust file begins with a sentence about its purpose.
 
 use super::tree::{Finding, Tree};
 

@@ -1,4 +1,4 @@
-//! No file of the repository is larger than a clone should carry.
+//! Rule: no file of the repository is larger than a clone should carry.
 
 use super::tree::{Finding, Tree};
 

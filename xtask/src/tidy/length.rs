@@ -1,4 +1,4 @@
-//! No Rust file is longer than one sitting.
+//! Rule: no Rust file exceeds the maximum number of lines.
 
 use super::tree::{Finding, Tree};
 

@@ -1,4 +1,4 @@
-//! Links of Markdown pages to files of the repository lead somewhere.
+//! Rule: links of Markdown pages to files of the repository have a target.
 
 use super::tree::{File, Finding, Tree};
 
@@ -33,7 +33,7 @@ fn check_page(tree: &Tree, page: &File) -> Vec<Finding> {
     findings
 }
 
-/// The targets of `[text](target)` and `[label]: target` in a line, code spans left out.
+/// Returns the targets of `[text](target)` and `[label]: target` in a line, without code spans.
 fn targets(line: &str) -> Vec<&str> {
     let mut targets = Vec::new();
     let is_definition = line.starts_with('[') && !line.starts_with("[^");
@@ -80,7 +80,7 @@ fn leads_somewhere(tree: &Tree, page: &str, target: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: a link to nothing is found, in either form; good, outer and quoted links are not.
+    //! Proves: a broken link is found, in either form; good, external and quoted links are not.
     use super::*;
 
     fn wrongs(text: &str) -> Vec<String> {

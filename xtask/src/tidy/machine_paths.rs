@@ -1,12 +1,12 @@
-//! No file names a folder of one person's machine.
+//! Rule: no file names a folder of one person's machine.
 
 use super::tree::{Finding, Tree};
 
-/// Written in two parts so that this file does not contain them.
+/// Folders, written in two parts so that this file does not contain them.
 const FOLDERS: [&str; 4] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
-/// Looks at every text file.
+/// Checks every text file.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| !file.path.ends_with(".lock")) {
@@ -20,7 +20,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// True when `folder` stands in `line` where a path begins: not in the middle of a longer path.
+/// True when `folder` stands in `line` at the start of a path, not in the middle of a longer path.
 fn names(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();

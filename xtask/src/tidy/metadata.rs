@@ -1,4 +1,4 @@
-//! The packages of the workspace and what they depend on, as cargo sees them.
+//! Packages of the workspace and their dependencies, as cargo reports them.
 
 use crate::steps::cargo;
 use serde::Deserialize;
@@ -7,20 +7,20 @@ use std::path::Path;
 /// One package of the workspace.
 #[derive(Deserialize)]
 pub(super) struct Package {
-    /// Its name.
+    /// Name.
     pub(super) name: String,
-    /// Its direct dependencies, of every kind and platform.
+    /// Direct dependencies, of every kind and platform.
     pub(super) dependencies: Vec<Dependency>,
 }
 
 /// One direct dependency.
 #[derive(Deserialize)]
 pub(super) struct Dependency {
-    /// The package depended on.
+    /// Name of the package depended on.
     pub(super) name: String,
-    /// `"dev"`, `"build"`, or nothing.
+    /// Kind: `"dev"`, `"build"`, or `None`.
     pub(super) kind: Option<String>,
-    /// Where it is, when it belongs to the repository.
+    /// Path, when the dependency belongs to the repository.
     pub(super) path: Option<String>,
 }
 
@@ -29,7 +29,7 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-/// Asks cargo for the workspace at `root`.
+/// Runs `cargo metadata` for the workspace at `root`.
 pub(super) fn read(root: &Path) -> Result<Vec<Package>, String> {
     let mut command = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]);
     let output = command.output().map_err(|cause| format!("cargo metadata: {cause}"))?;

@@ -1,7 +1,7 @@
 //! `cargo x tidy`: rules of the tree that no compiler checks, one file a rule.
 //!
-//! Every rule is a pure function from the tree to findings, so that its tests can prove that it
-//! can fail. A finding says where, what is wrong, and what to do.
+//! Every rule is a pure function from the tree to findings, so that its tests can prove that it can
+//! fail. A finding has a place, a defect, and what to do.
 
 mod core_std;
 mod crate_edges;
@@ -21,7 +21,7 @@ mod width;
 use std::path::Path;
 use tree::{Finding, Tree};
 
-/// The rules about files.
+/// Rules about files.
 const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
     core_std::check,
     decisions::check,
@@ -36,7 +36,7 @@ const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
     width::check,
 ];
 
-/// Checks the tree at `root`; prints what it finds and returns false when there is anything.
+/// Checks the tree at `root`; prints the findings and returns false when there is any.
 pub(crate) fn run(root: &Path) -> bool {
     let read = Tree::read(root).and_then(|tree| Ok((metadata::read(root)?, tree)));
     let (packages, tree) = match read {

@@ -1,34 +1,34 @@
-//! The files of the repository, as rules see them, and what rules find.
+//! Files of the repository, as rules see them, and findings of rules.
 
 use std::fmt;
 use std::path::Path;
 
-/// Every file that is not ignored by git.
+/// All files that git does not ignore.
 pub(super) struct Tree {
-    /// In the order of their paths.
+    /// Files in the order of their paths.
     pub(super) files: Vec<File>,
 }
 
 /// One file.
 pub(super) struct File {
-    /// From the root of the repository, with `/` between folders.
+    /// Path from the root of the repository, with `/` between folders.
     pub(super) path: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(super) bytes: u64,
-    /// Its contents; empty when it is not text.
+    /// Contents; empty when the file is not text.
     pub(super) text: String,
 }
 
-/// Something that breaks a rule.
+/// Violation of a rule.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Finding {
-    /// In which file.
+    /// Path of the file.
     pub(super) path: String,
-    /// In which line, from 1.
+    /// Line number, from 1.
     pub(super) line: usize,
-    /// What is wrong.
+    /// Defect.
     pub(super) wrong: String,
-    /// What to do.
+    /// Remedy.
     pub(super) help: String,
 }
 
@@ -55,12 +55,12 @@ impl Tree {
         Ok(Self { files })
     }
 
-    /// The Rust files of crates and developer commands.
+    /// Returns the Rust files of crates and developer commands.
     pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is_rust())
     }
 
-    /// The file at `path`.
+    /// Returns the file at `path`.
     pub(super) fn get(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
     }
@@ -94,7 +94,7 @@ impl File {
         ["/tests/", "/tests.rs", "/benches/"].iter().any(|part| self.path.contains(part))
     }
 
-    /// The crate it belongs to: the name of its folder.
+    /// Returns the crate that the file belongs to: the name of its folder.
     pub(super) fn crate_name(&self) -> Option<&str> {
         let mut parts = self.path.split('/');
         match parts.next() {
@@ -104,12 +104,12 @@ impl File {
         }
     }
 
-    /// The lines with their numbers from 1.
+    /// Returns the lines with their numbers from 1.
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text.lines())
     }
 
-    /// The lines outside tests that are not comments, with their numbers.
+    /// Returns the lines outside tests that are not comments, with their numbers.
     pub(super) fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         let tests = test_lines(&self.text);
         let whole = self.is_test();
@@ -118,13 +118,13 @@ impl File {
         })
     }
 
-    /// A finding in this file.
+    /// Returns a finding in this file.
     pub(super) fn finding(&self, line: usize, wrong: String, help: &str) -> Finding {
         Finding { path: self.path.clone(), line, wrong, help: help.to_owned() }
     }
 }
 
-/// For each line, whether it belongs to an item under `#[cfg(test)]`.
+/// Returns true for each line that belongs to an item under `#[cfg(test)]`.
 ///
 /// Relies on rustfmt: an item ends with a line of its own indentation that closes it, or at once.
 fn test_lines(text: &str) -> Vec<bool> {
@@ -149,7 +149,8 @@ fn test_lines(text: &str) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: test code is told from other code, comments too, and findings name their place.
+    //! Proves: test code is distinguished from other code, comments too, and findings have the
+    //! right line.
     use super::*;
 
     fn code_of(path: &str, text: &str) -> Vec<usize> {

@@ -1,8 +1,8 @@
-//! No unfinished work and no skipped test is in the tree.
+//! Rule: the tree contains no unfinished work and no skipped test.
 
 use super::tree::{Finding, Tree};
 
-/// Written in two parts so that this file does not contain them.
+/// Marks, written in two parts so that this file does not contain them.
 const MARKS: [&str; 6] = [
     concat!("to", "do!("),
     concat!("unimple", "mented!("),
@@ -12,7 +12,7 @@ const MARKS: [&str; 6] = [
     concat!("db", "g!("),
 ];
 
-/// Looks for each mark, in comments and tests too.
+/// Checks for each mark, in comments and tests too.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust() {

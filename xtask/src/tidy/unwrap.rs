@@ -1,10 +1,10 @@
-//! No `unwrap` outside tests: a panic says what went wrong, an error says what to do.
+//! Rule: no `unwrap` outside tests; a panic says what went wrong, an error says what to do.
 
 use super::tree::{Finding, Tree};
 
 const CALL: &str = concat!(".unw", "rap()");
 
-/// Looks at code outside tests.
+/// Checks code outside tests.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let help = "return an error, or `expect` a sentence when only a wrong program gets there";
     let mut findings = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: code is found guilty; tests and comments are not.
+    //! Proves: code is found; tests and comments are not.
     use super::*;
 
     #[test]

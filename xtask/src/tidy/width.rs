@@ -1,4 +1,5 @@
-//! No line of Rust is wider than a column of a review; rustfmt leaves long strings and comments.
+//! Rule: no line of Rust is wider than a column of a review; rustfmt leaves long strings and
+//! comments.
 
 use super::tree::{Finding, Tree};
 

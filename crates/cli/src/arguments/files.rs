@@ -1,7 +1,7 @@
 //! What can be said about files and directories.
 
 use super::instance::InstanceOnly;
-use crate::value_parsers::count;
+use crate::value_parsers::{count, either};
 use clap::{Args, Subcommand, ValueEnum};
 use interface::{Declared, Replacement, parse_size as size};
 use std::path::PathBuf;
@@ -213,13 +213,16 @@ pub(crate) struct LayoutSet {
     #[arg(long, value_delimiter = ',', value_name = "SERVERS")]
     #[arg(conflicts_with_all = ["pool", "servers"])]
     pub(crate) map: Vec<u32>,
-    /// How files will be used: unknown, sequential, looping-sequential, looping-random, random or
-    /// global-sequential.
-    #[arg(long, default_value = "unknown", value_name = "ACCESS")]
+    #[arg(long, default_value = "unknown", value_name = "ACCESS", help = format!(
+        "Declared access of the files' users: {}",
+        either(Declared::WORDS),
+    ))]
     pub(crate) declare: Declared,
-    /// Which block leaves a full cache first: lru, mru, toss-immediate, loop-aware, random, or
-    /// custom:NAME as a policy of the servers' program says (default: what suits --declare).
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", help = format!(
+        "Replacement policy, which chooses the block that is evicted first from a full cache: {}, \
+         or custom:NAME of the servers' program (default: what suits --declare)",
+        Replacement::WORDS.join(", "),
+    ))]
     pub(crate) replacement: Option<Replacement>,
     /// Blocks of one file that others cannot drive out of a server's cache.
     #[arg(long, default_value = "0", value_name = "COUNT")]

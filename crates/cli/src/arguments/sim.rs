@@ -1,9 +1,9 @@
 //! What can be said about simulations.
 
 use super::cases::Cases;
-use crate::value_parsers::count;
+use crate::value_parsers::{count, either};
 use clap::{Args, Subcommand};
-use interface::parse_size as size;
+use interface::{Declared, DiskOrder, Replacement, parse_size as size};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -41,18 +41,22 @@ pub(crate) struct Sim {
     /// contiguous).
     #[arg(long)]
     pub(crate) layout: Option<String>,
-    /// How servers that direct a transfer use their disks: sorted, as-asked or staggered (default:
-    /// sorted).
-    #[arg(long)]
+    #[arg(long, help = format!(
+        "Order in which servers that direct a transfer use their disks: {} (default: sorted)",
+        either(DiskOrder::WORDS),
+    ))]
     pub(crate) order: Option<String>,
-    /// How the users of the file say they will go through it: unknown, sequential,
-    /// looping-sequential, looping-random, random or global-sequential (default: unknown).
-    #[arg(long, value_name = "ACCESS")]
+    #[arg(long, value_name = "ACCESS", help = format!(
+        "Declared access of the file's users: {} (default: unknown)",
+        either(Declared::WORDS),
+    ))]
     pub(crate) declare: Option<String>,
-    /// Which block leaves a full cache first: declared, lru, mru, toss-immediate, loop-aware,
-    /// random, or custom:NAME of the program's own (default: declared, which is what suits
-    /// --declare).
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", help = format!(
+        "Replacement policy, which chooses the block that is evicted first from a full cache: \
+         declared, {}, or custom:NAME of the program's own (default: declared, which is what \
+         suits --declare)",
+        Replacement::WORDS.join(", "),
+    ))]
     pub(crate) replacement: Option<String>,
     /// What servers read before anyone asks for it: declared, nothing, next or window (default:
     /// declared, which is what suits --declare).

@@ -11,7 +11,7 @@ use crate::private::refuse_root;
 use crate::process::on_stdin_closed;
 use crate::server::{ServerPlan, serve_plan};
 use interface::{ExitCode, UserError};
-use policy::Rules;
+use policy::ReplacementPolicies;
 use serde::de::DeserializeOwned;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -24,11 +24,11 @@ use world::Address;
 const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 
 /// Serves as standard input says, until asked to stop by a client or a signal, or until standard
-/// input ends. Blocks may leave its cache by these rules.
+/// input ends. Its cache can use these replacement policies.
 ///
 /// # Errors
 /// When it cannot begin, which whoever started it is told too, or cannot write everything back.
-pub fn serve_remote(rules: Rules) -> Result<(), UserError> {
+pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     let order: ServerOrder = told()?;
     let begun = begin(&order).and_then(|(plan, own)| {
         say(&Said::Found(Found {
@@ -51,7 +51,7 @@ pub fn serve_remote(rules: Rules) -> Result<(), UserError> {
         is_ready = true;
         say(&Said::Listening { address: address.0.clone(), pid: std::process::id() });
     };
-    let served = begun.and_then(|plan| serve_plan(plan, rules, ready, left_alone(input_ended)));
+    let served = begun.and_then(|plan| serve_plan(plan, policies, ready, left_alone(input_ended)));
     served.inspect_err(|error| {
         if !is_ready {
             say(&Said::Failed(error.clone().into()));

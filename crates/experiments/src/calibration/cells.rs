@@ -1,4 +1,4 @@
-//! The cells that costs are fitted to, and what is simulated of them.
+//! Cells that the costs are fitted to, and their simulations.
 
 use crate::catalogue::Point;
 use crate::defect::defect;
@@ -10,23 +10,23 @@ use simulate::{FittedCosts, LayoutName, Machine, MachineName, Scenario, simulate
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Every pattern whose chunks are single records, in both directions.
+/// Patterns whose chunks are single records, in both directions.
 const PATTERNS: [&str; 6] = ["rc", "rcc", "rbc", "wc", "wcc", "wbc"];
 const METHODS: [Method; 2] = [Method::Caching, Method::DiskDirected];
 const RECORD_BYTES: u64 = 8;
-/// The pattern whose ratio is the largest that is published.
+/// Pattern with the largest published ratio.
 const PEAK: &str = "wbc";
 
-/// A cell of the table: what is published, and what was simulated with some costs.
+/// Cell of the table: published throughput, and simulated throughput with some costs.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Cell {
     pub(super) pattern: &'static str,
     pub(super) method: Method,
-    /// In 2^20 bytes a second.
+    /// Published throughput, in 2^20 bytes a second.
     pub(super) published: f64,
-    /// In 2^20 bytes a second.
+    /// Simulated throughput, in 2^20 bytes a second.
     pub(super) simulated: f64,
-    /// The published ratio of disk-directed to caching in its row.
+    /// Published ratio of disk-directed to caching in its row.
     pub(super) published_ratio: f64,
 }
 
@@ -40,18 +40,18 @@ impl Cell {
     }
 }
 
-/// How far the simulated peak ratio of disk-directed to caching is from the published one, in
-/// percent of that.
+/// Returns the error of the simulated peak ratio of disk-directed to caching, in percent of the
+/// published one.
 pub(super) fn ratio_error_percent(cells: &[Cell]) -> Option<f64> {
     let cell = |method| cells.iter().find(|it| it.pattern == PEAK && it.method == method);
     let (caching, directed) = (cell(Method::Caching)?, cell(Method::DiskDirected)?);
     Some((directed.simulated / caching.simulated / caching.published_ratio - 1.0) * 100.0)
 }
 
-/// A cell without its result: pattern, method, and costs.
+/// Key of a simulation: pattern, method, and the costs that affect it.
 type Key = (&'static str, Method, [u64; 2]);
 
-/// Every cell, each simulated once for all costs that make no difference to it.
+/// All cells, each simulated once for all costs that do not affect it.
 pub(super) struct Cells<'a> {
     published: Vec<Cell>,
     simulated: BTreeMap<Key, f64>,
@@ -60,10 +60,10 @@ pub(super) struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// What is published; nothing is simulated yet.
+    /// Loads the published cells; simulates nothing yet.
     ///
     /// # Errors
-    /// When a cell is not published.
+    /// If a cell is not published.
     pub(super) fn new(
         jobs: usize,
         progress: &'a (dyn Fn(Progress) + Sync),
@@ -86,15 +86,15 @@ impl<'a> Cells<'a> {
         Ok(Self { published, simulated: BTreeMap::new(), jobs, progress })
     }
 
-    /// How many simulations there have been.
+    /// Returns the number of simulations so far.
     pub(super) fn trials(&self) -> u64 {
         self.simulated.len() as u64
     }
 
-    /// Simulates every cell with every one of these costs, unless it has been.
+    /// Simulates every cell with each of these costs, unless it was simulated before.
     ///
     /// # Errors
-    /// When a simulation fails.
+    /// If a simulation fails.
     pub(super) fn simulate(&mut self, choices: &[FittedCosts]) -> Result<(), UserError> {
         let mut missing: BTreeMap<Key, FittedCosts> = BTreeMap::new();
         for costs in choices {
@@ -128,7 +128,7 @@ impl<'a> Cells<'a> {
         Ok(())
     }
 
-    /// Every cell with these costs, which have been simulated.
+    /// Returns every cell with these costs, which have been simulated.
     pub(super) fn with(&self, costs: &FittedCosts) -> Vec<Cell> {
         let simulated = |cell: &Cell| {
             self.simulated.get(&key(cell, costs)).copied().expect("a cell is simulated before use")
@@ -138,7 +138,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// A cell, with those of the costs that make a difference to it.
+/// Returns the key of a cell: with those of the costs that affect it.
 fn key(cell: &Cell, costs: &FittedCosts) -> Key {
     let reads = cell.pattern.starts_with('r');
     let costs = match (cell.method, reads) {
@@ -172,8 +172,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: every cell is published, errors are those of pencil and paper, and cells are
-    //! simulated anew only for costs that matter to them.
+    //! Proves: every cell is published, errors equal those computed by hand, and a cell is
+    //! simulated again only for costs that affect it.
     use super::*;
 
     #[test]

@@ -1,30 +1,30 @@
 //! Coordinate descent over positive integers.
 
-/// How far to go.
+/// Limits of a descent.
 #[derive(Clone, Copy)]
 pub(super) struct Limits<'a> {
-    /// What each value is tried times and over, in percent, one after the other.
+    /// Factors, in percent, by which each value is multiplied and divided, one after the other.
     pub(super) factors_percent: &'a [u64],
-    /// How often all values are gone through with a factor, at most.
+    /// Maximum number of passes over all values with one factor.
     pub(super) rounds_max: u32,
 }
 
-/// One value was tried larger and smaller.
+/// One step: a value was tried larger and smaller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Step<S> {
-    /// By which factor, in percent.
+    /// Factor, in percent.
     pub(super) factor_percent: u64,
-    /// The number of the value.
+    /// Index of the value.
     pub(super) coordinate: usize,
-    /// What it was.
+    /// Value before the step.
     pub(super) from: u64,
-    /// What it is now: the same, if neither was better.
+    /// Value after the step; unchanged if neither was better.
     pub(super) to: u64,
-    /// The score with that.
+    /// Score after the step.
     pub(super) score: S,
 }
 
-/// Where it led.
+/// Result of a descent.
 pub(super) struct Descent<const N: usize, S> {
     pub(super) result: [u64; N],
     pub(super) score_at_start: S,
@@ -32,12 +32,12 @@ pub(super) struct Descent<const N: usize, S> {
     pub(super) steps: Vec<Step<S>>,
 }
 
-/// Tries each value in turn larger and smaller by a factor, and takes the better of both if it is
-/// better than what there is; when no value moves any more, or after enough rounds, goes on with
-/// the next factor. `scores` rates several choices at once; less is better.
+/// Tries each value in turn larger and smaller by a factor, and keeps the better one if it improves
+/// the score. When no value moves any more, or after enough passes, continues with the next factor.
+/// `scores` rates several choices at once; less is better.
 ///
 /// # Errors
-/// The first that `scores` has.
+/// The first error of `scores`.
 pub(super) fn descend<const N: usize, S: PartialOrd + Copy, E>(
     start: [u64; N],
     limits: Limits<'_>,
@@ -76,8 +76,8 @@ fn with<const N: usize>(mut values: [u64; N], coordinate: usize, value: u64) -> 
 
 #[cfg(test)]
 mod tests {
-    //! Proves: a bowl is descended to its bottom, steps are told as they were, an error ends it,
-    //! and at the bottom nothing moves.
+    //! Proves: the minimum of a bowl is found, steps are recorded as they were, an error ends the
+    //! descent, and at the minimum nothing moves.
     use super::*;
 
     const LIMITS: Limits<'static> = Limits { factors_percent: &[200, 110], rounds_max: 20 };

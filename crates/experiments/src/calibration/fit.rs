@@ -6,17 +6,17 @@ use crate::queue::Progress;
 use interface::UserError;
 use simulate::{FittedCosts, Machine, MachineName};
 
-/// What each cost is tried times and over, first coarse, then finer; in percent.
+/// Factors by which each cost is multiplied and divided, first coarse, then finer; in percent.
 pub(super) const FACTORS_PERCENT: [u64; 3] = [130, 110, 103];
-/// How often all costs are gone through with a factor, at most.
+/// Maximum number of passes over all costs with one factor.
 pub(super) const ROUNDS_MAX: u32 = 3;
 
-/// How bad a choice of costs is: the sum of the squares of the logarithms of simulated over
-/// published throughput. Every cell counts the same, and no limit that results are judged by counts
-/// at all.
+/// Score of a choice of costs, less is better: the sum of the squares of the logarithms of
+/// simulated over published throughput. All cells have the same weight; the limits by which results
+/// are judged have none.
 pub(super) type Score = f64;
 
-/// A calibration that was carried out.
+/// Completed calibration.
 #[derive(Debug)]
 pub struct Calibration {
     pub(super) start: FittedCosts,
@@ -26,16 +26,16 @@ pub struct Calibration {
     pub(super) steps: Vec<Step<Score>>,
     pub(super) cells_at_start: Vec<Cell>,
     pub(super) cells_of_result: Vec<Cell>,
-    /// Simulations that it took.
+    /// Number of simulations.
     pub(super) trials: u64,
 }
 
-/// Fits the costs, starting from those of the machine as it is, with `jobs` simulations at once.
-/// `progress` hears of each that ends; how many there will be is not known before. The result is
-/// the same whatever the number of jobs.
+/// Fits the costs, starting from those of the machine as it is, with `jobs` concurrent simulations.
+/// `progress` is called after each; their total number is not known in advance. The result does not
+/// depend on `jobs`.
 ///
 /// # Errors
-/// When a simulation fails.
+/// If a simulation fails.
 pub fn calibrate_1994(
     jobs: usize,
     progress: &(dyn Fn(Progress) + Sync),
@@ -62,7 +62,7 @@ pub fn calibrate_1994(
     })
 }
 
-/// The names of the costs, in the order of [`to_array`].
+/// Names of the costs, in the order of [`to_array`].
 pub(super) const NAMES: [&str; 5] =
     ["client_read", "client_write", "cache_read", "piece_per_dimension", "get_answer"];
 

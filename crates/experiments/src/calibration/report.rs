@@ -1,4 +1,4 @@
-//! A calibration as a page for readers, in Markdown.
+//! Report of a calibration in Markdown.
 
 use super::cells::{Cell, ratio_error_percent};
 use super::fit::{Calibration, FACTORS_PERCENT, NAMES, ROUNDS_MAX, Score, to_array};
@@ -6,7 +6,7 @@ use crate::text::percent;
 use std::fmt::Write;
 
 impl Calibration {
-    /// The whole page: method, start, steps, result, and what is left between the cells.
+    /// Returns the page: method, start, steps, result, and remaining errors of the cells.
     pub fn report(&self) -> String {
         let mut out = format!(
             "# Calibration of the 1994 machine\n\n\
@@ -67,19 +67,19 @@ impl Calibration {
         out
     }
 
-    /// The constants as they are written in the source of the machines.
+    /// Returns the constants as they stand in the source of the machines.
     pub fn constants(&self) -> String {
         let costs = NAMES.iter().zip(to_array(&self.result));
         costs.map(|(name, ns)| format!("{name}: Duration::from_ns({}),\n", digits(ns))).collect()
     }
 }
 
-/// A score in a few words.
+/// Formats a score.
 fn score(score: &Score) -> String {
     format!("squares {score:.4}")
 }
 
-/// A number as Rust's style has it: groups of three digits.
+/// Formats a number in Rust's style, with groups of three digits.
 fn digits(number: u64) -> String {
     let plain = number.to_string();
     let mut out = String::new();

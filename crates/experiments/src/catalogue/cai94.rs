@@ -1,5 +1,5 @@
-//! The experiments of D. Kotz and T. Cai: how much of the servers' processors is left for a
-//! computation while a transfer goes on (Dartmouth PCS-TR94-232).
+//! Experiments of D. Kotz and T. Cai: share of the servers' processors that is left for a
+//! computation during a transfer (Dartmouth PCS-TR94-232).
 
 use super::experiment::{Experiment, Paper, Point, Processors};
 use super::templates::{DISTRIBUTIONS, LARGE, SMALL, patterns_1997};
@@ -12,7 +12,7 @@ const HELD_BACK_NOTE: &str = "The published table is kept back: only what was si
 const FIGURE_NOTE: &str = "The published points are a picture. The 36 I/O applications are taken \
     to be each of 9 distributions, to read and to write, with records of either size.";
 
-/// Tables 2 and 3 and Figures 2 and 3.
+/// Returns Tables 2 and 3 and Figures 2 and 3.
 pub(super) fn experiments() -> [Experiment; 4] {
     let figure = |name, title, place, processors| Experiment {
         ratio: None,
@@ -68,15 +68,16 @@ fn experiment(
     }
 }
 
-/// "The easy patterns are called rc and wc with 8-KB records, and the hard patterns are called rbc
-/// and wbc with 8-byte records" (TR94-232, section 3.6); contiguous (section 3.3).
+/// Returns the representative patterns. "The easy patterns are called rc and wc with 8-KB records,
+/// and the hard patterns are called rbc and wbc with 8-byte records" (TR94-232, section 3.6);
+/// contiguous (section 3.3).
 fn representative() -> Vec<Point> {
     [("rc", LARGE), ("wc", LARGE), ("rbc", SMALL), ("wbc", SMALL)]
         .map(|(pattern, record_bytes)| application(pattern.to_owned(), record_bytes))
         .to_vec()
 }
 
-/// Every distribution that HPF has, both ways, with both records: `ra` is none of them.
+/// Returns every distribution of HPF, in both directions, with both records; `ra` is none of them.
 fn every_application() -> Vec<Point> {
     let mut points = Vec::new();
     for direction in ["r", "w"] {

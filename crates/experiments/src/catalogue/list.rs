@@ -9,7 +9,7 @@ use super::templates::{
 use crate::method::Method;
 use simulate::LayoutName;
 
-/// Every experiment, in the order of the papers.
+/// Returns every experiment, in the order of the papers.
 pub(crate) fn experiments() -> Vec<Experiment> {
     const CONTIGUOUS: LayoutName = LayoutName::Contiguous;
     const RANDOM: LayoutName = LayoutName::RandomBlocks;
@@ -78,7 +78,7 @@ fn experiments_1994() -> [Experiment; 2] {
     ]
 }
 
-/// TOCS 1997, Figures 8 to 15: "the patterns ra, rn, rb, and rc with 8KB records".
+/// Returns TOCS 1997, Figures 8 to 15: "the patterns ra, rn, rb, and rc with 8KB records".
 fn experiments_that_vary() -> [Experiment; 8] {
     const CONTIGUOUS: LayoutName = LayoutName::Contiguous;
     const RANDOM: LayoutName = LayoutName::RandomBlocks;

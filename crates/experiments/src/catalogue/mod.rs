@@ -1,4 +1,4 @@
-//! The experiments of the papers, as data.
+//! Experiments of the papers, as data.
 
 mod cai94;
 mod experiment;

@@ -4,7 +4,7 @@ use super::experiment::{Axis, Experiment, Paper, Point, Processors, RaUnit};
 use crate::method::Method;
 use simulate::LayoutName;
 
-/// Bytes of the small record: one number of double precision.
+/// Bytes of the small record: one double-precision number.
 pub(super) const SMALL: u64 = 8;
 /// Bytes of the large record: one block.
 pub(super) const LARGE: u64 = 8192;
@@ -12,11 +12,11 @@ pub(super) const LARGE: u64 = 8192;
 /// Patterns whose chunks do not depend on the record: all, or nothing distributed.
 pub(super) const WITHOUT_RECORD: [&str; 3] = ["ra", "rn", "wn"];
 
-/// The patterns of TOCS 1997, Table II, without direction and without those that are equal to
-/// others (`nn`, `nc`, `bn`).
+/// Patterns of TOCS 1997, Table II, without direction and without those that are equal to others
+/// (`nn`, `nc`, `bn`).
 pub(super) const DISTRIBUTIONS: [&str; 8] = ["b", "c", "nb", "bb", "cb", "bc", "cc", "cn"];
 
-/// The patterns of the sensitivity experiments (TOCS 1997, section 6.1).
+/// Patterns of the sensitivity experiments (TOCS 1997, section 6.1).
 pub(super) const SENSITIVITY: [&str; 4] = ["ra", "rn", "rb", "rc"];
 
 pub(super) const RECORDS_NOTE: &str = "ra, rn and wn do not depend on the size of a record.";
@@ -35,7 +35,7 @@ pub(super) fn point(
     Point { pattern: pattern.to_owned(), record_bytes, layout, value }
 }
 
-/// Every pattern with records of one size: reads first, `ra` and `rn` or `wn` at the front.
+/// Returns every pattern with records of one size: reads first, `ra` and `rn` or `wn` at the front.
 pub(super) fn every_pattern(record_bytes: u64, layout: LayoutName) -> Vec<Point> {
     let named = |prefix: &'static str| {
         DISTRIBUTIONS.iter().map(move |distribution| format!("{prefix}{distribution}"))
@@ -45,7 +45,7 @@ pub(super) fn every_pattern(record_bytes: u64, layout: LayoutName) -> Vec<Point>
     reads.chain(writes).map(|pattern| point(&pattern, record_bytes, layout, None)).collect()
 }
 
-/// Every pattern with records of both sizes, in the order of the tables of TR94-226.
+/// Returns every pattern with records of both sizes, in the order of the tables of TR94-226.
 pub(super) fn both_records(layout: LayoutName) -> Vec<Point> {
     let small = every_pattern(SMALL, layout);
     let pairs = small.iter().zip(every_pattern(LARGE, layout));
@@ -56,7 +56,7 @@ pub(super) fn both_records(layout: LayoutName) -> Vec<Point> {
     both.collect()
 }
 
-/// Patterns with records of a block, at each value of what is varied.
+/// Returns patterns with records of a block, at each value of the variable.
 pub(super) fn varied(patterns: &[&str], values: &[u32], layout: LayoutName) -> Vec<Point> {
     let at = |pattern: &&str| {
         let pattern = (*pattern).to_owned();
@@ -65,8 +65,8 @@ pub(super) fn varied(patterns: &[&str], values: &[u32], layout: LayoutName) -> V
     patterns.iter().flat_map(at).collect()
 }
 
-/// Caching of cyclic records of several sizes, in both layouts (TOCS 1997, Figure 15: "We also
-/// tried 1024-byte and 4096-byte records").
+/// Returns caching of cyclic records of several sizes, in both layouts (TOCS 1997, Figure 15: "We
+/// also tried 1024-byte and 4096-byte records").
 pub(super) fn record_sizes() -> Vec<Point> {
     let layouts = [LayoutName::Contiguous, LayoutName::RandomBlocks];
     let at = |layout| {
@@ -75,7 +75,7 @@ pub(super) fn record_sizes() -> Vec<Point> {
     layouts.into_iter().flat_map(at).collect()
 }
 
-/// Some patterns in all three layouts (TOCS 1997, section 5: random tracks lie between).
+/// Returns some patterns in all three layouts (TOCS 1997, section 5: random tracks lie between).
 pub(super) fn layouts() -> Vec<Point> {
     let all = [LayoutName::Contiguous, LayoutName::RandomTracks, LayoutName::RandomBlocks];
     let patterns = ["rn", "rb", "rc", "wn", "wb", "wc"];
@@ -83,14 +83,14 @@ pub(super) fn layouts() -> Vec<Point> {
     patterns.into_iter().flat_map(at).collect()
 }
 
-/// A table or figure of TOCS 1997 that compares all methods on every pattern.
+/// Returns a table or figure of TOCS 1997 that compares all methods on every pattern.
 pub(super) fn patterns_1997(
     name: &'static str,
     title: &'static str,
     place: &'static str,
     points: Vec<Point>,
 ) -> Experiment {
-    // Sorting makes no difference where blocks lie in the order of the file.
+    // Sorting has no effect when blocks lie in the order of the file.
     let methods = match points.iter().all(|point| point.layout == LayoutName::Contiguous) {
         true => vec![Method::Caching, Method::TwoPhase, Method::DiskDirected],
         false => Method::ALL.to_vec(),
@@ -111,7 +111,7 @@ pub(super) fn patterns_1997(
     }
 }
 
-/// A figure of TOCS 1997, section 6.1, that varies one thing.
+/// Returns a figure of TOCS 1997, section 6.1, with one variable.
 pub(super) fn sensitivity(
     name: &'static str,
     title: &'static str,
@@ -127,7 +127,7 @@ pub(super) fn sensitivity(
     }
 }
 
-/// A table of TR94-226.
+/// Returns a table of TR94-226.
 pub(super) fn table_1994(
     name: &'static str,
     title: &'static str,

@@ -1,6 +1,7 @@
 //! Calls: requests that wait for their answers.
 //!
-//! Invariant: every call is answered, by its server or by the news that the server has left.
+//! Invariant: every call ends, with the answer of its server or with the fault that the server has
+//! left.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,14 +11,14 @@ use std::task::{Context, Poll, Waker};
 use units::ServerId;
 use wire::{Fault, Reply, RequestId};
 
-/// The calls of one client that are under way; answers may bring data of the kind `P`.
+/// Active calls of one client. Answers may bring data of the kind `P`.
 pub(crate) struct Calls<P> {
     next: Cell<u64>,
-    /// By their numbers, which ascend from call to call: a new one is the last, and the next to
-    /// end is among the first.
+    /// Active calls by number, ascending: a new one is the last, and the next to end is among the
+    /// first.
     pending: RefCell<VecDeque<Pending<P>>>,
     left: RefCell<BTreeMap<ServerId, String>>,
-    /// Number that the next call had when somebody last asked which servers are silent.
+    /// Number that the next call had at the last search for silent servers.
     looked_at: Cell<u64>,
 }
 
@@ -28,13 +29,13 @@ struct Pending<P> {
     waiting: Option<Waker>,
 }
 
-/// What came of a call. Nearly all answers say only that it is done; others are large.
+/// Result of a call. Nearly all answers are `Done`; other answers are large.
 pub(crate) enum Answer<P> {
     Done,
     Other(Box<Result<(Reply, Option<P>), Fault>>),
 }
 
-/// One call, which ends with its answer; given up when dropped.
+/// One call, which ends with its answer. Dropping it gives the call up.
 pub(crate) struct Call<'a, P> {
     calls: &'a Calls<P>,
     id: RequestId,
@@ -61,7 +62,7 @@ impl<P> Calls<P> {
         Ok(Call { calls: self, id, is_answered: false })
     }
 
-    /// An answer has come; nobody may be waiting for it any more.
+    /// Ends a call with its answer. The caller may have given it up.
     pub(crate) fn answered(&self, id: RequestId, answer: Answer<P>) {
         let mut pending = self.pending.borrow_mut();
         let Some(call) = call_of(&mut pending, id) else { return };
@@ -73,19 +74,20 @@ impl<P> Calls<P> {
         }
     }
 
-    /// A server has left: its calls fail, those to come too.
+    /// Fails all calls to a server that has left, and later ones.
     pub(crate) fn server_left(&self, server: ServerId, cause: &str) {
         let left = Fault::ServerLeft { server, cause: cause.to_owned() };
         self.server_fails(server, cause, &left);
     }
 
-    /// A server does not answer any more: its calls fail, and those to come as if it had left.
+    /// Fails all calls to a server that does not answer any more. Later calls fail as if it had
+    /// left.
     pub(crate) fn server_stalled(&self, server: ServerId, waited_ms: u64) {
         let stalled = Fault::ServerStalled { server, waited_ms };
         self.server_fails(server, &stalled.to_string(), &stalled);
     }
 
-    /// Servers that still owe an answer that they owed at the last such question.
+    /// Returns the servers that owed an answer at the last search and still owe it.
     pub(crate) fn silent_since_last_look(&self) -> Vec<ServerId> {
         let before = self.looked_at.replace(self.next.get());
         let pending = self.pending.borrow();
@@ -107,18 +109,18 @@ impl<P> Calls<P> {
         }
     }
 
-    /// Whether a server is known to be gone.
+    /// Tells if a server is known to have left.
     pub(crate) fn has_left(&self, server: ServerId) -> bool {
         self.left.borrow().contains_key(&server)
     }
 
-    /// Why a server is gone, if it is known to be.
+    /// Returns the fault of a server that is known to have left.
     pub(crate) fn why_left(&self, server: ServerId) -> Option<Fault> {
         let cause = self.left.borrow().get(&server)?.clone();
         Some(Fault::ServerLeft { server, cause })
     }
 
-    /// The first server that is known to be gone.
+    /// Returns the fault of the first server that is known to have left.
     pub(crate) fn first_left(&self) -> Option<Fault> {
         let left = self.left.borrow();
         let (&server, cause) = left.first_key_value()?;
@@ -126,7 +128,7 @@ impl<P> Calls<P> {
     }
 }
 
-/// A call under way, most often the first.
+/// Finds an active call, most often the first.
 #[inline]
 fn call_of<P>(pending: &mut VecDeque<Pending<P>>, id: RequestId) -> Option<&mut Pending<P>> {
     if is_first(pending, id) {
@@ -155,7 +157,7 @@ fn place_of<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> Option<usize> {
 }
 
 impl<P> Call<'_, P> {
-    /// The number to send along.
+    /// Number of the call, which goes with its request.
     pub(crate) fn id(&self) -> RequestId {
         self.id
     }
@@ -164,7 +166,7 @@ impl<P> Call<'_, P> {
 impl<P> Future for Call<'_, P> {
     type Output = Answer<P>;
 
-    /// Must not be polled again when it is answered.
+    /// Must not be polled again after the answer.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<P>> {
         let mut pending = self.calls.pending.borrow_mut();
         let call = call_of(&mut pending, self.id);
@@ -181,7 +183,7 @@ impl<P> Future for Call<'_, P> {
 }
 
 impl<P> Answer<P> {
-    /// What a server has answered, and the data that came with it.
+    /// Makes an answer of the reply of a server and the data that came with it.
     pub(crate) fn of(result: Result<Reply, Fault>, data: Option<P>) -> Self {
         match (result, data) {
             (Ok(Reply::Done), None) => Self::Done,
@@ -203,7 +205,7 @@ impl<P> Drop for Call<'_, P> {
             return;
         }
         let given_up = remove(&mut self.calls.pending.borrow_mut(), self.id);
-        // Outside the borrow: what was waiting may go with it.
+        // Outside the borrow: dropping a call may drop the task that waits for it.
         drop(given_up);
     }
 }

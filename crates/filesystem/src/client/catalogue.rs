@@ -1,44 +1,39 @@
-//! Directories and files by name: what a client asks of the catalogue.
+//! Directories and files by name: requests of a client to the catalogue.
 
-use crate::client::sizes::Opening;
-use crate::client::{Client, unexpected};
+use super::cached_sizes::Opening;
+use super::faults::unexpected;
+use super::limits::{CATALOGUE, OPENING_MAX};
+use super::state::Client;
 use policy::{Buffering, Pool, Stripe};
-use units::{FileId, ServerId};
+use units::FileId;
 use wire::{
     BufferStatistics, DigestsRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize,
     FlushRequest, Made, Reply, Request,
 };
 use world::World;
 
-/// The server that keeps the catalogue.
-pub(super) const CATALOGUE: ServerId = ServerId(0);
-
-/// The most servers at which one client opens a file at the same time. Many clients open a file
-/// together, and what waits in all of them and at all servers is held at once.
-pub(super) const OPENING_MAX: usize = 16;
-
-/// How often a file is looked for again when another has taken its place, or it is being removed.
+/// Maximum number of times that a file is looked up again because another file has replaced it.
 const REPLACED_MAX: u32 = 16;
 
-/// A file to make.
+/// Description of a new file.
 #[derive(Clone, Debug)]
 pub struct NewFile {
-    /// Its name: a path from the root, in a directory that is there.
+    /// Path from the root, in an existing directory.
     pub name: String,
-    /// Its size in bytes; all are zero at first.
+    /// Size in bytes. All bytes are zero at first.
     pub bytes: u64,
-    /// How its blocks are dealt to its servers and their disks.
+    /// Map of its blocks to servers and disks.
     pub stripe: Stripe,
-    /// Which servers these are.
+    /// Servers that hold it.
     pub pool: Pool,
-    /// How they buffer it.
+    /// Caching policy of its blocks.
     pub buffering: Buffering,
-    /// Who makes it and when.
+    /// Owner and time of creation.
     pub made: Made,
 }
 
 impl<W: World> Client<W> {
-    /// Makes a file of `bytes` bytes, all zero, on the first servers of the instance, and opens it.
+    /// Creates a file of `bytes` zero bytes on the first servers of the instance, and opens it.
     pub async fn create(
         &self,
         name: &str,
@@ -50,12 +45,12 @@ impl<W: World> Client<W> {
         self.create_as(NewFile { name, bytes, stripe, pool, buffering, made }).await
     }
 
-    /// Makes a file, and opens it.
+    /// Creates a file and opens it.
     ///
     /// # Errors
     /// [`Fault::FileExists`], [`Fault::NoSuchDirectory`], [`Fault::NotADirectory`],
-    /// [`Fault::BadName`]; [`Fault::BadRequest`] for a stripe or pool that cannot be. Then there is
-    /// no file, unless it was made and a server has left before it was open.
+    /// [`Fault::BadName`]; [`Fault::BadRequest`] for an invalid stripe or pool. No file exists
+    /// then, unless a server left after the file was created and before it was open.
     pub async fn create_as(&self, new: NewFile) -> Result<FileRecord, Fault> {
         let NewFile { name, bytes, stripe, pool, buffering, made } = new;
         let record = FileRecord { file: FileId(0), name, bytes, cuts: 0, stripe, pool, buffering };
@@ -64,18 +59,18 @@ impl<W: World> Client<W> {
         self.open_known(record, recorded).await
     }
 
-    /// Makes a directory, in one that is there.
+    /// Creates a directory in an existing one.
     pub async fn make_directory(&self, name: &str, made: Made) -> Result<(), Fault> {
         let request = Request::MakeDirectory { name: name.to_owned(), made };
         self.ask_for_entry(request).await.map(|_| ())
     }
 
-    /// Opens a file at its servers, to be buffered as it was made.
+    /// Opens a file at its servers, with the caching policy that it was created with.
     pub async fn open(&self, name: &str) -> Result<FileRecord, Fault> {
         self.open_named(name, None).await
     }
 
-    /// Opens a file at its servers, to be buffered as said, for whoever has it open.
+    /// Opens a file at its servers, and sets its caching policy for all clients that have it open.
     pub async fn open_as(&self, name: &str, buffering: Buffering) -> Result<FileRecord, Fault> {
         self.open_named(name, Some(buffering)).await
     }
@@ -94,8 +89,8 @@ impl<W: World> Client<W> {
         .await
     }
 
-    /// Does something with what has a name; again with another, when the servers do not have the
-    /// file any more because that has taken its place meanwhile.
+    /// Acts on the entry of a name. Tries again with the new entry when the servers no longer have
+    /// the file because another one has replaced it.
     async fn unless_replaced<R>(
         &self,
         name: &str,
@@ -110,12 +105,12 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Closes a file, at its servers when it was opened no more often; the catalogue hears if it
-    /// was made longer. What was written to it stays, as with the others who have it open;
-    /// [`Client::flush`] says when it is with the disks.
+    /// Closes a file. The last close of this client also closes it at the servers, and reports its
+    /// size to the catalogue if it has grown. Written data stays where it is; [`Client::flush`]
+    /// waits until it is on the disks.
     pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
-        // A server that has ended since may have come back, and others made something of the file
-        // that this client has not heard of: then its data says how long it is.
+        // A server that has ended may have restarted, and other clients may have changed the file
+        // without the knowledge of this client. Then the data shows the size of the file.
         let recorded = match file.servers().any(|server| self.0.calls.has_left(server)) {
             true => Ok(()),
             false => self.record_size(file.file).await,
@@ -125,8 +120,8 @@ impl<W: World> Client<W> {
         self.call_each_server(file.servers(), &close).await.and(recorded)
     }
 
-    /// How each server of an open file has buffered it since it was opened, in the order of its
-    /// stripe.
+    /// Returns the buffer statistics of each server of an open file since the open, in the order of
+    /// its stripe.
     pub async fn buffers(&self, file: &FileRecord) -> Result<Vec<BufferStatistics>, Fault> {
         let calls = file.servers().map(async |server| {
             match self.call(server, Request::Buffers { file: file.file }).await? {
@@ -137,9 +132,9 @@ impl<W: World> Client<W> {
         futures_util::future::try_join_all(calls).await
     }
 
-    /// What is known of a name; of a file its size now. (The catalogue, which [`Client::stat`]
-    /// asks, knows less while somebody makes it longer. Where a server cannot say, it is what the
-    /// catalogue knows.)
+    /// Returns the entry of a name; for a file with its current size. (The catalogue, which
+    /// [`Client::stat`] asks, has an older size while a client grows the file. For a server that
+    /// cannot answer, the size in the catalogue counts.)
     pub async fn look_at(&self, name: &str) -> Result<Entry, Fault> {
         self.unless_replaced(name, async |mut entry| {
             if let EntryKind::File(record) = &mut entry.kind {
@@ -150,14 +145,14 @@ impl<W: World> Client<W> {
         .await
     }
 
-    /// Finds out how long a file is now.
+    /// Asks the servers for the current size of a file.
     async fn measure(&self, record: &mut FileRecord) -> Result<(), Fault> {
         let measure = Request::Measure(record.clone());
         let asked = record.servers().map(|server| self.ask_for_size(server, measure.clone()));
         for size in futures_util::future::join_all(asked).await {
             match size {
                 Ok(size) => _ = record.learn(size),
-                // Better what the others know, and the catalogue, than nothing.
+                // The sizes of the other servers and of the catalogue are better than a fault.
                 Err(Fault::ServerLeft { .. } | Fault::DiskFailed { .. }) => {}
                 Err(fault) => return Err(fault),
             }
@@ -165,17 +160,17 @@ impl<W: World> Client<W> {
         Ok(())
     }
 
-    /// What the catalogue knows of a name.
+    /// Returns the catalogue's entry of a name.
     pub async fn stat(&self, name: &str) -> Result<Entry, Fault> {
         self.ask_for_entry(Request::Stat { name: name.to_owned() }).await
     }
 
-    /// What the catalogue knows of a file.
+    /// Returns the catalogue's record of a file.
     pub async fn stat_file(&self, name: &str) -> Result<FileRecord, Fault> {
         self.ask_for_file(Request::Stat { name: name.to_owned() }).await
     }
 
-    /// Everything in a directory, by name. Names that come or go meanwhile may be missed.
+    /// Lists a directory, by name. Names that come or go during the call may be missed.
     pub async fn list(&self, directory: &str) -> Result<Vec<Entry>, Fault> {
         let mut all = Vec::new();
         let mut after = None;
@@ -195,26 +190,26 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Says how new files in a directory are made, and in directories that are made in it.
+    /// Sets the defaults of new files in a directory, and of directories that are created in it.
     pub async fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), Fault> {
         let request = Request::SetDefaults { directory: directory.to_owned(), defaults };
         self.call(CATALOGUE, request).await.map(|_| ())
     }
 
-    /// Gives a file or a directory another name, which must be free. Clients that have the file
-    /// open keep it.
+    /// Renames a file or a directory. The new name must be free. Clients that have the file open
+    /// keep it.
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         self.ask_to_rename(from, to, false).await.map(|_| ())
     }
 
-    /// Gives a file another name, or a directory one that is free. A file that had the name loses
-    /// it in the same instant; there is always one of the two. Its data goes when nobody has it
-    /// open any more.
+    /// Renames a file, or a directory to a name that is free. A file that had the new name loses it
+    /// in the same instant, so the name always exists. The data of the replaced file goes when no
+    /// client has it open any more.
     ///
     /// # Errors
-    /// [`Fault::IsADirectory`] when a directory has the name, [`Fault::FileExists`] when a file has
-    /// it and the other is a directory; what servers meet while they drop the data, after the name
-    /// has changed.
+    /// [`Fault::IsADirectory`] when a directory has the name; [`Fault::FileExists`] when a file has
+    /// it and the other is a directory; faults of servers that drop the data, after the name has
+    /// changed.
     pub async fn replace(&self, from: &str, to: &str) -> Result<(), Fault> {
         match self.ask_to_rename(from, to, true).await? {
             Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => {
@@ -224,8 +219,8 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Has the servers of a file that has lost its name drop its data. Those that have left are
-    /// asked again by whoever calls [`Client::drop_nameless`] later.
+    /// Makes the servers of a file without a name drop its data. A later [`Client::drop_nameless`]
+    /// asks the servers again that have left.
     async fn drop_data(&self, file: &FileRecord, drop: Request) -> Result<(), Fault> {
         let dropped = file.servers().map(|server| self.call(server, drop.clone()));
         let mut is_gone = true;
@@ -243,11 +238,12 @@ impl<W: World> Client<W> {
         Ok(())
     }
 
-    /// Has servers drop the data of files that have lost their names, where somebody who had begun
-    /// with that has ended, or a server that was asked. Files that somebody has open keep it.
+    /// Makes servers drop the data of all files without a name. Such files remain when a client
+    /// ended while it removed a file, or when a server was down. Files that a client has open keep
+    /// their data.
     ///
     /// # Errors
-    /// The first that servers meet, after all have been tried.
+    /// The first fault, after all files have been tried.
     pub async fn drop_nameless(&self) -> Result<(), Fault> {
         let (mut after, mut outcome) = (None, Ok(()));
         loop {
@@ -275,8 +271,8 @@ impl<W: World> Client<W> {
         self.call(CATALOGUE, Request::Rename { from, to, replace }).await
     }
 
-    /// Removes a file or an empty directory. Of a file the name goes first, for good, then the
-    /// data, also from those who have it open; where a server has left, when it is back
+    /// Removes a file or an empty directory. The name of a file goes first, durably; then its data
+    /// goes, also from clients that have it open. A server that has left drops the data later
     /// ([`Client::drop_nameless`]).
     pub async fn remove(&self, name: &str) -> Result<(), Fault> {
         match self.call(CATALOGUE, Request::Remove { name: name.to_owned() }).await? {
@@ -287,17 +283,17 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Waits until nothing is under way for an open file and, with `sync`, until all that was
-    /// written to it is on stable storage. Reports what went wrong behind the writers' backs since
-    /// this client's last flush, or since it opened the file, whoever else was told of it.
+    /// Waits until no transfer of an open file is active and, with `sync`, until all written data
+    /// is on stable storage. Reports failures of write-behind since this client's last flush, or
+    /// since it opened the file, even if other clients have got the same report.
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
         let flush = Request::Flush(FlushRequest { file: file.file, sync });
         self.call_servers(file.servers(), &flush).await?;
         if sync { self.keep_owed_size(file).await } else { Ok(()) }
     }
 
-    /// The digests of what a server holds of a block of an open file, in pieces of `piece_bytes`
-    /// bytes ([`world::Payload::digest`]).
+    /// Returns the digests of the content of a block that one server has, in pieces of
+    /// `piece_bytes` bytes ([`world::Payload::digest`]).
     pub async fn digests(
         &self,
         file: &FileRecord,
@@ -311,22 +307,22 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Opens a file by the record of a client that has it open or has asked the catalogue: of many
-    /// that open a file together, one needs to ask.
+    /// Opens a file by a record from another client. Of many clients that open a file together,
+    /// only one needs to ask the catalogue.
     pub async fn open_record(&self, record: FileRecord) -> Result<FileRecord, Fault> {
         self.open_known(record, FileSize::default()).await
     }
 
-    /// Opens a file beside a client that has it open at all of its servers, and closes it after
-    /// this one: member 0 of a group, of which this is another. No server is asked; those that this
-    /// client has to do with serve it for the other's sake. What went wrong with the file before
-    /// may be told to it once more.
+    /// Opens a file beside member 0 of the group, which must have it open at all of its servers and
+    /// must close it after this client. No server is asked. Servers that this client uses serve it
+    /// because member 0 has the file open. The client may get a report of an older failure once
+    /// more.
     pub fn open_beside(&self, record: FileRecord) -> FileRecord {
         self.0.sizes.opened_beside(record.file, record.size());
         record
     }
 
-    /// Opens a file of which the catalogue knows the size `recorded` at least.
+    /// Opens a file of which the catalogue has recorded at least the size `recorded`.
     async fn open_known(
         &self,
         mut record: FileRecord,
@@ -338,7 +334,7 @@ impl<W: World> Client<W> {
         if opened.is_ok() {
             opening.succeeded();
         } else if opening.failed() {
-            // Some of them may have it open. The first fault is the one to tell.
+            // Some servers may have opened it. The first fault is the one to report.
             let recorded = FileSize::default();
             let close = Request::Close { file: record.file, recorded };
             let closing = record.servers().map(|server| self.call(server, close.clone()));
@@ -367,7 +363,7 @@ fn file_of(entry: Entry) -> Result<FileRecord, Fault> {
     }
 }
 
-/// The last part of a name.
+/// Returns the last part of a name.
 fn last_part(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, last)| last)
 }

@@ -1,15 +1,15 @@
-//! How a client tells others of its groups why those are broken.
+//! Failure propagation: telling the members of a group why it is broken.
 
-use crate::client::State;
-use crate::client::mailbox::FailureNotice;
+use super::mailbox::FailureNotice;
+use super::state::State;
 use futures_util::future::join_all;
 use std::rc::Rc;
 use wire::{GroupMessage, Message};
 use world::World;
 
 impl<W: World> State<W> {
-    /// Begins to tell all whom the news are for. It is a task of its own, because whoever listens
-    /// must not wait for a slow peer, and whoever finds a group broken may give up waiting.
+    /// Sends a failure notice to its receivers. A task of its own sends it: the listener must not
+    /// wait for a slow peer, and the caller may be dropped.
     pub(super) fn propagate_failure(self: &Rc<Self>, notice: Option<FailureNotice>) {
         let Some(FailureNotice { group, fault, peers }) = notice else { return };
         let (world, client) = (self.world.clone(), Rc::downgrade(self));
@@ -20,7 +20,7 @@ impl<W: World> State<W> {
                 let message = world::Message::new(header.clone());
                 world.send(*peer, message)
             });
-            // One that is gone already need not be told.
+            // A peer that has left needs no notice.
             join_all(sends).await;
             if let Some(client) = client.upgrade() {
                 client.mailbox.notified(group);

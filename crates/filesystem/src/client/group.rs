@@ -1,10 +1,13 @@
 //! Groups: clients that make collective transfers together.
 //!
-//! Invariants: a member is connected to its partners in agreements, of whom there are at most
-//! twice log2(members), and to nobody else unless a memory is shared among members; a fault that
-//! ends a group for one member ends it for all of them, and for the same reason.
+//! Invariants:
+//! - A member is connected to its partners in agreements, at most twice log2(members). It is
+//!   connected to other members only after a memory was shared among members.
+//! - A fault that ends a group for one member ends it for all of them, with the same fault.
 
-use crate::client::{Client, Exposed, server_left};
+use super::faults::server_left;
+use super::servers::Exposed;
+use super::state::Client;
 use futures_util::future::{Either, join, pending, ready, select};
 use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
 use litemap::LiteMap;
@@ -17,41 +20,41 @@ use std::pin::pin;
 use std::rc::Rc;
 use units::{ClientId, Duration, Instant, PeerId, RegionId, ServerId};
 use wire::{
-    Addresses, ClientKey, Fault, GroupMessage, Introduction, Message, PreparedRequest, Request,
+    Addresses, ClientKey, Fault, GroupMessage, GroupRoster, Message, PreparedRequest, Request,
 };
 use world::{Address, NetworkError, World};
 
-/// One client's membership in a group. All members make the same calls in the same order.
+/// Membership of one client in a group. All members make the same calls in the same order.
 pub struct Group<W: World> {
     client: Client<W>,
     number: u64,
     rank: ClientId,
-    /// Where each member listens, by rank.
+    /// Addresses of all members, by rank.
     addresses: Rc<[Address]>,
-    /// How long this member waits for another to come.
+    /// Time that this member waits for another to join.
     timeout: Duration,
-    /// The members that this one is connected to.
+    /// Connections to other members.
     peers: RefCell<LiteMap<ClientId, PeerId>>,
-    /// Whom this one tells in each round of an agreement.
+    /// Receiver of this member's token, by round of an agreement.
     recipients: SmallVec<[PeerId; ROUNDS]>,
-    /// Each member's name, by rank; known to member 0 only, who names them to the servers.
+    /// Keys of all members, by rank. Only member 0 has them, and names the members to servers.
     keys: Vec<ClientKey>,
     agreements: Cell<u64>,
-    /// The number of the next collective, the same at all members.
+    /// Number of the next collective, equal at all members.
     collectives: Cell<u64>,
-    /// The servers that were told of the members, and whether they have said so; of member 0 only.
+    /// Servers to which member 0 has sent the roster; true after the server has acknowledged it.
     roster_servers: RefCell<BTreeMap<ServerId, bool>>,
 }
 
 impl<W: World> Drop for Group<W> {
-    /// Ends the connections to the members, so that none waits for this one in vain; the servers
-    /// forget them.
+    /// Closes the connections to the members, so that none waits for this one. The servers forget
+    /// the roster.
     fn drop(&mut self) {
         let servers = self.roster_servers.take();
         if !servers.is_empty() {
             let (group, members, addresses) = (self.number, Vec::new(), Addresses::default());
-            let nobody = Introduction { group, members, addresses };
-            let nobody = Request::Introduce(Box::new(nobody));
+            let nobody = GroupRoster { group, members, addresses };
+            let nobody = Request::RegisterGroup(Box::new(nobody));
             self.client.notify_servers(servers.into_keys(), &nobody);
         }
         for peer in self.client.mailbox().close(self.number) {
@@ -60,60 +63,62 @@ impl<W: World> Drop for Group<W> {
     }
 }
 
-/// A memory of this client that all servers can reach, and where the members' is.
+/// Memory of this client that all servers can reach, and the regions of the other members.
 pub struct SharedMemory<W: World> {
     pub(crate) memory: W::Memory,
-    /// Its name at the servers.
+    /// Region of the memory at the servers.
     pub(crate) region: RegionId,
-    /// All members' memories as the servers know them, by rank; known to member 0 only.
+    /// Regions of all members at the servers, by rank. Only member 0 has them.
     pub(crate) at_servers: Vec<Exposed>,
-    /// The names of all members' memories among the members, by rank, once they are shared there.
+    /// Regions of all members among the members, by rank, once the memory is shared among them.
     among: OnceCell<Vec<RegionId>>,
 }
 
 impl<W: World> SharedMemory<W> {
-    /// This client's own memory.
+    /// Returns this client's own memory.
     pub fn memory(&self) -> &W::Memory {
         &self.memory
     }
 
-    /// Whether the servers have to be told where the members are that have it: some may have to be
-    /// called on. Known to member 0 only.
+    /// True when servers need the addresses of the members because some connect on demand. Only
+    /// member 0 knows.
     pub(crate) fn needs_roster(&self) -> bool {
         self.at_servers.iter().any(|at| at.is_open)
     }
 
-    /// The name of a member's memory to the other members. Panics unless it is shared there.
+    /// Returns the region of a member among the members. Panics unless the memory is shared there.
     pub(crate) fn region_of(&self, member: ClientId) -> RegionId {
         let among = self.among.get().expect("two-phase shares memory among members first");
         among[member.0 as usize]
     }
 }
 
-/// Who is to know the values that members bring to an agreement.
+/// Receivers of the values of an agreement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For {
-    /// Member 0 only: each value takes one way there.
+    /// Member 0 only. Each value takes one path there.
     First,
-    /// All members. Much data in a large group, unless few bring a value.
+    /// All members. That is much data in a large group, unless few members bring a value.
     All,
 }
 
 /// Rounds of an agreement among up to 4,096 members.
 const ROUNDS: usize = 12;
 
-/// Servers that are told of the members at a time: there may be hundreds, and each is sent 20 bytes
-/// for every member.
+/// Maximum number of servers to which member 0 sends the roster at a time. A roster has 20 bytes
+/// for every member, and there may be hundreds of servers.
 const ROSTER_SENDS_MAX: usize = 64;
 
-/// How long a member waits for another to listen before it tries again.
+/// Pause before another attempt to connect to a member that does not listen yet.
 const CONNECT_PAUSE: Duration = Duration::from_ms(5);
 
 impl<W: World> Group<W> {
-    /// Joins the group number `group` as its member `rank`; `addresses` are all members', by rank.
-    /// The number must be new to all of them. Fails when the members that this one has to do with
-    /// have not come after `timeout`; those that have come wait no longer for others than their
-    /// own timeout.
+    /// Joins the group `group` as member `rank`. `addresses` has the addresses of all members, by
+    /// rank. The number must be new to all of them.
+    ///
+    /// # Errors
+    /// [`Fault::ClientLeft`] when a partner of this member has not joined within `timeout`. The
+    /// partners that did join wait no longer than their own timeout.
     pub async fn join(
         client: Client<W>,
         group: u64,
@@ -141,7 +146,8 @@ impl<W: World> Group<W> {
         let key = Some(joined.client.key().0);
         let keys = joined.exchange(For::First, key, None).await?;
         joined.keys = keys.into_iter().map(ClientKey).collect();
-        // Collectives have numbers that no other group's have, so that late news are not mistaken.
+        // No two groups share numbers of collectives, so that late failure messages are not
+        // mistaken.
         let number = (rank == ClientId(0)).then(|| joined.client.world().random());
         let number = joined.exchange(For::All, number, None).await?;
         joined.collectives.set(number.first().copied().unwrap_or_default());
@@ -152,8 +158,8 @@ impl<W: World> Group<W> {
         Dissemination::new(self.rank, self.size())
     }
 
-    /// Waits until this member and all of `members` have come and are connected. Each is tried,
-    /// also when the group is broken already: some may have nobody else who tells them.
+    /// Waits until this member and all of `members` are connected. Connects to each of them even if
+    /// the group is broken: some may get the failure from no other member.
     async fn meet(&self, members: Vec<ClientId>) -> Result<(), Fault> {
         let deadline = self.client.world().now() + self.timeout;
         let lower = members.iter().copied().filter(|member| *member < self.rank);
@@ -166,22 +172,22 @@ impl<W: World> Group<W> {
         Err(fault)
     }
 
-    /// Does something for the group, which is broken when that fails.
+    /// Runs `act`, and breaks the group if it fails.
     async fn unless_broken(&self, act: impl Future<Output = Result<(), Fault>>) {
         if let Err(fault) = act.await {
             self.break_off(&fault).await;
         }
     }
 
-    /// Connects to a member, and tells it that this one has come. (Of two members, the one of the
-    /// higher rank does so, and the other answers.)
+    /// Connects to a member and greets it. (Of two members the one of the higher rank connects, and
+    /// the other answers.)
     async fn connect_to(&self, member: ClientId, deadline: Instant) -> Result<(), Fault> {
         let peer = self.connect_by(member, deadline).await?;
         self.client.mailbox().add_member(self.number, member, peer);
         self.greet(member, peer).await
     }
 
-    /// Waits until all of `members` have said that they have come, and answers those who called.
+    /// Waits until all of `members` have greeted this one, and answers those of higher rank.
     async fn wait_for(&self, mut members: Vec<ClientId>, deadline: Instant) -> Result<(), Fault> {
         let mailbox = self.client.mailbox();
         let mut timeout = pin!(self.client.world().sleep_until(deadline));
@@ -212,13 +218,13 @@ impl<W: World> Group<W> {
         outcome
     }
 
-    /// Tells a member that this one has come, and why it was in vain if that is known.
+    /// Sends a member the greeting of this one, and the fault of the group if it is broken.
     async fn greet(&self, member: ClientId, peer: PeerId) -> Result<(), Fault> {
         self.peers.borrow_mut().insert(member, peer);
         let join = GroupMessage::Join { group: self.number, client: self.rank };
         let sent = self.send_to(peer, join).await;
         if let Some(fault) = self.client.mailbox().broken(self.number) {
-            // It may have been connected too late to be told as the others were.
+            // The member may have connected too late for the failure notice.
             let _ = self.send_to(peer, GroupMessage::Broken { fault }).await;
         }
         sent.map_err(|error| client_left(member, &error))
@@ -240,13 +246,13 @@ impl<W: World> Group<W> {
         }
     }
 
-    /// Why the members cannot agree on anything any more.
+    /// Returns the reason why the members cannot agree any more.
     fn why_broken(&self) -> Option<Fault> {
         let broken = self.client.mailbox().why_broken(self.number);
         broken.or_else(|| self.client.0.calls.first_left())
     }
 
-    /// Its number among the groups of this client.
+    /// Number of the group among the groups of this client.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -256,12 +262,12 @@ impl<W: World> Group<W> {
         self.addresses.len() as u32
     }
 
-    /// This client's number in the group.
+    /// Rank of this client in the group.
     pub fn rank(&self) -> ClientId {
         self.rank
     }
 
-    /// The client itself.
+    /// Returns the client itself.
     pub fn client(&self) -> &Client<W> {
         &self.client
     }
@@ -271,26 +277,26 @@ impl<W: World> Group<W> {
         self.peers.borrow().len()
     }
 
-    /// The names of all members, by rank; none but at member 0.
+    /// Keys of all members, by rank. Empty except at member 0.
     pub(crate) fn keys(&self) -> &[ClientKey] {
         &self.keys
     }
 
-    /// The connection to a member. Panics when there is none.
+    /// Returns the connection to a member. Panics when there is none.
     pub(crate) fn peer(&self, member: ClientId) -> PeerId {
         let peer = self.peers.borrow().get(&member).copied();
         peer.unwrap_or_else(|| panic!("{} is not connected to {member}", self.rank))
     }
 
-    /// The number of the collective that begins now, the same at all members.
+    /// Takes the number of the collective that begins now, equal at all members.
     pub(crate) fn next_collective(&self) -> u64 {
         let number = self.collectives.get();
         self.collectives.set(number.wrapping_add(1));
         number
     }
 
-    /// Lets all servers reach `memory`, connected or not. Collective; costly, so done once for a
-    /// memory that is used often.
+    /// Exposes `memory` to all servers, connected or not. Collective. It is costly, so share a
+    /// memory once and use it often.
     pub async fn share(&self, memory: W::Memory) -> Result<SharedMemory<W>, Fault> {
         let exposed = self.client.expose_to_servers(&memory).await;
         let own = exposed.as_ref().ok().copied();
@@ -304,13 +310,14 @@ impl<W: World> Group<W> {
         Ok(SharedMemory { memory, region, at_servers, among: OnceCell::new() })
     }
 
-    /// Lets all other members reach the memory too, which connects each to each. Collective; does
-    /// nothing the second time. The first two-phase transfer does it if it was not done before.
+    /// Exposes the memory to all other members too, which connects all pairs of members.
+    /// Collective. Returns at once the second time. The first two-phase transfer calls it if
+    /// needed.
     pub async fn share_among_members(&self, shared: &SharedMemory<W>) -> Result<(), Fault> {
         if shared.among.get().is_some() {
             return Ok(());
         }
-        // Nobody's timeout begins before all are here.
+        // The timeout of a member begins when all are here.
         self.barrier().await?;
         let unmet =
             |member: &ClientId| *member != self.rank && !self.peers.borrow().contains_key(member);
@@ -330,21 +337,21 @@ impl<W: World> Group<W> {
         Ok(())
     }
 
-    /// Tells the name of a memory that was exposed; returns that and the other members' names.
+    /// Exchanges the regions of an exposed memory. Returns this member's region and all others.
     async fn name(&self, exposed: Result<u64, Fault>, whom: For) -> Result<(u64, Vec<u64>), Fault> {
         let own = exposed.as_ref().copied().unwrap_or(u64::MAX);
         let names = self.exchange(whom, Some(own), exposed.err()).await?;
         Ok((own, names))
     }
 
-    /// Ends what [`Group::share`] began, and returns the memory. Collective: a member answers the
-    /// withdrawals of the others only while it is in a call, so none returns before all are done.
+    /// Ends [`Group::share`] and returns the memory. Collective: a member answers the withdrawals
+    /// of the others only while it is in a call, so none returns before all are done.
     pub async fn unshare(&self, shared: SharedMemory<W>) -> W::Memory {
         self.client.world().withdraw(shared.region).await;
         if shared.among.get().is_some() {
             self.client.world().withdraw(shared.region_of(self.rank)).await;
         }
-        // The group may be broken; then there is nobody to wait for.
+        // In a broken group there is no member to wait for.
         let _ = self.barrier().await;
         shared.memory
     }
@@ -354,18 +361,18 @@ impl<W: World> Group<W> {
         self.agree(Ok(())).await
     }
 
-    /// Waits until all members are here; all learn the same fault if any brings one.
+    /// Waits until all members are here. All of them return the same fault if any brings one.
     pub async fn agree(&self, own: Result<(), Fault>) -> Result<(), Fault> {
         self.exchange(For::All, None, own.err()).await.map(|_| ())
     }
 
-    /// Every member's value, by rank, at member 0; nothing at the others. Collective.
+    /// Returns every member's value, by rank, at member 0, and nothing at the others. Collective.
     pub async fn gather(&self, own: u64) -> Result<Vec<u64>, Fault> {
         self.exchange(For::First, Some(own), None).await
     }
 
-    /// Tells those of some servers where the members are that do not know it, if they may have to
-    /// call on them: member 0 does so.
+    /// Sends the group roster to those of some servers that lack it, if they may have to connect to
+    /// members. Member 0 calls it.
     pub(crate) async fn send_roster(
         &self,
         servers: impl Iterator<Item = ServerId>,
@@ -383,8 +390,8 @@ impl<W: World> Group<W> {
         let members = self.addresses.iter().zip(&memory.at_servers);
         let addresses = members.map(|(address, at)| if at.is_open { &address.0 } else { "" });
         let (members, addresses) = (self.keys.clone(), addresses.collect());
-        let roster = Introduction { group: self.number, members, addresses };
-        let request = Request::Introduce(Box::new(roster));
+        let roster = GroupRoster { group: self.number, members, addresses };
+        let request = Request::RegisterGroup(Box::new(roster));
         self.roster_servers.borrow_mut().extend(new.iter().map(|server| (*server, false)));
         let request = PreparedRequest::new(&request);
         let calls = new.iter().map(|server| self.client.call_prepared(*server, &request));
@@ -394,19 +401,19 @@ impl<W: World> Group<W> {
         Ok(())
     }
 
-    /// Tells the others that this member is done, so that its going is no failure.
+    /// Sends the other members that this one is done, so that its departure is no failure.
     pub async fn leave(self) {
-        // If it is one, they hear of the reason first.
+        // After a failure, the members get its reason first.
         self.client.mailbox().until_notified(self.number).await;
         let peers: Vec<PeerId> = self.peers.borrow().values().copied().collect();
         for peer in peers {
-            // A member that is gone already need not be told.
+            // A member that has left needs no message.
             let _ = self.send_to(peer, GroupMessage::Leave).await;
         }
     }
 
-    /// One agreement by [`Dissemination`]: everyone's values by rank, at those whom they are for.
-    /// Whoever cannot go on tells its partners why, and they theirs.
+    /// Runs one agreement by [`Dissemination`]. Returns the values by rank at their receivers. A
+    /// member that cannot go on propagates the failure to its partners.
     async fn exchange(
         &self,
         whom: For,
@@ -423,8 +430,8 @@ impl<W: World> Group<W> {
         }
     }
 
-    /// The values for this member by rank, and the fault that all agree on; or why there is no
-    /// agreement.
+    /// Returns the values for this member by rank and the common fault, or fails with the reason
+    /// why there is no agreement.
     async fn disseminate(
         &self,
         whom: For,
@@ -459,8 +466,8 @@ impl<W: World> Group<W> {
         Ok((known.into_values().collect(), fault))
     }
 
-    /// Tells the partners that there is no agreement any more, unless they know from this member;
-    /// returns when all have been told. Otherwise they might learn that it went, not why.
+    /// Propagates a failure to all partners, unless this member has done so before. Returns when
+    /// all notices are sent. Otherwise a partner might see this member leave without the reason.
     async fn break_off(&self, fault: &Fault) {
         let mailbox = self.client.mailbox();
         self.client.0.propagate_failure(mailbox.give_up(self.number, fault));
@@ -472,8 +479,8 @@ impl<W: World> Group<W> {
         self.client.world().send(peer, world::Message::new(header)).await
     }
 
-    /// The fault of a connection that failed. A member that has gone may have said why just before,
-    /// and that reason counts: it names who went first.
+    /// Returns the fault of a broken connection. A member that has left may have sent a reason just
+    /// before. That reason counts, because it names the first one that left.
     async fn fault_of(&self, error: &NetworkError) -> Fault {
         let NetworkError::Departed { peer, .. } = error else {
             return Fault::TransferFailed { cause: error.to_string() };
@@ -485,7 +492,7 @@ impl<W: World> Group<W> {
     }
 }
 
-/// Goes on with what is to be done, also when there is nothing any more.
+/// Drives all futures, then stays pending.
 async fn all_of(acts: &mut FuturesUnordered<impl Future<Output = ()>>) -> Infallible {
     while acts.next().await.is_some() {}
     pending().await

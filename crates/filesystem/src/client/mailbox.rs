@@ -17,75 +17,75 @@ use std::collections::{BTreeMap, VecDeque};
 use units::{ClientId, PeerId};
 use wire::{Fault, GroupMessage, PARTICIPANTS_MAX};
 
-/// Messages of groups until they are read, and who is still there.
+/// Unread messages of groups, and the members that are connected.
 #[derive(Default)]
 pub(crate) struct Mailbox {
     state: RefCell<State>,
     changed: Signal,
 }
 
-/// (There are few of each, and in a simulation of thousands of clients a tree is a few more misses
-/// of the caches for each message.)
+/// (There are few groups and connections. In a simulation of thousands of clients, a tree would
+/// cost a few more cache misses for each message.)
 #[derive(Default)]
 struct State {
     groups: SmallMap<u64, Members>,
-    /// Which member of which group is at the other end of a connection.
+    /// Group and rank of the member at the other end of each connection.
     peers: Table<PeerId, (u64, ClientId)>,
-    /// Groups that were broken when this client left them, or that it has not joined and whose
-    /// members have left, with the reason: for those who come late. The latest are kept.
+    /// Latest groups that were broken when this client left them, or whose members left before this
+    /// client joined, with the reason. Late members get it.
     ended: VecDeque<(u64, Fault)>,
-    /// Collectives that this client takes part in, and why they failed.
+    /// Collectives in which this client takes part, with the fault if one has failed.
     collectives: BTreeMap<u64, Option<Fault>>,
 }
 
-/// What is known of a group.
+/// State of one group.
 #[derive(Default)]
 struct Members {
-    /// Whether this client has joined it.
+    /// True when this client has joined the group.
     is_open: bool,
-    /// Those who have said that they are members.
+    /// Members that have greeted this client.
     joined: LiteMap<ClientId, PeerId>,
     tokens: SmallMap<TokenKey, Token>,
-    /// Those who are no longer there, and what is known of why.
+    /// Members that have left, with the cause.
     gone: BTreeMap<ClientId, String>,
-    /// Who of them was the first: others may have gone for that reason.
+    /// First member that left. Others may have left because of it.
     first_gone: Option<ClientId>,
-    /// Why there can be no agreement any more: the first reason that was heard.
+    /// First reason why there can be no agreement any more.
     broken: Option<Fault>,
-    /// How many [`FailureNotice`] of that are on their way.
+    /// Number of [`FailureNotice`]s that are being sent.
     notices_in_flight: usize,
 }
 
-/// Why a group is broken, for those who have to be told.
+/// Reason why a group is broken, and the connections that must get it.
 pub(crate) struct FailureNotice {
     pub(crate) group: u64,
     pub(crate) fault: Fault,
     pub(crate) peers: Vec<PeerId>,
 }
 
-/// Which agreement, which round of it, from whom.
+/// Number of the agreement, its round, and the sender of the token.
 type TokenKey = (u64, u32, ClientId);
 
-/// What one member knew in one round of an agreement.
+/// Knowledge of one member in one round of an agreement.
 pub(crate) struct Token {
     pub(crate) values: Vec<(ClientId, u64)>,
     pub(crate) fault: Option<Fault>,
 }
 
-/// The most groups that others may ask for before this client has joined them; further ones are
-/// ignored, so that their members' patience ends.
+/// Maximum number of groups that other members may open here before this client joins them.
+/// Greetings of further groups are ignored, so that their senders time out.
 const EARLY_GROUPS_MAX: usize = 64;
 
-/// The most groups whose end is remembered.
+/// Maximum number of ended groups that are remembered.
 const ENDED_MAX: usize = 64;
 
-/// The most unread tokens of a group. There is one for each round of an agreement, of which the
-/// largest group has 16, and nobody is more than one agreement ahead; more are an attack, and the
-/// group is broken.
+/// Maximum number of unread tokens of a group. There is one for each round of an agreement, at most
+/// 16 in the largest group, and no member is more than one agreement ahead. More tokens are an
+/// attack, and break the group.
 const TOKENS_MAX: usize = 64;
 
 impl Mailbox {
-    /// This client is about to join `group`.
+    /// Opens `group`, which this client is about to join.
     pub(crate) fn open(&self, group: u64) -> Result<(), Fault> {
         let state = &mut *self.state.borrow_mut();
         let members = state.groups.or_default(group);
@@ -99,7 +99,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// This client has left `group`. Returns the connections to its members.
+    /// Closes `group`, which this client has left. Returns the connections to its members.
     pub(crate) fn close(&self, group: u64) -> Vec<PeerId> {
         let state = &mut *self.state.borrow_mut();
         state.end(group);
@@ -110,12 +110,12 @@ impl Mailbox {
         peers
     }
 
-    /// This client has connected to a member.
+    /// Adds a connection that this client has made to a member.
     pub(crate) fn add_member(&self, group: u64, client: ClientId, peer: PeerId) {
         self.state.borrow_mut().peers.insert(peer, (group, client));
     }
 
-    /// Takes a message in; ignores those of strangers. Returns what it has others told.
+    /// Accepts a message; ignores strangers. Returns the failure notice that it causes.
     #[must_use]
     pub(crate) fn accept(&self, from: PeerId, message: GroupMessage) -> Option<FailureNotice> {
         let mut state = self.state.borrow_mut();
@@ -137,7 +137,7 @@ impl Mailbox {
         notice
     }
 
-    /// This client cannot go on in `group`. Returns whom to tell, unless they are told already.
+    /// Breaks `group`. Returns the failure notice to send, unless the group was broken before.
     #[must_use]
     pub(crate) fn give_up(&self, group: u64, fault: &Fault) -> Option<FailureNotice> {
         let notice = self.state.borrow_mut().break_off(group, fault.clone());
@@ -145,16 +145,16 @@ impl Mailbox {
         notice
     }
 
-    /// Those whom some [`FailureNotice`] of `group` were for have been told.
+    /// Notes that one [`FailureNotice`] of `group` has been sent.
     pub(crate) fn notified(&self, group: u64) {
         if let Some(members) = self.state.borrow_mut().groups.get_mut(&group) {
-            // A group that this client joins after its end starts with none on their way.
+            // A group that this client joins after its end starts with no notice in flight.
             members.notices_in_flight = members.notices_in_flight.saturating_sub(1);
         }
         self.changed.notify();
     }
 
-    /// Waits until nobody has to be told any more why `group` is broken, if it is.
+    /// Waits until no failure notice of `group` is in flight.
     pub(crate) async fn until_notified(&self, group: u64) {
         let is_notified = || {
             let state = self.state.borrow();
@@ -167,7 +167,7 @@ impl Mailbox {
         self.changed.until(is_notified).await;
     }
 
-    /// A connection that is not to a server has ended.
+    /// Removes a connection that is not to a server and has ended.
     pub(crate) fn peer_left(&self, peer: PeerId, cause: &str) {
         let mut state = self.state.borrow_mut();
         if let Some((group, client)) = state.peers.remove(peer) {
@@ -177,13 +177,13 @@ impl Mailbox {
         self.changed.notify();
     }
 
-    /// Something outside the mailbox has changed that a waiting task may be interested in.
+    /// Wakes waiting tasks after a change outside the mailbox.
     pub(crate) fn wake(&self) {
         self.changed.notify();
     }
 
-    /// Waits until one of `clients` has joined, of several the first. Fails when `outside` says why
-    /// that is in vain.
+    /// Waits until one of `clients` has joined, and returns the first of several. Fails when
+    /// `outside` returns a fault.
     pub(crate) async fn one_joined(
         &self,
         group: u64,
@@ -199,13 +199,13 @@ impl Mailbox {
         self.changed.until(ask).await
     }
 
-    /// Why a group is broken, if it is.
+    /// Returns the fault of a broken group.
     pub(crate) fn broken(&self, group: u64) -> Option<Fault> {
         self.state.borrow().groups.get(&group)?.broken.clone()
     }
 
-    /// Why no agreement can begin: the group is broken, or a member is gone. (In an agreement that
-    /// has begun, one that is gone may have done its part.)
+    /// Returns the reason why no agreement can begin: the group is broken, or a member has left.
+    /// (In an agreement that has begun, a member that left may have done its part.)
     pub(crate) fn why_broken(&self, group: u64) -> Option<Fault> {
         let state = self.state.borrow();
         let members = state.groups.get(&group)?;
@@ -215,12 +215,12 @@ impl Mailbox {
             .or_else(|| members.first_gone.and_then(|client| members.why_gone(client)))
     }
 
-    /// Waits until it is known why no agreement can begin, which must be about to be told.
+    /// Waits for the reason why no agreement can begin. It must be about to arrive.
     pub(crate) async fn until_broken(&self, group: u64) -> Fault {
         self.changed.until(|| self.why_broken(group)).await
     }
 
-    /// Waits for a token. Fails when it can no longer come, or `outside` says why it is in vain.
+    /// Waits for a token. Fails when the token can no longer come, or `outside` returns a fault.
     pub(crate) async fn token(
         &self,
         group: u64,
@@ -235,13 +235,13 @@ impl Mailbox {
         self.changed.until(ask).await
     }
 
-    /// Keeps what servers tell of a collective, as long as the returned value lives.
+    /// Keeps failure messages of servers about a collective, as long as the returned value lives.
     pub(crate) fn expect_collective(&self, number: u64) -> Expected<'_> {
         self.state.borrow_mut().collectives.insert(number, None);
         Expected { mailbox: self, number }
     }
 
-    /// A server tells that a collective has failed.
+    /// Notes the failure of a collective that a server has reported.
     pub(crate) fn collective_failed(&self, number: u64, fault: Fault) {
         if let Some(failure) = self.state.borrow_mut().collectives.get_mut(&number) {
             failure.get_or_insert(fault);
@@ -293,9 +293,9 @@ impl State {
         None
     }
 
-    /// From now on there is no agreement in `group`, for the first reason that was given. All who
-    /// are connected have to be told, since some of them know nobody who knows; whoever told this
-    /// client is told too, and that costs less than to know who did.
+    /// Breaks `group` for the first reason that was given. Every connected member needs a notice,
+    /// because some are connected to no other that knows. The member that sent the reason gets one
+    /// too: that is cheaper than remembering the sender.
     fn break_off(&mut self, group: u64, fault: Fault) -> Option<FailureNotice> {
         let members = self.groups.get_mut(&group)?;
         if members.broken.is_some() {
@@ -306,7 +306,7 @@ impl State {
         Some(FailureNotice { group, fault, peers: self.peers_of(group) })
     }
 
-    /// The connections to members of a group.
+    /// Returns the connections to members of a group.
     fn peers_of(&self, group: u64) -> Vec<PeerId> {
         let of_group = self.peers.iter().filter(|(_, member)| member.0 == group);
         of_group.map(|(peer, _)| peer).collect()
@@ -321,7 +321,7 @@ impl State {
         }
     }
 
-    /// Forgets a group but for the reason why it is broken.
+    /// Forgets a group except for the fault that broke it.
     fn end(&mut self, group: u64) {
         let broken = self.groups.remove(&group).and_then(|members| members.broken);
         if let Some(fault) = broken {
@@ -334,7 +334,7 @@ impl State {
 }
 
 impl Members {
-    /// A member is no longer there. The first cause that is known of counts.
+    /// Notes that a member has left. The first known cause counts.
     fn goes(&mut self, client: ClientId, cause: &str) {
         self.gone.entry(client).or_insert_with(|| cause.to_owned());
         self.first_gone.get_or_insert(client);
@@ -356,7 +356,7 @@ impl Members {
     }
 }
 
-/// A collective of which failures are kept.
+/// Guard of a collective whose failures are kept.
 pub(crate) struct Expected<'a> {
     mailbox: &'a Mailbox,
     number: u64,
@@ -367,7 +367,7 @@ impl Expected<'_> {
         self.number
     }
 
-    /// Waits until a server tells that the collective has failed, which may be never.
+    /// Waits until a server reports that the collective has failed. That may never happen.
     pub(crate) async fn failure(&self) -> Fault {
         let mailbox = self.mailbox;
         let failure = || mailbox.state.borrow().collectives.get(&self.number).cloned().flatten();

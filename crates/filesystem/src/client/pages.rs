@@ -1,23 +1,25 @@
-//! Pages: whole blocks of a file, seen in the memory of the server that has them.
+//! Pages: whole blocks of a file, mapped from the memory of a server.
 
-use crate::client::{Client, unexpected};
+use super::faults::unexpected;
+use super::state::Client;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::ops::Range;
 use wire::{Fault, FileRecord, Reply, Request};
 use world::{Payload, World};
 
-/// Pages that one call asks for at the same time; a server refuses who asks for thousands.
+/// Maximum number of pages that one call asks for at the same time. A server refuses a client that
+/// asks for thousands.
 const PAGES_AT_ONCE: usize = 256;
 
-/// A page of a file as it was when it was asked for, pinned until the last clone is dropped.
+/// A page of a file as it was at the request, pinned until the last clone is dropped.
 ///
-/// A server on this machine lends it from its cache, and whoever writes the page meanwhile writes
-/// elsewhere; from other machines, or when clients hold half of the server's cache already, it is
-/// a copy. Clones of its payload must not outlive it: from then on the server may use the memory
-/// for other things.
+/// A server on this machine lends the page from its cache, and a later write of the page goes to
+/// other memory. From other machines, or when half of the server's cache is pinned already, the
+/// page is a copy. Clones of its payload must not outlive it: from then on the server may reuse the
+/// memory.
 pub struct Page<W: World> {
     payload: W::Payload,
-    /// As long as it is connected the server keeps what it lent.
+    /// Keeps the connection: the server keeps the loan as long as the client is connected.
     client: Client<W>,
 }
 
@@ -28,22 +30,22 @@ impl<W: World> Clone for Page<W> {
 }
 
 impl<W: World> Page<W> {
-    /// Its bytes: a whole block, or what the file had of its last one.
+    /// Returns the bytes of a whole block, or of the file's part of its last block.
     pub fn payload(&self) -> &W::Payload {
         &self.payload
     }
 
-    /// Whose page it is.
+    /// Returns the client that holds the page.
     pub fn client(&self) -> &Client<W> {
         &self.client
     }
 }
 
 impl<W: World> Client<W> {
-    /// Pins page `number` (its block of that number) of an open file.
+    /// Pins page `number`, which is the block of that number, of an open file.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] when the file has no such page; what its server meets.
+    /// [`Fault::BadRequest`] when the file has no such page; faults of its server.
     pub async fn page(&self, file: &FileRecord, number: u64) -> Result<Page<W>, Fault> {
         let length = file.stripe.block_range(number, file.bytes).length();
         if length == 0 {
@@ -60,7 +62,7 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Pins the pages of a range, asking for many of them at once.
+    /// Pins the pages of a range, many of them at once.
     pub async fn pages(
         &self,
         file: &FileRecord,

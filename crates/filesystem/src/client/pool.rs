@@ -1,10 +1,11 @@
-//! The buffers of a client: one memory of a stated size that all servers reach.
+//! Buffers of a client: one memory of a stated size that all servers can reach.
 //!
-//! Invariants: a buffer is part of one memory that was exposed once, so that a read costs one
-//! message to each server and no copy; bytes that a server may still bring are in nobody else's
-//! buffer.
+//! Invariants:
+//! - A buffer is part of one memory that is exposed once. A read costs one message to each server
+//!   and no copy.
+//! - Bytes that a server may still write belong to no other buffer.
 
-use crate::client::Client;
+use super::state::Client;
 use crate::collective::caching;
 use crate::signal::Signal;
 use policy::{Chunk, Direction, RangeSet};
@@ -14,13 +15,13 @@ use units::{ByteRange, KIB, RegionId, Run};
 use wire::{Fault, FileRecord};
 use world::{Memory, World};
 
-/// Buffers begin at multiples of so many bytes.
+/// Alignment of buffers, in bytes.
 const UNIT_BYTES: u64 = 4 * KIB;
 
-/// Requests of one read or write that are under way for each disk.
+/// Maximum number of active requests of one read or write, for each disk.
 const REQUESTS_PER_DISK: u32 = 16;
 
-/// Where buffers come from. Clones are handles to the same pool.
+/// Pool of buffers. Clones are handles to the same pool.
 pub struct BufferPool<W: World>(Rc<State<W>>);
 
 struct State<W: World> {
@@ -28,15 +29,15 @@ struct State<W: World> {
     memory: W::Memory,
     region: RegionId,
     free: RefCell<RangeSet>,
-    /// Rung when a buffer came back.
+    /// Notified when a buffer is returned.
     room: Signal,
 }
 
-/// Some bytes of a pool; given back when dropped.
+/// Part of a pool, returned when dropped.
 pub struct Buffer<W: World> {
     pool: BufferPool<W>,
     range: ByteRange,
-    /// Transfers that have begun and not ended: servers may still write to it, or read it.
+    /// Number of active transfers: servers may still write to the buffer or read it.
     under_way: Cell<u32>,
 }
 
@@ -47,7 +48,7 @@ impl<W: World> Clone for BufferPool<W> {
 }
 
 impl<W: World> BufferPool<W> {
-    /// A pool of `bytes` bytes, rounded up to whole units of 4 KiB.
+    /// Makes a pool of `bytes` bytes, rounded up to whole units of 4 KiB.
     pub async fn new(client: &Client<W>, bytes: u64) -> Result<Self, Fault> {
         let bytes = bytes.max(1).checked_next_multiple_of(UNIT_BYTES);
         let too_large = || Fault::BadRequest { cause: "a pool must fit in memory".to_owned() };
@@ -60,12 +61,12 @@ impl<W: World> BufferPool<W> {
         Ok(Self(Rc::new(State { client, memory, region, free, room: Signal::default() })))
     }
 
-    /// Its size in bytes.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.memory.length()
     }
 
-    /// A buffer of `bytes` bytes, with unspecified contents, if there is room for it.
+    /// Takes a buffer of `bytes` bytes with unspecified contents, if there is room.
     pub fn take(&self, bytes: u64) -> Option<Buffer<W>> {
         let reserved = bytes.max(1).checked_next_multiple_of(UNIT_BYTES)?;
         let range = self.0.free.borrow_mut().take(reserved)?;
@@ -73,13 +74,13 @@ impl<W: World> BufferPool<W> {
         Some(Buffer { pool: self.clone(), range, under_way: Cell::new(0) })
     }
 
-    /// A buffer of `bytes` bytes, waited for. Never comes when the pool is smaller, or all of it is
-    /// held by whoever waits.
+    /// Waits for a buffer of `bytes` bytes. Never returns when the pool is smaller, or when the
+    /// callers hold all of it.
     pub async fn wait_for(&self, bytes: u64) -> Buffer<W> {
         self.0.room.until(|| self.take(bytes)).await
     }
 
-    /// Ends the pool: servers no longer reach it. What was still under way fails.
+    /// Closes the pool: servers no longer reach it. Active transfers fail.
     pub async fn close(self) {
         self.0.client.world().withdraw(self.0.region).await;
     }
@@ -87,7 +88,7 @@ impl<W: World> BufferPool<W> {
 
 impl<W: World> Drop for Buffer<W> {
     fn drop(&mut self) {
-        // Where a read was given up its data may still come.
+        // The data of a read that was dropped may still arrive.
         if self.under_way.get() == 0 {
             let reserved = self.range.length().max(1).next_multiple_of(UNIT_BYTES);
             self.pool.0.free.borrow_mut().insert(ByteRange::at(self.range.start, reserved));
@@ -97,41 +98,40 @@ impl<W: World> Drop for Buffer<W> {
 }
 
 impl<W: World> Buffer<W> {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub fn length(&self) -> u64 {
         self.range.length()
     }
 
-    /// The first `length` bytes of it, for a transfer of fewer. Panics when it has fewer.
+    /// Returns the first `length` bytes, for a shorter transfer. Panics when there are fewer.
     pub fn part(&self, length: u64) -> BufferPart<'_, W> {
         assert!(length <= self.range.length(), "a part must lie in its buffer");
         BufferPart { buffer: self, range: ByteRange::at(self.range.start, length) }
     }
 
-    /// The memory that it is part of, and which part.
+    /// Returns the memory and the range of it that the buffer occupies.
     pub fn place(&self) -> (&W::Memory, ByteRange) {
         (&self.pool.0.memory, self.range)
     }
 
-    /// A copy of its bytes.
+    /// Returns a copy of the bytes.
     pub fn payload(&self) -> W::Payload {
         let run = Run::contiguous(self.range.start, self.range.length());
         self.pool.0.memory.gather(&[run])
     }
 
-    /// Copies `payload`, which is as long, into it.
+    /// Copies `payload`, which has the same length, into the buffer.
     pub fn fill(&self, payload: &W::Payload) {
         let run = Run::contiguous(self.range.start, self.range.length());
         self.pool.0.memory.scatter(&[run], payload);
     }
 
-    /// Moves bytes between the buffer and the bytes from `offset` on of an open file, as an
-    /// ordinary read or write: what is written is seen by every later read, and reported by a later
-    /// [`Client::flush`] if it cannot be stored. Let it come to its end: a buffer of a transfer
-    /// that was dropped is never used again.
+    /// Transfers bytes between the buffer and an open file from `offset` on, as an ordinary read or
+    /// write. Every later read sees written bytes. A later [`Client::flush`] reports bytes that
+    /// cannot be stored. Await the end: the buffer of a dropped transfer is never reused.
     ///
     /// # Errors
-    /// [`Fault::BadAccess`] when the file ends before; what servers meet.
+    /// [`Fault::BadAccess`] when the file ends before; faults of servers.
     pub async fn transfer(
         &self,
         direction: Direction,
@@ -149,12 +149,12 @@ pub struct BufferPart<'a, W: World> {
 }
 
 impl<W: World> BufferPart<'_, W> {
-    /// The memory that it is part of, and which part.
+    /// Returns the memory and the range of it that the part occupies.
     pub fn place(&self) -> (&W::Memory, ByteRange) {
         (&self.buffer.pool.0.memory, self.range)
     }
 
-    /// As [`Buffer::transfer`].
+    /// Transfers the part as [`Buffer::transfer`].
     pub async fn transfer(
         &self,
         direction: Direction,

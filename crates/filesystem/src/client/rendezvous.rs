@@ -1,13 +1,16 @@
 //! Groups whose members meet at the servers, each with its own part of an access.
 //!
-//! A member sends each server of the file its part and where its memory is; that is its arrival.
-//! The servers begin when all have arrived, and answer each member. Nothing passes between members.
+//! A member sends each server of the file its part and the region of its memory; that is its
+//! arrival. The servers begin when all members have arrived, and answer each member. Members
+//! exchange no messages with one another.
 //!
 //! Invariants:
-//! - A member exposes its memory before it says so, and withdraws it before the call ends.
+//! - A member exposes its memory before its arrival, and withdraws it before the call ends.
 //! - A call that fails at one server is cancelled at the others, and ends when all have answered.
 
-use crate::client::{Client, WithdrawnOnDrop, unexpected};
+use super::faults::unexpected;
+use super::servers::WithdrawnOnDrop;
+use super::state::Client;
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use policy::OwnPart;
@@ -19,28 +22,28 @@ use wire::{
 };
 use world::{Memory, World};
 
-/// The server at which members meet that do not know one another.
+/// Server at which members meet that do not know one another.
 const MEETING_PLACE: ServerId = ServerId(0);
 
-/// One client's membership in a group whose members meet at the servers.
+/// Membership of one client in a group whose members meet at the servers.
 pub struct Membership<W: World> {
     client: Client<W>,
     group: u64,
     rank: ClientId,
     size: u32,
     timeout: Duration,
-    /// Number of the next collective call, the same at all members.
+    /// Number of the next collective call, equal at all members.
     next_call: Cell<u64>,
     /// Number of the next meeting of the members.
     next_meeting: Cell<u64>,
 }
 
 impl<W: World> Client<W> {
-    /// Exchanges bytes with the other members of a meeting (an all-gather): returns what each has
-    /// brought, by rank. Waits for them at most for `timeout`.
+    /// Exchanges bytes with the other members of a meeting (an all-gather). Returns the bytes of
+    /// each member, by rank. Waits for the members at most for `timeout`.
     ///
     /// # Errors
-    /// [`Fault::MembersMissing`] names those that have not come in time.
+    /// [`Fault::MembersMissing`] names the members that have not come in time.
     pub async fn meet(
         &self,
         name: &str,
@@ -56,8 +59,8 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Finds out whether servers that owe an answer still answer: one that says nothing for
-    /// `timeout` is disconnected, and what was asked of it fails. Never returns.
+    /// Probes servers that owe an answer. Disconnects a server that is silent for `timeout`, and
+    /// fails its calls. Never returns.
     pub async fn watch_servers(&self, timeout: Duration) {
         loop {
             self.world().sleep(timeout).await;
@@ -66,7 +69,7 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// Asks a server for anything, and disconnects it when it does not answer.
+    /// Sends a server a small request, and disconnects it when it does not answer.
     async fn probe(&self, server: ServerId, timeout: Duration) {
         let asked = std::pin::pin!(self.call(server, Request::Status));
         let limit = std::pin::pin!(self.world().sleep(timeout));
@@ -82,11 +85,11 @@ impl<W: World> Client<W> {
 }
 
 impl<W: World> Membership<W> {
-    /// Makes this client known to all servers as member `rank` of `size` of the group of this
-    /// number, which must be new and random. A call waits at most for `timeout` for other members.
+    /// Registers this client at all servers as member `rank` of `size` of the group of this number,
+    /// which must be new and random. A call waits at most for `timeout` for other members.
     ///
     /// # Errors
-    /// What the servers answer.
+    /// Faults of the servers.
     pub async fn enrol(
         client: Client<W>,
         group: u64,
@@ -109,12 +112,12 @@ impl<W: World> Membership<W> {
         self.size
     }
 
-    /// The client itself.
+    /// Returns the client itself.
     pub fn client(&self) -> &Client<W> {
         &self.client
     }
 
-    /// Time that a call waits for other members.
+    /// Maximum time that a call waits for other members.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -143,18 +146,19 @@ impl<W: World> Membership<W> {
     }
 
     /// Takes the number of a collective call. Members must take numbers in the same order; the
-    /// calls themselves may be under way at the same time.
+    /// calls themselves may be active at the same time.
     pub fn begin_call(&self) -> u64 {
         self.next_call.replace(self.next_call.get() + 1)
     }
 
-    /// Transfers this member's part between the file and `memory`, together with all members, as the
-    /// call `number` of [`Membership::begin_call`]. The file must be open and, for a write, as long
-    /// as the part. A member that cannot take part says why, so that no other waits for it. Returns how many bytes the servers have moved for all members.
+    /// Transfers this member's part between the file and `memory`, together with all members, as
+    /// the call `number` of [`Membership::begin_call`]. The file must be open and, for a write, as
+    /// long as the part. A member that cannot take part passes the fault, so that no other waits
+    /// for it. Returns the number of bytes that the servers have moved for all members.
     ///
     /// # Errors
-    /// What the servers met; every member's call ends with the same fault.
-    /// Among them is [`Fault::BadAccess`] for a part that does not fit the file or the memory.
+    /// Faults of the servers; every member's call ends with the same one. Among them is
+    /// [`Fault::BadAccess`] for a part that does not fit the file or the memory.
     pub async fn transfer(
         &self,
         number: u64,
@@ -210,13 +214,13 @@ impl<W: World> Membership<W> {
                 self.client
                     .notify_servers(servers.iter().copied(), &Request::Cancel { collective });
             }
-            // Servers that were told to give it up say less than the one that failed.
+            // Servers that were asked to cancel have a less exact fault than the one that failed.
             failure = Some(failure.map_or(fault.clone(), |first: Fault| first.min(fault)));
         }
         failure.map_or(Ok(bytes), Err)
     }
 
-    /// Tells the servers that this member makes no further call.
+    /// Sends the servers that this member makes no further call.
     pub fn leave(&self) {
         let enrol = EnrolRequest { group: self.group, rank: self.rank, size: 0 };
         let servers = (0..self.client.servers()).map(ServerId);
@@ -224,7 +228,7 @@ impl<W: World> Membership<W> {
     }
 }
 
-/// Finds, before anything moves, what is wrong with a part or with the memory for it.
+/// Checks a part and the memory for it, before anything moves.
 fn check(
     part: &OwnPart,
     rank: ClientId,

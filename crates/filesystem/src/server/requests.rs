@@ -1,10 +1,13 @@
-//! What a server does with each kind of request.
+//! The work of a server for each kind of request.
 
-use crate::client::frequent_header;
 use crate::collective::{caching, disk_directed, noncollective};
-use crate::server::active_transfers::{TransferBufferPool, WritePermit};
-use crate::server::catalogue::Catalogue;
-use crate::server::{Server, catalogue, disk_fault};
+use crate::frequent_header::frequent_header;
+use crate::server::answer::Answer;
+use crate::server::catalogue::{self, Catalogue};
+use crate::server::faults::disk_fault;
+use crate::server::state::Server;
+use crate::server::transfers::buffer_pool::TransferBufferPool;
+use crate::server::transfers::write_budget::WritePermit;
 use crate::signal::Signal;
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::Buffering;
@@ -17,33 +20,20 @@ use wire::{
     Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
     ServerStatus, WriteRequest,
 };
-use world::{Disk, Loan, NetworkError, Place, World};
+use world::{Disk, NetworkError, Place, World};
 
-/// How long a disk may take to tell its space; after that, it is what it last was.
+/// Maximum time that a disk may take to report its space. After it the last report counts.
 const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
 
-/// The most sizes that one answer tells.
+/// Maximum number of sizes in one answer.
 const SIZES_PER_ANSWER_MAX: usize = 1024;
 
-/// An answer and, where a page was asked for, its bytes; while the client holds them the loan is
-/// kept, if there is one.
-pub(crate) struct Answer<P> {
-    pub(crate) reply: Reply,
-    pub(crate) data: Option<(P, Option<Loan>)>,
-}
-
-impl<P> From<Reply> for Answer<P> {
-    fn from(reply: Reply) -> Self {
-        Self { reply, data: None }
-    }
-}
-
-/// The fault of an answer that no message can hold.
+/// Returns the fault of an answer that fits no message.
 fn too_large(error: &NetworkError) -> Fault {
     Fault::BadRequest { cause: format!("the answer does not fit a message: {error}") }
 }
 
-/// What came of a change, for whoever still waits for it.
+/// Outcome of a catalogue change, for the request that still waits for it.
 #[derive(Default)]
 struct Answered {
     outcome: RefCell<Option<Result<Reply, Fault>>>,
@@ -51,8 +41,8 @@ struct Answered {
 }
 
 impl<W: World> Server<W> {
-    /// Reads, and sends the client its data. (There are many reads and writes, and each moves its
-    /// whole future when it starts: what is rare is large and lives apart.)
+    /// Reads, and sends the client its data. (Reads and writes are frequent, and each moves its
+    /// whole future when it starts. Rare parts are large and boxed.)
     pub(crate) async fn answer_read(
         self: Rc<Self>,
         (from, id): (PeerId, RequestId),
@@ -72,7 +62,7 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Writes, and tells the client what came of it.
+    /// Writes, and sends the client the outcome.
     pub(crate) async fn answer_write(
         self: Rc<Self>,
         (from, id): (PeerId, RequestId),
@@ -92,7 +82,7 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Does what is asked, and tells the client what came of it.
+    /// Carries out a request, and sends the client the outcome.
     pub(crate) async fn answer(
         self: Rc<Self>,
         call: (PeerId, RequestId),
@@ -109,7 +99,7 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Tells a client that its data has to wait with it.
+    /// Sends a client that the server has no room for its data.
     pub(crate) async fn turn_away(
         self: Rc<Self>,
         call: (PeerId, RequestId),
@@ -118,7 +108,7 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Tells a client that nothing comes of its request.
+    /// Sends a client a fault.
     pub(crate) async fn refuse(
         self: Rc<Self>,
         call: (PeerId, RequestId),
@@ -169,7 +159,7 @@ impl<W: World> Server<W> {
                 disk_directed::server::serve_group(self, from, *request).await
             }
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
-            Request::Introduce(roster) => {
+            Request::RegisterGroup(roster) => {
                 let sessions = self.sessions.borrow();
                 let set = sessions.get(from).map(|own| own.set_roster(*roster));
                 set.unwrap_or(Ok(())).map(|()| Reply::Done.into())
@@ -204,10 +194,10 @@ impl<W: World> Server<W> {
                 match &catalogue {
                     Request::Create { record, .. } => {
                         self.check_record(record)?;
-                        self.check_rule(&record.buffering)?;
+                        self.check_policy(&record.buffering)?;
                     }
                     Request::SetDefaults { defaults, .. } => {
-                        self.check_rule(&defaults.buffering)?
+                        self.check_policy(&defaults.buffering)?
                     }
                     _ => {}
                 }
@@ -216,8 +206,8 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// Asks the catalogue. What it has begun goes on to its end even when the client leaves:
-    /// otherwise its records and its memory could come to differ.
+    /// Passes a request to the catalogue. A change runs to its end even when the client leaves:
+    /// otherwise records and memory could come to differ.
     async fn change_catalogue(self: &Rc<Self>, request: Request) -> Result<Reply, Fault> {
         if self.catalogue.is_none() {
             let cause = "server 0 keeps the catalogue".to_owned();
@@ -250,7 +240,7 @@ impl<W: World> Server<W> {
         }
         self.cache.declare(file, buffering);
         let measured = self.measure(&self.files.get(file)?).await;
-        // Its client may have closed it meanwhile.
+        // The client may have closed it meanwhile.
         self.files.forget_unused(file);
         measured?;
         self.resize(file, size).await
@@ -282,14 +272,14 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Refuses a new file that is to be buffered by a rule that is not there. (One that is already
-    /// there can be used without its rule.)
-    fn check_rule(&self, buffering: &Buffering) -> Result<(), Fault> {
-        let (wanted, rules) = (buffering.replacement(), &self.config.rules);
-        if rules.has(wanted) {
+    /// Refuses a new file with a replacement policy that does not exist here. (An existing file can
+    /// be used without its policy.)
+    fn check_policy(&self, buffering: &Buffering) -> Result<(), Fault> {
+        let (wanted, policies) = (buffering.replacement(), &self.config.policies);
+        if policies.has(wanted) {
             return Ok(());
         }
-        let added: Vec<String> = rules.added().map(|name| name.to_string()).collect();
+        let added: Vec<String> = policies.added().map(|name| name.to_string()).collect();
         let added = if added.is_empty() { "none".to_owned() } else { added.join(", ") };
         let cause = format!(
             "server {} has no replacement policy {wanted}; of its own it has {added}",
@@ -298,25 +288,22 @@ impl<W: World> Server<W> {
         Err(Fault::BadRequest { cause })
     }
 
-    /// Ends a collective or a part of this client, if it is still under way.
-    fn cancel(&self, from: PeerId, collective: u64) -> Reply {
-        self.rendezvous.cancel(from, collective);
-        let from = self.rendezvous.directed_for(from, collective).unwrap_or(from);
-        if let Some(transfer) = self.active_transfers.borrow_mut().get_mut(&(from, collective)) {
-            transfer.abort_reason = Some(Fault::Cancelled);
-        }
-        self.abort_signal.notify();
+    /// Aborts an active transfer of this client, if there is one of this number.
+    fn cancel(&self, from: PeerId, number: u64) -> Reply {
+        self.rendezvous.cancel(from, number);
+        let from = self.rendezvous.directed_for(from, number).unwrap_or(from);
+        self.active_transfers.cancel((from, number));
         Reply::Done
     }
 
-    /// Frees what is held of a file, also of one in use: requests for it fail from now on, and
-    /// collectives on it end first.
+    /// Frees all that the server holds of a file, even one in use. Requests for it fail from now
+    /// on, and collectives on it end first.
     pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files.forget(file);
         self.kept_sizes.forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
-        self.abort_transfers_on(file, &Fault::NoSuchFile { name });
-        self.transfers_on_ended(file).await;
+        self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
+        self.active_transfers.until_aborted_ended(file).await;
         self.cache.discard(file).await;
         let mut dropped = Ok(Reply::Done.into());
         for removed in join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await {
@@ -325,7 +312,7 @@ impl<W: World> Server<W> {
                 Err(error) => Err(disk_fault(self.config.id, &error)),
             });
         }
-        // If that fails, a record of no use stays.
+        // If that fails, an obsolete record stays.
         let _ = self.kept_sizes.settle().await;
         dropped
     }

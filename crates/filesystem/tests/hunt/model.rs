@@ -1,16 +1,18 @@
-//! What the files and names of a machine may be, as far as anyone outside can know.
+//! Model of the files and names of a machine, as far as an outside observer can know.
 //!
-//! Every byte has the values that a read may give *now*, and those that the disk may have *kept* if
-//! its server loses power at this moment. A write that begins adds its value to both; one that is
-//! acknowledged is the only value now; a sync makes it the only one kept; a crash lets every kept
-//! value be the one there is. Invariant: what may be read may be kept.
+//! Every byte has the values that a read may return *now*, and those that the disk may have *kept*
+//! if its server loses power at this moment. A write that begins adds its value to both; one that
+//! is acknowledged is the only value now; a sync makes it the only one kept; a crash lets every
+//! kept value be the current one.
+//!
+//! Invariant: every value that may be read may be kept.
 
 use policy::Stripe;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Duration, FileId, Instant};
 
-/// What a client was told may still come true so long after it was told that it failed: messages
-/// that are on their way arrive.
+/// Time after a failure during which the failed operation may still take effect: messages in flight
+/// arrive.
 pub(crate) const GRACE: Duration = Duration::from_ms(20);
 
 /// Bytes of a file with their values.
@@ -21,13 +23,14 @@ pub(crate) type Values = Vec<(u64, u8)>;
 struct Byte {
     now: Vec<u8>,
     kept: Vec<u8>,
-    /// What could be read until some instant.
+    /// Values that could be read until some instant.
     past: Vec<(u8, Instant)>,
     /// The latest write, once it is acknowledged and until it is synced.
     acknowledged: Option<Acknowledged>,
-    /// When anything last happened to it.
+    /// Instant of the last event that concerned it.
     disturbed: Instant,
-    /// Whether it may be one value now and another later, because the disk lost what the cache has.
+    /// True when it may be one value now and another later, because the disk lost a value that the
+    /// cache has.
     flips: bool,
 }
 
@@ -36,22 +39,22 @@ struct Acknowledged {
     value: u8,
     session: u64,
     at: Instant,
-    /// Whether its server has crashed or failed to write since it began.
+    /// True when its server has crashed or failed to write since the write began.
     endangered: bool,
 }
 
-/// A file, from the moment somebody asked for it to be made.
+/// A file, from the moment of the request to create it.
 pub(crate) struct File {
     pub(crate) id: Option<FileId>,
-    /// Whether somebody has asked to remove it.
+    /// True when a client has asked to remove it.
     pub(crate) condemned: bool,
-    /// Whether somebody has made it shorter.
+    /// True when a client has cut it.
     pub(crate) was_cut: bool,
     bytes: Vec<Byte>,
     stripe: Stripe,
 }
 
-/// What happened to a server, latest.
+/// Latest events of a server.
 #[derive(Clone, Copy, Default)]
 struct Troubles {
     crashed: Option<Instant>,
@@ -59,11 +62,11 @@ struct Troubles {
     failed: Option<Instant>,
 }
 
-/// Everything that is known.
+/// The whole model.
 #[derive(Default)]
 pub(crate) struct Model {
     pub(crate) files: Vec<File>,
-    /// For each team, the names that there may be, each with its file.
+    /// Possible sets of names of each team, each name with its file.
     pub(crate) names: Vec<Vec<BTreeMap<String, usize>>>,
     servers: BTreeMap<u32, Troubles>,
 }
@@ -86,14 +89,14 @@ impl Byte {
         }
     }
 
-    /// From now on only `value` is there.
+    /// Narrows the byte to `value`.
     fn narrow(&mut self, value: u8, now: Instant) {
         let gone = self.now.iter().filter(|old| **old != value);
         self.past.extend(gone.map(|old| (*old, now)));
         self.now = vec![value];
     }
 
-    /// Any value may be there that the disk may have.
+    /// Widens the byte to all values that the disk may have.
     fn widen(&mut self, now: Instant) {
         for value in self.kept.clone() {
             add(&mut self.now, value);
@@ -115,14 +118,14 @@ impl Model {
         Self { names: vec![vec![BTreeMap::new()]; teams], ..Self::default() }
     }
 
-    /// Somebody asks for a file to be made.
+    /// Adds a file that a client asks to create.
     pub(crate) fn add_file(&mut self, bytes: u64, stripe: Stripe) -> usize {
         let bytes = (0..bytes).map(|_| Byte::new()).collect();
         self.files.push(File { id: None, condemned: false, was_cut: false, bytes, stripe });
         self.files.len() - 1
     }
 
-    /// A file has this number, which no other may have had.
+    /// Notes the number of a file, which no other may have had.
     pub(crate) fn identify(&mut self, file: usize, id: FileId) {
         let others = self.files.iter().enumerate().filter(|(other, _)| *other != file);
         for (_, other) in others {
@@ -144,7 +147,7 @@ impl Model {
         self.files[file].bytes.len() as u64
     }
 
-    /// Somebody asks for a file to be longer; it is so for whoever uses it next.
+    /// Grows a file on request of a client; the next user finds it grown.
     pub(crate) fn grow(&mut self, file: usize, by: u64) {
         self.files[file].bytes.extend((0..by).map(|_| Byte::new()));
     }
@@ -163,7 +166,7 @@ impl Model {
         }
     }
 
-    /// A write that began at `begun` has been acknowledged, with `sync` as on stable storage.
+    /// Acknowledges a write that began at `begun`; with `sync` it is on stable storage.
     pub(crate) fn acknowledge(
         &mut self,
         (file, session): (usize, u64),
@@ -197,15 +200,15 @@ impl Model {
         }
     }
 
-    /// A write has failed or its client is gone: whether any of it is there will never be told.
+    /// Notes that a write has failed or its client is gone: any part of it may have been made.
     pub(crate) fn disturb(&mut self, file: usize, now: Instant) {
         for byte in &mut self.files[file].bytes {
             byte.disturbed = now;
         }
     }
 
-    /// A sync that began at `begun` has succeeded: all that its session was told before is on
-    /// stable storage, and what others were told unless something happened to it.
+    /// Notes the success of a sync that began at `begun`: all earlier acknowledged writes of its
+    /// session are on stable storage, and those of other sessions unless an event concerned them.
     pub(crate) fn synced(&mut self, file: usize, session: u64, (begun, now): (Instant, Instant)) {
         for byte in &mut self.files[file].bytes {
             let Some(last) = byte.acknowledged else { continue };
@@ -219,7 +222,7 @@ impl Model {
         }
     }
 
-    /// Bytes were read between two instants. Panics when one of them cannot have been there.
+    /// Checks bytes that were read between two instants. Panics when one of them is impossible.
     pub(crate) fn check(
         &mut self,
         file: usize,
@@ -234,15 +237,15 @@ impl Model {
                 "{what}: byte {offset} of file {file} cannot be {value} at {} us: {byte:?}",
                 now.as_ns() / 1000,
             );
-            // Whichever it is, from now on it is that one.
+            // From now on the byte has the value that was read.
             if !byte.flips && byte.now.contains(&value) && byte.disturbed + GRACE < begun {
                 byte.narrow(value, now);
             }
         }
     }
 
-    /// A whole file was read, as it was found between two instants: beyond its end are zeros. So
-    /// it must not end before anything that was written.
+    /// Checks a whole file that was read between two instants: beyond its end are zeros. So it must
+    /// not end before any written byte.
     pub(crate) fn check_all(
         &mut self,
         file: usize,
@@ -254,7 +257,7 @@ impl Model {
         self.check(file, &values, between, what);
     }
 
-    /// Somebody asks to remove a file: its data may be gone before its name.
+    /// Notes a request to remove a file: its data may be gone before its name.
     pub(crate) fn condemn(&mut self, file: usize, now: Instant) {
         self.files[file].condemned = true;
         for byte in &mut self.files[file].bytes {
@@ -266,7 +269,7 @@ impl Model {
         }
     }
 
-    /// A server has lost its power.
+    /// Notes that a server has lost its power.
     pub(crate) fn crashed(&mut self, server: u32, now: Instant) {
         self.servers.entry(server).or_default().crashed = Some(now);
         self.on_server(server, |byte| {
@@ -275,7 +278,7 @@ impl Model {
         });
     }
 
-    /// The disks of a server begin to fail, or have ended to.
+    /// Notes that the disks of a server begin or cease to fail.
     pub(crate) fn failing(&mut self, server: u32, fails: bool, now: Instant) {
         let troubles = self.servers.entry(server).or_default();
         (troubles.failing, troubles.failed) = (fails, Some(now));
@@ -294,7 +297,7 @@ impl Model {
         }
     }
 
-    /// The names of a team, when it is known which there are.
+    /// Returns the names of a team, if they are certain.
     pub(crate) fn known_names(&self, team: usize) -> Option<&BTreeMap<String, usize>> {
         match &self.names[team][..] {
             [only] => Some(only),
@@ -302,8 +305,7 @@ impl Model {
         }
     }
 
-    /// A change of a team's names begins: from now on it may have been made. Returns what it would
-    /// make of them.
+    /// Begins a change of a team's names: from now on it may have been made. Returns its result.
     pub(crate) fn begin_change(
         &mut self,
         team: usize,
@@ -315,7 +317,7 @@ impl Model {
         changed
     }
 
-    /// These are the names of a team, with the files' numbers. Panics when they cannot be.
+    /// Notes the listed names of a team, with the files' numbers. Panics when they are impossible.
     pub(crate) fn listed(&mut self, team: usize, found: &BTreeMap<String, FileId>, what: &str) {
         let names: BTreeSet<&String> = found.keys().collect();
         let fits = |candidate: &BTreeMap<String, usize>| {

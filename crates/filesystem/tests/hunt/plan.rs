@@ -1,12 +1,12 @@
-//! What goes wrong in one run of the hunt, drawn from its seed.
+//! Faults of one run of the hunt, drawn from its seed.
 
 use crate::support::{Numbers, Shape};
 use units::{Duration, Instant};
 use world_simulated::{Disruption, FaultPlan, PlannedFault};
 
-/// A plan for a machine, with the last of the clients, who looks at the end, left alone.
+/// Draws a plan for a machine that spares the last client, which inspects the result.
 pub(crate) fn draw(shape: &Shape, numbers: &mut Numbers) -> FaultPlan {
-    // Most of it happens while the clients are at work, which they are for longer where more fails.
+    // Most faults happen while the clients work, which takes longer where more fails.
     let span_us = numbers.pick(&[10_000, 25_000, 60_000]);
     let mut faults = Vec::new();
     let mut add = |us: u64, what| {

@@ -1,4 +1,4 @@
-//! A team of clients: what its members do in each round, alone or together.
+//! A team of clients, and the work of its members in each round, alone or together.
 
 use super::Run;
 use super::model::{GRACE, Values};
@@ -21,31 +21,31 @@ use world_simulated::SimulatedWorld;
 
 pub(crate) type TestClient = Client<SimulatedWorld<Bytes>>;
 
-/// An operation that takes longer hangs.
+/// Maximum time of an operation. A longer one hangs.
 const OPERATION_MAX: Duration = Duration::from_ms(5_000);
 
-/// How long a member waits between two looks at what it waits for.
+/// Interval at which a member polls a condition.
 const LOOK: Duration = Duration::from_us(200);
 
-/// Files that a team has at most.
+/// Maximum number of files of a team.
 const FILES_MAX: usize = 3;
 
-/// The names of a team begin with its number.
+/// Returns the team of a name, which begins with the team's number.
 pub(crate) fn team_of(name: &str) -> usize {
     name.split('-').next().unwrap().parse().unwrap()
 }
 
-/// What the members of a team know of one another, besides the network.
+/// Knowledge that the members of a team share without the network.
 pub(crate) struct Team {
     pub(crate) members: Vec<u32>,
-    /// Rounds that each has ended; those that were killed are missing.
+    /// Number of rounds that each member has ended, without killed members.
     ended: BTreeMap<u32, u64>,
-    /// Whether anything went wrong in the round, so that there is something to wait for.
+    /// True when an operation of the round failed, so that the team must wait for late effects.
     failed: bool,
     round: Option<(u64, Rc<Round>)>,
 }
 
-/// One round, the same to all members.
+/// One round, equal at all members.
 struct Round {
     number: u64,
     members: Vec<u32>,
@@ -66,13 +66,13 @@ enum Action {
     Remove {
         name: String,
     },
-    /// Makes a file shorter; whoever uses it next makes it as long as it was.
+    /// Cuts a file; its next user grows it back.
     Cut {
         name: String,
         file: usize,
         bytes: u64,
     },
-    /// Makes a file longer.
+    /// Grows a file.
     Grow {
         name: String,
         file: usize,
@@ -86,7 +86,7 @@ enum Action {
         write: bool,
         sync: bool,
     },
-    /// Each member does something of its own with its own bytes.
+    /// Each member works alone on its own bytes.
     Alone {
         name: String,
         file: usize,
@@ -100,7 +100,7 @@ impl Team {
         Self { members, ended, failed: false, round: None }
     }
 
-    /// A client was killed.
+    /// Removes a killed client.
     pub(crate) fn lose(&mut self, client: u32) {
         self.failed |= self.ended.remove(&client).is_some();
     }
@@ -124,7 +124,7 @@ fn part(direction: Direction, file: &FileRecord, access: &Access, client: u32, s
     Part { direction, file, access, client, order: DiskOrder::Sorted, sync }
 }
 
-/// The bytes of a client, with what they are in a picture of its memory.
+/// Returns the bytes of a client, with their values in its memory.
 fn values_of(access: &Access, rank: u32, memory: &[u8]) -> Values {
     let chunks = access.chunks(ClientId(rank));
     let bytes = chunks.flat_map(|chunk| {
@@ -133,7 +133,7 @@ fn values_of(access: &Access, rank: u32, memory: &[u8]) -> Values {
     bytes.map(|(offset, at)| (offset, memory[at as usize])).collect()
 }
 
-/// Runs of random lengths that go to random clients, some to nobody.
+/// Runs of random lengths that belong to random clients or to none.
 fn some_access(numbers: &mut Numbers, clients: usize, bytes: u64) -> Access {
     let holes = numbers.below(2);
     let longest = numbers.pick(&[8, 40, 150, 1000]);
@@ -152,7 +152,8 @@ fn some_access(numbers: &mut Numbers, clients: usize, bytes: u64) -> Access {
     Access::List(lists)
 }
 
-/// Of an access by lists, what belongs to team `team` of `teams` where they take turns.
+/// Returns the part of an access by lists that belongs to team `team` of `teams` where they take
+/// turns.
 fn turns_of(access: &Access, (team, teams): (u64, u64), turn_bytes: u64) -> Access {
     let Access::List(lists) = access else { return access.clone() };
     let own = |list: &Vec<ListEntry>| {
@@ -178,7 +179,7 @@ pub(crate) struct Member {
     client: u32,
     start: Start,
     connection: Option<TestClient>,
-    /// Counts the connections, and with them the times that files were opened.
+    /// Number of connections so far, which also counts the times that files were opened.
     session: u64,
     numbers: Numbers,
 }
@@ -201,7 +202,7 @@ impl Member {
                 let what = format!("{} in {:?}", self.client, round.action);
                 self.run.judge(&fault, &what);
                 self.team(|team| team.failed = true);
-                // A connection that is lost is no longer of use.
+                // A lost connection is useless.
                 self.connection = None;
             } else {
                 self.run.count("round of a member");
@@ -233,7 +234,8 @@ impl Member {
         }
     }
 
-    /// Waits until all members have ended the round before, and what failed in it is over.
+    /// Waits until all members have ended the previous round, and late effects of its failures are
+    /// over.
     async fn wait_for(&self, number: u64) {
         while !self.team(|team| team.is_done(number)) {
             self.start.world.sleep(LOOK).await;
@@ -243,7 +245,7 @@ impl Member {
         }
     }
 
-    /// What the team does in this round: whoever comes first finds out.
+    /// Returns the team's work of this round. The first member draws it.
     fn round(&self, number: u64) -> Rc<Round> {
         let known = self.team(|team| team.round.clone());
         if let Some((_, round)) = known.filter(|(known, _)| *known == number) {
@@ -299,7 +301,7 @@ impl Member {
         }
     }
 
-    /// A transfer of bytes that are the team's own in the file that is everyone's.
+    /// A transfer of the team's own bytes in the common file.
     fn some_action_on_common(&self, numbers: &mut Numbers, members: usize) -> Action {
         let (run, file) = (&self.run, 0);
         let name = run.common.name.clone();
@@ -419,7 +421,7 @@ impl Member {
         Ok(record)
     }
 
-    /// Makes a file shorter. What is cut off is zero from then on, whenever it can be seen again.
+    /// Cuts a file. The cut-off bytes are zero from then on, whenever they can be seen again.
     async fn cut(
         &self,
         client: &TestClient,
@@ -491,7 +493,7 @@ impl Member {
         file.is_some_and(|file| model.files[file].was_cut)
     }
 
-    /// Whether somebody may change or remove this name at the moment.
+    /// Tells if another client may be changing or removing this name.
     fn may_vanish(&self, name: &str) -> bool {
         let model = self.run.model.borrow();
         let is_leader = self.team(|team| {
@@ -504,7 +506,7 @@ impl Member {
         !(is_stable && is_leader && team_of(name) == self.team)
     }
 
-    /// New bytes for a part of a file, which are in the model from now on.
+    /// Makes new bytes for a part of a file, and enters them into the model.
     fn begin_write(&mut self, file: usize, access: &Access, rank: u32) -> (Vec<u8>, Values) {
         let write = 1 + self.numbers.below(u64::MAX - 1);
         let length = self.run.model.borrow().length(file);
@@ -571,7 +573,7 @@ impl Member {
         }
     }
 
-    /// A few things on one file, with bytes that are this member's own.
+    /// A few operations on one file, with this member's own bytes.
     async fn alone(&mut self, client: &TestClient, round: &Round) -> Result<(), Fault> {
         let Action::Alone { name, file, access } = &round.action else { return Ok(()) };
         let rank = round.members.iter().position(|member| *member == self.client).unwrap() as u32;

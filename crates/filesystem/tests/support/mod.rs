@@ -1,49 +1,51 @@
-//! A simulated machine with servers and clients, for tests: builds it, runs a program for each
-//! client, kills nodes at chosen times, and never waits longer than a bound of simulated time.
+//! A simulated machine with servers and clients, for tests. It runs a program for each client,
+//! kills nodes at chosen times, and limits the simulated time of every wait.
 
 // Each test file is a crate of its own and uses a part of this.
 #![allow(dead_code)]
 
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Costs, Fault, Group, NewFile, ServerConfig, SharedMemory, serve};
-use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, Rules, Stripe};
+use filesystem::{
+    Client, Costs, Fault, Group, NewFile, RosterCache, ServerConfig, SharedMemory, serve,
+};
+use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, ReplacementPolicies, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use units::{ClientId, Duration, Instant, ServerId};
+use units::{ClientId, Duration, Instant, ServerId, SplitMix64};
 use wire::{FileRecord, Made, ServerStatus};
 use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::{
-    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NetworkKind,
+    DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkKind,
     NetworkSpec, NodeConfig, Pieces, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
 };
 
-/// What a machine is made of. Nodes are numbered: servers first, then clients.
+/// Parameters of a machine. Nodes are numbered: servers first, then clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) servers: u32,
     pub(crate) disks_per_server: u32,
     pub(crate) clients: u32,
     pub(crate) block_bytes: u64,
-    /// Which servers hold the blocks of a file, if not all in turn.
+    /// Servers of the blocks of a file, if not all in turn.
     pub(crate) map: Option<PageMap>,
-    /// Room of each server's cache, in blocks.
+    /// Capacity of each server's cache, in blocks.
     pub(crate) cache_blocks: u64,
-    /// How much of it may be dirty, in hundredths.
+    /// Dirty high-water mark, percent of the cache.
     pub(crate) dirty_percent: u32,
-    /// Bytes of buffers that each server has for transfers.
+    /// Number of bytes of buffers that each server has for transfers.
     pub(crate) buffer_bytes: u64,
-    /// By which rules blocks may leave it.
-    pub(crate) rules: Rules,
-    /// What work costs the processors of servers and clients.
+    /// Replacement policies of the servers.
+    pub(crate) policies: ReplacementPolicies,
+    /// Processor costs of servers and clients.
     pub(crate) costs: Costs,
-    pub(crate) mechanism: Mechanism,
+    pub(crate) mechanism: DiskKind,
     pub(crate) layout: LayoutKind,
     pub(crate) network: NetworkKind,
     pub(crate) seed: u64,
-    /// Programs that run longer than this, in simulated time, hang.
+    /// Maximum simulated time of a program. A longer one hangs.
     pub(crate) bound: Duration,
 }
 
@@ -58,7 +60,7 @@ impl Default for Shape {
             cache_blocks: 16,
             dirty_percent: 100,
             buffer_bytes: u64::MAX,
-            rules: Rules::default(),
+            policies: ReplacementPolicies::default(),
             costs: Costs::FREE,
             mechanism: FAST,
             layout: LayoutKind::Contiguous,
@@ -75,17 +77,17 @@ impl Shape {
         Stripe { map, ..Stripe::round_robin(self.block_bytes, self.servers, self.disks_per_server) }
     }
 
-    /// The number of the node of client `client`.
+    /// Node number of client `client`.
     pub(crate) fn node_of(&self, client: u32) -> u32 {
         self.servers + client
     }
 }
 
-/// A disk that takes some time, so that things overlap, but not much.
-pub(crate) const FAST: Mechanism =
-    Mechanism::Ideal { latency: Duration::from_us(200), bytes_per_second: 100 << 20 };
+/// A disk that takes little time, but enough for operations to overlap.
+pub(crate) const FAST: DiskKind =
+    DiskKind::Ideal { latency: Duration::from_us(200), bytes_per_second: 100 << 20 };
 
-/// How long members wait for one another.
+/// Time that members wait for one another to join.
 pub(crate) const JOIN_TIMEOUT: Duration = Duration::from_ms(1_000);
 
 /// A machine with running servers.
@@ -125,9 +127,8 @@ impl<P: Kind> Cluster<P> {
         self.machine.world(self.shape.node_of(client))
     }
 
-    /// Runs a program on each of these nodes until all have ended whose node lives, and kills a
-    /// node when its time has come. Panics when they wait for one another forever or for longer
-    /// than the bound.
+    /// Runs a program on each of these nodes until all on live nodes have ended, and kills a node
+    /// at its time. Panics when they deadlock or exceed the bound.
     pub(crate) fn run_on<R: 'static>(
         &self,
         programs: Vec<(u32, Program<R>)>,
@@ -174,7 +175,7 @@ impl<P: Kind> Cluster<P> {
         progress.results.take()
     }
 
-    /// Runs a program for each of `clients`, as a group; returns what came of it, by rank.
+    /// Runs a program for each of `clients`, as a group. Returns the results, by rank.
     pub(crate) fn run<R: 'static, F: Future<Output = R> + 'static>(
         &self,
         clients: std::ops::Range<u32>,
@@ -211,7 +212,7 @@ impl<P: Kind> Cluster<P> {
         self.run(client..client + 1, program).remove(0)
     }
 
-    /// What every server is and does, asked by client `client`.
+    /// Returns the status of every server, asked by client `client`.
     pub(crate) fn status(&self, client: u32) -> Vec<Result<ServerStatus, Fault>> {
         self.run_alone(client, |start| async move {
             let client = start.connect().await.unwrap();
@@ -220,7 +221,7 @@ impl<P: Kind> Cluster<P> {
     }
 }
 
-/// Starts the program of server `id`, which is at its beginning or back after a crash.
+/// Starts the program of server `id`, for the first time or after a crash.
 pub(crate) fn start_server<P: Kind>(
     machine: &Rc<Machine<P>>,
     shape: &Shape,
@@ -235,14 +236,15 @@ pub(crate) fn start_server<P: Kind>(
         buffers_per_disk: 2,
         buffer_bytes: shape.buffer_bytes,
         costs: shape.costs,
-        rules: shape.rules.clone(),
+        policies: shape.policies.clone(),
+        rosters: RosterCache::default(),
     };
     world.clone().spawn(async move {
         serve(world, config, || {}, std::future::pending()).await.unwrap();
     })
 }
 
-/// A map for a file on so many servers, some of which may hold nothing; often none.
+/// A random map of a file to servers, some of which may hold nothing; often none.
 pub(crate) fn some_map(numbers: &mut Numbers, servers: u32) -> Option<PageMap> {
     let turns = numbers.below(8).checked_sub(2)?;
     let map = (0..=turns).map(|_| numbers.below(u64::from(servers)) as u32);
@@ -253,21 +255,21 @@ pub(crate) fn address(node: u32) -> Address {
     Address(format!("node:{node}"))
 }
 
-/// The end of a node.
+/// A planned death of a node.
 pub(crate) struct Kill {
     pub(crate) node: u32,
-    /// So long after …
+    /// Delay of the death after …
     pub(crate) after: Duration,
-    /// … this number …
+    /// … this counter …
     pub(crate) ready: Rc<Cell<u32>>,
-    /// … has reached this.
+    /// … has reached this value.
     pub(crate) ready_min: u32,
-    /// When it happened.
+    /// Instant of the death.
     pub(crate) at: Rc<Cell<Instant>>,
 }
 
 /// Runs `check` for each of `count` seeds, or for as many as `UNISONO_SEEDS` says, or for the one
-/// that `UNISONO_SEED` names. One that fails is told with the command that repeats it.
+/// that `UNISONO_SEED` names. Prints the command that repeats a failed seed.
 pub(crate) fn for_each_seed(file: &str, test: &str, count: u64, check: impl Fn(u64)) {
     let count = environment("UNISONO_SEEDS").unwrap_or(count);
     let seeds = only_seed().map_or(0..count, |seed| seed..seed + 1);
@@ -282,7 +284,7 @@ pub(crate) fn for_each_seed(file: &str, test: &str, count: u64, check: impl Fn(u
     }
 }
 
-/// The seed that is to be repeated, if it is one.
+/// Returns the seed to repeat, if there is one.
 pub(crate) fn only_seed() -> Option<u64> {
     environment("UNISONO_SEED")
 }
@@ -314,8 +316,8 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             pieces: Pieces::Batched { gather: us(0) },
         },
         network: NetworkSpec { kind: shape.network, ..NetworkSpec::default() },
-        disk: DeviceConfig {
-            mechanism: shape.mechanism.clone(),
+        disk: DiskConfig {
+            kind: shape.mechanism.clone(),
             layout: shape.layout,
             slot_bytes: shape.block_bytes,
             start: StartAngle::Zero,
@@ -326,7 +328,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
     }
 }
 
-/// Which programs have ended, with what.
+/// Programs that have ended, with their results.
 struct Progress<R> {
     results: RefCell<Vec<Option<R>>>,
     kill_done: RefCell<bool>,
@@ -370,7 +372,7 @@ impl<R> Progress<R> {
     }
 }
 
-/// What a client's program begins with.
+/// Arguments of a client's program.
 #[derive(Clone)]
 pub(crate) struct Start<P: Kind = Bytes> {
     pub(crate) world: SimulatedWorld<P>,
@@ -381,8 +383,8 @@ pub(crate) struct Start<P: Kind = Bytes> {
 }
 
 impl<P: Kind> Start<P> {
-    /// A client that is connected to all servers or, in one half of all seeds every second one,
-    /// connects when it needs one.
+    /// A client that is connected to all servers or, for every second client of one half of all
+    /// seeds, connects on demand.
     pub(crate) async fn connect(&self) -> Result<Client<SimulatedWorld<P>>, Fault> {
         if (self.shape.seed % 4) < 2 && (u64::from(self.rank.0) + self.shape.seed) % 2 == 1 {
             return Ok(self.connecting_when_needed());
@@ -406,7 +408,7 @@ impl<P: Kind> Start<P> {
     }
 }
 
-/// A file that rank 0 makes and all members open. Files begin at different servers.
+/// A file that rank 0 creates and all members open. Files begin at different servers.
 pub(crate) async fn create<P: Kind>(
     group: &Group<SimulatedWorld<P>>,
     name: &str,
@@ -454,7 +456,7 @@ pub(crate) async fn share(
     group.share(memory).await
 }
 
-/// Writes a client's part of `image`, a picture of the whole file.
+/// Writes a client's part of `image`, the content of the whole file.
 pub(crate) async fn write_image(
     group: &Group<SimulatedWorld<Bytes>>,
     transfer: &Transfer,
@@ -478,7 +480,7 @@ pub(crate) async fn read_back(
     moved.map(|()| bytes)
 }
 
-/// The memory of a client whose file looks like `image`: what a read must give it.
+/// Expected memory of a client after it has read a file with the content `image`.
 pub(crate) fn memory_of(access: &Access, client: ClientId, image: &[u8]) -> Vec<u8> {
     let mut memory = vec![0xee; access.memory_bytes(client) as usize];
     for chunk in access.chunks(client) {
@@ -489,7 +491,7 @@ pub(crate) fn memory_of(access: &Access, client: ClientId, image: &[u8]) -> Vec<
     memory
 }
 
-/// What a file that looked like `image` looks like after every client wrote its part of `written`.
+/// Content of a file with the content `image` after every client wrote its part of `written`.
 pub(crate) fn overlay(access: &Access, image: &[u8], written: &[u8]) -> Vec<u8> {
     let mut file = image.to_vec();
     for client in (0..access.clients()).map(ClientId) {
@@ -507,19 +509,16 @@ pub(crate) fn image(seed: u64, bytes: u64) -> Vec<u8> {
     (0..bytes).map(|_| 1 + (numbers.below(237)) as u8).collect()
 }
 
-/// A reproducible sequence of numbers (splitmix64: Steele, Lea, Flood, OOPSLA 2014).
-pub(crate) struct Numbers(u64);
+/// A reproducible sequence of numbers.
+pub(crate) struct Numbers(SplitMix64);
 
 impl Numbers {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.below(limit)
     }
 
     pub(crate) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
@@ -536,7 +535,7 @@ pub(crate) fn expect_equal(got: &[u8], expected: &[u8], what: &str) {
 }
 
 impl Start<Bytes> {
-    /// Writes to one block by a bare request, which no flush follows.
+    /// Writes to one block by a bare request, without a flush.
     pub(crate) async fn write_raw(&self, file: &FileRecord, block: u64, offset: u64, bytes: &[u8]) {
         let peer = self.world.connect(&self.servers[0]).await.unwrap();
         let key = wire::ClientKey(self.world.random());

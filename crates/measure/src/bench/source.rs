@@ -5,7 +5,7 @@ use policy::Access;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use units::{ByteRange, ClientId, MIB};
+use units::{ByteRange, ClientId, MIB, SplitMix64};
 
 /// Where the bytes of a file come from.
 pub(crate) enum Source {
@@ -124,10 +124,7 @@ impl Source {
     }
 }
 
-/// SplitMix64's mixing step (Steele, Lea and Flood, OOPSLA 2014).
-fn mix(state: u64) -> u64 {
-    let state = state.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+/// Number `index` of a sequence that looks random, in which each number can be had by itself.
+fn mix(index: u64) -> u64 {
+    SplitMix64::mix(index.wrapping_mul(SplitMix64::INCREMENT))
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::path::Path;
 use std::sync::Arc;
-use world_simulated::Mechanism;
+use world_simulated::DiskKind;
 use world_simulated::models::bus::BusSpec;
 use world_simulated::models::mechanical::{Drive, DriveSpec, Region, SeekCurve, Zone};
 
@@ -90,7 +90,7 @@ struct RegionTable {
 }
 
 /// Reads the description of a disk.
-pub(super) fn mechanism_of_file(path: &Path) -> Result<Mechanism, UserError> {
+pub(super) fn mechanism_of_file(path: &Path) -> Result<DiskKind, UserError> {
     let refuse = |cause: String| {
         UserError::usage(
             format!("cannot simulate the disk of {}", path.display()),
@@ -108,11 +108,11 @@ pub(super) fn mechanism_of_file(path: &Path) -> Result<Mechanism, UserError> {
 }
 
 /// The disk that a description is of, or why there is none.
-fn mechanism_of_text(text: &str) -> Result<Mechanism, String> {
+fn mechanism_of_text(text: &str) -> Result<DiskKind, String> {
     Ok(match parse::<KindOfFile>(text)?.kind {
-        Kind::Mechanical => Mechanism::Mechanical(Arc::new(drive_of_text(text)?)),
-        Kind::Ssd => Mechanism::Ssd(parse::<SsdFile>(text)?.spec()?),
-        Kind::Analytic => Mechanism::Analytic(parse::<AnalyticFile>(text)?.spec()?),
+        Kind::Mechanical => DiskKind::Mechanical(Arc::new(drive_of_text(text)?)),
+        Kind::Ssd => DiskKind::Ssd(parse::<SsdFile>(text)?.spec()?),
+        Kind::Analytic => DiskKind::Analytic(parse::<AnalyticFile>(text)?.spec()?),
     })
 }
 
@@ -205,8 +205,8 @@ mod tests {
     fn other_kinds() {
         let nvme = include_str!("../../../../docs/disks/nvme.toml");
         let analytic = include_str!("../../../../docs/disks/analytic.toml");
-        assert_eq!(mechanism_of_text(nvme), Ok(Mechanism::Ssd(SsdSpec::NVME)));
-        assert_eq!(mechanism_of_text(analytic), Ok(Mechanism::Analytic(AnalyticSpec::HP97560)));
+        assert_eq!(mechanism_of_text(nvme), Ok(DiskKind::Ssd(SsdSpec::NVME)));
+        assert_eq!(mechanism_of_text(analytic), Ok(DiskKind::Analytic(AnalyticSpec::HP97560)));
         for (text, from, to, word) in [
             (nvme, "\"ssd\"", "\"sdd\"", "sdd"),
             (nvme, "channels = 8", "channels = 0", "channels is 0"),

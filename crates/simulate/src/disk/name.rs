@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use units::Duration;
-use world_simulated::Mechanism;
+use world_simulated::DiskKind;
 use world_simulated::models::analytic::AnalyticSpec;
 use world_simulated::models::ssd::SsdSpec;
 
@@ -47,13 +47,13 @@ impl DiskName {
     ///
     /// # Errors
     /// When the file cannot be read, or describes no disk.
-    pub fn mechanism(&self) -> Result<Mechanism, UserError> {
+    pub fn mechanism(&self) -> Result<DiskKind, UserError> {
         Ok(match self {
-            Self::Hp97560 => Mechanism::Hp97560,
-            Self::HpC2200a => Mechanism::HpC2200a,
-            Self::Nvme => Mechanism::Ssd(SsdSpec::NVME),
-            Self::Analytic => Mechanism::Analytic(AnalyticSpec::HP97560),
-            Self::Ideal => Mechanism::Ideal {
+            Self::Hp97560 => DiskKind::Hp97560,
+            Self::HpC2200a => DiskKind::HpC2200a,
+            Self::Nvme => DiskKind::Ssd(SsdSpec::NVME),
+            Self::Analytic => DiskKind::Analytic(AnalyticSpec::HP97560),
+            Self::Ideal => DiskKind::Ideal {
                 latency: Duration::ZERO,
                 bytes_per_second: IDEAL_BYTES_PER_SECOND,
             },

@@ -7,9 +7,9 @@ use super::parameters::PARAMETERS;
 use super::value::{AS_DECLARED, Kind, STRATEGIES, Said, strategies};
 use crate::disk::DiskName;
 use crate::machine::Machine;
-use crate::names::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, ReadAhead};
+use crate::names::{LayoutName, MachineName, NetworkName, PayloadName, ReadAhead};
 use crate::scenario::NODES_MAX;
-use policy::Declared;
+use policy::{Declared, DiskOrder, Replacement};
 
 /// Every key.
 pub(super) fn keys() -> impl DoubleEndedIterator<Item = &'static Key> + Clone {
@@ -21,9 +21,13 @@ pub(super) fn key(name: &str) -> Option<&'static Key> {
     keys().find(|key| key.name == name)
 }
 
-/// The replacement policies that every program has.
-const REPLACEMENTS: &[&str] =
-    &[AS_DECLARED, "lru", "mru", "toss-immediate", "loop-aware", "random"];
+/// Words for the replacement policy: the one that suits the declaration, or a built-in one.
+const REPLACEMENTS: &[&str] = &{
+    let mut words = [AS_DECLARED; 1 + Replacement::WORDS.len()];
+    let (_, built_in) = words.split_at_mut(1);
+    built_in.copy_from_slice(Replacement::WORDS);
+    words
+};
 
 /// Something countable that there is at least one of.
 const COUNT: Kind = Kind::Number { least: 1, most: NODES_MAX, unit: "" };
@@ -80,9 +84,9 @@ static TOP: [Key; 21] = [
             "network",
             "--network",
             Kind::Word(NetworkName::WORDS),
-            "What connects the nodes: a torus of two dimensions, nearly square, in which worms \
-             wait for one another in a modelled way or exactly, flit by flit; one switch between \
-             all nodes; or two levels of switches.",
+            "What connects the nodes: a torus of two dimensions, nearly square, with wormhole \
+             routing, whose contention is modelled or exact, flit by flit; one switch between all \
+             nodes; or two levels of switches.",
             field!(base.machine.network.name),
         )
     },
@@ -143,30 +147,19 @@ static TOP: [Key; 21] = [
         "Bytes of a block: the unit of striping and of requests to disks.",
         field!(base.block_bytes),
     ),
-    case(
-        "order",
-        "--order",
-        Kind::Word(OrderName::WORDS),
-        "In which order servers that direct a transfer use their disks: sorted by the place on the \
-         disk (the papers' presort), as the blocks lie in the file, or sorted with each server \
-         beginning at its own share.",
-        field!(base.order),
-    ),
+    case("order", "--order", Kind::Word(DiskOrder::WORDS), DiskOrder::HELP, field!(base.order)),
     case(
         "declared",
         "--declare",
         Kind::Word(Declared::WORDS),
-        "How the users of the file say they will go through it, which chooses how servers buffer \
-         it: which block leaves first, and what is read ahead (caching and two-phase).",
+        Declared::HELP,
         field!(base.declared),
     ),
     case(
         "replacement",
         "--replacement",
         Kind::Word(REPLACEMENTS),
-        "Which block of the file leaves a full cache first: what suits the declaration, the one \
-         used longest ago or last, one that was read to its end, the one that is farthest ahead in \
-         a loop, any, or as a policy says that the program has brought along (custom:NAME).",
+        Replacement::HELP,
         field!(base.replacement),
     ),
     case(

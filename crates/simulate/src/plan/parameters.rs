@@ -139,7 +139,7 @@ pub(super) static PARAMETERS: [Key; 31] = [
     parameter(
         "exact-torus-buffer-flits",
         Kind::Number { least: 1, most: 1 << 30, unit: "" },
-        "Flits that a router of an exact torus keeps for each lane that ends there.",
+        "Flits that a router of an exact torus buffers for each virtual channel that ends there.",
         "Our choice (docs/validation.md says what other depths change).",
         field!(base.machine.network.buffer_flits),
     ),

@@ -5,7 +5,7 @@ use super::keys::keys;
 use super::setting::Setting;
 use super::simulation_plan::SimulationPlan;
 use interface::UserError;
-use policy::Rules;
+use policy::ReplacementPolicies;
 use std::path::Path;
 
 impl SimulationPlan {
@@ -17,12 +17,12 @@ impl SimulationPlan {
     pub fn resolve(
         file: Option<&Path>,
         options: Vec<Setting>,
-        rules: &Rules,
+        policies: &ReplacementPolicies,
     ) -> Result<Self, UserError> {
         let mut settings = file.map_or_else(|| Ok(Vec::new()), file::read)?;
         settings.extend(options);
         let mut plan = Self::default();
-        plan.base.rules = rules.clone();
+        plan.base.policies = policies.clone();
         // The machine is the first of the keys, as it gives the others their values.
         for key in keys() {
             for setting in settings.iter().filter(|it| it.key.name == key.name) {

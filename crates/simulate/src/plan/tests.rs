@@ -12,8 +12,8 @@ use crate::trials::simulate;
 use filesystem::collective::Strategy;
 use interface::ExitCode;
 use interface::UserError;
-use policy::Rules;
-use units::Duration;
+use policy::ReplacementPolicies;
+use units::{Duration, SplitMix64};
 use value::{Kind, Said};
 use world_simulated::{Pieces, QueueKind};
 
@@ -22,7 +22,7 @@ fn plan_of(text: &str, options: Vec<Setting>) -> Result<SimulationPlan, UserErro
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("case.toml");
     std::fs::write(&path, text).unwrap();
-    SimulationPlan::resolve(Some(&path), options, &Rules::default())
+    SimulationPlan::resolve(Some(&path), options, &ReplacementPolicies::default())
 }
 
 fn refused(text: &str) -> UserError {
@@ -32,15 +32,12 @@ fn refused(text: &str) -> UserError {
     error
 }
 
-/// Numbers that look random, the same in each run (SplitMix64).
-struct Numbers(u64);
+/// Numbers that look random, the same in each run.
+struct Numbers(SplitMix64);
 
 impl Numbers {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
+        self.0.below(end)
     }
 
     /// Some value that a kind permits.
@@ -82,7 +79,7 @@ impl Numbers {
 fn what_is_explained_is_the_same_plan() {
     // Proves: for each of many plans, and each preset, the explanation read as a file gives the
     // same scenarios, every key of it is said by the file, and it explains itself alike.
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers(SplitMix64::new(1));
     let of_preset = |name: &str| plan_of(&format!("machine = {name:?}"), Vec::new()).unwrap();
     let presets = MachineName::WORDS.iter().map(|name| of_preset(name));
     let random = (0..500).map(|_| numbers.plan());
@@ -250,7 +247,7 @@ fn parameters_are_set_by_name() {
     assert!(Setting::parameter("clients=4").is_err(), "it has an option of its own");
     let set = |assignment| {
         let setting = Setting::parameter(assignment).unwrap();
-        SimulationPlan::resolve(None, vec![setting], &Rules::default())
+        SimulationPlan::resolve(None, vec![setting], &ReplacementPolicies::default())
     };
     assert!(set("buffers-per-disk").is_err(), "without a value");
     let waits = |plan: SimulationPlan| plan.base.machine.waits_for_medium;

@@ -1,10 +1,10 @@
 //! What a key can be: the values of scenario files, and what each kind of key takes.
 
 use crate::disk::DiskName;
-use crate::names::{LayoutName, MachineName, NetworkName, OrderName, PayloadName, ReadAhead};
+use crate::names::{LayoutName, MachineName, NetworkName, PayloadName, ReadAhead};
 use filesystem::collective::Strategy;
 use interface::{parse_size, size_word};
-use policy::{BYTES_MAX, Declared, Pattern, Replacement};
+use policy::{BYTES_MAX, Declared, DiskOrder, Pattern, Replacement};
 use std::fmt::Display;
 use units::Duration;
 use world_simulated::{QueueKind, StartAngle};
@@ -271,7 +271,7 @@ named!(
     LayoutName,
     MachineName,
     NetworkName,
-    OrderName,
+    DiskOrder,
     PayloadName,
     Pattern,
     ReadAhead,

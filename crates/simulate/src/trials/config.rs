@@ -2,14 +2,14 @@
 
 use crate::names::LayoutName;
 use crate::scenario::Scenario;
-use filesystem::ServerConfig;
 use filesystem::collective::Strategy;
+use filesystem::{RosterCache, ServerConfig};
 use policy::Direction;
 use units::ServerId;
-use world_simulated::{DeviceConfig, LayoutKind, MachineConfig, Mechanism, NodeConfig};
+use world_simulated::{DiskConfig, DiskKind, LayoutKind, MachineConfig, NodeConfig};
 
 /// The machine of a scenario: its servers first, then its clients.
-pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> MachineConfig {
+pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> MachineConfig {
     let machine = &scenario.machine;
     let server = NodeConfig {
         disks: scenario.disks_per_server,
@@ -30,8 +30,8 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
         nodes: servers.chain(clients).collect(),
         messages: machine.messages,
         network: machine.network.spec(scenario.clients + scenario.servers),
-        disk: DeviceConfig {
-            mechanism: mechanism.clone(),
+        disk: DiskConfig {
+            kind: mechanism.clone(),
             layout,
             slot_bytes: scenario.block_bytes,
             start: machine.start,
@@ -48,7 +48,7 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &Mechanism, seed: u64) -> M
 }
 
 /// What server number `id` of a scenario is told at its start.
-pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
+pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> ServerConfig {
     let machine = &scenario.machine;
     let cache_bytes = u64::from(machine.cache_blocks_per_client_and_disk)
         .saturating_mul(scenario.clients.into())
@@ -63,7 +63,8 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         // The papers' machines have as many as their transfers take.
         buffer_bytes: u64::MAX,
         costs: machine.costs,
-        rules: scenario.rules.clone(),
+        policies: scenario.policies.clone(),
+        rosters: rosters.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::config;
 use super::verify::{Verify, verify};
 use crate::scenario::Scenario;
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Fault, Group, NewFile, serve};
+use filesystem::{Client, Fault, Group, NewFile, RosterCache, serve};
 use interface::Availability;
 use interface::{ExitCode, UserError};
 use policy::{Access, Pool};
@@ -16,7 +16,7 @@ use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
 use wire::Made;
 use world::{Address, Clock, Tasks};
-use world_simulated::{Engine, Machine, Mechanism, SimulatedWorld, Slice, TaskHandle, Track, What};
+use world_simulated::{DiskKind, Engine, Machine, SimulatedWorld, Slice, TaskHandle, Track, What};
 
 /// What came of one trial.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ const PATIENCE: Duration = Duration::from_ms(60_000);
 pub(crate) fn run_trial<P: Verify>(
     scenario: &Scenario,
     access: &Access,
-    mechanism: &Mechanism,
+    mechanism: &DiskKind,
     seed: u64,
     engine: Engine,
 ) -> Result<Outcome, UserError> {
@@ -96,9 +96,11 @@ fn run_on<P: Verify>(
     machine: &Rc<Machine<P>>,
     tasks: &mut Vec<TaskHandle>,
 ) -> Result<Outcome, UserError> {
+    // Hundreds of servers get the same rosters.
+    let rosters = RosterCache::default();
     tasks.extend((0..scenario.servers).map(|id| {
         let world = machine.world(id);
-        let config = config::server(scenario, id);
+        let config = config::server(scenario, id, &rosters);
         world.clone().spawn(async move {
             let ended = serve(world, config, || {}, std::future::pending()).await;
             debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");
@@ -208,7 +210,7 @@ async fn client<P: Verify>(
         file,
         access: (*access).clone(),
         strategy: scenario.strategy,
-        order: scenario.order.policy(),
+        order: scenario.order,
         outstanding_per_disk: scenario.machine.outstanding_per_disk,
         sync: config::waits_for_medium(&scenario),
     };

@@ -1,8 +1,8 @@
-//! The bytes of one object: a sparse file, used through the page cache or past it.
+//! Bytes of one object: a sparse file, read and written through the page cache or by direct I/O.
 //!
-//! Past it (O_DIRECT) memory, offset and length of each transfer are multiples of
-//! [`SECTOR_BYTES`]; whoever calls sees to offset and length, and memory that is not aligned is
-//! copied here. The system calls are those of the C library, so that a test can make them fail.
+//! For direct I/O (O_DIRECT), memory, offset and length of each transfer are multiples of
+//! [`SECTOR_BYTES`]. Callers align offset and length; unaligned memory is copied here. The system
+//! calls are those of the C library, so that a test can make them fail.
 
 use crate::memory::RealMemory;
 use rustix::fs::OFlags;
@@ -11,48 +11,47 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-/// What offsets, lengths and memory are multiples of in transfers past the page cache: no device
-/// in use asks for more.
+/// Alignment of offsets, lengths and memory in direct I/O: no device in use requires more.
 pub(super) const SECTOR_BYTES: u64 = 4096;
 
-/// Bytes that are copied at a time when memory is not aligned.
+/// Bytes copied at a time when memory is not aligned.
 const COPY_BYTES: usize = 1 << 20;
 
-/// The file of an object's bytes.
+/// File with the bytes of an object.
 pub(super) struct Data {
     file: File,
     direct: bool,
 }
 
 impl Data {
-    /// The flags to open it with.
+    /// Returns the flags to open the file with.
     pub(super) fn flags(direct: bool) -> OFlags {
         if direct { OFlags::DIRECT } else { OFlags::empty() }
     }
 
-    /// An open file, opened with the flags for `direct`.
+    /// Wraps a file that was opened with the flags for `direct`.
     pub(super) fn new(file: File, direct: bool) -> Self {
         Self { file, direct }
     }
 
-    /// Whether transfers go past the page cache.
+    /// True if transfers bypass the page cache.
     pub(super) fn is_direct(&self) -> bool {
         self.direct
     }
 
-    /// Where the file ends.
+    /// Returns the size of the file.
     pub(super) fn length(&self) -> std::io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Bytes of the device that the file takes.
+    /// Returns the number of bytes allocated on the device.
     pub(super) fn room(&self) -> std::io::Result<u64> {
-        // `st_blocks` counts units of 512 bytes, whatever the device has.
+        // `st_blocks` counts units of 512 bytes, whatever the sector size is.
         Ok(self.file.metadata()?.blocks() * 512)
     }
 
-    /// Fills `bytes` with those from `offset` on; zeros beyond the end of the file. Past the page
-    /// cache `bytes` are aligned.
+    /// Fills `bytes` from `offset` on, with zeros beyond the end of the file. For direct I/O
+    /// `bytes` are aligned.
     pub(super) fn read(&self, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -62,7 +61,7 @@ impl Data {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            // Past the page cache, a read that ends within a sector has met the end of the file.
+            // A direct read that ends within a sector has reached the end of the file.
             if self.direct && !(filled as u64).is_multiple_of(SECTOR_BYTES) {
                 break;
             }
@@ -88,7 +87,7 @@ impl Data {
         Ok(())
     }
 
-    /// Frees what lies beyond `length`.
+    /// Truncates the file to `length`.
     pub(super) fn truncate(&self, length: u64) -> std::io::Result<()> {
         self.file.set_len(length)
     }

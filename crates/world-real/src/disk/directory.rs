@@ -1,21 +1,23 @@
-//! What the thread of a disk owns: a directory with the files of its objects.
+//! State of a disk's thread: the directory of its objects.
 //!
-//! Invariants: at most `open_max` objects are open; an object is closed only when it has
-//! nothing that a sync could still fail for, or after that sync.
+//! Invariants:
+//!
+//! - At most `open_max` objects are open.
+//! - An object is closed only when it has no unsynced bytes, or after their sync.
 
+use super::checksums::{self, Checksums, PIECE_BYTES, Present};
 use super::data::Data;
+use super::durable_log::DurableLog;
+use super::extent_cache::ObjectExtents;
 use super::failure::Failure;
 use super::object::{Found, Object};
-use super::pending::Pending;
-use super::places::Place;
-use super::recent::Recent;
-use super::reserve::Reservations;
+use super::preallocation::Preallocation;
 use super::root::{Root, name};
-use super::stored::Stored;
-use super::sums::{self, PIECE_BYTES, Present, Sums};
+use super::verified_cache::VerifiedCache;
+use super::write_back::WriteBackState;
 use crate::config::{DiskConfig, DiskOptions};
 use crate::memory::{RealMemory, RealPayload};
-use crate::worker::Owned;
+use crate::worker::WorkerState;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -23,20 +25,20 @@ use std::sync::Arc;
 use units::{ByteRange, FileId};
 use world::{Memory, Payload};
 
-/// Where a disk keeps its objects, in its directory.
+/// Name of the directory of objects, in the directory of a disk.
 pub const OBJECTS_DIRECTORY: &str = "objects";
 
-/// The most objects that one disk keeps open …
+/// Maximum number of objects that one disk keeps open …
 const OBJECTS_OPEN_MAX: usize = 128;
 
-/// … and the least.
+/// … and minimum.
 const OBJECTS_OPEN_MIN: usize = 4;
 
-/// The files of an open object: its bytes, in two ways, and its sums.
+/// Files of an open object: its bytes, opened twice, and its checksums.
 const FILES_OF_OBJECT: u64 = 3;
 
-/// The objects that each of `disks` disks may keep open: of the descriptors that the process may
-/// have, three in four are for them.
+/// Returns the number of objects that each of `disks` disks may keep open. Three in four of the
+/// process's descriptors are for them.
 pub(crate) fn objects_open_max(disks: usize) -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let files = limit.unwrap_or(u64::MAX) / 4 * 3 / (disks as u64).max(1);
@@ -44,35 +46,34 @@ pub(crate) fn objects_open_max(disks: usize) -> usize {
     objects.clamp(OBJECTS_OPEN_MIN, OBJECTS_OPEN_MAX)
 }
 
-/// The most bytes that one request reads; more is refused as invalid.
+/// Maximum bytes of one read; a larger read is refused as invalid.
 const READ_BYTES_MAX: u64 = 1 << 30;
 
-/// The file that is made to find out whether data can go past the page cache.
+/// Name of the file that tests if the file system supports direct I/O.
 const PROBE: &str = "probe";
 
-/// Where objects end at the latest, so that no offset overflows: the system knows none beyond
-/// 2^63.
+/// Maximum size of an object, so that no offset overflows: the system knows none beyond 2^63.
 const OBJECT_BYTES_MAX: u64 = (1 << 63) - PIECE_BYTES;
 
 pub(super) struct Directory {
     root: Arc<Root>,
-    /// The most objects that it keeps open.
+    /// Maximum number of open objects.
     open_max: usize,
     options: DiskOptions,
-    /// Whether room is taken ahead. Not through the page cache, which delays the choice of a place
-    /// until it knows more; and never in memory, where there is no order to keep.
+    /// True if direct writes preallocate. The page cache delays allocation itself, and in memory
+    /// there is no order to keep.
     reserves: bool,
     present: Present,
-    /// Objects whose loss must be told.
-    stored: Stored,
+    /// Objects whose loss must be reported.
+    stored: DurableLog,
     open: BTreeMap<FileId, Open>,
-    /// Objects that the device does not have yet as they were written. Some hundred bytes for each
+    /// Write-back state of objects with unsynced or failed writes. Some hundred bytes for each
     /// object written and never synced since the start.
-    pending: BTreeMap<FileId, Pending>,
-    recent: Recent,
-    /// Counts uses, to find the object that was used longest ago.
+    pending: BTreeMap<FileId, WriteBackState>,
+    recent: VerifiedCache,
+    /// Counter of uses, which finds the least recently used object.
     uses: u64,
-    /// A file was created or removed since the directory was last synced.
+    /// True if a file was created or removed since the last sync of the directory.
     entries_changed: bool,
 }
 
@@ -93,10 +94,10 @@ impl Directory {
         let parent = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| e.to_string())?;
         rustix::fs::fsync(&parent).map_err(|error| error.to_string())?;
         let root = Arc::new(Root::open(objects)?);
-        // What another process has removed is not to come back.
+        // Files removed by an earlier process must not reappear after a crash.
         rustix::fs::fsync(&root.handle).map_err(|error| error.to_string())?;
-        // Not before the lock: another server may be writing it.
-        let stored = Stored::open(&parent).map_err(|error| error.to_string())?;
+        // Only after the lock: another server may be writing the log.
+        let stored = DurableLog::open(&parent).map_err(|error| error.to_string())?;
         let in_memory =
             rustix::fs::fstatfs(&root.handle).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
         Ok(Self {
@@ -108,19 +109,19 @@ impl Directory {
             stored,
             open: BTreeMap::new(),
             pending: BTreeMap::new(),
-            recent: Recent::default(),
+            recent: VerifiedCache::default(),
             uses: 0,
             entries_changed: false,
         })
     }
 
-    /// Fails when data is to go past the page cache and cannot.
+    /// Fails if the disk requires direct I/O and the file system does not support it.
     pub(super) fn check_direct(&self) -> std::io::Result<()> {
         if !self.options.direct {
             return Ok(());
         }
         let tried = self.probe_direct();
-        // Also the file of an open that failed: the system makes it before it refuses.
+        // Also after a failed open: the system creates the file before it refuses.
         let removed = rustix::fs::unlinkat(&self.root.handle, PROBE, AtFlags::empty());
         tried.and(removed.map_err(std::io::Error::from))
     }
@@ -133,7 +134,7 @@ impl Directory {
         probe.read(&mut piece.bytes_mut(), 0)
     }
 
-    /// The directory of the objects.
+    /// Returns the directory of objects.
     pub(super) fn root(&self) -> &Arc<Root> {
         &self.root
     }
@@ -174,7 +175,7 @@ impl Directory {
         }
         let mut written = self.write_once(object, range, payload);
         if matches!(written, Err(Failure::System(Errno::NOSPC | Errno::DQUOT))) {
-            // Perhaps what is missing is only reserved.
+            // The disk is full: return preallocated space.
             self.open.values_mut().for_each(|open| open.object.give_back());
             written = self.write_once(object, range, payload);
         }
@@ -204,8 +205,9 @@ impl Directory {
         written
     }
 
-    /// Where the object lies, unless that is known as `version`, or nobody tells.
-    pub(super) fn locate(&mut self, object: FileId, version: Option<u64>) -> Option<Place> {
+    /// Returns the extents of an object; `None` if `version` is current, or the file system does
+    /// not tell.
+    pub(super) fn locate(&mut self, object: FileId, version: Option<u64>) -> Option<ObjectExtents> {
         self.existing(object).ok()??.locate(version)
     }
 
@@ -237,7 +239,7 @@ impl Directory {
                 has_sums
             }
             None => {
-                // What was to be in one that could not be made is missing.
+                // The file could not be created, so its bytes are missing.
                 self.settle(object)?;
                 false
             }
@@ -251,7 +253,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Which files there are is on stable storage when this returns.
+    /// Returns when the directory entries are on stable storage.
     pub(super) fn sync_entries(&mut self) -> Result<(), Failure> {
         if self.entries_changed {
             rustix::fs::fsync(&self.root.handle)?;
@@ -263,9 +265,9 @@ impl Directory {
     pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
         self.open.remove(&object);
         self.recent.forget(object, 0..u64::MAX);
-        // What is left by a crash in between may be damaged, and can be removed again.
+        // A crash in between may leave damaged files, which can be removed again.
         self.stored.forget(object);
-        if sums::remove(&self.root.handle, object)? {
+        if checksums::remove(&self.root.handle, object)? {
             self.entries_changed = true;
         }
         match rustix::fs::unlinkat(&self.root.handle, name(object), AtFlags::empty()) {
@@ -277,7 +279,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Syncs an open object, and remembers what came of it.
+    /// Syncs an open object and records the outcome.
     fn sync_object(&mut self, object: FileId) -> Result<(), Failure> {
         let Some(open) = self.open.get_mut(&object) else { return Ok(()) };
         match open.object.sync() {
@@ -286,7 +288,7 @@ impl Directory {
         }
     }
 
-    /// The device has all that was written of an object. Fails while something is missing.
+    /// Returns when the device has all bytes written to an object. Fails while some are missing.
     fn settle(&mut self, object: FileId) -> Result<(), Failure> {
         let Some(pending) = self.pending.get_mut(&object) else { return Ok(()) };
         let settled = pending.synced();
@@ -296,7 +298,7 @@ impl Directory {
         settled
     }
 
-    /// The object, or `None` when nothing was ever written to it.
+    /// Returns the object; `None` when nothing was ever written to it.
     fn existing(&mut self, object: FileId) -> Result<Option<&mut Object>, Failure> {
         if !self.open.contains_key(&object) {
             let data = match self.open_data(&name(object), OFlags::empty()) {
@@ -309,12 +311,12 @@ impl Directory {
         Ok(self.used(object))
     }
 
-    /// Fails when an object whose file is not there was stored once.
+    /// Fails if the file of an object is missing that was on stable storage once.
     fn check_absent(&self, object: FileId) -> Result<(), Failure> {
         if !self.options.checksums {
             return Ok(());
         }
-        let bytes = match Sums::bytes_missing(&self.root.handle, object, self.present)? {
+        let bytes = match Checksums::bytes_missing(&self.root.handle, object, self.present)? {
             None if self.stored.has(object) => PIECE_BYTES,
             None => return Ok(()),
             Some(bytes) => bytes,
@@ -322,13 +324,13 @@ impl Directory {
         Err(Failure::Corrupt(object, ByteRange::new(0, bytes)))
     }
 
-    /// The object, made if there is none, ready to be changed.
+    /// Returns the object, created if necessary, ready to be changed.
     fn writable(&mut self, object: FileId) -> Result<&mut Object, Failure> {
         if self.existing(object)?.is_none() {
             self.entries_changed = true;
             let checksums = self.options.checksums;
             let sums = checksums
-                .then(|| Sums::create(&self.root.handle, object, self.present))
+                .then(|| Checksums::create(&self.root.handle, object, self.present))
                 .transpose()?;
             let data = self.open_data(&name(object), OFlags::CREATE)?;
             self.insert(object, data, sums)?;
@@ -338,13 +340,13 @@ impl Directory {
         let object_open = &mut found.object;
         if options.checksums && !object_open.has_sums() {
             let (data, are_stored) = (object_open.data(), stored.has(object));
-            let sums = Sums::open(&root.handle, object, data, are_stored, *present)?;
+            let sums = Checksums::open(&root.handle, object, data, are_stored, *present)?;
             object_open.set_sums(Some(sums));
         }
         if !options.checksums {
-            // They are about to become wrong.
+            // The checksums are about to become wrong.
             stored.remove(object)?;
-            if sums::remove(&root.handle, object)? {
+            if checksums::remove(&root.handle, object)? {
                 rustix::fs::fsync(&root.handle)?;
             }
         }
@@ -359,10 +361,16 @@ impl Directory {
         Ok(Data::new(file.into(), direct))
     }
 
-    /// The sums of an object that is there; `None` when there is no room to make them: what can be
-    /// read must not depend on room.
-    fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Sums>, Failure> {
-        match Sums::open(&self.root.handle, object, data, self.stored.has(object), self.present) {
+    /// Opens the checksums of an existing object; `None` when there is no space to create them:
+    /// reads must not depend on free space.
+    fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Checksums>, Failure> {
+        match Checksums::open(
+            &self.root.handle,
+            object,
+            data,
+            self.stored.has(object),
+            self.present,
+        ) {
             Ok(sums) => Ok(Some(sums)),
             Err(Failure::System(Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Ok(None),
             Err(failure) => Err(failure),
@@ -381,12 +389,12 @@ impl Directory {
         self.uses
     }
 
-    /// Opens an object, and closes the one used longest ago when there are too many.
-    fn insert(&mut self, id: FileId, data: Data, sums: Option<Sums>) -> Result<(), Failure> {
+    /// Adds an open object, and closes the least recently used one when there are too many.
+    fn insert(&mut self, id: FileId, data: Data, sums: Option<Checksums>) -> Result<(), Failure> {
         if self.open.len() >= self.open_max {
             self.close_one();
         }
-        let reservations = Reservations::new(self.reserves, &data)?;
+        let reservations = Preallocation::new(self.reserves, &data)?;
         let last_use = self.next_use();
         let object = Object::new(id, data, sums, reservations, last_use);
         self.open.insert(id, Open { object, last_use });
@@ -394,13 +402,14 @@ impl Directory {
     }
 
     fn close_one(&mut self) {
-        let unsynced = |object: &FileId| self.pending.get(object).is_some_and(Pending::is_unsynced);
+        let unsynced =
+            |object: &FileId| self.pending.get(object).is_some_and(WriteBackState::is_unsynced);
         let key = |(object, open): &(&FileId, &Open)| (unsynced(object), open.last_use);
         let oldest = self.open.iter().min_by_key(key).map(|(object, _)| *object);
         if let Some(object) = oldest {
-            // While nobody has the file open the system may forget that it could not be written. A
-            // failure is kept for the next sync.
-            if self.pending.get(&object).is_some_and(Pending::is_unsynced) {
+            // Once the file is closed, the system may forget a write error. A failure is kept for
+            // the next sync.
+            if self.pending.get(&object).is_some_and(WriteBackState::is_unsynced) {
                 let _ = self.sync_object(object);
             }
             if let Some(mut open) = self.open.remove(&object) {
@@ -410,11 +419,11 @@ impl Directory {
     }
 }
 
-impl Owned for Directory {
-    /// Closes what nobody has asked for lately: what a client that was killed has left behind keeps
-    /// no descriptors, no room, and no memory.
-    fn tidy_up(&mut self) -> bool {
-        self.recent = Recent::default();
+impl WorkerState for Directory {
+    /// Closes objects without recent requests, so that leftovers of a killed client hold no
+    /// descriptors, no space and no memory.
+    fn on_idle(&mut self) -> bool {
+        self.recent = VerifiedCache::default();
         self.close_one();
         !self.open.is_empty()
     }
@@ -426,7 +435,7 @@ impl Drop for Directory {
     }
 }
 
-/// The bytes of a request, if there can be such bytes.
+/// Returns the byte range of a request, if it is valid.
 fn range_of(offset: u64, length: u64) -> Result<ByteRange, Failure> {
     let range = ByteRange::checked_at(offset, length);
     range.filter(|range| range.end <= OBJECT_BYTES_MAX).ok_or(Failure::System(Errno::INVAL))

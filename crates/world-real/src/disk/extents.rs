@@ -1,4 +1,4 @@
-//! Where the bytes of a file lie on its device, as the file system tells it.
+//! Physical extents of a file, from the file system (FIEMAP).
 #![allow(unsafe_code)]
 
 use rustix::fd::AsFd;
@@ -6,23 +6,23 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use units::ByteRange;
 
-/// The most extents of one file that are known; what lies beyond has no known place.
+/// Maximum number of extents of one file; bytes beyond count as unmapped.
 const EXTENTS_MAX: usize = 65_536;
 
-/// Extents that are asked for at a time: 14 KiB.
+/// Extents requested at a time: 14 KiB.
 const EXTENTS_AT_ONCE: usize = 256;
 
-/// Consecutive bytes of a file that are consecutive on the device.
+/// Bytes that are contiguous both in a file and on the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Extent {
-    /// The bytes of the file.
+    /// Byte range in the file.
     pub(super) bytes: ByteRange,
-    /// Where the first of them lies.
+    /// Physical address of the first byte.
     pub(super) physical: u64,
 }
 
-/// The extents of a file, ascending, and whether they are all there will be without another write:
-/// bytes that wait in the page cache have no place yet.
+/// Returns the extents of a file, ascending, and true if no other will appear without another
+/// write: dirty pages have no address yet.
 pub(super) fn extents(file: impl AsFd) -> Result<(Vec<Extent>, bool), Errno> {
     let (mut found, mut is_settled, mut start) = (Vec::new(), true, 0);
     while found.len() < EXTENTS_MAX {
@@ -40,7 +40,7 @@ pub(super) fn extents(file: impl AsFd) -> Result<(Vec<Extent>, bool), Errno> {
     Ok((found, is_settled))
 }
 
-/// Adds an extent, which continues the one before where both agree.
+/// Appends an extent, merged with the last one if both are contiguous.
 fn append(extents: &mut Vec<Extent>, next: Extent) {
     match extents.last_mut() {
         Some(last)
@@ -53,11 +53,11 @@ fn append(extents: &mut Vec<Extent>, next: Extent) {
     }
 }
 
-// What follows is `struct fiemap` of linux/fiemap.h.
+// Below: `struct fiemap` of linux/fiemap.h.
 
 const LAST: u32 = 0x1;
-/// Unknown, not allocated yet, encoded, not aligned, or within a node of the file system: not where
-/// a disk would have to go.
+/// Flags of extents without a usable address: unknown, delayed allocation, encoded, not aligned,
+/// inline.
 const NO_PLACE: u32 = 0x2 | 0x4 | 0x8 | 0x100 | 0x200 | 0x400;
 
 #[repr(C)]
@@ -90,7 +90,7 @@ impl Told {
     }
 }
 
-/// Of the 32 bytes before the extents, as the system counts them.
+/// Size of the 32 bytes before the extents, as the ioctl encodes it.
 const FIEMAP: Opcode = opcode::read_write::<[u64; 4]>(b'f', 11);
 
 fn ask(file: impl AsFd, start: u64) -> Result<Box<Query>, Errno> {
@@ -113,7 +113,7 @@ fn ask(file: impl AsFd, start: u64) -> Result<Box<Query>, Errno> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: extents that continue one another are one, and a real file's cover what it holds.
+    //! Proves: contiguous extents are merged, and the extents of a real file cover its contents.
     use super::*;
     use std::os::unix::fs::FileExt;
 

@@ -1,26 +1,26 @@
-//! Why a request failed, before the disk's name is put to it.
+//! Failure of a request, before the name of the disk is added.
 
 use rustix::io::Errno;
 use units::{ByteRange, FileId};
 use world::DiskError;
 
-/// What the thread of a disk reports.
+/// Failure reported by a disk's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Failure {
-    /// The directory is gone.
+    /// The directory of the disk is gone.
     Vanished,
-    /// The system refused.
+    /// Error of the system.
     System(Errno),
-    /// These bytes do not match their checksum.
+    /// Bytes that do not match their checksum.
     Corrupt(FileId, ByteRange),
 }
 
 impl Failure {
-    /// The error of `disk`, which was asked to do `operation`.
+    /// Converts to the error of `disk`, which was to execute `operation`.
     pub(super) fn of(self, disk: String, operation: String) -> DiskError {
         match self {
             Self::Vanished => DiskError::Vanished { disk },
-            // A file may also be larger than the system permits this process, or any.
+            // EFBIG: the file exceeds the limit of the process or the file system.
             Self::System(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => DiskError::NoSpace { disk },
             Self::System(error) => DiskError::Failed { disk, operation, cause: error.to_string() },
             Self::Corrupt(object, bytes) => {

@@ -1,13 +1,13 @@
-//! The handle of a disk, as a node holds it.
+//! Handle of a disk, held by its node.
 
 use super::directory::Directory;
+use super::extent_cache::ExtentCache;
 use super::failure::Failure;
 use super::object::Found;
-use super::places::Places;
 use super::root::Root;
 use crate::config::{DiskConfig, OpenError};
 use crate::memory::RealPayload;
-use crate::worker::{Gone, Step, Worker};
+use crate::worker::{Step, Worker, WorkerGone};
 use futures_util::future::{Either, select};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::FileId;
 use world::{Disk, DiskError, Payload, Space};
 
-/// Reads past the page cache that a disk works at. While the bytes of one are compared with their
-/// sums, and whoever asked is told, the device must not be idle.
+/// Concurrent direct reads of a disk. While the bytes of one are verified and delivered, the device
+/// must not be idle.
 const READERS: usize = 2;
 
-/// A handle to one disk.
+/// Handle of one disk.
 #[derive(Clone)]
 pub struct RealDisk {
     shared: Rc<Shared>,
@@ -30,18 +30,19 @@ pub struct RealDisk {
 struct Shared {
     name: String,
     worker: Worker<Directory>,
-    /// Answers what only looks at the directory, also while a write waits for the device.
-    looks: Worker<Arc<Root>>,
-    places: Places,
+    /// Thread for metadata queries of the directory, which run while a write waits for the device.
+    metadata: Worker<Arc<Root>>,
+    places: ExtentCache,
     changing: AllChanging,
-    /// Objects that somebody looks at, and whether a change of each was asked for meanwhile.
-    looks_at: RefCell<Vec<(FileId, Weak<Cell<bool>>)>>,
+    /// Objects of metadata queries in flight, and a flag set when a change of the object is
+    /// requested meanwhile.
+    queries: RefCell<Vec<(FileId, Weak<Cell<bool>>)>>,
     /// Objects whose removal is not known to be on stable storage.
     removing: RefCell<BTreeSet<FileId>>,
 }
 
 impl RealDisk {
-    /// Takes a directory that exists as a disk.
+    /// Opens an existing directory as a disk.
     pub(crate) fn open(config: &DiskConfig, objects_open_max: usize) -> Result<Self, OpenError> {
         let (path, options) = (&config.directory, config.options);
         let failed = |cause: String| OpenError::Directory {
@@ -56,19 +57,19 @@ impl RealDisk {
             cause: error.to_string(),
         })?;
         let readers = if options.direct { READERS } else { 0 };
-        let looks = Worker::start("disk looks", Arc::clone(directory.root()), 0);
+        let metadata = Worker::start("disk metadata", Arc::clone(directory.root()), 0);
         let worker = Worker::start("disk", directory, readers);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
-        let looks = looks.map_err(|error| failed(error.to_string()))?;
-        let (places, changing) = (Places::default(), AllChanging::default());
+        let metadata = metadata.map_err(|error| failed(error.to_string()))?;
+        let (places, changing) = (ExtentCache::default(), AllChanging::default());
         Ok(Self {
             shared: Rc::new(Shared {
                 name,
                 worker,
-                looks,
+                metadata,
                 places,
                 changing,
-                looks_at: RefCell::default(),
+                queries: RefCell::default(),
                 removing: RefCell::default(),
             }),
         })
@@ -80,31 +81,31 @@ impl RealDisk {
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
         let done = self.shared.worker.call(checked(work)).await;
-        self.told(operation, done)
+        self.completed(operation, done)
     }
 
-    /// The same for what need not wait for other requests.
-    async fn call_urgently<R: Send + 'static>(
+    /// Executes `work` before queued requests, which it does not depend on.
+    async fn call_with_priority<R: Send + 'static>(
         &self,
         operation: String,
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
-        let done = self.shared.worker.call_urgently(checked(work)).await;
-        self.told(operation, done)
+        let done = self.shared.worker.call_with_priority(checked(work)).await;
+        self.completed(operation, done)
     }
 
-    /// The same for what only looks at the directory.
-    async fn look<R: Send + 'static>(
+    /// Executes a metadata query on the metadata thread.
+    async fn query<R: Send + 'static>(
         &self,
         operation: String,
-        look: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
+        query: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
-        let work = |root: &mut Arc<Root>| root.check_present().and_then(|()| look(root));
-        let done = self.shared.looks.call(work).await;
-        self.told(operation, done)
+        let work = |root: &mut Arc<Root>| root.check_present().and_then(|()| query(root));
+        let done = self.shared.metadata.call(work).await;
+        self.completed(operation, done)
     }
 
-    /// The same for what changes an object.
+    /// Executes `work` that changes an object.
     async fn change<R: Send + 'static>(
         &self,
         object: FileId,
@@ -112,7 +113,7 @@ impl RealDisk {
         work: impl FnOnce(&mut Directory) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, DiskError> {
         let changing = Changing::begin(&self.shared.changing, object);
-        self.disturb(object);
+        self.invalidate_queries(object);
         let work = move |directory: &mut Directory| {
             let _changing = changing;
             work(directory)
@@ -120,53 +121,54 @@ impl RealDisk {
         self.call(operation, work).await
     }
 
-    /// The same about an object; `None` when somebody changes it before or meanwhile.
-    async fn look_at<R: Send + 'static>(
+    /// Executes a metadata query of an object; `None` when a change of it was requested before or
+    /// meanwhile.
+    async fn query_object<R: Send + 'static>(
         &self,
         object: FileId,
         operation: String,
-        look: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
+        query: impl FnOnce(&Root) -> Result<R, Failure> + Send + 'static,
     ) -> Result<Option<R>, DiskError> {
         if self.is_changing(object) {
             return Ok(None);
         }
-        let is_disturbed = Rc::<Cell<bool>>::default();
+        let is_stale = Rc::<Cell<bool>>::default();
         {
-            let mut looks_at = self.shared.looks_at.borrow_mut();
-            // Those that have ended: an object that nobody changes is looked at again and again.
-            looks_at.retain(|(_, is_disturbed)| is_disturbed.strong_count() > 0);
-            looks_at.push((object, Rc::downgrade(&is_disturbed)));
+            let mut queries = self.shared.queries.borrow_mut();
+            // Ended queries are dropped here: an object that never changes may be queried often.
+            queries.retain(|(_, is_stale)| is_stale.strong_count() > 0);
+            queries.push((object, Rc::downgrade(&is_stale)));
         }
-        let found = self.look(operation, look).await?;
-        Ok((!is_disturbed.get()).then_some(found))
+        let found = self.query(operation, query).await?;
+        Ok((!is_stale.get()).then_some(found))
     }
 
-    /// Tells those who look at an object that it changes.
-    fn disturb(&self, object: FileId) {
-        self.shared.looks_at.borrow_mut().retain(|(at, is_disturbed)| {
-            let is_disturbed = is_disturbed.upgrade();
-            if let Some(is_disturbed) = is_disturbed.as_ref().filter(|_| *at == object) {
-                is_disturbed.set(true);
+    /// Marks the queries of an object as stale.
+    fn invalidate_queries(&self, object: FileId) {
+        self.shared.queries.borrow_mut().retain(|(at, is_stale)| {
+            let is_stale = is_stale.upgrade();
+            if let Some(is_stale) = is_stale.as_ref().filter(|_| *at == object) {
+                is_stale.set(true);
             }
-            is_disturbed.is_some()
+            is_stale.is_some()
         });
     }
 
-    /// Whether a change of the object waits.
+    /// True if a change of the object is queued.
     fn is_changing(&self, object: FileId) -> bool {
         lock(&self.shared.changing).contains_key(&object)
     }
 
-    /// What came of an operation, as callers are told.
-    fn told<R>(
+    /// Converts the outcome of an operation.
+    fn completed<R>(
         &self,
         operation: String,
-        done: Result<Result<R, Failure>, Gone>,
+        done: Result<Result<R, Failure>, WorkerGone>,
     ) -> Result<R, DiskError> {
         let disk = self.shared.name.clone();
         match done {
             Ok(done) => done.map_err(|failure| failure.of(disk, operation)),
-            Err(Gone) => {
+            Err(WorkerGone) => {
                 let cause = "the thread of the disk has stopped, or failed at this".into();
                 Err(DiskError::Failed { disk, operation, cause })
             }
@@ -174,7 +176,7 @@ impl RealDisk {
     }
 }
 
-/// Work on a directory that is still there.
+/// Returns `work`, preceded by a check that the directory is still there.
 fn checked<R>(
     work: impl FnOnce(&mut Directory) -> Result<R, Failure>,
 ) -> impl FnOnce(&mut Directory) -> Result<R, Failure> {
@@ -184,10 +186,10 @@ fn checked<R>(
     }
 }
 
-/// The objects that wait to be changed, each as often as it does.
+/// Number of queued changes of each object.
 type AllChanging = Arc<Mutex<BTreeMap<FileId, usize>>>;
 
-/// A change of an object that waits, whoever waits for it.
+/// Queued change of an object, counted until it ends, even if its caller has stopped waiting.
 struct Changing {
     all: AllChanging,
     object: FileId,
@@ -211,7 +213,7 @@ impl Drop for Changing {
     }
 }
 
-/// The lock of a map is held for a step that does not panic.
+/// Locks a map, which is held for a step that does not panic.
 fn lock(all: &Mutex<BTreeMap<FileId, usize>>) -> MutexGuard<'_, BTreeMap<FileId, usize>> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -227,7 +229,7 @@ impl Disk for RealDisk {
         let known = self.shared.places.version(object);
         let operation = format!("tell where {object} lies");
         let located = self.call(operation, move |directory| Ok(directory.locate(object, known)));
-        // Without an answer blocks are sorted by what was known before, which is no less right.
+        // Without an answer, blocks are sorted by older addresses, which is not less correct.
         if let Ok(Some(place)) = located.await {
             self.shared.places.learn(object, place);
         }
@@ -235,7 +237,7 @@ impl Disk for RealDisk {
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
         let operation = format!("tell where {object} ends");
-        match self.look_at(object, operation.clone(), move |root| root.length(object)).await? {
+        match self.query_object(object, operation.clone(), move |root| root.length(object)).await? {
             Some(length) => Ok(length),
             None => self.call(operation, move |directory| directory.root().length(object)).await,
         }
@@ -252,12 +254,12 @@ impl Disk for RealDisk {
             let present = directory.root().check_present();
             match present.and_then(|()| directory.read(object, offset, length)) {
                 Ok(Found::Bytes(bytes)) => Step::Done(Ok(bytes)),
-                Ok(Found::OnDevice(place)) => Step::Rest(Box::new(|| place.read())),
+                Ok(Found::OnDevice(place)) => Step::Remainder(Box::new(|| place.read())),
                 Err(failure) => Step::Done(Err(failure)),
             }
         };
         let done = self.shared.worker.call_shared(work).await;
-        self.told(operation, done)
+        self.completed(operation, done)
     }
 
     async fn write(
@@ -272,9 +274,9 @@ impl Disk for RealDisk {
     }
 
     async fn sync(&self, object: FileId) -> Result<(), DiskError> {
-        // What is to be stored has been written.
+        // The payloads to be synced have been written.
         let work = move |directory: &mut Directory| directory.sync(object);
-        self.call_urgently(format!("sync {object}"), work).await
+        self.call_with_priority(format!("sync {object}"), work).await
     }
 
     async fn truncate(&self, object: FileId, length: u64) -> Result<(), DiskError> {
@@ -288,26 +290,26 @@ impl Disk for RealDisk {
         let operation = format!("remove {object}");
         let is_first = self.shared.removing.borrow_mut().insert(object);
         let was_changing = self.is_changing(object);
-        let is_there = pin!(self.look(operation.clone(), move |root| root.has(object)));
+        let is_there = pin!(self.query(operation.clone(), move |root| root.has(object)));
         let remove = move |directory: &mut Directory| directory.remove(object);
-        // Both at once: what is asked of the object later comes after its removal.
+        // Both start now, so that later requests of the object follow its removal.
         let removed = pin!(self.change(object, operation, remove));
         match select(removed, is_there).await {
             Either::Left((removed, _)) => removed?,
-            // Nobody need wait until what is known of it is forgotten.
+            // The object does not exist, so the disk's thread only discards its state of it.
             Either::Right((Ok(false), _)) if is_first && !was_changing => {
                 self.shared.removing.borrow_mut().remove(&object);
                 return Ok(());
             }
             Either::Right((_, removed)) => removed.await?,
         }
-        // All that were removed meanwhile go with one write to the device.
-        self.call_urgently(format!("forget {object}"), Directory::sync_entries).await?;
+        // All objects removed meanwhile share one write to the device.
+        self.call_with_priority(format!("forget {object}"), Directory::sync_entries).await?;
         self.shared.removing.borrow_mut().remove(&object);
         Ok(())
     }
 
     async fn space(&self) -> Result<Space, DiskError> {
-        self.look("tell its space".into(), Root::space).await
+        self.query("tell its space".into(), Root::space).await
     }
 }

@@ -1,40 +1,43 @@
-//! A directory that stands for a disk, and the threads that do its work.
+//! Disk of a real node: a directory, and the threads that do its work.
 //!
 //! ```text
-//! handle      what a node holds: asks the threads, names the disk in what failed
-//! root        the directory itself, at which a second thread looks while the first waits
-//! directory   the objects of a disk: which are open, which exist
-//!   object    one object: every byte verified before it is given out
-//!     data    its file of bytes, through the page cache or past it
-//!     sums    its file of checksums, four bytes for each 64 KiB
-//!     recent  the pieces that were verified last
-//!     reserve room taken ahead of the writes that will fill it
-//!   stored    which objects must be there, with their sums
-//!   extents   where the file system put an object; the handle keeps it as places
-//!   pending   which writes are not on stable storage yet, and which never got there
+//! handle             what a node holds: asks the threads, names the disk in errors
+//! root               the directory itself, shared with a thread for metadata queries
+//! directory          the objects of a disk: which are open, which exist
+//!   object           one object: every byte is verified before it is returned
+//!     data           file of bytes, through the page cache or by direct I/O
+//!     checksums      file of checksums, four bytes for each 64 KiB
+//!     verified_cache pieces that were verified last
+//!     preallocation  space taken ahead of the writes that will fill it
+//!   durable_log      objects that must exist, with their checksums
+//!   extents          physical addresses of an object; the handle keeps an extent_cache
+//!   write_back       writes that are not on stable storage yet, or failed
 //! ```
 //!
-//! Invariants: requests are served in the order of their calls, but for those to which the ones
-//! that wait make no difference; one process at a time owns a directory (by a lock on it); a
-//! request is served only while the directory that was opened is still the one at its path; bytes
-//! that do not match their checksum are never given out
-//! ([0019](../../../../docs/decisions/0019-checksums-beside-the-data.md)).
+//! Invariants:
+//!
+//! - Requests take effect in the order of their calls; priority requests do not depend on queued
+//!   ones.
+//! - A lock on the directory gives it to one process at a time.
+//! - A request is served only while the directory that was opened is still the one at its path.
+//! - Bytes that do not match their checksum are never returned
+//!   ([0019](../../../../docs/decisions/0019-checksums-beside-the-data.md)).
 
+mod checksums;
 mod data;
 mod directory;
+mod durable_log;
+mod extent_cache;
 mod extents;
 mod failure;
 mod handle;
 mod object;
-mod pending;
-mod places;
-mod recent;
-mod reserve;
+mod preallocation;
 mod root;
-mod stored;
-mod sums;
+mod verified_cache;
+mod write_back;
 
 pub use directory::OBJECTS_DIRECTORY;
 pub(crate) use directory::objects_open_max;
+pub use durable_log::STORED_LOG;
 pub use handle::RealDisk;
-pub use stored::STORED_LOG;

@@ -1,116 +1,123 @@
-//! One object that is open: its bytes, and the checksums that they must match.
+//! Open object: its bytes, and the checksums that they must match.
 //!
-//! Invariants: bytes are given out, or kept beside others that are written, only after the whole
-//! pieces that hold them matched their sums; a write marks its pieces in flux, writes the bytes,
-//! then stores the new sums, so that a process killed in between leaves nothing unreadable.
+//! Invariants:
+//!
+//! - Bytes are returned, or kept beside bytes that are written, only after the whole pieces that
+//!   hold them matched their checksums.
+//! - A write marks its pieces in flux, writes the bytes, then stores the new checksums, so that a
+//!   process killed in between leaves nothing unreadable.
 
+use super::checksums::{Checksum, Checksums, PIECE_BYTES, pieces_of};
 use super::data::{Data, SECTOR_BYTES};
+use super::extent_cache::ObjectExtents;
 use super::extents::extents;
 use super::failure::Failure;
-use super::places::Place;
-use super::recent::Recent;
-use super::reserve::Reservations;
-use super::sums::{PIECE_BYTES, Sum, Sums, pieces_of};
+use super::preallocation::Preallocation;
+use super::verified_cache::VerifiedCache;
 use crate::memory::{RealMemory, RealPayload, thaw};
 use std::sync::Arc;
 use units::{ByteRange, FileId};
 use world::{Memory, Payload};
 
-/// Bytes that are moved at a time through the page cache when they are also compared.
+/// Bytes read at a time through the page cache when they are also verified.
 const PART_BYTES: u64 = 4 * PIECE_BYTES;
 
-/// An open object.
+/// Open object.
 pub(super) struct Object {
     id: FileId,
     data: Arc<Data>,
-    /// `None` when the disk keeps none, or those of this object could not be made: then all its
-    /// pieces are in flux.
-    sums: Option<Sums>,
-    reservations: Reservations,
-    /// Changes whenever the object may have come to lie elsewhere.
+    /// `None` when the disk keeps no checksums, or those of this object could not be created: then
+    /// all its pieces are in flux.
+    sums: Option<Checksums>,
+    reservations: Preallocation,
+    /// Version of the extents; changes whenever the object may have moved.
     version: u64,
-    /// Whether the system had no place for some bytes when it was last asked.
+    /// True if some bytes had no physical address at the last query.
     is_unsettled: bool,
 }
 
-/// What a read has found.
+/// Result of a read.
 pub(super) enum Found {
-    /// The bytes.
+    /// Verified bytes.
     Bytes(RealPayload),
-    /// Where they are, to be read before anything changes.
+    /// Direct read, to be executed before the object changes.
     OnDevice(OnDevice),
 }
 
-/// Bytes to be read past the page cache, and the sums that they must match.
+/// Direct read of an object, with the checksums to verify.
 pub(super) struct OnDevice {
     id: FileId,
     data: Arc<Data>,
-    /// The whole pieces that hold what was asked for.
+    /// Whole pieces that hold the requested bytes.
     span: ByteRange,
-    /// One for each of them, none of which is in flux; or none at all.
-    sums: Vec<Sum>,
-    /// What was asked for.
+    /// Checksums of all those pieces, none in flux; or empty.
+    sums: Vec<Checksum>,
+    /// Requested bytes.
     range: ByteRange,
 }
 
-/// A piece that a write covers in part: all its bytes as they will be.
+/// Piece that a write covers in part, with its future contents.
 struct Edge {
     piece: u64,
     memory: RealMemory,
-    /// The bytes of the piece that are new.
+    /// New bytes of the piece.
     new: ByteRange,
 }
 
 impl Object {
-    /// `version` is one that no object of the disk had before.
+    /// Wraps an open file. `version` was used for no other object of the disk.
     pub(super) fn new(
         id: FileId,
         data: Data,
-        sums: Option<Sums>,
-        reservations: Reservations,
+        sums: Option<Checksums>,
+        reservations: Preallocation,
         version: u64,
     ) -> Self {
         let data = Arc::new(data);
         Self { id, data, sums, reservations, version, is_unsettled: false }
     }
 
-    /// Where it lies, unless that is known as `version`.
-    pub(super) fn locate(&mut self, version: Option<u64>) -> Option<Place> {
+    /// Returns the extents of the object; `None` if `version` is current.
+    pub(super) fn locate(&mut self, version: Option<u64>) -> Option<ObjectExtents> {
         if version == Some(self.version) && !self.is_unsettled {
             return None;
         }
         let (extents, is_settled) = extents(&*self.data).ok()?;
         self.is_unsettled = !is_settled;
-        Some(Place { version: self.version, extents })
+        Some(ObjectExtents { version: self.version, extents })
     }
 
-    /// The object may come to lie elsewhere; `version` is a new one.
+    /// Marks the object as possibly moved; `version` is a new one.
     pub(super) fn moves(&mut self, version: u64) {
         self.version = version;
     }
 
-    /// Gives back room that nothing was written to.
+    /// Frees preallocated space beyond the end.
     pub(super) fn give_back(&mut self) {
         self.reservations.give_back(&self.data);
     }
 
-    /// Whether its bytes are compared with sums.
+    /// True if the bytes have checksums.
     pub(super) fn has_sums(&self) -> bool {
         self.sums.is_some()
     }
 
-    /// Begins to compare the bytes with sums, or ends it.
-    pub(super) fn set_sums(&mut self, sums: Option<Sums>) {
+    /// Sets or removes the checksums of the object.
+    pub(super) fn set_sums(&mut self, sums: Option<Checksums>) {
         self.sums = sums;
     }
 
-    /// Its bytes.
+    /// Returns the file of bytes.
     pub(super) fn data(&self) -> &Data {
         &self.data
     }
 
-    /// The bytes of `range`, none of which a damaged piece holds.
-    pub(super) fn read(&mut self, range: ByteRange, recent: &mut Recent) -> Result<Found, Failure> {
+    /// Reads the bytes of `range`; fails if a piece that holds some is damaged.
+    pub(super) fn read(
+        &mut self,
+        range: ByteRange,
+        recent: &mut VerifiedCache,
+    ) -> Result<Found, Failure> {
         let span = self.span(range);
         if span.length() == PIECE_BYTES && range != span {
             let piece = self.piece(span.start / PIECE_BYTES, recent)?;
@@ -131,7 +138,7 @@ impl Object {
         Ok(Found::Bytes(bytes))
     }
 
-    /// Past the page cache anyone can read what has all its sums.
+    /// Returns the read as a direct read for another thread, if all its pieces have checksums.
     fn on_device(&self, range: ByteRange, span: ByteRange) -> Result<Option<OnDevice>, Failure> {
         if !self.data.is_direct() {
             return Ok(None);
@@ -140,15 +147,15 @@ impl Object {
             Some(sums) => sums.read(pieces_of(span))?,
             None => Vec::new(),
         };
-        if sums.contains(&Sum::IN_FLUX) {
+        if sums.contains(&Checksum::IN_FLUX) {
             return Ok(None);
         }
         let data = Arc::clone(&self.data);
         Ok(Some(OnDevice { id: self.id, data, span, sums, range }))
     }
 
-    /// All bytes of a piece, compared with its sum now or a short while ago.
-    fn piece(&mut self, piece: u64, recent: &mut Recent) -> Result<RealPayload, Failure> {
+    /// Returns a whole piece, verified now or recently.
+    fn piece(&mut self, piece: u64, recent: &mut VerifiedCache) -> Result<RealPayload, Failure> {
         if let Some(bytes) = recent.piece(self.id, piece) {
             return Ok(bytes);
         }
@@ -163,12 +170,12 @@ impl Object {
         Ok(bytes)
     }
 
-    /// Writes `payload` to `range`, as long as it.
+    /// Writes `payload` to `range`; both have the same length.
     pub(super) fn write(
         &mut self,
         range: ByteRange,
         payload: &RealPayload,
-        recent: &mut Recent,
+        recent: &mut VerifiedCache,
     ) -> Result<(), Failure> {
         let bytes = payload.bytes();
         self.reservations.reserve(&self.data, range);
@@ -199,8 +206,12 @@ impl Object {
         Ok(())
     }
 
-    /// Frees what lies beyond `length`.
-    pub(super) fn truncate(&mut self, length: u64, recent: &mut Recent) -> Result<(), Failure> {
+    /// Truncates the object to `length`.
+    pub(super) fn truncate(
+        &mut self,
+        length: u64,
+        recent: &mut VerifiedCache,
+    ) -> Result<(), Failure> {
         let end = self.data.length()?;
         if end <= length {
             return Ok(());
@@ -223,9 +234,9 @@ impl Object {
         Ok(())
     }
 
-    /// Returns when all that was written is on stable storage.
+    /// Returns when all written bytes are on stable storage.
     pub(super) fn sync(&mut self) -> Result<(), Failure> {
-        if self.sums.as_ref().is_some_and(Sums::is_synced) {
+        if self.sums.as_ref().is_some_and(Checksums::is_synced) {
             return Ok(());
         }
         self.data.sync()?;
@@ -235,7 +246,7 @@ impl Object {
         }
     }
 
-    /// What is read for `range`: whole pieces, where they must be compared or aligned.
+    /// Returns the range to read for `range`: whole pieces, if they must be verified or aligned.
     fn span(&self, range: ByteRange) -> ByteRange {
         if self.sums.is_none() && !self.data.is_direct() {
             return range;
@@ -244,8 +255,8 @@ impl Object {
         ByteRange::new(pieces.start * PIECE_BYTES, pieces.end * PIECE_BYTES)
     }
 
-    /// `range` in parts of whole pieces, as they are moved and compared: through the page cache so
-    /// few at a time that they are still in the processor's cache for the second of the two.
+    /// Splits `range` into parts of whole pieces. Through the page cache they are so small that
+    /// they are still in the processor's cache when they are verified.
     fn parts(&self, range: ByteRange) -> impl Iterator<Item = ByteRange> + use<> {
         let part_bytes = if self.data.is_direct() { u64::MAX } else { PART_BYTES };
         let first = range.start / PIECE_BYTES * PIECE_BYTES;
@@ -253,27 +264,28 @@ impl Object {
         parts.map(move |part| part.intersect(range))
     }
 
-    /// Compares the bytes of whole pieces with their sums, and settles those in flux.
+    /// Verifies whole pieces, and stores checksums of those in flux.
     fn verify(&mut self, span: ByteRange, bytes: &[u8]) -> Result<(), Failure> {
         let Some(sums) = &mut self.sums else { return Ok(()) };
         let pieces = pieces_of(span);
         let known = sums.read(pieces.clone())?;
         compare(self.id, pieces.start, &known, bytes)?;
-        if known.contains(&Sum::IN_FLUX) {
+        if known.contains(&Checksum::IN_FLUX) {
             let settled = known.iter().zip(bytes.chunks(PIECE_BYTES as usize));
-            let settled: Vec<Sum> = settled.map(|(sum, piece)| sum.settled(piece)).collect();
-            // Where this fails, they stay in flux and the next reader tries again.
+            let settled: Vec<Checksum> = settled.map(|(sum, piece)| sum.settled(piece)).collect();
+            // After an error they stay in flux, and the next reader tries again.
             let _ = sums.write(pieces.start, &settled);
         }
         Ok(())
     }
 
-    /// The pieces that a write of `bytes` to `range` covers in part: the first, the last, or none.
+    /// Returns the pieces that a write of `bytes` to `range` covers in part: the first, the last,
+    /// or none.
     fn edges(
         &mut self,
         range: ByteRange,
         bytes: &[u8],
-        recent: &mut Recent,
+        recent: &mut VerifiedCache,
     ) -> Result<Vec<Edge>, Failure> {
         let pieces = pieces_of(range);
         let mut edges = Vec::new();
@@ -285,7 +297,7 @@ impl Object {
             }
             let old = self.piece(piece, recent)?;
             recent.forget(self.id, piece..piece + 1);
-            // Without a copy, as nobody else keeps it now.
+            // Without a copy, as no other handle exists.
             let memory = thaw(old);
             memory.with_bytes_mut(|whole| {
                 whole[within(new, all.start)].copy_from_slice(&bytes[within(new, range.start)]);
@@ -295,13 +307,14 @@ impl Object {
         Ok(edges)
     }
 
-    /// Writes `bytes` to `range`, and adds the sums of its pieces to `sums`, if there are any.
+    /// Writes `bytes` to `range`, and appends the checksums of its pieces to `sums`, if there are
+    /// any.
     fn write_parts(
         &self,
         range: ByteRange,
         bytes: &[u8],
         edges: &[Edge],
-        sums: &mut Vec<Sum>,
+        sums: &mut Vec<Checksum>,
     ) -> Result<(), Failure> {
         for part in self.parts(range) {
             if self.sums.is_some() {
@@ -312,7 +325,7 @@ impl Object {
         Ok(())
     }
 
-    /// Has the file end at `end`, where sectors that were written whole have made it longer.
+    /// Truncates the file to `end`, after writes of whole sectors made it longer.
     fn end_at(&mut self, end: u64) -> Result<(), Failure> {
         if self.data.length()? > end {
             self.data.truncate(end)?;
@@ -321,7 +334,7 @@ impl Object {
         Ok(())
     }
 
-    /// Writes `bytes` to `range`; past the page cache, edges are rounded to sectors.
+    /// Writes `bytes` to `range`; for direct I/O the edges are rounded to sectors.
     fn write_data(&self, range: ByteRange, bytes: &[u8], edges: &[Edge]) -> Result<(), Failure> {
         if !self.data.is_direct() {
             return Ok(self.data.write(bytes, range.start)?);
@@ -345,7 +358,7 @@ impl Object {
 }
 
 impl OnDevice {
-    /// The bytes, none of which a damaged piece holds.
+    /// Reads and verifies the bytes.
     pub(super) fn read(self) -> Result<RealPayload, Failure> {
         let memory = RealMemory::new(self.span.length() as usize);
         memory.with_bytes_mut(|bytes| {
@@ -356,8 +369,8 @@ impl OnDevice {
     }
 }
 
-/// Compares the bytes of whole pieces, from `first` on, with the sums that there are.
-fn compare(id: FileId, first: u64, sums: &[Sum], bytes: &[u8]) -> Result<(), Failure> {
+/// Verifies whole pieces, from `first` on, against their checksums.
+fn compare(id: FileId, first: u64, sums: &[Checksum], bytes: &[u8]) -> Result<(), Failure> {
     let mut pieces = (first..).zip(sums).zip(bytes.chunks(PIECE_BYTES as usize));
     match pieces.find(|((_, sum), bytes)| !sum.allows(bytes)) {
         Some(((piece, _), _)) => {
@@ -368,30 +381,30 @@ fn compare(id: FileId, first: u64, sums: &[Sum], bytes: &[u8]) -> Result<(), Fai
 }
 
 impl Edge {
-    fn sum(&self) -> Sum {
-        Sum::of(&self.memory.bytes())
+    fn sum(&self) -> Checksum {
+        Checksum::of(&self.memory.bytes())
     }
 }
 
-/// The sum of a piece after a write of `bytes` to `range`, which has `edges`.
-fn sum_of(piece: u64, range: ByteRange, bytes: &[u8], edges: &[Edge]) -> Sum {
+/// Returns the checksum of a piece after a write of `bytes` to `range`, which has `edges`.
+fn sum_of(piece: u64, range: ByteRange, bytes: &[u8], edges: &[Edge]) -> Checksum {
     match edges.iter().find(|edge| edge.piece == piece) {
         Some(edge) => edge.sum(),
         None => {
             let all = ByteRange::at(piece * PIECE_BYTES, PIECE_BYTES);
-            Sum::of(&bytes[within(all, range.start)])
+            Checksum::of(&bytes[within(all, range.start)])
         }
     }
 }
 
-/// Some bytes of a piece, in memory of their own: a small part must not keep all of it.
+/// Copies some bytes of a piece: a small part must not keep all of it in memory.
 fn part_of(piece: &RealPayload, bytes: std::ops::Range<usize>) -> RealPayload {
     let memory = RealMemory::new(bytes.len());
     memory.with_bytes_mut(|part| part.copy_from_slice(&piece.bytes()[bytes]));
     memory.freeze()
 }
 
-/// `bytes` as indices into what begins at `start`.
+/// Converts `bytes` to indices into a buffer that begins at `start`.
 fn within(bytes: ByteRange, start: u64) -> std::ops::Range<usize> {
     (bytes.start - start) as usize..(bytes.end - start) as usize
 }

@@ -1,8 +1,8 @@
-//! The directory that holds the files of a disk's objects, as more than one thread may use it.
+//! Directory of the object files of a disk, shared by the threads of the disk.
 
+use super::checksums;
 use super::failure::Failure;
-use super::sums;
-use crate::worker::Owned;
+use crate::worker::WorkerState;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use units::FileId;
 use world::Space;
 
-/// A directory that this process alone uses, as long as any thread of it does.
+/// Locked directory, unlocked when the last thread drops it.
 pub(super) struct Root {
     path: PathBuf,
     pub(super) handle: OwnedFd,
@@ -19,10 +19,10 @@ pub(super) struct Root {
     identity: (u64, u64),
 }
 
-impl Owned for Arc<Root> {}
+impl WorkerState for Arc<Root> {}
 
 impl Root {
-    /// Opens the directory at `path`, and locks it.
+    /// Opens and locks the directory at `path`.
     pub(super) fn open(path: PathBuf) -> Result<Self, String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = rustix::fs::open(&path, flags, Mode::empty()).map_err(|e| e.to_string())?;
@@ -37,8 +37,8 @@ impl Root {
         Ok(Self { path, handle, identity: (stat.st_dev, stat.st_ino) })
     }
 
-    /// Fails when the directory at the path is not the one that was opened. Without this, writes
-    /// to files of a deleted directory would succeed and be lost.
+    /// Fails if the directory at the path is not the one that was opened. Without this check,
+    /// writes to files of a deleted directory would succeed and be lost.
     pub(super) fn check_present(&self) -> Result<(), Failure> {
         match rustix::fs::stat(&self.path) {
             Ok(stat) if (stat.st_dev, stat.st_ino) == self.identity => Ok(()),
@@ -49,7 +49,7 @@ impl Root {
         }
     }
 
-    /// Where an object ends that nobody changes.
+    /// Returns the size of an object without queued changes.
     pub(super) fn length(&self, object: FileId) -> Result<u64, Failure> {
         match rustix::fs::statat(&self.handle, name(object), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(stat.st_size as u64),
@@ -58,9 +58,9 @@ impl Root {
         }
     }
 
-    /// Whether an object is there that nobody changes, or its sums are.
+    /// True if an object without queued changes exists, or its checksums do.
     pub(super) fn has(&self, object: FileId) -> Result<bool, Failure> {
-        for file in [name(object), sums::name(object)] {
+        for file in [name(object), checksums::name(object)] {
             match rustix::fs::statat(&self.handle, file, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(_) => return Ok(true),
                 Err(Errno::NOENT) => {}
@@ -70,7 +70,7 @@ impl Root {
         Ok(false)
     }
 
-    /// How much the file system holds, without what it keeps from users.
+    /// Returns the size of the file system, without the space that is reserved for root.
     pub(super) fn space(&self) -> Result<Space, Failure> {
         let StatVfs { f_blocks, f_bfree, f_bavail, f_frsize, .. } =
             rustix::fs::fstatvfs(&self.handle)?;
@@ -82,13 +82,13 @@ impl Root {
 
 impl Drop for Root {
     fn drop(&mut self) {
-        // Not only closed: a process that another thread has just forked holds it too until it
-        // runs its program.
+        // Closing alone is not enough: a child that another thread has just forked shares the lock
+        // until it calls exec.
         let _ = rustix::fs::flock(&self.handle, FlockOperation::Unlock);
     }
 }
 
-/// The file of an object's bytes.
+/// Returns the file name of an object's bytes.
 pub(super) fn name(object: FileId) -> String {
     format!("{:016x}", object.0)
 }

@@ -1,7 +1,10 @@
-//! Data that a peer on this machine lends: seen in its memory, given back when nobody needs it.
+//! Zero-copy data that a peer on this machine lends: mapped from its memory, returned when unused.
 //!
-//! Invariants: what is seen lies within a file of the peer that neither side can shorten, so that
-//! looking at it cannot fail whatever the peer does; each loan is given back once.
+//! Invariants:
+//!
+//! - Borrowed data lies within a file of the peer that neither side can shorten, so that reading it
+//!   cannot fail, whatever the peer does.
+//! - Each loan is returned once.
 #![allow(unsafe_code)]
 
 use super::process::PeerProcess;
@@ -15,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use units::PieceRun;
 
-/// The shared memory of a peer, as this process sees it.
+/// Shared memory of a peer, mapped into this process.
 pub(crate) struct PeerArena {
     base: NonNull<u8>,
     bytes: usize,
@@ -27,17 +30,17 @@ unsafe impl Send for PeerArena {}
 unsafe impl Sync for PeerArena {}
 
 impl PeerArena {
-    /// Maps what `process` shares; the error says why that is not possible.
+    /// Maps the shared memory of `process`; the error says why that is not possible.
     pub(crate) fn map(process: &PeerProcess, sharing: Sharing) -> Result<Self, String> {
         let failed = |error: rustix::io::Errno| error.to_string();
         let bytes = usize::try_from(sharing.bytes).map_err(|error| error.to_string())?;
         let path = process.descriptor_path(sharing.descriptor);
         let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
-        // The process was there after its file was opened, so it was its file.
+        // The process existed after its file was opened, so the file was its file.
         process.check_alive().map_err(failed)?;
         let seals = fcntl_get_seals(&file).map_err(failed)?;
         let found = fstat(&file).map_err(failed)?.st_size;
-        // What lies in pages of other kinds (hugetlb) can be taken away however it is sealed.
+        // Pages of other kinds (hugetlb) can be taken away, whatever the seals are.
         let is_ordinary = fstatfs(&file).map_err(failed)?.f_type == libc::TMPFS_MAGIC;
         let is_as_told = u64::try_from(found) == Ok(sharing.bytes) && is_ordinary;
         if !seals.contains(SEALS) || !is_as_told || bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES)
@@ -57,13 +60,13 @@ impl Drop for PeerArena {
     }
 }
 
-/// Borrows from one peer.
+/// Borrower of data from one peer.
 pub(crate) struct Borrower {
     arena: Arc<PeerArena>,
     returns: UnboundedSender<u64>,
 }
 
-/// One loan; given back when dropped.
+/// One loan; returned when dropped.
 pub(crate) struct Borrowed {
     arena: Arc<PeerArena>,
     returns: UnboundedSender<u64>,
@@ -71,13 +74,14 @@ pub(crate) struct Borrowed {
 }
 
 impl Borrower {
-    /// Of what lies in `arena`. The numbers of loans that are over come out of the other end.
+    /// Returns a borrower of data in `arena`. The channel yields the numbers of ended loans.
     pub(crate) fn new(arena: PeerArena) -> (Self, UnboundedReceiver<u64>) {
         let (returns, returned) = unbounded_channel();
         (Self { arena: Arc::new(arena), returns }, returned)
     }
 
-    /// The loan `number`: `length` bytes at `offset`, if the arena has them, and where they are.
+    /// Borrows `length` bytes at `offset` as loan `number`, if the arena has them; returns their
+    /// address too.
     pub(crate) fn borrow(
         &self,
         number: u64,
@@ -108,7 +112,7 @@ impl Borrower {
 impl Drop for Borrowed {
     fn drop(&mut self) {
         debug_assert!(self.arena.bytes > 0, "a loan lies in an arena");
-        // Where the connection has ended there is nobody to give it back to.
+        // After the end of the connection there is no peer to return it to.
         let _ = self.returns.send(self.number);
     }
 }

@@ -1,12 +1,14 @@
-//! One connection to a peer: what is known about it, and what waits for it.
+//! State of one connection to a peer.
 //!
-//! Invariants: a connection ends once, with one cause; then everything that waits for an answer
-//! over it is told. A region that this node exposed over it is held until the peer has said that it
-//! no longer uses it, or can no longer do so ([`Connection::quiet`]).
+//! Invariants:
+//!
+//! - A connection ends once, with one cause. All requests without an answer fail then.
+//! - A region that this node exposed over the connection is held until the peer has said that it no
+//!   longer uses it, or can no longer do so ([`Connection::peer_quiesced`]).
 
+use super::backlog::Backlog;
 use super::borrowed::Borrower;
 use super::frame::{Exposure, Frame, Kind, encode_pieces};
-use super::inbox::Backlog;
 use super::outbox::Outbox;
 use super::process::PeerProcess;
 use super::socket::Socket;
@@ -18,15 +20,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use units::{PeerId, PieceRun, RegionId};
-use world::Loan;
+use world::{Loan, Memory};
 
-/// What no region is called.
+/// Reserved region id that names no region.
 pub(crate) const NO_REGION: u64 = 0;
 
-/// The most regions that a peer may expose at a time; one more ends the connection.
+/// Maximum number of regions that a peer may expose at a time; one more ends the connection.
 pub(crate) const REGIONS_MAX: usize = 64 << 10;
 
-/// The most parts of framed transfers under way at a time; further ones wait.
+/// Maximum number of parts of framed transfers in flight; further ones wait.
 const FRAMED_PARTS_MAX: usize = 64;
 
 /// Answer to a request: data if it asked for some, or the reason of a refusal.
@@ -34,21 +36,21 @@ pub(crate) type Answer = Result<Option<RealPayload>, String>;
 
 /// One connection.
 pub(crate) struct Connection {
-    /// The other end.
+    /// Other end of the connection.
     pub(crate) peer: PeerId,
-    /// The stream.
+    /// Stream socket.
     pub(crate) socket: Socket,
-    /// True for a Unix socket, whose peer may be able to reach this node's memory by itself.
+    /// True for a Unix socket, whose peer may be able to access this node's memory directly.
     pub(crate) local: bool,
-    /// What waits to be written.
+    /// Send queue.
     pub(crate) outbox: Outbox,
-    /// How much of it waits in the inbox.
+    /// Number of this connection's messages in the inbox.
     pub(crate) backlog: Backlog,
-    /// One permit for each part of a framed transfer under way.
+    /// One permit for each part of a framed transfer in flight.
     pub(crate) transfers: Semaphore,
-    /// Told once, when the connection ends.
+    /// Notified once, when the connection ends.
     pub(crate) ended: Notify,
-    /// The tasks that read and write the stream.
+    /// Tasks that read and write the stream.
     pub(crate) tasks: RefCell<Vec<Task>>,
     process: RefCell<Option<Rc<PeerProcess>>>,
     state: RefCell<State>,
@@ -57,21 +59,21 @@ pub(crate) struct Connection {
 #[derive(Default)]
 struct State {
     departed: Option<String>,
-    quiet: bool,
-    /// What the peer exposed to this node.
+    quiesced: bool,
+    /// Regions that the peer exposed to this node.
     exposures: BTreeMap<RegionId, Exposure>,
     answers: BTreeMap<u64, oneshot::Sender<Answer>>,
     withdrawals: BTreeMap<u64, Rc<Withdrawal>>,
     requests: u64,
-    /// Whether the peer sees this node's shared memory.
+    /// True if the peer has mapped this node's shared memory.
     lends: bool,
-    /// What this node lent to the peer.
+    /// Payloads lent to the peer, by loan number.
     loans: BTreeMap<u64, (RealPayload, Loan)>,
-    /// What the peer can lend to this node.
+    /// Borrower of the peer's shared memory.
     borrower: Option<Borrower>,
 }
 
-/// A region that is being withdrawn: its memory is held until every peer has answered.
+/// Region that is being withdrawn: its memory is held until every peer has answered.
 pub(crate) struct Withdrawal {
     memory: RefCell<Option<RealMemory>>,
     remaining: Cell<usize>,
@@ -79,13 +81,13 @@ pub(crate) struct Withdrawal {
 }
 
 impl Withdrawal {
-    /// Of a region that `peers` peers know.
+    /// Returns the withdrawal of a region that `peers` peers know.
     pub(crate) fn new(memory: RealMemory, peers: usize) -> Rc<Self> {
         let memory = RefCell::new(Some(memory));
         Rc::new(Self { memory, remaining: Cell::new(peers), finished: Notify::new() })
     }
 
-    /// One peer no longer uses the region.
+    /// Counts a peer that no longer uses the region.
     pub(crate) fn peer_done(&self) {
         self.remaining.set(self.remaining.get() - 1);
         if self.remaining.get() == 0 {
@@ -103,7 +105,7 @@ impl Withdrawal {
 }
 
 impl Connection {
-    /// A connection over `socket`, after the handshake.
+    /// Returns a connection over `socket`, after the handshake.
     pub(crate) fn new(
         peer: PeerId,
         socket: Socket,
@@ -124,12 +126,12 @@ impl Connection {
         })
     }
 
-    /// Why it ended, if it has.
+    /// Returns the cause of the end, if the connection has ended.
     pub(crate) fn departed(&self) -> Option<String> {
         self.state.borrow().departed.clone()
     }
 
-    /// Ends it, unless it has ended already; returns whether this call did it.
+    /// Ends the connection, unless it has ended already; returns true if this call did it.
     pub(crate) fn end(&self, cause: &str) -> bool {
         let mut state = self.state.borrow_mut();
         if state.departed.is_some() {
@@ -139,7 +141,7 @@ impl Connection {
         state.exposures.clear();
         let answers = std::mem::take(&mut state.answers);
         drop(state);
-        // Whoever waits finds the channel closed and looks at `departed`.
+        // Callers find their channel closed and read `departed`.
         drop(answers);
         self.process.borrow_mut().take();
         self.transfers.close();
@@ -147,17 +149,17 @@ impl Connection {
         self.socket.finish();
         self.ended.notify_one();
         if !self.local {
-            self.quiet();
+            self.peer_quiesced();
         }
         true
     }
 
-    /// The peer can no longer touch this node's memory. Over TCP that is when the connection
-    /// ends; over a Unix socket when the peer has closed its side: a peer copies in one system
-    /// call, so once it looks at its socket no copy is under way.
-    pub(crate) fn quiet(&self) {
+    /// Marks that the peer can no longer access this node's memory. Over TCP that is when the
+    /// connection ends. Over a Unix socket it is when the peer has closed its side: a peer copies
+    /// in one system call, so no copy is in flight once it closes its socket.
+    pub(crate) fn peer_quiesced(&self) {
         let mut state = self.state.borrow_mut();
-        state.quiet = true;
+        state.quiesced = true;
         let withdrawals = std::mem::take(&mut state.withdrawals);
         let loans = std::mem::take(&mut state.loans);
         drop(state);
@@ -165,26 +167,27 @@ impl Connection {
         withdrawals.values().for_each(|withdrawal| withdrawal.peer_done());
     }
 
-    /// What the peer exposed as `region`.
+    /// Returns the peer's exposure of `region`.
     pub(crate) fn exposure(&self, region: RegionId) -> Option<Exposure> {
         self.state.borrow().exposures.get(&region).copied()
     }
 
-    /// Waits, if `region` is not known, until what the peer exposed before it said that name is: it
-    /// told this node first, but somebody else may have brought the name.
+    /// Waits, if `region` is not known, until all earlier exposures of the peer have arrived. The
+    /// peer announced the region to this node first, but another node may have brought its id
+    /// sooner.
     ///
     /// # Errors
-    /// Why the connection has ended.
-    pub(crate) async fn hear_of(&self, region: RegionId) -> Result<(), String> {
+    /// The cause of the end of the connection.
+    pub(crate) async fn await_exposure(&self, region: RegionId) -> Result<(), String> {
         if self.exposure(region).is_some() {
             return Ok(());
         }
-        // The end of no region is answered after all that the peer has said before.
+        // A withdrawal of no region is answered after everything that the peer sent before.
         let answer = self.request(Frame::new(Kind::Withdraw, NO_REGION, 0), &[], None);
         answer.await.map(|_| ()).map_err(|_| self.departed().unwrap_or_default())
     }
 
-    /// The peer exposes something; the error says why that is refused.
+    /// Adds an exposure of the peer; the error says why it is refused.
     pub(crate) fn add_exposure(&self, region: RegionId, exposure: Exposure) -> Result<(), String> {
         let exposures = &mut self.state.borrow_mut().exposures;
         if exposures.len() >= REGIONS_MAX {
@@ -194,17 +197,18 @@ impl Connection {
         Ok(())
     }
 
-    /// The peer withdraws something.
+    /// Removes an exposure of the peer.
     pub(crate) fn remove_exposure(&self, region: RegionId) {
         self.state.borrow_mut().exposures.remove(&region);
     }
 
-    /// The peer sees this node's shared memory.
+    /// Begins zero-copy lending: the peer has mapped this node's shared memory.
     pub(crate) fn begin_lending(&self) {
         self.state.borrow_mut().lends = true;
     }
 
-    /// Lends `body` to the peer, if it can see it: the number of the loan, and where it lies.
+    /// Lends `body` to the peer, if it can map it; returns the loan number and the offset in the
+    /// arena.
     pub(crate) fn lend(&self, body: &RealPayload, loan: &Loan) -> Option<(u64, u64)> {
         let state = &mut *self.state.borrow_mut();
         if !state.lends || state.departed.is_some() {
@@ -216,24 +220,24 @@ impl Connection {
         Some((number, offset))
     }
 
-    /// A loan is over; the error says why it cannot be.
+    /// Ends a loan; the error says why it cannot end.
     pub(crate) fn take_back(&self, number: u64) -> Result<(), String> {
         let loan = self.state.borrow_mut().loans.remove(&number);
         loan.map(drop).ok_or_else(|| format!("the peer gives back {number}, which it never had"))
     }
 
-    /// Nothing that is lent is ever used for anything else.
+    /// Leaks the memory of all loans, so that it is never reused.
     pub(crate) fn leak_loans(&self) {
         let loans = std::mem::take(&mut self.state.borrow_mut().loans);
         loans.into_values().for_each(|(body, _)| std::mem::forget(body));
     }
 
-    /// From now on the peer can lend something to this node.
+    /// Enables borrowing from the peer.
     pub(crate) fn borrow_with(&self, borrower: Borrower) {
         self.state.borrow_mut().borrower = Some(borrower);
     }
 
-    /// What the peer lends; the error says why it cannot be seen.
+    /// Returns data that the peer lends; the error says why it cannot be mapped.
     pub(crate) fn borrowed(&self, frame: Frame) -> Result<RealPayload, String> {
         let state = self.state.borrow();
         let borrower = state.borrower.as_ref().ok_or("the peer lends what was not shared")?;
@@ -280,18 +284,18 @@ impl Connection {
         Some(answer)
     }
 
-    /// The peer's process, while its memory can be reached.
+    /// Returns the peer's process, while its memory can be accessed.
     pub(crate) fn process(&self) -> Option<Rc<PeerProcess>> {
         self.process.borrow().clone()
     }
 
-    /// From now on transfers with the peer are framed.
+    /// Disables one-sided copies: later transfers with the peer are framed.
     pub(crate) fn forget_process(&self) {
         self.process.borrow_mut().take();
     }
 
     /// Sends a request that is answered with [`Answer`]. When the connection ends first, the
-    /// channel closes without one.
+    /// channel closes without an answer.
     pub(crate) fn request(
         &self,
         mut frame: Frame,
@@ -309,10 +313,22 @@ impl Connection {
         answer
     }
 
+    /// Sends the exposure of `memory` as `region`; the peer answers when it knows the region.
+    pub(super) fn expose(
+        &self,
+        region: RegionId,
+        memory: &RealMemory,
+    ) -> oneshot::Receiver<Answer> {
+        let may_be_written = !memory.is_foreign();
+        let (address, length) = (memory.pointer() as u64, memory.length());
+        let exposure = Exposure { address, length, may_be_written };
+        self.request(Frame::new(Kind::Expose, region.0, 0), &exposure.encode(), None)
+    }
+
     /// Asks the peer to stop using `region`.
     pub(crate) fn withdraw(&self, region: RegionId, withdrawal: &Rc<Withdrawal>) {
         let mut state = self.state.borrow_mut();
-        if state.quiet {
+        if state.quiesced {
             drop(state);
             return withdrawal.peer_done();
         }
@@ -322,24 +338,24 @@ impl Connection {
         self.push(Frame::new(Kind::Withdraw, region.0, number), &[], None);
     }
 
-    /// Queues a frame; its lengths are filled in here.
+    /// Queues a frame and fills in its lengths; returns its end position in the outbox.
     pub(crate) fn push(&self, mut frame: Frame, header: &[u8], body: Option<&RealPayload>) -> u64 {
         frame.header_bytes = header.len();
         frame.with_body = body.is_some();
-        // The body of a lent message stays where it is.
+        // The body of a lent message stays in place.
         if !matches!(frame.kind, Kind::Lent | Kind::PutLent) {
             frame.body_bytes = body.map_or(0, world::Payload::length);
         }
         self.outbox.push(&frame, header, body)
     }
 
-    /// Whether an answer with that number is awaited.
+    /// True if an answer with this number is awaited.
     pub(crate) fn awaits(&self, number: u64) -> bool {
         let state = self.state.borrow();
         state.answers.contains_key(&number) || state.withdrawals.contains_key(&number)
     }
 
-    /// Hands an answer to whoever awaits it.
+    /// Delivers an answer to the caller that awaits it.
     pub(crate) fn answer(&self, number: u64, answer: Answer) {
         let mut state = self.state.borrow_mut();
         let waiting = state.answers.remove(&number);
@@ -349,7 +365,7 @@ impl Connection {
         drop(state);
         drop(loan);
         if let Some(waiting) = waiting {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _ = waiting.send(answer);
         }
         if let Some(withdrawal) = withdrawal {

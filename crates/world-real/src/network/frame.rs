@@ -1,4 +1,4 @@
-//! Frames: what travels on a connection.
+//! Frames: the units of transmission on a connection.
 //!
 //! A frame is 32 fixed bytes, little-endian, then a header, then a body:
 //!
@@ -7,57 +7,61 @@
 //! | UN  |kind|flags|header bytes|body bytes| region  | number |  header … | body …
 //! ```
 //!
-//! Invariant: every length is checked against a named maximum, for its kind, before anything is
-//! allocated for it; the bytes of a frame can be refused but never make this code panic.
+//! Invariants:
+//!
+//! - Every length is checked against a named maximum for its kind before any allocation.
+//! - Bytes of a frame can be refused but never cause a panic.
 
-use super::transfer::TRANSFER_BYTES_MAX;
 use crate::arena::Sharing;
 use units::{PieceRun, Run};
 use world::HEADER_BYTES_MAX;
 
-/// Bytes of the fixed part.
+/// Size of the fixed part.
 pub(crate) const FRAME_BYTES: usize = 32;
 
-/// The largest body of a message, in bytes.
+/// Maximum size of the body of a message, in bytes.
 pub(crate) const BODY_BYTES_MAX: u64 = 64 << 20;
 
-/// The most runs that one framed transfer names.
+/// Maximum data of one framed transfer, in bytes; a larger one is cut.
+pub(crate) const TRANSFER_BYTES_MAX: u64 = 1 << 20;
+
+/// Maximum number of runs in one framed transfer.
 pub(crate) const RUNS_MAX: usize = 16 << 10;
 
-/// The longest text that goes with a refusal, in bytes.
+/// Maximum length of the text of a refusal, in bytes.
 pub(crate) const CAUSE_BYTES_MAX: usize = 1024;
 
 const MAGIC: u16 = u16::from_le_bytes(*b"UN");
 const RUN_BYTES: usize = 32;
 const PIECE_BYTES: usize = 48;
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// A message of the program; `number` is its offset in `region` when it is placed.
+    /// Message of the program; `number` is its offset in `region` when it is placed.
     Message,
-    /// The sender lets the receiver use `region`; header: [`Exposure`]. Answered by `Done`.
+    /// Exposes `region` to the receiver; header: [`Exposure`]. Answered by `Done`.
     Expose,
-    /// `region` ends. Answered by `Done`, after which nothing more for it is sent. That of no
-    /// region asks for the answer only.
+    /// Withdraws `region`. Answered by `Done`, after which the peer sends nothing for it. With no
+    /// region, asks for the answer only.
     Withdraw,
-    /// Write the body into the runs (header) of `region`. Answered by `Done` or `Refused`.
+    /// Writes the body into the runs (header) of `region`. Answered by `Done` or `Refused`.
     Put,
-    /// Send the runs (header) of `region`. Answered by `Done` with a body, or `Refused`.
+    /// Requests the runs (header) of `region`. Answered by `Done` with a body, or `Refused`.
     Get,
     /// Answer to request `number`.
     Done,
     /// Answer to request `number`; header: the cause, as text.
     Refused,
-    /// The sender has memory that the receiver can see; header: [`Sharing`]. Answered by `Done`,
-    /// or by `Refused` when the receiver cannot.
+    /// Announces memory that the receiver can map; header: [`Sharing`]. Answered by `Done`, or by
+    /// `Refused` when the receiver cannot map it.
     Share,
-    /// A message of the program whose body of that many bytes does not follow: it lies at `number`
-    /// of the sender's shared memory, and is loan `region`.
+    /// Message of the program whose body does not follow: it lies at `number` of the sender's
+    /// shared memory, and is loan `region`.
     Lent,
-    /// The loan `number` is over.
+    /// Returns the loan `number`.
     Return,
-    /// Copy pieces of the sender's shared memory (header; their file sides count from its start)
+    /// Copies pieces of the sender's shared memory (header; their file sides count from its start)
     /// into `region`. Answered by `Done` or `Refused`.
     PutLent,
 }
@@ -70,7 +74,7 @@ impl Kind {
             .find(|kind| *kind as u8 == byte)
     }
 
-    /// The largest header and body of this kind, in bytes.
+    /// Returns the maximum header and body of this kind, in bytes.
     fn limits(self) -> (usize, u64) {
         match self {
             Self::Message | Self::Lent => (HEADER_BYTES_MAX, BODY_BYTES_MAX),
@@ -86,33 +90,33 @@ impl Kind {
     }
 }
 
-/// The fixed part of a frame.
+/// Fixed part of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frame {
-    /// What it is.
+    /// Kind of the frame.
     pub(crate) kind: Kind,
-    /// A message whose body lands in `region`.
+    /// True for a message whose body lands in `region`.
     pub(crate) placed: bool,
-    /// A message with a body, which may have no bytes.
+    /// True for a message with a body, which may be empty.
     pub(crate) with_body: bool,
-    /// Bytes of the header that follows.
+    /// Size of the header that follows.
     pub(crate) header_bytes: usize,
-    /// Bytes of the body after it.
+    /// Size of the body after it.
     pub(crate) body_bytes: u64,
-    /// The region that it is about, or 0.
+    /// Id of the region, or 0.
     pub(crate) region: u64,
-    /// An offset in the region, or the number of a request.
+    /// Offset in the region, or number of a request.
     pub(crate) number: u64,
 }
 
 impl Frame {
-    /// A frame without header and body.
+    /// Returns a frame without header and body.
     pub(crate) fn new(kind: Kind, region: u64, number: u64) -> Self {
         let (placed, with_body) = (false, false);
         Self { kind, placed, with_body, header_bytes: 0, body_bytes: 0, region, number }
     }
 
-    /// Its bytes.
+    /// Encodes the frame.
     pub(crate) fn encode(&self) -> [u8; FRAME_BYTES] {
         let header_bytes = u32::try_from(self.header_bytes).expect("senders keep to the limits");
         let mut bytes = [0; FRAME_BYTES];
@@ -126,7 +130,7 @@ impl Frame {
         bytes
     }
 
-    /// The frame in `bytes`; the error says why it is none.
+    /// Decodes a frame; the error names the defect.
     pub(crate) fn decode(bytes: &[u8; FRAME_BYTES]) -> Result<Self, String> {
         let number = |at: usize| u64_at(bytes, at);
         if bytes[0..2] != MAGIC.to_le_bytes() {
@@ -153,14 +157,14 @@ impl Frame {
     }
 }
 
-/// Where an exposed memory lies in its owner.
+/// Address range of an exposed memory in its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Exposure {
-    /// The address of its first byte, for one-sided access.
+    /// Address of its first byte, for one-sided access.
     pub(crate) address: u64,
-    /// Its bytes.
+    /// Size of the memory.
     pub(crate) length: u64,
-    /// True when the peer may write it one-sided; otherwise only its owner does, for the peer.
+    /// True if the peer may write the memory one-sided; otherwise its owner copies for the peer.
     pub(crate) may_be_written: bool,
 }
 
@@ -168,14 +172,14 @@ const PAIR_BYTES: usize = 16;
 const EXPOSURE_BYTES: usize = PAIR_BYTES + 1;
 
 impl Exposure {
-    /// Its bytes.
+    /// Encodes the exposure.
     pub(crate) fn encode(self) -> [u8; EXPOSURE_BYTES] {
         let mut bytes = [u8::from(self.may_be_written); EXPOSURE_BYTES];
         bytes[..PAIR_BYTES].copy_from_slice(&encode_pair(self.address, self.length));
         bytes
     }
 
-    /// The exposure in `bytes`; the error says why it is none.
+    /// Decodes an exposure; the error names the defect.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let (may_be_written, pair) = match bytes.split_last() {
             Some((flag @ (0 | 1), pair)) => (*flag == 1, pair),
@@ -190,12 +194,12 @@ impl Exposure {
 }
 
 impl Sharing {
-    /// Its bytes.
+    /// Encodes the description.
     pub(crate) fn encode(self) -> [u8; PAIR_BYTES] {
         encode_pair(self.descriptor, self.bytes)
     }
 
-    /// The sharing in `bytes`; the error says why it is none.
+    /// Decodes a description; the error names the defect.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let (descriptor, bytes) = decode_pair(bytes)?;
         Ok(Self { descriptor, bytes })
@@ -216,7 +220,7 @@ fn decode_pair(bytes: &[u8]) -> Result<(u64, u64), String> {
     Ok((u64_at(bytes, 0), u64_at(bytes, 8)))
 }
 
-/// The bytes of `runs`.
+/// Encodes `runs`.
 pub(crate) fn encode_runs(runs: impl ExactSizeIterator<Item = Run>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(runs.len() * RUN_BYTES);
     for Run { offset, length, stride, count } in runs {
@@ -227,7 +231,7 @@ pub(crate) fn encode_runs(runs: impl ExactSizeIterator<Item = Run>) -> Vec<u8> {
     bytes
 }
 
-/// The runs in `bytes`. They may be any runs: check them against a memory before using them.
+/// Decodes runs, which may be any runs: check them against a memory before using them.
 pub(crate) fn decode_runs(bytes: &[u8]) -> Result<Vec<Run>, String> {
     let (runs, rest) = bytes.as_chunks::<RUN_BYTES>();
     if !rest.is_empty() {
@@ -242,7 +246,7 @@ pub(crate) fn decode_runs(bytes: &[u8]) -> Result<Vec<Run>, String> {
     Ok(runs.iter().map(decode).collect())
 }
 
-/// The bytes of `pieces`.
+/// Encodes pieces.
 pub(crate) fn encode_pieces(pieces: impl ExactSizeIterator<Item = PieceRun>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(pieces.len() * PIECE_BYTES);
     for piece in pieces {
@@ -254,7 +258,7 @@ pub(crate) fn encode_pieces(pieces: impl ExactSizeIterator<Item = PieceRun>) -> 
     bytes
 }
 
-/// The pieces in `bytes`. They may be any: check both sides before using them.
+/// Decodes pieces. They are not checked: check both sides before using them.
 pub(crate) fn decode_pieces(bytes: &[u8]) -> Result<Vec<PieceRun>, String> {
     let (pieces, rest) = bytes.as_chunks::<PIECE_BYTES>();
     if !rest.is_empty() {
@@ -271,7 +275,7 @@ pub(crate) fn decode_pieces(bytes: &[u8]) -> Result<Vec<PieceRun>, String> {
     Ok(pieces.iter().map(decode).collect())
 }
 
-/// The number at `at` in `bytes`, which has 8 bytes there.
+/// Reads the number at `at` in `bytes`, which has 8 bytes there.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
     number.copy_from_slice(&bytes[at..at + 8]);

@@ -1,13 +1,16 @@
-//! How two nodes begin a connection.
+//! Handshake of two nodes.
 //!
 //! Over a Unix socket the kernel says who the peer is: it must be a process of the same user. Over
 //! TCP both sides prove that they know the shared key (Noise, pattern `NNpsk0`, fresh ephemeral
-//! keys). Then each says hello: the version it speaks, and a secret in its memory by which the
-//! other finds out whether it can reach that memory by itself. Once the hellos are exchanged
-//! **frames travel in clear**, so TCP is for networks whose links are trusted.
+//! keys). Then each sends a hello: its protocol version, and a secret in its memory by which the
+//! other verifies that it can access that memory directly. After the hellos **frames travel in
+//! clear**, so TCP is for networks whose links are trusted.
 //!
-//! Invariants: before a peer is known it costs one socket, a few hundred bytes and at most
-//! [`HANDSHAKE_TIMEOUT`]; nothing it sends is larger than [`GREETING_BYTES_MAX`].
+//! Invariants:
+//!
+//! - Before its handshake ends, a peer costs one socket, a few hundred bytes and at most
+//!   [`HANDSHAKE_TIMEOUT`].
+//! - No handshake message is larger than [`GREETING_BYTES_MAX`].
 
 use super::frame::u64_at;
 use super::process::{NONCE_BYTES, PeerProcess};
@@ -15,17 +18,18 @@ use super::socket::Socket;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// How long a handshake may take.
+/// Maximum duration of a handshake.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a peer may take to say something while others wait to begin their handshakes: strangers
-/// who say nothing must not keep clients out. A client that was given up for that calls again.
-pub(crate) const HANDSHAKE_PATIENCE: Duration = Duration::from_millis(500);
+/// Time that a peer has for its first message while others wait for their handshakes, so that
+/// silent strangers cannot lock out clients. A client whose handshake is aborted for that
+/// reconnects.
+pub(crate) const HANDSHAKE_SILENCE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The largest message of a handshake, in bytes.
+/// Maximum size of a handshake message, in bytes.
 const GREETING_BYTES_MAX: usize = 256;
 
-/// The version of everything on a connection; peers of another one are refused.
+/// Version of the connection protocol; peers with another version are refused.
 const PROTOCOL_VERSION: u16 = 3;
 
 const NOISE_PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
@@ -33,38 +37,38 @@ const NOISE_PROLOGUE: &[u8] = b"unisono connection 1";
 const HELLO_MAGIC: &[u8; 8] = b"UNISONO\0";
 const HELLO_BYTES: usize = 40;
 
-/// Which side this node is on.
+/// Side of this node in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// It asked for the connection.
-    Caller,
-    /// It was asked.
-    Listener,
+    /// The node that opened the connection.
+    Initiator,
+    /// The node that accepted it.
+    Responder,
 }
 
-/// What this node says about itself.
+/// Handshake of this node.
 #[derive(Clone, Copy)]
-pub(crate) struct Greeter<'a> {
-    /// Which side it is on.
+pub(crate) struct Handshaker<'a> {
+    /// Side of this node.
     pub(crate) role: Role,
-    /// A secret that stays where it is as long as the node exists.
+    /// Secret whose address does not change while the node exists.
     pub(crate) nonce: &'a [u8; NONCE_BYTES],
-    /// Whether it wants to reach the peer's memory by itself.
+    /// True if this node wants to access the peer's memory directly.
     pub(crate) one_sided: bool,
 }
 
-/// Who is at the other end of a Unix socket.
+/// Credentials of the peer of a Unix socket.
 pub(crate) struct Credentials {
-    /// Its process, when it can be seen from here.
+    /// Process id, if it is visible from here.
     pub(crate) pid: Option<i32>,
-    /// Its user.
+    /// User id.
     pub(crate) user: u32,
 }
 
-impl Greeter<'_> {
-    /// Begins a connection over a Unix socket. Returns the peer's process when its memory can be
-    /// reached.
-    pub(crate) async fn greet_local(
+impl Handshaker<'_> {
+    /// Performs the handshake over a Unix socket. Returns the peer's process if its memory can be
+    /// accessed.
+    pub(crate) async fn run_local(
         &self,
         socket: &Socket,
         peer: Credentials,
@@ -81,31 +85,31 @@ impl Greeter<'_> {
         Ok(pid.and_then(|pid| PeerProcess::probe(pid, hello.address, &hello.nonce)))
     }
 
-    /// Begins a connection over TCP with a peer that knows `key`; notes when it has said something
-    /// that shows it.
-    pub(crate) async fn greet_remote(
+    /// Performs the handshake over TCP with a peer that knows `key`. Sets `first_message_seen`
+    /// after a message that takes the key.
+    pub(crate) async fn run_remote(
         &self,
         socket: &Socket,
         key: &[u8; 32],
-        has_spoken: &Cell<bool>,
+        first_message_seen: &Cell<bool>,
     ) -> Result<(), String> {
         let mut noise = self.noise(key).map_err(|error| error.to_string())?;
         let mut buffer = [0; GREETING_BYTES_MAX];
         // -> psk, e    <- e, ee
-        for turn in [Role::Caller, Role::Listener] {
+        for turn in [Role::Initiator, Role::Responder] {
             if turn == self.role {
                 let length = noise.write_message(&[], &mut buffer).map_err(refused)?;
                 send(socket, &buffer[..length]).await?;
             } else {
                 let greeting = receive(socket).await?;
                 noise.read_message(&greeting, &mut buffer).map_err(refused)?;
-                has_spoken.set(true);
+                first_message_seen.set(true);
             }
         }
         let mut channel = noise.into_transport_mode().map_err(refused)?;
-        // The caller's hello comes first: only it shows the listener that the caller's first
-        // message was not a recording.
-        for turn in [Role::Caller, Role::Listener] {
+        // The initiator's hello comes first: only it proves to the responder that the initiator's
+        // first message was not a replay.
+        for turn in [Role::Initiator, Role::Responder] {
             if turn == self.role {
                 let length = channel.write_message(&self.hello(), &mut buffer).map_err(refused)?;
                 send(socket, &buffer[..length]).await?;
@@ -122,8 +126,8 @@ impl Greeter<'_> {
         let builder = snow::Builder::new(NOISE_PATTERN.parse()?);
         let builder = builder.psk(0, key)?.prologue(NOISE_PROLOGUE)?;
         match self.role {
-            Role::Caller => builder.build_initiator(),
-            Role::Listener => builder.build_responder(),
+            Role::Initiator => builder.build_initiator(),
+            Role::Responder => builder.build_responder(),
         }
     }
 
@@ -157,9 +161,9 @@ impl Greeter<'_> {
     }
 }
 
-/// What a peer says about itself.
+/// Hello of a peer.
 struct Hello {
-    /// Where its secret lies in its memory.
+    /// Address of the secret in the peer's memory.
     address: u64,
     nonce: [u8; NONCE_BYTES],
 }

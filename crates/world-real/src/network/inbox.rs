@@ -1,8 +1,11 @@
-//! What has arrived and waits for the program.
+//! Receive queue of a node.
 //!
-//! Invariants: order of arrival is kept; a connection adds nothing while more than
-//! [`INBOX_MESSAGES_MAX`] of its messages, or more than [`INBOX_BYTES_MAX`] of their bytes, wait,
-//! except the word that it ended. So a program that stops receiving stops its senders.
+//! Invariants:
+//!
+//! - Messages keep their order of arrival.
+//! - The reader of a connection waits while its [`Backlog`](super::backlog::Backlog) is full, so a
+//!   program that stops receiving stops its senders. Only the notice of a departure is always
+//!   added.
 
 use super::connection::Connection;
 use crate::memory::RealPayload;
@@ -13,13 +16,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use world::Incoming;
 
-/// The most messages of one connection that wait here.
-pub(crate) const INBOX_MESSAGES_MAX: usize = 4096;
-
-/// The most bytes of messages of one connection that wait here, save the last message.
-pub(crate) const INBOX_BYTES_MAX: u64 = 1 << 20;
-
-/// The queue of one node.
+/// Receive queue of one node.
 #[derive(Default)]
 pub(crate) struct Inbox {
     state: RefCell<State>,
@@ -33,14 +30,14 @@ struct State {
 
 struct Entry {
     incoming: Incoming<RealPayload>,
-    /// The connection it came over.
+    /// Connection that the entry came over.
     from: Rc<Connection>,
-    /// Bytes that it keeps busy.
+    /// Bytes that the entry occupies.
     bytes: u64,
 }
 
 impl Inbox {
-    /// Adds something that came over `from` and keeps `bytes` busy.
+    /// Adds an entry that came over `from` and occupies `bytes`.
     pub(crate) fn push(&self, from: &Rc<Connection>, incoming: Incoming<RealPayload>, bytes: u64) {
         from.backlog.add(bytes);
         let mut state = self.state.borrow_mut();
@@ -51,7 +48,7 @@ impl Inbox {
         }
     }
 
-    /// The next thing, when there is one. One task at a time may wait.
+    /// Returns the next entry, when there is one. One task at a time may wait.
     pub(crate) async fn next(&self) -> Incoming<RealPayload> {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();
@@ -70,65 +67,14 @@ impl Inbox {
         .await
     }
 
-    /// Drops everything that came over `from`.
+    /// Drops all entries that came over `from`.
     pub(crate) fn forget(&self, from: &Rc<Connection>) {
         self.state.borrow_mut().entries.retain(|entry| !Rc::ptr_eq(&entry.from, from));
     }
 
-    /// Drops everything.
+    /// Drops all entries.
     pub(crate) fn clear(&self) {
         let entries = std::mem::take(&mut self.state.borrow_mut().entries);
         drop(entries);
-    }
-}
-
-/// How much of one connection waits in the inbox.
-#[derive(Default)]
-pub(crate) struct Backlog {
-    state: RefCell<BacklogState>,
-}
-
-#[derive(Default)]
-struct BacklogState {
-    messages: usize,
-    bytes: u64,
-    waiting: Option<Waker>,
-}
-
-impl BacklogState {
-    fn has_room(&self) -> bool {
-        self.messages < INBOX_MESSAGES_MAX && self.bytes < INBOX_BYTES_MAX
-    }
-}
-
-impl Backlog {
-    fn add(&self, bytes: u64) {
-        let mut state = self.state.borrow_mut();
-        state.messages += 1;
-        state.bytes += bytes;
-    }
-
-    fn remove(&self, bytes: u64) {
-        let mut state = self.state.borrow_mut();
-        state.messages -= 1;
-        state.bytes -= bytes;
-        let waiting = if state.has_room() { state.waiting.take() } else { None };
-        drop(state);
-        if let Some(waker) = waiting {
-            waker.wake();
-        }
-    }
-
-    /// Waits until more may be added. Only the reader of the connection waits here.
-    pub(crate) async fn room(&self) {
-        poll_fn(|context| {
-            let mut state = self.state.borrow_mut();
-            if state.has_room() {
-                return Poll::Ready(());
-            }
-            state.waiting = Some(context.waker().clone());
-            Poll::Pending
-        })
-        .await
     }
 }

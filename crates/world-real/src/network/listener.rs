@@ -1,13 +1,14 @@
-//! Where a node listens, and the task that accepts.
+//! Listening socket of a node, and the task that accepts connections.
 //!
-//! Invariants: a socket file is never open to other users, not even for a moment; it replaces
-//! another only if nobody answers there, and is removed with its listener; at most
-//! [`HANDSHAKES_MAX`] callers are in their handshake, and one more has been accepted; when more
-//! want in, callers have [`HANDSHAKE_PATIENCE`] to say something that takes the key, if need be a
-//! recording.
+//! Invariants:
+//!
+//! - A socket file is never accessible to other users, not even for a moment. It replaces another
+//!   only if no node answers there, and is removed with its listener.
+//! - At most [`HANDSHAKES_MAX`] connections are in their handshake, and one more has been accepted.
+//! - When more wait, a peer has [`HANDSHAKE_SILENCE_TIMEOUT`] for a first message that takes the
+//!   key, which a replay can do too.
 
-use super::handshake::{Credentials, HANDSHAKE_PATIENCE, Role};
-use super::node::Node;
+use super::handshake::{Credentials, HANDSHAKE_SILENCE_TIMEOUT};
 use crate::config::{Endpoint, OpenError};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -25,24 +26,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::Instant;
 use world::Address;
 
-/// The most callers whose handshake is under way.
+/// Maximum number of concurrent handshakes.
 const HANDSHAKES_MAX: usize = 64;
 
-/// The most callers that wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG_LENGTH: i32 = 1024;
 
-/// How long to wait when the system cannot accept, for want of descriptors.
+/// Pause after a failed accept, for instance without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A listening socket.
 pub(crate) enum Listener {
-    /// On a socket file.
+    /// Socket file.
     Unix(UnixListener, #[expect(dead_code, reason = "removes the file")] SocketFile),
-    /// On a port.
+    /// TCP port.
     Tcp(TcpListener),
 }
 
-/// A socket file, removed when dropped unless another has taken its place.
+/// Socket file, removed when dropped unless another has replaced it.
 pub(crate) struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
@@ -51,14 +52,14 @@ pub(crate) struct SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
-            // Should it be gone already, there is nothing left to do.
+            // If it is gone already, nothing is left to do.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 impl Listener {
-    /// Begins to listen. Returns the address at which it can be reached too.
+    /// Begins to listen. Returns the address at which the node can be reached, too.
     pub(crate) fn open(address: &Address, has_key: bool) -> Result<(Self, Address), OpenError> {
         let endpoint = Endpoint::parse(address)
             .map_err(|cause| OpenError::BadAddress { address: address.clone(), cause })?;
@@ -75,124 +76,128 @@ impl Listener {
         })
     }
 
-    /// Accepts callers, for ever.
-    pub(crate) async fn accept_all(self, node: Rc<Node>) {
+    /// Accepts connections, for ever; hands each to `begin` when its handshake may begin.
+    pub(crate) async fn accept_all(self, begin: impl Fn(RawStream, Admission)) {
         let mut handshakes = Handshakes::default();
         loop {
             let accepted = match &self {
                 Self::Unix(listener, _) => {
-                    listener.accept().await.map(|(stream, _)| Caller::Unix(stream))
+                    listener.accept().await.map(|(stream, _)| RawStream::Unix(stream))
                 }
                 Self::Tcp(listener) => {
-                    listener.accept().await.map(|(stream, _)| Caller::Tcp(stream))
+                    listener.accept().await.map(|(stream, _)| RawStream::Tcp(stream))
                 }
             };
             match accepted {
-                Ok(caller) => {
-                    let Turn { place, has_spoken, given_up } = handshakes.begin().await;
-                    let handshaking = Rc::clone(&node);
-                    node.run(async move {
-                        // A caller who cannot greet is no peer: nobody here is told.
-                        tokio::select! {
-                            biased;
-                            _ = handshaking.greet(caller, Role::Listener, &has_spoken) => {}
-                            _ = given_up => {}
-                        }
-                        drop(place);
-                    });
-                }
+                Ok(stream) => begin(stream, handshakes.begin().await),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
         }
     }
 }
 
-/// The handshakes under way at one listener.
+/// Concurrent handshakes of one listener.
 struct Handshakes {
-    places: Arc<Semaphore>,
-    /// Those that have not been given up, in the order of their beginning; also some that ended.
+    permits: Arc<Semaphore>,
+    /// Handshakes that were not aborted, in start order; may include ended ones.
     under_way: VecDeque<Handshake>,
 }
 
 struct Handshake {
     began: Instant,
-    /// Whether the caller has said what only a peer can say.
-    has_spoken: Rc<Cell<bool>>,
-    /// Closed when it has ended.
-    give_up: oneshot::Sender<()>,
+    /// True after a message that only a peer with the key can compose.
+    first_message_seen: Rc<Cell<bool>>,
+    /// Closed when the handshake has ended.
+    abort: oneshot::Sender<()>,
 }
 
-/// One handshake's turn.
-struct Turn {
-    place: Option<OwnedSemaphorePermit>,
-    has_spoken: Rc<Cell<bool>>,
-    /// Tells when it must be given up.
-    given_up: oneshot::Receiver<()>,
+/// Permission for one handshake, held until the handshake ends.
+pub(crate) struct Admission {
+    permit: Option<OwnedSemaphorePermit>,
+    first_message_seen: Rc<Cell<bool>>,
+    /// Fires when the handshake must be aborted.
+    aborted: oneshot::Receiver<()>,
+}
+
+impl Admission {
+    /// Runs `handshake` until it ends or is aborted. The flag that it gets says, once set, that the
+    /// caller has sent a valid first message.
+    pub(crate) async fn run<R>(self, handshake: impl AsyncFnOnce(&Cell<bool>) -> R) {
+        let Self { permit, first_message_seen, aborted } = self;
+        // A caller whose handshake fails is no peer: the program is not notified.
+        tokio::select! {
+            biased;
+            _ = handshake(&first_message_seen) => {}
+            _ = aborted => {}
+        }
+        drop(permit);
+    }
 }
 
 impl Default for Handshakes {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(HANDSHAKES_MAX)), under_way: VecDeque::new() }
+        Self { permits: Arc::new(Semaphore::new(HANDSHAKES_MAX)), under_way: VecDeque::new() }
     }
 }
 
 impl Handshakes {
-    /// Begins a handshake when there is a place for it.
-    async fn begin(&mut self) -> Turn {
-        let place = match Arc::clone(&self.places).try_acquire_owned() {
-            Ok(place) => Some(place),
-            Err(_) => self.make_place().await,
+    /// Admits one handshake, when there is a permit for it.
+    async fn begin(&mut self) -> Admission {
+        let permit = match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => self.wait_for_permit().await,
         };
-        self.under_way.retain(|handshake| !handshake.give_up.is_closed());
-        let (give_up, given_up) = oneshot::channel();
-        let has_spoken = Rc::<Cell<bool>>::default();
-        let (began, spoken) = (Instant::now(), Rc::clone(&has_spoken));
-        self.under_way.push_back(Handshake { began, has_spoken: spoken, give_up });
-        Turn { place, has_spoken, given_up }
+        self.under_way.retain(|handshake| !handshake.abort.is_closed());
+        let (abort, aborted) = oneshot::channel();
+        let first_message_seen = Rc::<Cell<bool>>::default();
+        let (began, spoken) = (Instant::now(), Rc::clone(&first_message_seen));
+        self.under_way.push_back(Handshake { began, first_message_seen: spoken, abort });
+        Admission { permit, first_message_seen, aborted }
     }
 
-    /// Waits until a handshake ends, if need be because it has taken too long.
-    async fn make_place(&mut self) -> Option<OwnedSemaphorePermit> {
-        let ended = Arc::clone(&self.places).acquire_owned();
+    /// Waits until a handshake ends; aborts a silent one after the timeout.
+    async fn wait_for_permit(&mut self) -> Option<OwnedSemaphorePermit> {
+        let ended = Arc::clone(&self.permits).acquire_owned();
         let mut ended = std::pin::pin!(ended);
-        while let Some(began) = self.longest_silent().map(|place| self.under_way[place].began) {
-            let deadline = began + HANDSHAKE_PATIENCE;
-            if let Ok(place) = tokio::time::timeout_at(deadline, &mut ended).await {
-                return place.ok();
+        while let Some(began) = self.oldest_silent().map(|index| self.under_way[index].began) {
+            let deadline = began + HANDSHAKE_SILENCE_TIMEOUT;
+            if let Ok(permit) = tokio::time::timeout_at(deadline, &mut ended).await {
+                return permit.ok();
             }
-            // Another may be it by now.
-            let silent = self.longest_silent().filter(|it| self.under_way[*it].began == began);
+            // Another handshake may be the oldest silent one by now.
+            let silent = self.oldest_silent().filter(|it| self.under_way[*it].began == began);
             if let Some(silent) = silent.and_then(|silent| self.under_way.remove(silent)) {
-                // If it has just ended, its place is free too.
-                let _ = silent.give_up.send(());
+                // If it has just ended, its permit is free too.
+                let _ = silent.abort.send(());
                 break;
             }
         }
         ended.await.ok()
     }
 
-    /// Which of those under way has been in its handshake for longest and has said nothing.
-    fn longest_silent(&mut self) -> Option<usize> {
-        self.under_way.retain(|handshake| !handshake.give_up.is_closed());
-        self.under_way.iter().position(|handshake| !handshake.has_spoken.get())
+    /// Returns the index of the oldest handshake without a message.
+    fn oldest_silent(&mut self) -> Option<usize> {
+        self.under_way.retain(|handshake| !handshake.abort.is_closed());
+        self.under_way.iter().position(|handshake| !handshake.first_message_seen.get())
     }
 }
 
-/// A connected stream before its handshake.
-pub(crate) enum Caller {
-    /// Through a socket file.
+/// Connected stream before its handshake.
+pub(crate) enum RawStream {
+    /// Unix stream.
     Unix(UnixStream),
-    /// Through a port.
+    /// TCP stream.
     Tcp(TcpStream),
 }
 
-impl Caller {
-    /// The stream as a plain socket, and for a socket file who is at its other end.
-    pub(crate) fn take_apart(self) -> io::Result<(OwnedFd, Option<Credentials>)> {
+impl RawStream {
+    /// Returns the plain socket, and for a Unix socket the credentials of its peer.
+    pub(crate) fn into_parts(self) -> io::Result<(OwnedFd, Option<Credentials>)> {
         match self {
             Self::Unix(stream) => {
                 let peer = stream.peer_cred()?;
-                // 0 stands for a process in another namespace, which cannot be seen from here.
+                // The value 0 stands for a process in another namespace, which is not visible from
+                // here.
                 let pid = peer.pid().filter(|pid| *pid > 0);
                 let credentials = Credentials { pid, user: peer.uid() };
                 Ok((stream.into_std()?.into(), Some(credentials)))
@@ -207,7 +212,7 @@ impl Caller {
     }
 }
 
-/// Has the system find out when a peer's machine is gone, so that no timer is needed here.
+/// Enables keepalive, so that the system detects a dead peer machine and no timer is needed here.
 fn watch_peer(socket: &OwnedFd) -> rustix::io::Result<()> {
     use rustix::net::sockopt;
     sockopt::set_socket_keepalive(socket, true)?;
@@ -224,7 +229,7 @@ fn open_tcp(host: &str) -> io::Result<(Listener, Address)> {
         let cause = "it stands for all addresses of this machine: name the one that others call";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, cause));
     }
-    // The standard library asked for a shorter queue.
+    // The standard library set a shorter accept queue.
     rustix::net::listen(&listener, BACKLOG_LENGTH)?;
     listener.set_nonblocking(true)?;
     let address = Address(format!("tcp:{address}"));
@@ -246,7 +251,7 @@ fn open_unix(path: PathBuf) -> io::Result<Listener> {
     Ok(Listener::Unix(UnixListener::from_std(listener)?, file))
 }
 
-/// Removes the socket file that a node which was killed left behind. Leaves anything else.
+/// Removes the socket file that a killed node left behind. Leaves any other file.
 fn remove_stale(path: &Path) -> io::Result<()> {
     match StdUnixStream::connect(path) {
         Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another node listens there")),

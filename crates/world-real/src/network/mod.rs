@@ -1,11 +1,18 @@
-//! The network of a real node: Unix sockets and TCP, with one-sided copies where processes can
-//! reach each other's memory.
+//! Network of a real node: Unix sockets and TCP, with one-sided copies where a process can access
+//! the memory of the other.
 //!
-//! From the outside in: [`Node`] connects and listens; a [`handshake`] finds out who the peer is; a
-//! [`connection`] has a reader task, which turns [`frame`]s into entries of the [`inbox`], and a
-//! writer task, which empties its [`outbox`] into the [`socket`]; [`transfer`] is one-sided memory,
-//! by a [`process`]'s own memory or by frames; [`borrowed`] is data that a peer lends.
+//! From the outside in:
+//!
+//! - [`Node`] listens and connects, and sends messages.
+//! - [`peers`] holds the connections, [`regions`] the exposed memory.
+//! - [`listener`] accepts connections; a [`handshake`] finds out who the peer is.
+//! - [`connection`] is the state of one connection. Its [`reader`] task turns [`frame`]s into
+//!   entries of the [`inbox`], limited by [`backlog`]; its writer task sends the [`outbox`] to the
+//!   [`socket`].
+//! - [`transfer`] is one-sided memory access, by a [`process`]'s own memory or by frames.
+//! - [`borrowed`] is data that a peer lends.
 
+mod backlog;
 mod borrowed;
 mod connection;
 mod frame;
@@ -14,8 +21,10 @@ mod inbox;
 mod listener;
 mod node;
 mod outbox;
+mod peers;
 mod process;
 mod reader;
+mod regions;
 mod socket;
 mod transfer;
 

@@ -1,8 +1,11 @@
-//! What waits to be written to one connection.
+//! Send queue of one connection.
 //!
-//! Invariants: frames leave whole and in the order they were added; small frames that are added in
-//! one turn of the event loop leave with one system call; senders wait while more than
-//! [`OUTBOX_BYTES_MAX`] bytes are queued, answers of the transport itself do not.
+//! Invariants:
+//!
+//! - Frames leave whole and in the order in which they were added.
+//! - Small frames that are added in one pass of the event loop leave with one system call.
+//! - Senders wait while more than [`OUTBOX_BYTES_MAX`] bytes are queued; answers of the transport
+//!   itself do not.
 
 use super::frame::Frame;
 use super::socket::Socket;
@@ -15,20 +18,20 @@ use std::io::{self, IoSlice};
 use std::task::{Context, Poll, Waker};
 use world::Payload;
 
-/// Senders wait while more than this many bytes are queued.
+/// Queue size above which senders wait, in bytes.
 pub(crate) const OUTBOX_BYTES_MAX: u64 = 8 << 20;
 
-/// Bodies up to this size are copied behind their header instead of becoming an element of a
-/// vectored write of their own. Estimated, not measured.
+/// Maximum size of a body that is copied behind its header instead of becoming an element of a
+/// vectored write. Estimated, not measured.
 const COPIED_BYTES_MAX: u64 = 2 << 10;
 
-/// The most elements of one vectored write.
+/// Maximum number of elements of one vectored write.
 const PARTS_MAX: usize = 64;
 
-/// A buffer of small frames is closed at this size.
+/// Size at which a buffer of small frames is closed.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
-/// The queue of one connection.
+/// Send queue of one connection.
 #[derive(Default)]
 pub(crate) struct Outbox {
     state: RefCell<State>,
@@ -39,16 +42,16 @@ struct State {
     chunks: VecDeque<Chunk>,
     /// Bytes of the first chunk that are written already.
     first_written: usize,
-    /// Bytes ever added and ever written.
+    /// Bytes ever added, and bytes ever written.
     added: u64,
     written: u64,
-    /// No more can be written.
+    /// True if no more can be written.
     closed: bool,
     writer: Option<Waker>,
-    /// Senders of bytes that end at some position, in ascending order.
+    /// Wakers of senders, by the end position of their bytes, ascending.
     senders: VecDeque<(u64, Waker)>,
     room: Vec<Waker>,
-    /// An empty buffer to use again.
+    /// Empty buffer for reuse.
     spare: Vec<u8>,
 }
 
@@ -68,12 +71,12 @@ impl Chunk {
     }
 }
 
-/// The connection can carry nothing any more.
+/// The connection can send nothing any more.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
 impl Outbox {
-    /// Adds a frame without waiting, and returns the position at which it ends.
+    /// Adds a frame without waiting; returns its end position.
     pub(crate) fn push(&self, frame: &Frame, header: &[u8], body: Option<&RealPayload>) -> u64 {
         let mut state = self.state.borrow_mut();
         if state.closed {
@@ -98,7 +101,7 @@ impl Outbox {
         end
     }
 
-    /// Bytes that wait.
+    /// Returns the number of queued bytes.
     pub(crate) fn queued_bytes(&self) -> u64 {
         let state = self.state.borrow();
         state.added - state.written
@@ -120,12 +123,12 @@ impl Outbox {
         .await
     }
 
-    /// Waits until everything up to the position `end` is written.
+    /// Waits until everything up to position `end` is written.
     pub(crate) async fn written(&self, end: u64) -> Result<(), Closed> {
         poll_fn(|context| self.state.borrow_mut().poll_written(end, context)).await
     }
 
-    /// Nothing more is written: whoever waits is told, what is queued is dropped.
+    /// Closes the queue: wakes all waiting senders and drops queued data.
     pub(crate) fn close(&self) {
         let mut state = self.state.borrow_mut();
         state.closed = true;
@@ -138,7 +141,7 @@ impl Outbox {
         room.into_iter().for_each(Waker::wake);
     }
 
-    /// Writes what is added to `socket`, until that fails.
+    /// Writes queued data to `socket`, until that fails.
     pub(crate) async fn write_all(&self, socket: &Socket) -> io::Error {
         loop {
             self.not_empty().await;
@@ -160,9 +163,9 @@ impl Outbox {
         .await
     }
 
-    /// One system call, unless the socket is full.
+    /// Performs one system call, unless the socket buffer is full.
     async fn write_some(&self, socket: &Socket) -> io::Result<()> {
-        // The chunks are taken out for the time of the call, since others may add more meanwhile.
+        // The chunks are taken out during the call, since others may add more meanwhile.
         let mut taken = self.state.borrow_mut().take();
         let result = {
             let mut parts: SmallVec<[IoSlice<'_>; 8]> = SmallVec::new();
@@ -180,7 +183,7 @@ impl Outbox {
     }
 }
 
-/// The first chunks of a queue, while they are being written.
+/// Chunks at the front of the queue, while they are being written.
 struct Taken {
     chunks: VecDeque<Chunk>,
     first_written: usize,

@@ -1,8 +1,11 @@
 //! One-sided copies between this process and another on the same machine.
 //!
-//! Invariants: the process is the one at the other end of a socket, as the kernel says (never as a
-//! message says), held by a pidfd so that its number cannot come to mean another process; it is
-//! used only after a secret it announced was found in its memory.
+//! Invariants:
+//!
+//! - The process is the one at the other end of a socket, as the kernel says, never as a message
+//!   says.
+//! - A pidfd holds it, so that its number cannot come to mean another process.
+//! - It is used only after a secret that it announced was found in its memory.
 #![allow(unsafe_code)]
 
 use libc::iovec;
@@ -11,10 +14,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::OwnedFd;
 
-/// Bytes of the secret that shows that a number means the right process.
+/// Size of the secret that shows that a process id means the right process.
 pub(crate) const NONCE_BYTES: usize = 16;
 
-/// The most intervals that one system call takes on each side (`IOV_MAX`, 1024 on Linux).
+/// Maximum number of intervals of one system call on each side (`IOV_MAX`, 1024 on Linux).
 const INTERVALS_MAX: usize = 1024;
 
 /// Another process of this machine, whose memory this one may read and write.
@@ -23,7 +26,7 @@ pub(crate) struct PeerProcess {
     handle: OwnedFd,
 }
 
-/// Which way bytes go.
+/// Direction of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     /// From this process to the peer.
@@ -33,12 +36,12 @@ pub(crate) enum Direction {
 }
 
 impl PeerProcess {
-    /// The process `pid`, if its memory holds `nonce` at `address`; `None` when it does not, or
-    /// the system does not let this process look.
+    /// Returns the process `pid`, if its memory holds `nonce` at `address`; `None` otherwise, or
+    /// when the system denies access.
     pub(crate) fn probe(pid: i32, address: u64, nonce: &[u8; NONCE_BYTES]) -> Option<Self> {
         let pid = Pid::from_raw(pid)?;
-        // First the handle and then the look: should the number change its meaning in between,
-        // the nonce is not there, and afterwards it cannot.
+        // The handle comes before the check: if the number is reused in between, the nonce is not
+        // there; afterwards it cannot be reused.
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         let process = Self { pid, handle };
         let mut found = [0; NONCE_BYTES];
@@ -50,11 +53,11 @@ impl PeerProcess {
     }
 
     /// Copies between intervals `near` in this process and `far` in the other, which hold the same
-    /// number of bytes. `EFAULT` means that some of `far` is no memory of the peer.
+    /// number of bytes. `EFAULT`: part of `far` is not mapped in the peer.
     ///
     /// # Safety
     ///
-    /// `near` is readable, and for [`Direction::Read`] writable, for the time of the call.
+    /// `near` is readable, and for [`Direction::Read`] writable, during the call.
     pub(crate) unsafe fn copy(
         &self,
         direction: Direction,
@@ -74,7 +77,7 @@ impl PeerProcess {
             let far_count = far.len().min(INTERVALS_MAX) as libc::c_ulong;
             let (near_list, far_list) = (near.as_ptr(), far.as_ptr());
             let count = match direction {
-                // SAFETY: both lists are that long, and the caller vouches for the near bytes. The
+                // SAFETY: both lists are that long, and the caller guarantees the near bytes. The
                 // kernel checks the far ones.
                 Direction::Write => unsafe {
                     libc::process_vm_writev(pid, near_list, near_count, far_list, far_count, 0)
@@ -99,12 +102,12 @@ impl PeerProcess {
         }
     }
 
-    /// Where a file that the process has open can be opened by this one.
+    /// Returns the path by which this process can open a file that the other has open.
     pub(crate) fn descriptor_path(&self, descriptor: u64) -> String {
         format!("/proc/{}/fd/{descriptor}", self.pid.as_raw_nonzero())
     }
 
-    /// `ESRCH` when the process has ended.
+    /// Returns `ESRCH` when the process has ended.
     pub(crate) fn check_alive(&self) -> Result<(), Errno> {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let ended = poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&at_once))?;
@@ -112,14 +115,14 @@ impl PeerProcess {
     }
 }
 
-/// Lets any process of this user read and write this one's memory, where the system asks for such
-/// a permission (Yama); elsewhere this changes nothing.
+/// Permits any process of this user to read and write the memory of this one, where the system
+/// requires such a permission (Yama); elsewhere this changes nothing.
 pub(crate) fn permit_access() {
-    // The system call fails where there is no Yama, and then no permission is needed.
+    // The system call fails without Yama, and then no permission is needed.
     let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);
 }
 
-/// `length` bytes at `address`, in this process or another.
+/// Describes `length` bytes at `address`, in this process or another.
 pub(crate) fn interval(address: usize, length: usize) -> iovec {
     iovec { iov_base: address as *mut libc::c_void, iov_len: length }
 }

@@ -1,16 +1,20 @@
-//! The task that reads one connection.
+//! Task that reads one connection.
 //!
-//! Invariants: what is wrong on a connection ends that connection only; a body is read straight to
-//! where it belongs; requests of the transport (exposures, framed transfers) are answered here,
-//! without the program.
+//! Invariants:
+//!
+//! - A protocol error ends its own connection only.
+//! - A body is read directly into its destination.
+//! - Requests of the transport (exposures, framed transfers) are answered here, without the
+//!   program.
 
 use super::borrowed::{Borrower, PeerArena};
 use super::connection::Connection;
 use super::frame::{
-    CAUSE_BYTES_MAX, Exposure, FRAME_BYTES, Frame, Kind, decode_pieces, decode_runs,
+    CAUSE_BYTES_MAX, Exposure, FRAME_BYTES, Frame, Kind, TRANSFER_BYTES_MAX, decode_pieces,
+    decode_runs,
 };
-use super::node::Node;
-use super::transfer::{TRANSFER_BYTES_MAX, TURN_BYTES};
+use super::peers::Peers;
+use super::transfer::TURN_BYTES;
 use crate::arena::Sharing;
 use crate::memory::{RealMemory, RealPayload, runs_bytes};
 use smallvec::SmallVec;
@@ -20,21 +24,21 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use units::{RegionId, Run};
 use world::{Header, Incoming, Memory};
 
-/// What is read ahead on a connection, in bytes: many small frames come with one system call.
+/// Read-ahead buffer of a connection, in bytes: many small frames arrive with one system call.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// When more than this waits to be written, a peer that asks for more is not reading.
+/// Bytes queued for sending above which a peer that requests more data counts as not reading.
 const ANSWERS_BYTES_MAX: u64 = 256 << 20;
 
-/// Bytes for a revoked memory that are dropped at a time.
+/// Number of bytes for a revoked memory that are discarded at a time.
 const SKIPPED_BYTES_MAX: usize = 4 << 10;
 
-/// How long the other end of an ended TCP connection may take to close its side.
+/// Time that the other end of an ended TCP connection has to close its side.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Reads `connection` until it ends, by the will of either side.
-pub(super) async fn read(node: Rc<Node>, connection: Rc<Connection>) {
-    let mut reader = Reader::new(Rc::clone(&node), Rc::clone(&connection));
+/// Reads `connection` until either side ends it.
+pub(super) async fn read(peers: Rc<Peers>, connection: Rc<Connection>) {
+    let mut reader = Reader::new(Rc::clone(&peers), Rc::clone(&connection));
     let cause = tokio::select! {
         biased;
         () = connection.ended.notified() => None,
@@ -42,16 +46,16 @@ pub(super) async fn read(node: Rc<Node>, connection: Rc<Connection>) {
     };
     drop(reader);
     if let Some(cause) = &cause {
-        node.end(&connection, &cause.text);
+        peers.end(&connection, &cause.text);
     }
     if !cause.is_some_and(|cause| cause.stream_ended) {
         drain(&connection).await;
     }
-    connection.quiet();
-    node.forget(&connection);
+    connection.peer_quiesced();
+    peers.forget(&connection);
 }
 
-/// Reads and drops what still comes, until the other end has closed its side too.
+/// Reads and discards data until the other end has closed its side too.
 async fn drain(connection: &Connection) {
     let closed = async {
         let mut dropped = vec![0; BUFFER_BYTES];
@@ -60,12 +64,12 @@ async fn drain(connection: &Connection) {
     if connection.local {
         closed.await;
     } else {
-        // Nothing depends on the far end any more, so it is not waited for longer.
+        // Nothing depends on the other end any more, so the wait is bounded.
         let _ = tokio::time::timeout(LINGER, closed).await;
     }
 }
 
-/// Why no more frames are read.
+/// Reason for which reading ends.
 struct End {
     text: String,
     stream_ended: bool,
@@ -84,18 +88,18 @@ impl From<std::io::Error> for End {
 }
 
 struct Reader {
-    node: Rc<Node>,
+    peers: Rc<Peers>,
     connection: Rc<Connection>,
     buffer: Box<[u8]>,
-    /// What was read ahead is `buffer[start .. end]`.
+    /// Read-ahead data is `buffer[start .. end]`.
     start: usize,
     end: usize,
 }
 
 impl Reader {
-    fn new(node: Rc<Node>, connection: Rc<Connection>) -> Self {
+    fn new(peers: Rc<Peers>, connection: Rc<Connection>) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into();
-        Self { node, connection, buffer, start: 0, end: 0 }
+        Self { peers, connection, buffer, start: 0, end: 0 }
     }
 
     async fn frames(&mut self) -> End {
@@ -140,19 +144,19 @@ impl Reader {
         }
     }
 
-    /// The peer shares memory: maps it, if that is possible.
+    /// Maps the memory that the peer shares, if that is possible.
     async fn share(&mut self, frame: Frame) -> Result<(), End> {
         let sharing = Sharing::decode(&self.header(frame).await?)?;
-        let process = self.connection.process().filter(|_| self.node.borrows);
+        let process = self.connection.process().filter(|_| self.peers.borrows);
         let process = process.ok_or("it cannot be seen from here".to_owned());
         match process.and_then(|process| PeerArena::map(&process, sharing)) {
             Ok(arena) => {
                 let (borrower, returned) = Borrower::new(arena);
                 self.connection.borrow_with(borrower);
-                self.node.run(give_back(Rc::downgrade(&self.connection), returned));
+                self.peers.run(give_back(Rc::downgrade(&self.connection), returned));
                 self.done(frame, None);
             }
-            // Then what is lent will be copied.
+            // Lent data will be copied instead.
             Err(_) => self.refuse(frame),
         }
         Ok(())
@@ -164,7 +168,7 @@ impl Reader {
         if frame.placed && frame.with_body {
             let region = RegionId(frame.region);
             let run = Run::contiguous(frame.number, frame.body_bytes);
-            let memory = self.node.region_of(region, self.connection.peer);
+            let memory = self.peers.regions.memory(region, self.connection.peer);
             let memory = memory.filter(|memory| inside(memory, &[run]));
             let memory = memory.ok_or_else(|| format!("a message was placed outside {region}"))?;
             self.body_into(&memory, frame.number as usize, frame.body_bytes as usize).await?;
@@ -176,17 +180,17 @@ impl Reader {
         Ok(())
     }
 
-    /// Hands a message to the program; its body takes `body_bytes` of this node's memory.
+    /// Delivers a message to the program; its body occupies `body_bytes` of this node's memory.
     fn deliver(&self, header: Header, body: Option<RealPayload>, body_bytes: u64) {
         let bytes = header.len() as u64 + body_bytes;
         let from = self.connection.peer;
         let incoming = Incoming::Message { from, header, body };
-        self.node.inbox.push(&self.connection, incoming, bytes);
+        self.peers.inbox.push(&self.connection, incoming, bytes);
     }
 
     async fn put(&mut self, frame: Frame) -> Result<(), End> {
         let runs = decode_runs(&self.header(frame).await?)?;
-        let memory = self.node.region_of(RegionId(frame.region), self.connection.peer);
+        let memory = self.peers.regions.memory(RegionId(frame.region), self.connection.peer);
         let memory = memory.filter(|memory| {
             let bytes = runs_bytes(runs.iter().copied(), memory.length() as usize);
             bytes.is_some_and(|bytes| bytes as u64 == frame.body_bytes)
@@ -216,7 +220,7 @@ impl Reader {
     /// Copies pieces of the peer's shared memory into a region.
     async fn put_lent(&mut self, frame: Frame) -> Result<(), End> {
         let pieces = decode_pieces(&self.header(frame).await?)?;
-        let memory = self.node.region_of(RegionId(frame.region), self.connection.peer);
+        let memory = self.peers.regions.memory(RegionId(frame.region), self.connection.peer);
         let far = pieces.iter().map(|piece| piece.memory_side());
         let memory = memory.filter(|memory| {
             let bytes = runs_bytes(far, memory.length() as usize);
@@ -239,7 +243,7 @@ impl Reader {
         if self.connection.outbox.queued_bytes() > ANSWERS_BYTES_MAX {
             return Err("the peer asks for data and does not read it".to_owned().into());
         }
-        let memory = self.node.region_of(RegionId(frame.region), self.connection.peer);
+        let memory = self.peers.regions.memory(RegionId(frame.region), self.connection.peer);
         let memory = memory.filter(|memory| {
             let bytes = runs_bytes(runs.iter().copied(), memory.length() as usize);
             bytes.is_some_and(|bytes| bytes as u64 <= TRANSFER_BYTES_MAX)
@@ -284,14 +288,14 @@ impl Reader {
         Ok(header)
     }
 
-    /// The body of `frame` in a memory of its own.
+    /// Reads the body of `frame` into a memory of its own.
     async fn fresh(&mut self, frame: Frame) -> Result<RealMemory, End> {
         let memory = RealMemory::new(frame.body_bytes as usize);
         self.body_into(&memory, 0, frame.body_bytes as usize).await?;
         Ok(memory)
     }
 
-    /// Reads the next `length` bytes to `offset` of `memory`, which holds them.
+    /// Reads the next `length` bytes to `offset` of `memory`, which has room for them.
     async fn body_into(
         &mut self,
         memory: &RealMemory,
@@ -301,7 +305,7 @@ impl Reader {
         let mut place = memory.place(offset, length);
         self.start += place.copy_from(&self.buffer[self.start..self.end]);
         while place.remaining() > 0 {
-            // What was read ahead is used up, so the buffer is free for what follows the body.
+            // The read-ahead data is used up, so the buffer is free for data behind the body.
             (self.start, self.end) = (0, 0);
             let socket = &self.connection.socket;
             match socket.read_into(&mut place, &mut self.buffer).await? {
@@ -313,7 +317,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads and drops the next `length` bytes: they were for a memory that was revoked meanwhile.
+    /// Reads and discards the next `length` bytes, whose memory was revoked meanwhile.
     async fn skip(&mut self, mut length: usize) -> Result<(), End> {
         let mut dropped = [0; SKIPPED_BYTES_MAX];
         while length > 0 {
@@ -324,7 +328,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Fills `bytes` with what comes next.
+    /// Fills `bytes` from the stream.
     async fn fill(&mut self, bytes: &mut [u8]) -> Result<(), End> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -349,7 +353,7 @@ impl Reader {
     }
 }
 
-/// Tells the peer of loans that are over, until the connection ends.
+/// Returns ended loans to the peer, until the connection ends.
 async fn give_back(connection: Weak<Connection>, mut returned: UnboundedReceiver<u64>) {
     while let Some(number) = returned.recv().await {
         let Some(connection) = connection.upgrade() else { return };

@@ -1,10 +1,10 @@
-//! A connected stream socket of either family, read and written without copies in between.
+//! Connected stream socket of either family, read and written without intermediate copies.
 //!
-//! Invariant: the only place that reads from and writes to sockets.
+//! Invariant: no other file reads from or writes to sockets.
 //!
-//! The event loop watches a socket for room only while a write waits for it. A Unix socket reports
-//! room whenever the peer takes something, and would wake whoever waits for an answer once more
-//! for each request: a third of the time of small requests.
+//! The event loop watches a socket for writability only while a write waits for it. A Unix socket
+//! reports writability whenever the peer reads, and would wake a task that waits for an answer once
+//! more for each request: a third of the time of small requests.
 #![allow(unsafe_code)]
 
 use crate::memory::Filling;
@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Lets the event loop watch `descriptor` for what can be read from it.
+/// Registers `descriptor` with the event loop for reading.
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     watch_for(descriptor, Interest::READABLE)
 }
@@ -29,18 +29,18 @@ fn watch_for(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<Owne
 pub(crate) struct Socket(AsyncFd<OwnedFd>);
 
 impl Socket {
-    /// Takes over a connected, non-blocking socket.
+    /// Takes over a connected, nonblocking socket.
     pub(crate) fn new(socket: impl Into<OwnedFd>) -> io::Result<Self> {
         Ok(Self(watch(socket.into())?))
     }
 
-    /// The socket itself.
+    /// Returns the descriptor.
     pub(crate) fn inner(&self) -> &OwnedFd {
         self.0.get_ref()
     }
 
-    /// Waits until bytes arrive, and puts some of them first into `place` and then into `rest`.
-    /// Returns how many went into each; two zeros at the end of the stream. Both must have room.
+    /// Waits for data and reads it first into `place` and then into `rest`. Returns the number of
+    /// bytes for each; two zeros at the end of the stream. Both must have room.
     pub(crate) async fn read_into(
         &self,
         place: &mut Filling,
@@ -66,8 +66,8 @@ impl Socket {
         .await
     }
 
-    /// Waits until bytes arrive, and puts some of them into `bytes`. Returns how many; 0 at the
-    /// end of the stream.
+    /// Waits for data and reads some into `bytes`. Returns the number of bytes; 0 at the end of the
+    /// stream.
     pub(crate) async fn read_some(&self, bytes: &mut [u8]) -> io::Result<usize> {
         let room = bytes.len();
         let read = |socket: &OwnedFd| Ok(rustix::io::read(socket, &mut *bytes)?);
@@ -86,8 +86,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Reads as soon as there is something. Where the result shows that nothing is left, the next
-    /// call waits at once: it would find nothing, and small messages come one at a time.
+    /// Reads as soon as there is data. If the result shows that no data is left, the next call
+    /// waits at once: it would find nothing, and small messages come one at a time.
     async fn when_readable<R>(
         &self,
         mut read: impl FnMut(&OwnedFd) -> io::Result<R>,
@@ -98,8 +98,8 @@ impl Socket {
             match ready.try_io(|socket| read(socket.get_ref())) {
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(result) => {
-                    // A stream gives less than there is room for only when it has no more; what
-                    // comes later, the end included, makes it readable again.
+                    // A stream returns less than requested only when it has no more; later data,
+                    // the end included, makes it readable again.
                     if result.as_ref().is_ok_and(is_drained) {
                         ready.clear_ready();
                     }
@@ -110,11 +110,11 @@ impl Socket {
         }
     }
 
-    /// Waits until there is room, and writes some of `parts`. Returns how many bytes.
+    /// Waits for writability and writes some of `parts`. Returns the number of bytes.
     pub(crate) async fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         loop {
             let mut nothing = SendAncillaryBuffer::default();
-            // A closed peer is an error to report, not a signal that ends the process.
+            // A closed peer is reported as an error, not by SIGPIPE, which would end the process.
             let flags = SendFlags::NOSIGNAL;
             match rustix::net::sendmsg(self.inner(), parts, &mut nothing, flags) {
                 Err(Errno::INTR) => {}
@@ -138,7 +138,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Tells the peer that nothing more comes.
+    /// Shuts down the sending side.
     pub(crate) fn finish(&self) {
         // An error here means that the peer is gone already.
         let _ = rustix::net::shutdown(self.inner(), Shutdown::Write);

@@ -1,20 +1,20 @@
-//! memput and memget.
+//! One-sided transfers: memput and memget.
 //!
-//! Three ways, chosen for each call. *Direct*: the pieces go between the two processes' memories with
-//! one system call for up to 1024 intervals, and the peer takes no part. *Lent* (memput only): the
-//! peer's transport copies the pieces from this node's shared memory to their places. *Framed*: the
-//! packed pieces travel on the connection and the peer's transport puts them in place. Memory that
-//! belongs to the peer's program is never written the direct way, which could not be stopped. The direct way is
-//! taken where the peer's memory can be reached, unless the pieces there are so small that the
-//! system call spends its time on intervals instead of bytes.
+//! Each call takes one of three ways. *Direct*: one system call copies up to 1024 intervals between
+//! the memories of the two processes, and the peer takes no part. *Lent* (memput only): the peer's
+//! transport copies the pieces from this node's shared memory to their places. *Framed*: the packed
+//! pieces travel on the connection, and the peer's transport scatters them. A call is direct if the
+//! peer's memory can be accessed, unless its pieces there are so small that the system call spends
+//! its time on intervals instead of bytes. Memory that belongs to the peer's program is never
+//! written directly, since a direct copy cannot be stopped.
 //!
-//! Invariant: a piece is checked against the exposed region before any byte moves, here for both
-//! ways and again by the owner for the framed one.
+//! Invariant: a piece is checked against the exposed region before any byte moves, here for all
+//! ways and again by the owner for the lent and the framed one.
 #![allow(unsafe_code)]
 
 use super::connection::{Answer, Connection};
-use super::frame::{Exposure, Frame, Kind, RUNS_MAX, encode_runs};
-use super::node::Node;
+use super::frame::{Exposure, Frame, Kind, RUNS_MAX, TRANSFER_BYTES_MAX, encode_runs};
+use super::peers::Peers;
 use super::process::{Direction, interval};
 use crate::memory::{RealMemory, RealPayload, runs_bytes};
 use libc::iovec;
@@ -25,25 +25,24 @@ use tokio::sync::{SemaphorePermit, oneshot};
 use units::{PeerId, PieceRun, RegionId, Run};
 use world::{Memory, Payload, Place, TransferError};
 
-/// The most data in one framed transfer, in bytes; a larger one is cut.
-pub(crate) const TRANSFER_BYTES_MAX: u64 = 1 << 20;
-
-/// Shorter pieces in the peer's memory are not worth an interval each. `examples/two_processes.rs`
-/// measures 400 to 700 ns for each interval, and 2 to 5 GB/s for the framed way.
+/// Minimum length of a piece in the peer's memory that is worth an interval of its own.
+/// `examples/two_processes.rs` measures 400 to 700 ns for each interval, and 2 to 5 GB/s for the
+/// framed way.
 const FAR_PIECE_BYTES_MIN: u64 = 2 << 10;
 
-/// Shorter pieces in this node's memory are packed first. Estimated, not measured.
+/// Minimum length of a piece in this node's memory that is not packed first. Estimated, not
+/// measured.
 const NEAR_PIECE_BYTES_MIN: u64 = 1024;
 
-/// A span of the peer's memory is read whole for its pieces if it is at most this many times as
-/// long as they are together.
+/// Maximum ratio of a span of the peer's memory to the pieces in it at which the whole span is
+/// read.
 const SPAN_RATIO_MAX: u64 = 8;
 
-/// A body below this size travels with its message: one system call instead of two. Estimated, not
-/// measured.
+/// Minimum size of a body that is placed directly. A smaller one travels with its message: one
+/// system call instead of two. Estimated, not measured.
 const PLACED_BYTES_MIN: u64 = 8 << 10;
 
-/// After this many bytes moved by this processor other tasks get a turn.
+/// Bytes copied by this processor after which other tasks run.
 pub(crate) const TURN_BYTES: u64 = 64 << 10;
 
 /// One call, after its checks.
@@ -55,22 +54,22 @@ struct Transfer<'a> {
     bytes: u64,
 }
 
-/// One part of a framed transfer, until it is answered.
+/// One part of a framed transfer in flight.
 struct Requested<'a> {
     part: Vec<PieceRun>,
     answer: oneshot::Receiver<Answer>,
     _permit: SemaphorePermit<'a>,
 }
 
-/// How a direct transfer ended.
+/// Outcome of a direct transfer.
 enum Direct {
     Done,
-    /// It must be framed instead.
+    /// The transfer must be framed instead.
     NotPossible,
 }
 
-impl Node {
-    /// memput: see [`world::OneSided::put`].
+impl Peers {
+    /// Performs a memput: see [`world::OneSided::put`].
     pub(crate) async fn put(
         &self,
         peer: PeerId,
@@ -80,19 +79,19 @@ impl Node {
     ) -> Result<(), TransferError> {
         let departed = |cause| TransferError::Departed { peer, cause };
         let connection = self.connection(peer).map_err(departed)?;
-        connection.hear_of(region).await.map_err(departed)?;
+        connection.await_exposure(region).await.map_err(departed)?;
         let transfer = Transfer::check(&connection, region, pieces)?;
         let near = runs_bytes(pieces.iter().map(|piece| piece.file_side()), source.bytes().len());
         assert!(near.is_some(), "the pieces of a put must lie in its source");
         match self.put_direct(&transfer, source)? {
-            Direct::Done => transfer.take_turns().await,
+            Direct::Done => transfer.yield_if_long().await,
             Direct::NotPossible if transfer.put_lent(source).await? => {}
             Direct::NotPossible => transfer.put_framed(source).await?,
         }
         Ok(())
     }
 
-    /// memget: see [`world::OneSided::get`].
+    /// Performs a memget: see [`world::OneSided::get`].
     pub(crate) async fn get(
         &self,
         peer: PeerId,
@@ -102,20 +101,20 @@ impl Node {
     ) -> Result<(), TransferError> {
         let departed = |cause| TransferError::Departed { peer, cause };
         let connection = self.connection(peer).map_err(departed)?;
-        connection.hear_of(region).await.map_err(departed)?;
+        connection.await_exposure(region).await.map_err(departed)?;
         let transfer = Transfer::check(&connection, region, pieces)?;
         let length = target.length() as usize;
         let near = runs_bytes(pieces.iter().map(|piece| piece.file_side()), length);
         assert!(near.is_some(), "the pieces of a get must lie in its target");
         match self.get_direct(&transfer, target)? {
-            Direct::Done => transfer.take_turns().await,
+            Direct::Done => transfer.yield_if_long().await,
             Direct::NotPossible => transfer.get_framed(target).await?,
         }
         Ok(())
     }
 
-    /// Puts the body of a message into its place, if it can be done directly and is worth it;
-    /// otherwise the body must travel with the message.
+    /// Puts the body of a message into its place, if the direct way is possible and worth it;
+    /// returns false if the body must travel with the message.
     pub(crate) async fn place(
         &self,
         connection: &Rc<Connection>,
@@ -137,7 +136,7 @@ impl Node {
             return Ok(false);
         }
         match self.put_direct(&transfer, body)? {
-            Direct::Done => transfer.take_turns().await,
+            Direct::Done => transfer.yield_if_long().await,
             Direct::NotPossible => return Ok(false),
         }
         Ok(true)
@@ -185,7 +184,7 @@ impl Node {
         Ok(outcome)
     }
 
-    /// Reads the whole span in which small pieces lie, if it is not mostly gaps.
+    /// Reads the whole span of small pieces, if it is not mostly gaps.
     fn get_span(
         &self,
         transfer: &Transfer<'_>,
@@ -219,8 +218,8 @@ impl Node {
         let Some(process) = transfer.connection.process() else {
             return Ok(Direct::NotPossible);
         };
-        // SAFETY: the near intervals lie in the payload or memory that the callers hold, checked
-        // in `put` and `get`; what is read into is a memory that nobody views.
+        // SAFETY: the near intervals lie in the payload or memory that the callers hold, checked in
+        // `put` and `get`; the target of a read is a memory that nobody views.
         match unsafe { process.copy(direction, near, far) } {
             Ok(()) => Ok(Direct::Done),
             Err(Errno::FAULT) => Err(transfer.out_of_region("it is not mapped".into())),
@@ -228,7 +227,7 @@ impl Node {
                 self.end(transfer.connection, "its process has ended");
                 Err(transfer.departed())
             }
-            // The system has changed its mind (EPERM), or something unforeseen: use the socket.
+            // The system has withdrawn the permission (EPERM), or another error: use the socket.
             Err(_) => {
                 transfer.connection.forget_process();
                 Ok(Direct::NotPossible)
@@ -258,22 +257,23 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// The pieces in the peer's address space, if that can be reached and they are worth it.
+    /// Returns the pieces in the peer's address space, if it can be accessed and they are worth it.
     fn far_intervals(&self) -> Option<Vec<iovec>> {
         self.connection.process()?;
         let far = self.pieces.iter().map(|piece| piece.memory_side());
         intervals(self.exposure.address as usize, far, FAR_PIECE_BYTES_MIN)
     }
 
-    /// Lets other tasks run after a copy that took a while.
-    async fn take_turns(&self) {
+    /// Yields to other tasks after a long copy.
+    async fn yield_if_long(&self) {
         if self.bytes >= TURN_BYTES {
             tokio::task::yield_now().await;
         }
     }
 
-    /// Has the peer copy the pieces from this node's shared memory; returns false when it cannot see
-    /// them. Of all ways this one copies least: once, from the block to where the pieces belong.
+    /// Requests that the peer copies the pieces from this node's shared memory; returns false when
+    /// the peer has not mapped it. This way copies least: once, from the block to the places of the
+    /// pieces.
     async fn put_lent(&self, source: &RealPayload) -> Result<bool, TransferError> {
         if self.bytes < PLACED_BYTES_MIN {
             return Ok(false);
@@ -313,11 +313,11 @@ impl<'a> Transfer<'a> {
         self.framed(Kind::Get, |_| None, land).await
     }
 
-    /// Requests the parts in order, with what `body` gives for each, and hands each answer to
-    /// `land`.
+    /// Requests the parts in order, with the data that `body` returns for each, and passes each
+    /// answer to `land`.
     ///
-    /// It waits for a permit only while it holds none: when none is free it finishes its oldest
-    /// part instead. So transfers of any size can share the permits of a connection.
+    /// Waits for a permit only while holding none: when none is free it finishes its oldest part
+    /// instead. So transfers of any size can share the permits of a connection without deadlock.
     async fn framed(
         &self,
         kind: Kind,
@@ -382,8 +382,8 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// `runs` of an area at `base` as intervals, with neighbours joined; `None` when some pieces are
-/// shorter than `piece_bytes_min` and do not touch.
+/// Converts `runs` of an area at `base` to intervals and joins adjacent ones; `None` when some
+/// pieces are shorter than `piece_bytes_min` and not adjacent.
 fn intervals(
     base: usize,
     runs: impl Iterator<Item = Run>,
@@ -437,7 +437,7 @@ fn parts(pieces: &[PieceRun]) -> Vec<Vec<PieceRun>> {
     parts
 }
 
-/// The same pieces, with those longer than [`TRANSFER_BYTES_MAX`] cut into shorter ones.
+/// Splits pieces longer than [`TRANSFER_BYTES_MAX`].
 fn split_long(run: PieceRun) -> Vec<PieceRun> {
     if run.length <= TRANSFER_BYTES_MAX {
         return vec![run];

@@ -1,4 +1,4 @@
-//! A disk whose files a test can reach.
+//! Disk whose files a test can access.
 
 use super::Place;
 use std::os::unix::fs::FileExt;
@@ -7,19 +7,19 @@ use units::FileId;
 use world::{Disk, DiskError, Disks};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealDisk, RealWorld};
 
-/// The object that tests write.
+/// Object that tests write.
 pub(crate) const OBJECT: FileId = FileId(0x2a);
 
 /// Bytes that share a checksum.
 pub(crate) const PIECE: u64 = 64 << 10;
 
-/// A node whose only disk is `directory`. Waits for another node to let go of it: the thread of a
-/// disk ends a moment after its node.
+/// Opens a node whose only disk is `directory`. Waits for another node to release it: the thread of
+/// a disk ends a moment after its node.
 pub(crate) fn node_on(directory: &Path, options: DiskOptions) -> RealWorld {
     node_of(DiskConfig { directory: directory.to_owned(), identity: 7, options })
 }
 
-/// The same for a disk that says which it is.
+/// As [`node_on`], with the full configuration of the disk.
 pub(crate) fn node_of(disk: DiskConfig) -> RealWorld {
     let disks = vec![disk];
     let config = NodeConfig { disks, ..NodeConfig::default() };
@@ -45,12 +45,12 @@ pub(crate) fn with_disk<F: Future>(
     })
 }
 
-/// The file of the object's bytes.
+/// Returns the path of the object's bytes.
 pub(crate) fn data_file(place: &Place) -> PathBuf {
     place.path().join(format!("objects/{:016x}", OBJECT.0))
 }
 
-/// The file of the object's checksums.
+/// Returns the path of the object's checksums.
 pub(crate) fn sums_file(place: &Place) -> PathBuf {
     place.path().join(format!("objects/{:016x}.sums", OBJECT.0))
 }
@@ -63,13 +63,13 @@ pub(crate) fn flip(path: &Path, offset: u64) {
     file.write_all_at(&[!byte[0]], offset).expect("a test may write");
 }
 
-/// Cuts a file.
+/// Truncates a file.
 pub(crate) fn cut(path: &Path, length: u64) {
     let file = std::fs::File::options().write(true).open(path).expect("it is there");
     file.set_len(length).expect("a test may cut");
 }
 
-/// Numbers that repeat only after a long time.
+/// Returns pseudorandom bytes with a long period.
 pub(crate) fn bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let step = |_| {
@@ -79,17 +79,17 @@ pub(crate) fn bytes(seed: u64, length: usize) -> Vec<u8> {
     (0..length).map(step).collect()
 }
 
-/// What the disk holds there.
+/// Reads bytes of the object.
 pub(crate) async fn read(disk: &RealDisk, offset: u64, length: u64) -> Result<Vec<u8>, DiskError> {
     disk.read(OBJECT, offset, length).await.map(|payload| payload.bytes().to_vec())
 }
 
-/// Writes bytes there.
+/// Writes bytes to the object.
 pub(crate) async fn write(disk: &RealDisk, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
     disk.write(OBJECT, offset, bytes.to_vec().into()).await
 }
 
-/// Which piece is damaged, if that is what was found.
+/// Returns the damaged piece, if the outcome reports one.
 pub(crate) fn damaged<T>(outcome: Result<T, DiskError>) -> Option<u64> {
     match outcome {
         Err(DiskError::Corrupt { object: OBJECT, offset, length: PIECE, .. }) => {

@@ -11,10 +11,10 @@ use units::MIB;
 use world::{Address, Shelf};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, RealWorld};
 
-/// How nodes meet.
+/// Network between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Unix sockets, with copies between processes.
+    /// Unix sockets, with one-sided copies between processes.
     OneSided,
     /// Unix sockets, with frames only.
     Framed,
@@ -22,17 +22,17 @@ pub(crate) enum Kind {
     Tcp,
 }
 
-/// All of them.
+/// All kinds.
 pub(crate) const KINDS: [Kind; 3] = [Kind::OneSided, Kind::Framed, Kind::Tcp];
 
-/// The key of nodes that meet over TCP.
+/// Key of nodes that connect over TCP.
 pub(crate) const KEY: [u8; 32] = [7; 32];
 
-/// A directory that is removed with its contents.
+/// Directory that is removed with its contents.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
-    /// A new one.
+    /// Creates a directory.
     pub(crate) fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -42,12 +42,12 @@ impl Place {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// What node `index` needs to know: it has one disk, records, and listens.
+    /// Returns the configuration of node `index`: one disk, records, and an address.
     pub(crate) fn config(&self, kind: Kind, index: usize) -> NodeConfig {
         let home = self.0.join(format!("node-{index}"));
         std::fs::create_dir_all(&home).expect("a test must have room");
@@ -74,7 +74,7 @@ impl Place {
         }
     }
 
-    /// Node `index`.
+    /// Opens node `index`.
     pub(crate) fn node(&self, kind: Kind, index: usize) -> RealWorld {
         open(kind, self.config(kind, index))
     }
@@ -86,7 +86,7 @@ impl Drop for Place {
     }
 }
 
-/// Begins a node.
+/// Opens a node.
 pub(crate) fn open(kind: Kind, config: NodeConfig) -> RealWorld {
     let opened = match kind {
         Kind::Framed => RealWorld::open_framed(config),

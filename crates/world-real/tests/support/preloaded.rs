@@ -1,14 +1,14 @@
-//! The library `device.c`, which is preloaded where a device is to fail, to be slow, or to kill its
-//! process. Shared with the tests of the command, so it needs nothing beside it but its source.
+//! Library `device.c`, which is preloaded so that a device fails or is slow, or the process is
+//! killed. The tests of the command share this file, so it needs nothing beside it but its source.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names the directory that the library is about, in the process that has it.
+/// Environment variable with the directory that the library affects.
 pub(crate) const FAULTS: &str = "UNISONO_FAULTS";
 
-/// Builds the library in `directory`; `None`, and says so, where there is no compiler.
+/// Builds the library in `directory`; returns `None`, with a note, if there is no compiler.
 pub(crate) fn build(directory: &Path) -> Option<PathBuf> {
     let library = directory.join("device.so");
     let mut compiler = Command::new("cc");

@@ -1,19 +1,27 @@
-//! What the queue and the bus add to a disk.
+//! Proves: the effects of queue and bus on the requests of a disk.
 
-use super::*;
-use units::{Duration, Instant};
+use super::config::{DiskConfig, LayoutKind, StartAngle};
+use super::disk::SimulatedDisk;
+use crate::engine::Engine;
+use crate::models::disk::DiskKind;
+use crate::models::request_queue::QueueKind;
+use crate::models::ssd::SsdSpec;
+use std::cell::RefCell;
+use std::rc::Rc;
+use units::{Duration, FileId, Instant};
+use world::Disk;
 use world::payload::Phantom;
 
 const BLOCK: u64 = 8_192;
 
-fn disk(engine: &Engine, config: &DeviceConfig) -> SimulatedDisk<Phantom> {
+fn disk(engine: &Engine, config: &DiskConfig) -> SimulatedDisk<Phantom> {
     let disks = SimulatedDisk::on_one_bus(engine, config, 0, 1, |_| 0).expect("blocks fit");
     disks.into_iter().next().expect("one was made")
 }
 
-fn config(mechanism: Mechanism, queue: QueueKind) -> DeviceConfig {
-    DeviceConfig {
-        mechanism,
+fn config(kind: DiskKind, queue: QueueKind) -> DiskConfig {
+    DiskConfig {
+        kind,
         layout: LayoutKind::Contiguous,
         slot_bytes: BLOCK,
         start: StartAngle::Zero,
@@ -22,8 +30,8 @@ fn config(mechanism: Mechanism, queue: QueueKind) -> DeviceConfig {
     }
 }
 
-/// Reads blocks all at once: in which order they came, and when the last did.
-fn read_at_once(config: &DeviceConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
+/// Reads blocks all at once. Returns them in the order of completion, and the instant of the last.
+fn read_at_once(config: &DiskConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
     let engine = Engine::new();
     let disk = disk(&engine, config);
     let came = Rc::new(RefCell::new(Vec::new()));
@@ -43,13 +51,13 @@ fn read_at_once(config: &DeviceConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
     (came.take(), engine.now())
 }
 
-/// Proves that a mechanical disk with cyclical scan serves what waits in the order of addresses,
-/// and is the faster for it.
+/// Proves that a mechanical disk with cyclical scan serves waiting requests in the order of
+/// addresses, and is faster for it.
 #[test]
 fn cscan_orders_by_address() {
     let blocks = [9_000, 100, 80_000, 20_000, 4_000, 60_000, 40_000];
     let [fcfs, cscan] =
-        [QueueKind::Fcfs, QueueKind::Cscan].map(|queue| config(Mechanism::Hp97560, queue));
+        [QueueKind::Fcfs, QueueKind::Cscan].map(|queue| config(DiskKind::Hp97560, queue));
     assert_eq!(read_at_once(&fcfs, &blocks).0, blocks);
     let upwards = [9_000, 20_000, 40_000, 60_000, 80_000, 100, 4_000];
     assert_eq!(read_at_once(&cscan, &blocks).0, upwards);
@@ -59,15 +67,15 @@ fn cscan_orders_by_address() {
     assert!(cscan * 4 < fcfs * 3, "{cscan} {fcfs}");
 }
 
-/// Proves that a further command costs a read the time to take the bus, and a write nothing.
+/// Proves that an additional command costs a read one bus connection, and a write nothing.
 #[test]
 fn a_prefetch_command_costs_a_connection() {
-    let plain = config(Mechanism::Hp97560, QueueKind::Fcfs);
-    let prefetching = DeviceConfig { prefetch_commands: 1, ..plain.clone() };
+    let plain = config(DiskKind::Hp97560, QueueKind::Fcfs);
+    let prefetching = DiskConfig { prefetch_commands: 1, ..plain.clone() };
     let (_, one) = read_at_once(&plain, &[5_000]);
     let (_, more) = read_at_once(&prefetching, &[5_000]);
     assert_eq!(more.since(one), Duration::from_us(129));
-    let write = |config: &DeviceConfig| {
+    let write = |config: &DiskConfig| {
         let engine = Engine::new();
         let disk = disk(&engine, config);
         let written = engine.run(async move { disk.write(FileId(1), 0, Phantom(BLOCK)).await });
@@ -77,16 +85,16 @@ fn a_prefetch_command_costs_a_connection() {
     assert_eq!(write(&plain), write(&prefetching));
 }
 
-/// Proves that an SSD takes as many commands at once as its queue is deep, and no more: the time of
-/// all is that of the rounds they need.
+/// Proves that an SSD takes as many commands at once as its queue is deep: the total time is that
+/// of the rounds that this needs.
 #[test]
 fn an_ssd_takes_many_at_once() {
-    let spec = crate::models::ssd::SsdSpec { queue_depth: 4, ..crate::models::ssd::SsdSpec::NVME };
-    // 8 KiB blocks: two in a page, and pages round all dies.
+    let spec = SsdSpec { queue_depth: 4, ..SsdSpec::NVME };
+    // Blocks of 8 KiB: two in a page, and the pages on different dies.
     let blocks: Vec<u64> = (0..16).map(|block| block * 2).collect();
     let time = |queue_depth| {
-        let spec = crate::models::ssd::SsdSpec { queue_depth, ..spec };
-        let (order, end) = read_at_once(&config(Mechanism::Ssd(spec), QueueKind::Fcfs), &blocks);
+        let spec = SsdSpec { queue_depth, ..spec };
+        let (order, end) = read_at_once(&config(DiskKind::Ssd(spec), QueueKind::Fcfs), &blocks);
         assert_eq!(order, blocks);
         end.as_ns() / 1_000
     };
@@ -96,13 +104,12 @@ fn an_ssd_takes_many_at_once() {
     assert!(time(16) < 130, "{}", time(16));
 }
 
-/// Proves that a read given up while it waits, or while it is served, leaves the disk to the
-/// others.
+/// Proves that a cancelled read, waiting or being served, does not block the disk for others.
 #[test]
 fn reads_can_be_given_up() {
     for queue in [QueueKind::Fcfs, QueueKind::Cscan] {
         let engine = Engine::new();
-        let disk = disk(&engine, &config(Mechanism::Hp97560, queue));
+        let disk = disk(&engine, &config(DiskKind::Hp97560, queue));
         let inside = engine.clone();
         let ended = engine.run(async move {
             let start = |block: u64| {

@@ -2,18 +2,18 @@
 
 use units::{Duration, Instant};
 
-/// What a bus is.
+/// Specification of a bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BusSpec {
     /// Bytes a second while data moves.
     pub bytes_per_second: u64,
-    /// Time to take the bus and name the partner, before a command or data can move: arbitration,
+    /// Time to take the bus and name the partner before a command or data can move: arbitration,
     /// selection or reselection, messages.
     pub connection: Duration,
 }
 
 impl BusSpec {
-    /// SCSI-2: 10 MB/s (Kotz, ACM TOCS 15(1), 1997, Table I), which SCSI-2 means in millions.
+    /// SCSI-2: 10 MB/s (Kotz, ACM TOCS 15(1), 1997, Table I); SCSI-2 counts in millions.
     ///
     /// 0.129 ms is the reselection time that a logic analyser showed for the HP C2247A, a disk of
     /// the same years (DiskSim 4.0, `hp_c2247a.diskspecs`, "other reselect"). It agrees with TOCS
@@ -28,7 +28,7 @@ impl BusSpec {
         Self { bytes_per_second: 1_200_000, connection: Duration::from_us(250) };
 }
 
-/// The state of one bus.
+/// State of one bus.
 #[derive(Clone, Debug)]
 pub struct Bus {
     spec: BusSpec,
@@ -37,36 +37,35 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// A free bus.
+    /// Creates a free bus.
     pub fn new(spec: BusSpec) -> Self {
         Self { spec, free_at: Instant::START, busy: Duration::ZERO }
     }
 
-    /// Takes the bus for `length` as soon after `now` as those who came before leave it: when it is
-    /// given back.
+    /// Occupies the bus for `length`, after all earlier transfers. Returns the end.
     pub fn occupy(&mut self, now: Instant, length: Duration) -> Instant {
         self.free_at = self.free_at.max(now) + length;
         self.busy += length;
         self.free_at
     }
 
-    /// Sends a command to a disk: when it has arrived.
+    /// Sends a command to a disk. Returns its arrival.
     pub fn command(&mut self, now: Instant) -> Instant {
         self.occupy(now, self.spec.connection)
     }
 
-    /// Connects and moves `bytes` in either direction: when all have arrived.
+    /// Connects and moves `bytes` in either direction. Returns the arrival of the last byte.
     pub fn transfer(&mut self, now: Instant, bytes: u64) -> Instant {
         let data = Duration::of_transfer(bytes, self.spec.bytes_per_second);
         self.occupy(now, self.spec.connection + data)
     }
 
-    /// When the bus is free for a newcomer.
+    /// Instant from which the bus is free for another transfer.
     pub fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// For how long it has been taken, future time already given away included.
+    /// Total time for which the bus is taken, including future transfers that it has accepted.
     pub fn busy(&self) -> Duration {
         self.busy
     }

@@ -1,19 +1,19 @@
-//! What the simulated machine is made of: one file a thing, named by what it models.
+//! Models of the hardware of a simulated machine: one file for each thing.
 //!
-//! Every model is a state machine from `(request, state)` to instants. It knows no file system, no
-//! task, no engine, and draws no random numbers: seeds and starting angles are given to it. All
-//! arithmetic is in integers, so that a figure is the same on every host.
+//! Invariants:
 //!
-//! A model is told the present and answers with a future instant; whoever drives it waits until
-//! then. It must be told of events in the order of their instants.
+//! - A model is a state machine from `(request, state)` to instants.
+//! - It knows no file system, task or engine, and draws no random numbers: seeds and starting
+//!   angles are parameters.
+//! - All arithmetic is in integers, so a figure is the same on every host.
+//! - A model receives the present instant and answers with a future one; its driver waits until
+//!   then. The driver reports events in the order of their instants.
 
-pub mod analytic;
 pub mod bus;
-pub mod disk_model;
-pub mod ideal;
-pub mod layout;
-pub mod mechanical;
+pub mod disk;
+mod model_info;
 pub mod network;
 pub mod processor;
-pub mod request_queue;
-pub mod ssd;
+
+pub use disk::{analytic, disk_model, ideal, layout, mechanical, request_queue, ssd};
+pub use model_info::ModelInfo;

@@ -2,17 +2,17 @@
 
 use units::{Duration, Instant};
 
-/// A time without a pause in which a processor worked: from `start` up to, but without, `end`.
+/// Interval in which a processor worked without a pause, `end` excluded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy {
-    /// When it began.
+    /// Beginning of the work.
     pub start: Instant,
-    /// When the processor was free again.
+    /// Instant from which the processor was free again.
     pub end: Instant,
 }
 
-/// The state of one processor. Costs are stated for the reference processor of the papers, 50 MHz
-/// (Kotz, ACM TOCS 15(1), 1997, Table I).
+/// State of one processor. Costs refer to the reference processor of the papers, 50 MHz (Kotz, ACM
+/// TOCS 15(1), 1997, Table I).
 #[derive(Clone, Debug)]
 pub struct Processor {
     free_at: Instant,
@@ -26,13 +26,13 @@ impl Processor {
     /// Clock of the reference processor in MHz.
     pub const REFERENCE_MHZ: u32 = 50;
 
-    /// The reference processor, idle.
+    /// Creates the reference processor, idle.
     pub fn reference() -> Self {
         Self::new(1, 1)
     }
 
-    /// An idle processor, `speed / reference_speed` times as fast as the reference: `new(3000, 50)`
-    /// is 60 times as fast. Neither may be zero.
+    /// Creates an idle processor, `speed / reference_speed` times as fast as the reference:
+    /// `new(3000, 50)` is 60 times as fast. Neither may be zero.
     pub fn new(speed: u32, reference_speed: u32) -> Self {
         assert!(speed > 0 && reference_speed > 0, "a processor must have a speed");
         Self {
@@ -44,13 +44,13 @@ impl Processor {
         }
     }
 
-    /// The same, remembering from now on when it works.
+    /// Makes the processor record its busy intervals from now on.
     pub fn traced(self) -> Self {
         Self { trace: Some(Vec::new()), ..self }
     }
 
-    /// Does work that costs the reference processor `cost`, after all that came before: when it is
-    /// done. Rounded up to a nanosecond.
+    /// Accepts work that costs the reference processor `cost`, after all earlier work. Returns its
+    /// end, rounded up to a nanosecond.
     #[inline]
     pub fn occupy(&mut self, now: Instant, cost: Duration) -> Instant {
         let length = self.scale(cost);
@@ -63,18 +63,18 @@ impl Processor {
         self.free_at
     }
 
-    /// When the processor is free for a newcomer.
+    /// Instant from which the processor is free for more work.
     pub fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// For how long it has worked, work accepted for the future included.
+    /// Total working time, including accepted future work.
     pub fn busy(&self) -> Duration {
         self.busy
     }
 
-    /// When it worked, in order; no two touch. Work accepted for the future is in it, and nothing
-    /// from before it was asked to remember; empty if it never was.
+    /// Busy intervals in order, including accepted future work; no two touch. Empty before
+    /// [`traced`](Self::traced) was called, whose earlier work it lacks.
     pub fn trace(&self) -> &[Busy] {
         self.trace.as_deref().unwrap_or_default()
     }
@@ -90,7 +90,7 @@ impl Processor {
     }
 }
 
-/// Adds work that begins no earlier than all before it ended.
+/// Adds work that begins no earlier than all recorded work ends.
 fn note(trace: &mut Vec<Busy>, work: Busy) {
     match trace.last_mut() {
         _ if work.start == work.end => {}
@@ -103,7 +103,7 @@ fn note(trace: &mut Vec<Busy>, work: Busy) {
 mod tests {
     use super::*;
 
-    /// Proves that work queues behind earlier work, and that idle time is not counted as busy.
+    /// Proves that work queues behind earlier work, and that idle time does not count as busy.
     #[test]
     fn works_in_order_of_arrival() {
         let mut processor = Processor::reference();
@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(slow.occupy(Instant::START, Duration::from_ns(7)), Instant::from_ns(21));
     }
 
-    /// Proves that a trace has one entry for work that touches, none for work that takes no time,
-    /// and that a processor that was not asked remembers nothing.
+    /// Proves that a trace merges work that touches, omits work that takes no time, and stays empty
+    /// for a processor that does not record.
     #[test]
     fn traces_are_merged() {
         let at = |us: u64| Instant::START + Duration::from_us(us);

@@ -8,14 +8,14 @@ use std::rc::Rc;
 use units::Duration;
 use world::payload::Bytes;
 use world_simulated::{
-    DeviceConfig, Engine, LayoutKind, Machine, MachineConfig, Mechanism, MessageCosts, NetworkSpec,
+    DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkSpec,
     NodeConfig, Pieces, QueueKind, StartAngle,
 };
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 8192;
 
-/// 5 us to send a message, and 5 us to take one in.
+/// Costs: 5 us to send a message, and 5 us to receive one.
 pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
     receive: Duration::from_us(5),
@@ -25,14 +25,14 @@ pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     pieces: Pieces::Batched { gather: Duration::ZERO },
 };
 
-/// Two nodes with a disk each, whose work does not vary.
-pub(crate) fn machine(mechanism: Mechanism) -> (Engine, Rc<Machine<Bytes>>) {
+/// Creates two nodes with a disk each, whose work does not vary.
+pub(crate) fn machine(mechanism: DiskKind) -> (Engine, Rc<Machine<Bytes>>) {
     machine_that_varies(mechanism, 0)
 }
 
-/// The same, but work varies by so much to both sides.
+/// Creates two nodes with a disk each, whose work varies by this percentage in both directions.
 pub(crate) fn machine_that_varies(
-    mechanism: Mechanism,
+    mechanism: DiskKind,
     variation_percent: u32,
 ) -> (Engine, Rc<Machine<Bytes>>) {
     let (speed, reference_speed) = (1, 1);
@@ -41,8 +41,8 @@ pub(crate) fn machine_that_varies(
         nodes: vec![node; 2],
         messages: MESSAGES,
         network: NetworkSpec::default(),
-        disk: DeviceConfig {
-            mechanism,
+        disk: DiskConfig {
+            kind: mechanism,
             layout: LayoutKind::Contiguous,
             slot_bytes: BLOCK as u64,
             start: StartAngle::Zero,

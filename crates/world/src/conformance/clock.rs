@@ -67,8 +67,8 @@ fn sleeps_end_in_the_order_of_their_deadlines<F: Fixture>(fixture: &mut F) {
                 order.push(rank);
             }
         });
-        // Each is polled when it is woken; joined, all would be, and a slow machine may find that
-        // several are over.
+        // Each future is polled only when it is woken. Joined, all would be polled, and a slow
+        // machine might find several of them complete.
         let sleeps: FuturesUnordered<_> = sleeps.into_iter().collect();
         sleeps.collect::<()>().await;
         assert_eq!(order.take(), [1, 2, 3], "sleeps must end in the order of their deadlines");

@@ -1,4 +1,4 @@
-//! Cases for disks: sparse objects whose bytes come back.
+//! Cases for disks: sparse objects that return the bytes written to them.
 
 use super::support::{Numbers, abandon, expect_bytes, list_cases, pattern};
 use super::{Fixture, PayloadOf};
@@ -8,7 +8,7 @@ use units::{FileId, GIB, MIB, Run};
 
 list_cases![
     unwritten_bytes_read_as_zeros,
-    what_is_written_at_odd_offsets_reads_back,
+    writes_at_odd_offsets_read_back,
     holes_read_as_zeros,
     later_writes_cover_earlier_ones,
     objects_are_sparse_beyond_4_gib,
@@ -28,7 +28,7 @@ list_cases![
     an_abandoned_request_holds_nobody_up,
     a_write_takes_what_its_payload_holds_now,
     addresses_are_stable,
-    space_is_told,
+    space_is_reported,
 ];
 
 const OBJECT: FileId = FileId(7);
@@ -59,7 +59,7 @@ fn unwritten_bytes_read_as_zeros<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn what_is_written_at_odd_offsets_reads_back<F: Fixture>(fixture: &mut F) {
+fn writes_at_odd_offsets_read_back<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let disk = &worlds[0].disks()[0];
         let shapes = [(0, 1), (1, 511), (513, 4095), (8191, 2), (10_007, 100_003), (MIB + 1, 8192)];
@@ -185,7 +185,7 @@ fn a_truncated_object_reads_as_zeros_beyond_its_end<F: Fixture>(fixture: &mut F)
             let mut model = bytes.clone();
             model[length.min(BYTES)..].fill(0);
             expect::<F>(disk, OBJECT, 0, &model).await;
-            // What is written beyond the end brings nothing back.
+            // A write beyond the end restores nothing.
             done(disk.write(OBJECT, BYTES as u64 - 1, F::payload(b"x")).await);
             model[BYTES - 1] = b'x';
             expect::<F>(disk, OBJECT, 0, &model).await;
@@ -355,7 +355,7 @@ fn addresses_are_stable<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn space_is_told<F: Fixture>(fixture: &mut F) {
+fn space_is_reported<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let space = done(worlds[0].disks()[0].space().await);
         assert!(space.capacity_bytes > 0, "a disk must have room: {space:?}");

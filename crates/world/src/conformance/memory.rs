@@ -17,12 +17,12 @@ list_cases![
     cyclic_pieces_of_many_clients_make_the_whole,
     clones_of_a_memory_are_the_same_memory,
     a_payload_never_changes,
-    what_leaves_its_memory_panics,
+    a_run_outside_its_memory_panics,
 ];
 
 const MEMORY_BYTES: u64 = 4096;
 
-/// Some runs without overlap inside `MEMORY_BYTES`, in any order of their starts.
+/// Returns runs without overlap inside `MEMORY_BYTES`, in any order of their starts.
 fn random_runs(numbers: &mut Numbers) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut start = 0;
@@ -46,7 +46,7 @@ fn random_runs(numbers: &mut Numbers) -> Vec<Run> {
     runs
 }
 
-/// The bytes of `runs`, by the definition of a run.
+/// Returns the bytes of `runs`, by the definition of a run.
 fn pick(bytes: &[u8], runs: &[Run]) -> Vec<u8> {
     let places = runs.iter().flat_map(|run| {
         let length = run.length;
@@ -226,7 +226,7 @@ fn a_payload_never_changes<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn what_leaves_its_memory_panics<F: Fixture>(fixture: &mut F) {
+fn a_run_outside_its_memory_panics<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let payload = F::payload(b"abcdef");
         let memory = worlds[0].thaw(F::payload(b"abcdef"));

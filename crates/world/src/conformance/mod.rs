@@ -1,9 +1,9 @@
-//! The suite every world must pass.
+//! The suite that every world must pass.
 //!
-//! A world shows that it keeps the contracts of this crate by implementing [`Fixture`] in a test
-//! and calling [`run_all`]. There is one file of cases for each capability; each case says in its
-//! name what must hold. No case waits longer than a few milliseconds or asserts how long
-//! something took, so the suite is the same for a simulated and a real world.
+//! A world shows that it satisfies the contracts of this crate by implementing [`Fixture`] in a
+//! test and calling [`run_all`]. There is one file of cases for each capability; the name of a case
+//! states what must hold. No case waits longer than a few milliseconds or asserts a duration, so
+//! the suite is the same for a simulated and a real world.
 
 mod clock;
 mod disk;

@@ -1,4 +1,5 @@
-//! Cases for messages: in order, whole, both ways, and with the end of a connection made known.
+//! Cases for messages: in order, whole, in both directions, and with notification of the end of a
+//! connection.
 
 use super::support::{
     abandon, eventually, expect_bytes, expect_departure, expect_message, header, list_cases, meet,
@@ -27,12 +28,12 @@ list_cases![
     a_placed_body_lands_in_its_place,
     a_lent_body_comes_back_when_it_is_dropped,
     a_lent_body_comes_back_when_the_receiver_leaves,
-    what_is_made_of_a_lent_body_can_be_written,
+    memory_made_of_a_lent_body_can_be_written,
     an_abandoned_receive_loses_nothing,
-    a_disconnect_is_told_once,
-    what_was_sent_before_a_disconnect_arrives,
-    who_disconnects_receives_nothing_more,
-    what_is_sent_after_work_keeps_its_order,
+    a_disconnect_is_reported_once,
+    messages_sent_before_a_disconnect_arrive,
+    a_node_that_disconnects_receives_nothing_more,
+    messages_sent_after_work_keep_their_order,
     nothing_is_sent_to_who_left,
     a_node_can_come_back,
 ];
@@ -42,14 +43,14 @@ async fn send<N: Network>(node: &N, to: PeerId, message: Message<N::Payload>) {
     node.send(to, message).await.expect("a connection must carry messages");
 }
 
-/// The next message, which must come from `peer`.
+/// Returns the next message, which must come from `peer`.
 async fn receive<N: Network>(node: &N, peer: PeerId) -> (Header, Option<N::Payload>) {
     let (from, header, body) = expect_message(node.receive().await);
     assert_eq!(from, peer, "a message must name its sender");
     (header, body)
 }
 
-/// Sends from one node to another and returns what arrives.
+/// Sends from one node to another. Returns the message that arrives.
 async fn pass<W: World>(
     (sender, to): (&W, PeerId),
     (receiver, from): (&W, PeerId),
@@ -73,7 +74,7 @@ fn nodes_have_different_addresses<F: Fixture>(fixture: &mut F) {
 }
 
 fn connecting_to_nobody_fails<F: Fixture>(fixture: &mut F) {
-    // Each of these is either no address of this world or the address of nobody.
+    // Each of these is no address of this world, or the address of no node.
     const NOBODY: [&str; 9] = [
         "",
         "nobody",
@@ -91,7 +92,7 @@ fn connecting_to_nobody_fails<F: Fixture>(fixture: &mut F) {
             let address = Address(nobody.to_owned());
             match a.connect(&address).await {
                 Err(NetworkError::Unreachable { address: told, .. }) => {
-                    assert_eq!(told, address, "the error must say where nobody is");
+                    assert_eq!(told, address, "the error must name the address");
                 }
                 other => panic!("connecting to {nobody:?} must be Unreachable, not {other:?}"),
             }
@@ -155,7 +156,7 @@ fn connections_are_told_apart<F: Fixture>(fixture: &mut F) {
             let (heard, _) = pass(client, (server, to_client), message.clone()).await;
             assert_eq!(heard, number(index as u32), "a message must name its own sender");
             let (answer, _) = pass((server, to_client), client, message).await;
-            assert_eq!(answer, number(index as u32), "an answer must reach who asked");
+            assert_eq!(answer, number(index as u32), "an answer must reach the asking node");
         }
     });
 }
@@ -262,7 +263,7 @@ fn a_placed_body_lands_in_its_place<F: Fixture>(fixture: &mut F) {
             assert_eq!(heard, number(1));
             assert!(body.is_none(), "a body that landed in its place must not come again");
             model[offset..offset + length].copy_from_slice(&bytes);
-            // It must be there already when its header is received.
+            // It must be in place already when its header is received.
             let whole = memory.gather(&[Run::contiguous(0, 100_000)]);
             expect_bytes::<F>(&whole, &model, "a memory with placed bodies");
         }
@@ -270,7 +271,7 @@ fn a_placed_body_lands_in_its_place<F: Fixture>(fixture: &mut F) {
     });
 }
 
-/// Sends `bytes` as a loan; returns what arrives, and what says whether the loan is over.
+/// Lends `bytes`. Returns the message that arrives, and a handle that tells if the loan is over.
 async fn lend<F: Fixture>(
     (sender, to): (&F::World, PeerId),
     (receiver, from): (&F::World, PeerId),
@@ -286,7 +287,7 @@ async fn lend<F: Fixture>(
     (body.expect("a lent body must arrive"), lent)
 }
 
-/// Longer than what is copied in any case, and not whole pages.
+/// Longer than any body that is always copied, and not whole pages.
 const LENT_BYTES: usize = 100_001;
 
 fn a_lent_body_comes_back_when_it_is_dropped<F: Fixture>(fixture: &mut F) {
@@ -325,7 +326,7 @@ fn a_lent_body_comes_back_when_the_receiver_leaves<F: Fixture>(fixture: &mut F) 
     });
 }
 
-fn what_is_made_of_a_lent_body_can_be_written<F: Fixture>(fixture: &mut F) {
+fn memory_made_of_a_lent_body_can_be_written<F: Fixture>(fixture: &mut F) {
     fixture.run(2, |worlds| async move {
         let (a, b) = two(worlds);
         let (b_of_a, a_of_b) = meet(&a, &b).await;
@@ -348,19 +349,23 @@ fn an_abandoned_receive_loses_nothing<F: Fixture>(fixture: &mut F) {
         for index in 0..10 {
             assert!(!abandon(b.receive()).await, "nothing was sent yet");
             let (heard, _) = pass((&a, b_of_a), (&b, a_of_b), Message::new(number(index))).await;
-            assert_eq!(heard, number(index), "a message must not go to who waits no more");
+            assert_eq!(
+                heard,
+                number(index),
+                "a message must not go to a receiver that no longer waits"
+            );
         }
     });
 }
 
-fn a_disconnect_is_told_once<F: Fixture>(fixture: &mut F) {
+fn a_disconnect_is_reported_once<F: Fixture>(fixture: &mut F) {
     fixture.run(3, |worlds| async move {
         let [leaver, server, stayer] = &worlds[..] else { panic!("three nodes were asked for") };
         let (server_of_leaver, leaver_of_server) = meet(leaver, server).await;
         let (server_of_stayer, stayer_of_server) = meet(stayer, server).await;
         leaver.disconnect(server_of_leaver);
         let gone = expect_departure(server.receive().await);
-        assert_eq!(gone, leaver_of_server, "a departure must name who left");
+        assert_eq!(gone, leaver_of_server, "a departure must name the peer that left");
         server.disconnect(leaver_of_server);
         for index in 0..10 {
             let message = Message::new(number(index));
@@ -371,7 +376,7 @@ fn a_disconnect_is_told_once<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn what_was_sent_before_a_disconnect_arrives<F: Fixture>(fixture: &mut F) {
+fn messages_sent_before_a_disconnect_arrive<F: Fixture>(fixture: &mut F) {
     fixture.run(2, |worlds| async move {
         let (a, b) = two(worlds);
         let (b_of_a, a_of_b) = meet(&a, &b).await;
@@ -395,7 +400,7 @@ fn what_was_sent_before_a_disconnect_arrives<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn who_disconnects_receives_nothing_more<F: Fixture>(fixture: &mut F) {
+fn a_node_that_disconnects_receives_nothing_more<F: Fixture>(fixture: &mut F) {
     fixture.run(2, |worlds| async move {
         let (a, b) = two(worlds);
         let (b_of_a, a_of_b) = meet(&a, &b).await;
@@ -414,7 +419,7 @@ fn who_disconnects_receives_nothing_more<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn what_is_sent_after_work_keeps_its_order<F: Fixture>(fixture: &mut F) {
+fn messages_sent_after_work_keep_their_order<F: Fixture>(fixture: &mut F) {
     const MESSAGES: u32 = 12;
     fixture.run(2, |worlds| async move {
         let (a, b) = two(worlds);
@@ -459,7 +464,7 @@ fn nothing_is_sent_to_who_left<F: Fixture>(fixture: &mut F) {
         let body = F::payload(&pattern(1, MIB as usize));
         let refused = b.send(a_of_b, Message::with_body(number(2), body)).await;
         expect_departed(refused, a_of_b);
-        // To end what has ended is no mistake: both sides may do it at the same time.
+        // Disconnecting twice is no error: both sides may do it at the same time.
         b.disconnect(a_of_b);
         a.disconnect(b_of_a);
     });
@@ -467,8 +472,8 @@ fn nothing_is_sent_to_who_left<F: Fixture>(fixture: &mut F) {
 
 fn expect_departed(outcome: Result<(), NetworkError>, left: PeerId) {
     match outcome {
-        Err(NetworkError::Departed { peer, .. }) => assert_eq!(peer, left, "who left"),
-        other => panic!("a send to who left must be Departed, not {other:?}"),
+        Err(NetworkError::Departed { peer, .. }) => assert_eq!(peer, left, "the peer that left"),
+        other => panic!("a send to a peer that left must be Departed, not {other:?}"),
     }
 }
 

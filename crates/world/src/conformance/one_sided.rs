@@ -24,12 +24,12 @@ list_cases![
     one_memory_can_be_exposed_twice,
 ];
 
-/// One contiguous piece: at `offset` of the local block, at `memory_offset` of the region.
+/// Returns one contiguous piece: at `offset` of the local block, at `memory_offset` of the region.
 pub(super) fn piece(offset: u64, memory_offset: u64, length: u64) -> PieceRun {
     PieceRun { offset, stride: length, memory_offset, memory_stride: length, length, count: 1 }
 }
 
-/// Everything a memory holds.
+/// Returns the contents of a memory.
 pub(super) fn contents<M: Memory>(memory: &M) -> M::Payload {
     memory.gather(&[Run::contiguous(0, memory.length())])
 }
@@ -66,7 +66,7 @@ fn copy_to_memory(pieces: &[PieceRun], file: &[u8], memory: &mut [u8]) {
     });
 }
 
-/// The reverse of [`copy_to_memory`].
+/// Copies pieces by their definition, from the memory side of `memory` to the file side of `file`.
 fn copy_to_file(pieces: &[PieceRun], file: &mut [u8], memory: &[u8]) {
     for_each_piece(pieces, |file_at, memory_at, length| {
         file[file_at..][..length].copy_from_slice(&memory[memory_at..][..length]);
@@ -82,7 +82,7 @@ fn for_each_piece(pieces: &[PieceRun], mut each: impl FnMut(usize, usize, usize)
 }
 
 /// Puts `pieces` of a block into a region, gets them back into another, and compares every byte,
-/// those between the pieces too.
+/// including those between the pieces.
 fn check_both_ways<F: Fixture>(
     fixture: &mut F,
     block_bytes: usize,
@@ -239,7 +239,7 @@ fn several_peers_share_one_region<F: Fixture>(fixture: &mut F) {
         )
         .await;
         expect_bytes::<F>(&contents(&memory), &[left, right].concat(), "a shared region");
-        // What one peer wrote, the other reads.
+        // Data that one peer wrote must be visible to another.
         let target = second.memory(10_000);
         get(second, (owner_of_second, region), &left_piece, &target).await;
         expect_bytes::<F>(&target.freeze(), &pattern(1, 10_000), "the part of the other peer");
@@ -256,7 +256,7 @@ fn an_open_region_is_for_peers_that_come_later_too<F: Fixture>(fixture: &mut F) 
         assert_ne!(open, closed);
         let bytes = F::payload(b"0123456789");
         put(early, (owner_of_early, open), &[piece(0, 20, 10)], &bytes).await;
-        // As the first thing over a new connection, whichever side began it.
+        // The first transfer over a new connection, begun from either side.
         let owner_of_late = late.connect(&owner.address()).await.expect("it listens");
         put(late, (owner_of_late, open), &[piece(0, 10, 10)], &bytes).await;
         let refused = late.put(owner_of_late, closed, &[piece(0, 0, 10)], &bytes).await;

@@ -1,4 +1,4 @@
-//! Cases for memput and memget that must be refused, and leave everything else as it was.
+//! Cases for memput and memget that must be refused without side effects.
 
 use super::one_sided::{contents, expose, piece};
 use super::support::{expect_bytes, expect_departure, list_cases, meet, pattern, two};
@@ -18,7 +18,7 @@ list_cases![
 
 const REGION_BYTES: usize = 1000;
 
-/// A peer and one of its regions, as the node that transfers names them.
+/// A peer and one of its regions, as the transferring node names them.
 type Remote = (PeerId, RegionId);
 
 /// Panics unless both a memput and a memget of these pieces are out of the region.
@@ -38,7 +38,7 @@ async fn expect_out_of_region<F: Fixture>(
     }
 }
 
-/// What a memput and a memget of these pieces return; the local block holds 4000 bytes.
+/// Returns the results of a memput and a memget of these pieces; the local block holds 4000 bytes.
 async fn attempt<F: Fixture>(
     world: &F::World,
     (peer, region): Remote,
@@ -86,7 +86,7 @@ fn pieces_outside_the_region_are_refused<F: Fixture>(fixture: &mut F) {
         for (what, pieces) in shapes {
             expect_out_of_region::<F>(&server, remote, pieces, what).await;
         }
-        // Which bytes of a failed memput moved is open, but none outside its valid pieces.
+        // A failed memput may have moved any bytes of its valid pieces, but none outside them.
         let rest = memory.gather(&[Run::contiguous(16, end - 16 - 9)]);
         expect_bytes::<F>(&rest, &bytes[16..REGION_BYTES - 9], "a region after refused memputs");
         expect_open::<F>(&server, remote).await;
@@ -153,7 +153,7 @@ fn transfers_with_who_left_fail<F: Fixture>(fixture: &mut F) {
         for outcome in attempt::<F>(&server, remote, &[piece(0, 0, 1)]).await {
             match outcome {
                 Err(TransferError::Departed { peer, .. }) => assert_eq!(peer, client_of_server),
-                other => panic!("a transfer with who left must be Departed, not {other:?}"),
+                other => panic!("a transfer with a peer that left must be Departed, not {other:?}"),
             }
         }
     });
@@ -181,6 +181,6 @@ fn exposing_to_who_left_fails<F: Fixture>(fixture: &mut F) {
         assert_eq!(expect_departure(client.receive().await), server_of_client);
         let memory = client.memory(REGION_BYTES as u64);
         let refused = client.expose(&memory, &[server_of_client]).await;
-        assert!(refused.is_err(), "nobody is there who could know of the region: {refused:?}");
+        assert!(refused.is_err(), "there is no peer that could know the region: {refused:?}");
     });
 }

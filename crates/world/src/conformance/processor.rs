@@ -1,4 +1,4 @@
-//! Cases for the processor. How long a computation takes is the world's business, not asserted.
+//! Cases for the processor. Durations are up to the world and are not asserted.
 
 use super::Fixture;
 use super::support::{abandon, list_cases};

@@ -21,7 +21,7 @@ list_cases![
     shelves_do_not_share_records,
 ];
 
-/// Every record; panics when they cannot be read.
+/// Returns every record. Panics when they cannot be read.
 async fn all<R: Records>(world: &R) -> Vec<(u64, Vec<u8>)> {
     world.records(Shelf::Catalogue).await.expect("records must be readable")
 }

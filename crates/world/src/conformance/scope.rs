@@ -1,4 +1,4 @@
-//! Cases for scopes: tasks end together, the first failure is told, nothing outlives its scope.
+//! Cases for scopes: tasks end together, the first failure is reported, nothing outlives its scope.
 
 use super::Fixture;
 use super::support::{Guard, Log, Signal, eventually, list_cases, turn};
@@ -9,8 +9,8 @@ use std::rc::{Rc, Weak};
 list_cases![
     an_empty_scope_is_finished,
     finished_waits_for_every_task,
-    a_failure_cancels_the_siblings_before_it_is_told,
-    the_first_failure_is_told_once,
+    a_failure_cancels_the_siblings_before_it_is_reported,
+    the_first_failure_is_reported_once,
     nothing_starts_after_a_failure,
     a_task_spawns_in_its_own_scope,
     dropping_a_scope_cancels_its_tasks,
@@ -24,7 +24,7 @@ list_cases![
 
 type Failure = &'static str;
 
-/// What a task shows of itself: that it started, that it went on after `go`, that it is gone.
+/// Observable progress of a task: that it started, continued after `go`, and was dropped.
 #[derive(Clone, Default)]
 struct Trace {
     started: Signal,
@@ -34,7 +34,7 @@ struct Trace {
 }
 
 impl Trace {
-    /// A task that waits for `go` and then succeeds.
+    /// Returns a task that waits for `go` and then succeeds.
     fn task(&self) -> impl Future<Output = Result<(), Failure>> + 'static {
         let (trace, guard) = (self.clone(), Guard(self.gone.clone()));
         async move {
@@ -46,7 +46,7 @@ impl Trace {
         }
     }
 
-    /// Panics unless the task was cancelled and stays so.
+    /// Panics unless the task was cancelled and does not continue.
     async fn expect_cancelled<W: World>(&self, world: &W) {
         eventually(world, "a cancelled task is dropped", || self.gone.is_set()).await;
         self.go.set();
@@ -85,7 +85,7 @@ fn finished_waits_for_every_task<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn a_failure_cancels_the_siblings_before_it_is_told<F: Fixture>(fixture: &mut F) {
+fn a_failure_cancels_the_siblings_before_it_is_reported<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let world = &worlds[0];
         let scope = Scope::new(world.clone());
@@ -96,18 +96,18 @@ fn a_failure_cancels_the_siblings_before_it_is_told<F: Fixture>(fixture: &mut F)
         woken.started.wait().await;
         let go = woken.go.clone();
         scope.spawn(async move {
-            // The sibling is ready to run when it is cancelled: it must not.
+            // The sibling is ready to run when it is cancelled, and must not.
             go.set();
             Err("out of luck")
         });
         assert_eq!(scope.finished().await, Err("out of luck"));
-        assert_eq!(scope.running(), 0, "siblings must be cancelled before anyone is told");
+        assert_eq!(scope.running(), 0, "siblings must be cancelled before the report");
         waiting.expect_cancelled(world).await;
         woken.expect_cancelled(world).await;
     });
 }
 
-fn the_first_failure_is_told_once<F: Fixture>(fixture: &mut F) {
+fn the_first_failure_is_reported_once<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let world = &worlds[0];
         let scope = Scope::new(world.clone());
@@ -150,7 +150,7 @@ fn a_task_spawns_in_its_own_scope<F: Fixture>(fixture: &mut F) {
     });
 }
 
-/// A task that starts the next one in its scope, `left` times.
+/// Runs a task that starts the next one in its scope, `left` times.
 fn spawn_chain<W: World>(scope: &Rc<Scope<W, Failure>>, world: W, ended: Log<u32>, left: u32) {
     let own = Rc::clone(scope);
     scope.spawn(async move {
@@ -181,7 +181,7 @@ fn dropping_a_scope_cancels_its_tasks<F: Fixture>(fixture: &mut F) {
     });
 }
 
-/// A task with a scope of its own, in which `trace` runs.
+/// Runs a task with a scope of its own, in which `trace` runs.
 async fn nest<W: World>(world: W, trace: Trace) -> Result<(), Failure> {
     let inner = Scope::new(world);
     inner.spawn(trace.task());

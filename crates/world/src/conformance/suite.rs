@@ -1,6 +1,6 @@
-//! What a world provides to be tested, and the list of all cases.
+//! The interface of a world under test, and the list of all cases.
 //!
-//! Invariant: a case uses nothing but the traits of this crate and its [`Fixture`].
+//! Invariant: a case uses only the traits of this crate and its [`Fixture`].
 
 use super::{
     clock, disk, memory, network, one_sided, one_sided_limits, processor, randomness, records,
@@ -11,39 +11,39 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How the suite gets fresh nodes of a world, and looks into its data.
+/// Source of fresh nodes of a world, with access to the contents of payloads.
 pub trait Fixture {
     /// The world under test.
     type World: World;
 
-    /// Runs `program` on `nodes` fresh nodes of one new world and returns its output.
+    /// Runs `program` on `nodes` fresh nodes of one new world. Returns its output.
     ///
     /// Each node has one empty disk, `disks()[0]`, on which objects may reach beyond 8 GiB, and no
-    /// records. The nodes can reach one another by their addresses and nobody else. When the
-    /// program returns, tasks it left behind are cancelled. A panic of the program passes through.
+    /// records. The nodes can reach one another by their addresses, and no other nodes. When the
+    /// program returns, remaining tasks are cancelled. A panic of the program passes through.
     fn run<R: 'static, F: Future<Output = R> + 'static>(
         &mut self,
         nodes: usize,
         program: impl FnOnce(Vec<Self::World>) -> F,
     ) -> R;
 
-    /// A payload of these bytes, or of so many bytes where the kind keeps none.
+    /// Returns a payload of these bytes, or of as many bytes where the kind stores none.
     fn payload(bytes: &[u8]) -> PayloadOf<Self>;
 
-    /// The bytes of a payload; `None` where the kind keeps none.
+    /// Returns the bytes of a payload; `None` where the kind stores none.
     fn read_back(payload: &PayloadOf<Self>) -> Option<Vec<u8>>;
 }
 
-/// The data in motion of a fixture's world.
+/// Data in motion of a fixture's world.
 pub type PayloadOf<F> = <<F as Fixture>::World as Payloads>::Payload;
 
-/// What must hold, as `capability::case`, and the function that panics unless it does.
+/// Name of a case, as `capability::case`, and the function that panics unless the case holds.
 pub type Case<F> = (&'static str, fn(&mut F));
 
-/// What [`module_path`] puts before the name of each file of cases.
+/// Prefix of [`module_path`] before the name of each file of cases.
 const MODULE: &str = "world::conformance::";
 
-/// Every case, one capability after the other.
+/// Returns all cases, one capability after the other.
 pub fn cases<F: Fixture>() -> Vec<Case<F>> {
     let cases = [
         clock::cases::<F>(),
@@ -63,7 +63,7 @@ pub fn cases<F: Fixture>() -> Vec<Case<F>> {
     cases.into_iter().map(|(name, case)| (name.trim_start_matches(MODULE), case)).collect()
 }
 
-/// Runs every case; panics at the first that fails, with its name.
+/// Runs all cases. Panics at the first that fails, with its name.
 pub fn run_all<F: Fixture>(fixture: &mut F) {
     for (name, case) in cases::<F>() {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| case(fixture))) {
@@ -79,7 +79,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: a failing case is named, whether it panics with a fixed or a composed message.
+    //! Proves: a failing case is named, for a panic with a fixed and with a composed message.
     use super::*;
 
     #[test]

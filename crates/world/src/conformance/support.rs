@@ -1,5 +1,5 @@
-//! What the cases share: signals between tasks, guards that see a drop, recognisable bytes, and
-//! two nodes that met.
+//! Helpers of the cases: signals between tasks, guards that observe a drop, recognisable bytes, and
+//! connected nodes.
 
 use super::{Fixture, PayloadOf};
 use crate::{Clock, Header, Incoming, Message, Payload, World};
@@ -8,15 +8,15 @@ use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-use units::{Duration, PeerId};
+use units::{Duration, PeerId, SplitMix64};
 
-/// How often [`eventually`] lets the world turn before it gives up.
+/// Number of turns that [`eventually`] gives the world before it fails.
 const TURNS_MAX: usize = 100;
 
 /// Lists the cases of a file, each under the path of its function.
 macro_rules! list_cases {
     ($($name:ident),* $(,)?) => {
-        /// The cases of this file.
+        /// Returns the cases of this file.
         pub(super) fn cases<F: super::Fixture>() -> Vec<super::Case<F>> {
             vec![$((concat!(module_path!(), "::", stringify!($name)), $name::<F>)),*]
         }
@@ -24,7 +24,7 @@ macro_rules! list_cases {
 }
 pub(super) use list_cases;
 
-/// Something that happens once, and that any number of tasks can wait for. Clones are the same.
+/// An event that happens once, for which any number of tasks can wait. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Signal(Rc<RefCell<SignalState>>);
 
@@ -35,7 +35,7 @@ struct SignalState {
 }
 
 impl Signal {
-    /// Wakes everyone who waits.
+    /// Sets the signal and wakes all waiting tasks.
     pub(super) fn set(&self) {
         let waiting = {
             let mut state = self.0.borrow_mut();
@@ -45,12 +45,12 @@ impl Signal {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// True once it happened.
+    /// True once the signal is set.
     pub(super) fn is_set(&self) -> bool {
         self.0.borrow().set
     }
 
-    /// Returns once it happened.
+    /// Completes once the signal is set.
     pub(super) fn wait(&self) -> impl Future<Output = ()> + 'static {
         let state = Rc::clone(&self.0);
         poll_fn(move |context| {
@@ -73,7 +73,7 @@ impl Drop for Guard {
     }
 }
 
-/// A list that several tasks append to. Clones are the same list.
+/// A list to which several tasks append. Clones are the same list.
 pub(super) struct Log<T>(Rc<RefCell<Vec<T>>>);
 
 impl<T> Clone for Log<T> {
@@ -89,7 +89,7 @@ impl<T> Default for Log<T> {
 }
 
 impl<T> Log<T> {
-    /// Appends.
+    /// Appends an entry.
     pub(super) fn push(&self, entry: T) {
         self.0.borrow_mut().push(entry);
     }
@@ -99,13 +99,13 @@ impl<T> Log<T> {
         self.0.borrow().len()
     }
 
-    /// Everything so far; the list is empty afterwards.
+    /// Takes all entries; the list is empty afterwards.
     pub(super) fn take(&self) -> Vec<T> {
         self.0.take()
     }
 }
 
-/// Lets the world turn until `condition` holds; panics with `what` when it never does.
+/// Lets the world turn until `condition` holds. Panics with `what` if it never does.
 pub(super) async fn eventually<C: Clock>(clock: &C, what: &str, condition: impl Fn() -> bool) {
     for _ in 0..TURNS_MAX {
         if condition() {
@@ -121,38 +121,35 @@ pub(super) async fn turn<C: Clock>(clock: &C) {
     clock.sleep(Duration::from_us(10)).await;
 }
 
-/// Polls once and drops the future; true when it was ready.
+/// Polls once and drops the future. Returns true if it was ready.
 pub(super) async fn abandon(future: impl Future) -> bool {
     let mut future = std::pin::pin!(future);
     poll_fn(move |context: &mut Context<'_>| Poll::Ready(future.as_mut().poll(context).is_ready()))
         .await
 }
 
-/// `length` bytes, none of them zero, that differ between seeds and between places.
+/// Returns `length` bytes, none of them zero, that differ between seeds and between places.
 pub(super) fn pattern(seed: u64, length: usize) -> Vec<u8> {
     let mut numbers = Numbers::new(seed);
     (0..length).map(|_| (numbers.below(255) + 1) as u8).collect()
 }
 
-/// A reproducible sequence of numbers (splitmix64: Steele, Lea, Flood, OOPSLA 2014).
-pub(super) struct Numbers(u64);
+/// A reproducible sequence of numbers.
+pub(super) struct Numbers(SplitMix64);
 
 impl Numbers {
-    /// The sequence of `seed`.
+    /// Creates the sequence of `seed`.
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
-    /// The next number of `0 .. limit`.
+    /// Returns the next number of `0 .. limit`.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.below(limit)
     }
 }
 
-/// Panics unless the payload has these bytes (or so many, where none are kept).
+/// Panics unless the payload has these bytes (or as many, where none are stored).
 pub(super) fn expect_bytes<F: Fixture>(payload: &PayloadOf<F>, expected: &[u8], what: &str) {
     assert_eq!(payload.length(), expected.len() as u64, "length of {what}");
     let Some(bytes) = F::read_back(payload) else { return };
@@ -164,7 +161,7 @@ pub(super) fn expect_bytes<F: Fixture>(payload: &PayloadOf<F>, expected: &[u8], 
     }
 }
 
-/// The first two nodes of a world.
+/// Returns the first two nodes of a world.
 pub(super) fn two<W>(worlds: Vec<W>) -> (W, W) {
     let mut worlds = worlds.into_iter();
     match (worlds.next(), worlds.next()) {
@@ -173,12 +170,13 @@ pub(super) fn two<W>(worlds: Vec<W>) -> (W, W) {
     }
 }
 
-/// A header of these bytes.
+/// Creates a header of these bytes.
 pub(super) fn header(bytes: &[u8]) -> Header {
     Header::from_slice(bytes)
 }
 
-/// Connects `caller` to `callee`. Returns what the caller calls the callee, and the reverse.
+/// Connects `caller` to `callee`. Returns the number of the connection at the caller, and at the
+/// callee.
 pub(super) async fn meet<W: World>(caller: &W, callee: &W) -> (PeerId, PeerId) {
     let address = callee.address();
     let calling = async {
@@ -194,7 +192,7 @@ pub(super) async fn meet<W: World>(caller: &W, callee: &W) -> (PeerId, PeerId) {
     (callee_of_caller, caller_of_callee)
 }
 
-/// The message that must have come.
+/// Returns the message that must have come.
 pub(super) fn expect_message<P>(incoming: Incoming<P>) -> (PeerId, Header, Option<P>) {
     match incoming {
         Incoming::Message { from, header, body } => (from, header, body),
@@ -204,7 +202,7 @@ pub(super) fn expect_message<P>(incoming: Incoming<P>) -> (PeerId, Header, Optio
     }
 }
 
-/// The departure that must have come.
+/// Returns the departure that must have come.
 pub(super) fn expect_departure<P>(incoming: Incoming<P>) -> PeerId {
     match incoming {
         Incoming::Departed { peer, .. } => peer,

@@ -1,4 +1,4 @@
-//! Cases for tasks: when they start, and that dropping the handle ends them.
+//! Cases for tasks: their start, and their end when the handle is dropped.
 
 use super::Fixture;
 use super::support::{Guard, Log, Signal, eventually, list_cases, turn};

@@ -1,4 +1,4 @@
-//! Cases for wakers: they can be cloned, kept, passed between tasks and nodes, and used late.
+//! Cases for wakers: they can be cloned, stored, passed between tasks and nodes, and used late.
 
 use super::Fixture;
 use super::support::{Guard, Log, Signal, abandon, eventually, list_cases, turn};
@@ -128,7 +128,7 @@ fn a_waker_outlives_its_task<F: Fixture>(fixture: &mut F) {
         drop(task);
         eventually(world, "the task is dropped", || gone.is_set()).await;
 
-        // The next task may stand where the last one stood; the old waker must not disturb it.
+        // The next task may reuse the place of the last one; the old waker must not disturb it.
         let polls = Log::default();
         let count = polls.clone();
         let _next = world.spawn(poll_fn(move |_context| {

@@ -1,4 +1,4 @@
-//! Real bytes in safe code: for simulations that must end with the very bytes.
+//! Real bytes in safe code, for simulations that must produce the actual contents.
 
 use super::Kind;
 use super::phantom::measure;
@@ -51,7 +51,7 @@ impl Payload for Bytes {
 pub struct BytesMemory(Rc<RefCell<Vec<u8>>>);
 
 impl BytesMemory {
-    /// A copy of the contents.
+    /// Returns a copy of the contents.
     pub fn to_vec(&self) -> Vec<u8> {
         self.0.borrow().clone()
     }

@@ -1,7 +1,9 @@
 //! The kinds of data that a simulated world can move.
 //!
-//! *Phantom* data is a length: terabytes for nothing. *Traced* data is a length and where each
-//! byte came from: it proves that every byte landed once, in its place. *Bytes* are real bytes.
+//! - *Phantom* data is a length: terabytes cost nothing.
+//! - *Traced* data is a length and the origin of each byte: it proves that every byte landed once,
+//!   in its place.
+//! - *Bytes* are real bytes.
 
 mod bytes;
 mod phantom;
@@ -14,21 +16,21 @@ pub use traced::{Origin, Segment, Traced, TracedMemory};
 use crate::{Memory, Payload};
 use units::Run;
 
-/// A kind of data: how memory of it begins, and what a disk remembers of it.
+/// A kind of data: its memory, and its contents on a disk.
 pub trait Kind: Payload {
     /// Memory that holds this kind.
     type Memory: Memory<Payload = Self>;
 
-    /// False when contents are not kept at all, so that a disk need not remember what was written.
+    /// False when contents are not stored, so that a disk need not remember writes.
     const REMEMBERED: bool;
 
-    /// A new memory of `length` bytes.
+    /// Returns a new memory of `length` bytes.
     fn memory(length: u64) -> Self::Memory;
 
-    /// A memory that starts as `self`.
+    /// Returns a memory with the contents of `self`.
     fn thaw(self) -> Self::Memory;
 
-    /// The pieces of `runs`, in order, packed. Panics when a run leaves the payload.
+    /// Returns the pieces of `runs`, in order, packed. Panics when a run leaves the payload.
     fn gather(&self, runs: &[Run]) -> Self {
         match runs {
             [run] if run.is_contiguous() => self.slice(run.offset, run.bytes()),
@@ -36,7 +38,7 @@ pub trait Kind: Payload {
         }
     }
 
-    /// What a disk holds in the bytes `offset .. offset + length` of `object` before they are
-    /// written: zeros, or for traced data the origin *disk*.
+    /// Returns the contents of the bytes `offset .. offset + length` of `object` on a disk before
+    /// they are written: zeros, or for traced data the origin *disk*.
     fn unwritten(disk: u32, object: u64, offset: u64, length: u64) -> Self;
 }

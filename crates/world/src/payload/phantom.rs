@@ -1,14 +1,14 @@
-//! Data that is only a length.
+//! Phantom data, which is only a length.
 
 use super::Kind;
 use crate::{Memory, Payload};
 use units::Run;
 
-/// So many bytes, none of which exist.
+/// Payload of this many bytes, none of which exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Phantom(pub u64);
 
-/// So much memory, none of which exists.
+/// Memory of this many bytes, none of which exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PhantomMemory(pub u64);
 
@@ -48,7 +48,7 @@ impl Memory for PhantomMemory {
     }
 }
 
-/// Bytes in `runs`; panics when one of them leaves a memory of `length` bytes.
+/// Returns the bytes in `runs`. Panics when a run leaves a memory of `length` bytes.
 pub(super) fn measure(runs: &[Run], length: u64) -> u64 {
     let mut bytes = 0;
     for run in runs {

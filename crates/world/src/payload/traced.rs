@@ -1,4 +1,4 @@
-//! Data that knows where each of its bytes came from.
+//! Traced data, which records the origin of each of its bytes.
 
 use super::Kind;
 use super::phantom::measure;
@@ -8,43 +8,43 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::Run;
 
-/// Where a byte was before it moved for the first time.
+/// Origin of a byte: its place before it moved for the first time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Origin {
-    /// Memory that nothing was ever written to.
+    /// Memory that was never written.
     Nowhere,
     /// The memory of a client.
     Client(u32),
     /// An object on a disk, before anything was written there.
     Disk {
-        /// The disk, counted over all servers.
+        /// Number of the disk, counted over all servers.
         disk: u32,
-        /// The object.
+        /// Number of the object.
         object: u64,
     },
 }
 
-/// `length` bytes that lay at `offset` of their origin.
+/// A run of `length` bytes from `offset` of their origin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Where they came from.
+    /// Origin of the bytes.
     pub origin: Origin,
-    /// At which byte of it they began.
+    /// Offset of the first byte in its origin.
     pub offset: u64,
-    /// How many.
+    /// Number of bytes.
     pub length: u64,
 }
 
 /// A payload of traced bytes.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// In order; neighbours are merged where they continue one another.
+    /// Segments in order; neighbours are merged where they continue one another.
     segments: Rc<Vec<Segment>>,
     length: u64,
 }
 
 impl Traced {
-    /// Where the bytes came from, in order.
+    /// Returns the origins of the bytes, in order.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -100,16 +100,16 @@ impl Payload for Traced {
     }
 }
 
-/// Memory that remembers where each of its bytes came from.
+/// Memory that records the origin of each of its bytes.
 #[derive(Clone, Debug)]
 pub struct TracedMemory {
-    /// Segments by the offset where they lie; they cover the memory without gap or overlap.
+    /// Segments by their offset in the memory, which they cover without gap or overlap.
     contents: Rc<RefCell<BTreeMap<u64, Segment>>>,
     length: u64,
 }
 
 impl TracedMemory {
-    /// A memory whose byte `i` is byte `i` of `origin`.
+    /// Creates a memory whose byte `i` is byte `i` of `origin`.
     pub fn of(origin: Origin, length: u64) -> Self {
         let whole = Segment { origin, offset: 0, length };
         let contents = BTreeMap::from_iter((length > 0).then_some((0, whole)));
@@ -228,7 +228,7 @@ impl Kind for Traced {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: cutting, scattering and gathering traced data agree with the same on real bytes.
+    //! Proves: cutting, scattering and gathering of traced data agree with those of real bytes.
     use super::*;
     use crate::payload::Bytes;
 

@@ -1,6 +1,6 @@
-//! The client's side of caching: ReadCP of Figure 2a (TOCS 1997).
+//! Client side of caching: ReadCP of Figure 2a (TOCS 1997).
 
-use super::super::Transfer;
+use super::super::transfer::Transfer;
 use crate::client::{Client, Group, Outcome, SharedMemory, unexpected};
 use futures_util::future::{Either, join_all};
 use policy::{Chunk, Direction};
@@ -10,23 +10,23 @@ use units::{ByteRange, ClientId, DiskId, KIB, RegionId, Run, ServerId};
 use wire::{Fault, FileRecord, Frequent, PullRequest, ReadRequest, Reply, Request, WriteRequest};
 use world::{Memory, World};
 
-/// How one client's requests are made: to which file, between which memory and it.
+/// Parameters of one client's requests.
 pub(crate) struct Chunks<'a, W: World> {
     pub(crate) client: &'a Client<W>,
     pub(crate) direction: Direction,
     pub(crate) file: &'a FileRecord,
     pub(crate) memory: &'a W::Memory,
-    /// The memory's name at the servers.
+    /// Region of the memory at the servers.
     pub(crate) region: RegionId,
     pub(crate) outstanding_per_disk: u32,
 }
 
-/// The largest part of a block that is sent with the request to write it, in bytes. More stays here
-/// until the server gets it, so that many writers do not fill its memory with what it has no room
-/// for; so does less that it had no room for when it came. The blocks of the papers are sent.
+/// Maximum number of bytes of a block that are sent with the write request. A larger part stays
+/// here until the server gets it, so that many writers do not fill the server's memory. So does a
+/// smaller part for which the server had no room. The blocks of the papers are sent.
 const SENT_BYTES_MAX: u64 = 64 * KIB;
 
-/// The whole collective by caching.
+/// Carries out a collective by caching.
 pub(crate) async fn transfer<W: World>(
     group: &Group<W>,
     transfer: &Transfer,
@@ -50,7 +50,7 @@ pub(crate) async fn transfer<W: World>(
     finish(group, transfer, moved).await
 }
 
-/// Waits until all members are done, then until the servers have nothing under way.
+/// Waits until all members are done, then until the servers have no active transfers of the file.
 pub(crate) async fn finish<W: World>(
     group: &Group<W>,
     transfer: &Transfer,
@@ -68,9 +68,9 @@ pub(crate) async fn finish<W: World>(
 }
 
 impl<W: World> Chunks<'_, W> {
-    /// One call of the application: moves one contiguous chunk. (Not an `async fn`, which would be
-    /// one more future between a task and each of its requests; part of its caller, because what
-    /// it returns is large.)
+    /// Moves one contiguous chunk: one call of the application. (Not an `async fn`, which would put
+    /// one more future between a task and each of its requests. Inlined into its caller, because
+    /// its future is large.)
     #[inline(always)]
     pub(crate) fn transfer(&self, chunk: Chunk) -> impl Future<Output = Result<(), Fault>> {
         let range = ByteRange::at(chunk.file_offset, chunk.length);
@@ -78,11 +78,13 @@ impl<W: World> Chunks<'_, W> {
         if blocks.end - blocks.start == 1 {
             return Either::Left(self.transfer_part(chunk, blocks.start));
         }
-        // Most chunks lie in one block; what others need does not make them larger.
+        // Most chunks lie in one block. The larger future of the others does not make theirs
+        // larger.
         Either::Right(Box::pin(self.transfer_in_lanes(chunk, blocks)))
     }
 
-    /// So many requests at a time to each disk, each followed by the next on the same disk.
+    /// Sends a fixed number of requests to each disk at a time, each followed by the next on the
+    /// same disk.
     async fn transfer_in_lanes(&self, chunk: Chunk, blocks: Range<u64>) -> Result<(), Fault> {
         let stripe = &self.file.stripe;
         let lanes_per_disk = u64::from(self.outstanding_per_disk.max(1));
@@ -98,8 +100,8 @@ impl<W: World> Chunks<'_, W> {
             let own = on_disk.skip(lane as usize).step_by(lanes_per_disk as usize);
             self.transfer_blocks(chunk, own, failed)
         });
-        // To the end of each, also after a failure: an answer that came later would bring data
-        // for a memory that the servers may no longer reach.
+        // All transfers end, also after a failure: a late answer would bring data for a memory that
+        // the servers may no longer reach.
         join_all(transfers).await.into_iter().collect()
     }
 
@@ -119,7 +121,7 @@ impl<W: World> Chunks<'_, W> {
         Ok(())
     }
 
-    /// Moves the part of the chunk that lies in one block.
+    /// Moves the part of a chunk that lies in one block.
     async fn transfer_part(&self, chunk: Chunk, block: u64) -> Result<(), Fault> {
         let costs = self.client.costs();
         let cost = match self.direction {
@@ -158,7 +160,7 @@ impl<W: World> Chunks<'_, W> {
                 loop {
                     match Box::pin(self.client.call(server, Request::Pull(pull))).await? {
                         Reply::Done => return Ok(()),
-                        // This client was too slow, and others needed the room meanwhile.
+                        // This client was too slow, and others needed the room.
                         Reply::NoRoom => {}
                         other => return Err(unexpected(&other)),
                     }

@@ -1,18 +1,18 @@
-//! The server's side of caching: ReadIOP of Figure 2a (TOCS 1997).
+//! Server side of caching: ReadIOP of Figure 2a (TOCS 1997).
 
 use crate::server::Server;
-use crate::server::file_fault;
-use crate::server::open_file::OpenFile;
-use crate::server::requests::Answer;
+use crate::server::answer::Answer;
+use crate::server::faults::file_fault;
+use crate::server::files::open_file::OpenFile;
 use futures_util::future::join_all;
 use std::rc::Rc;
 use units::{ByteRange, Duration, FileId, PeerId, PieceRun, Run};
 use wire::{DigestsRequest, Fault, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest};
 use world::{Disk, Loan, Memory, Payload, World};
 
-/// Answers with bytes of a block, then reads one block ahead. Returns them with the processor time
-/// that is still to be paid, together with the answer: all of it where no disk is asked for
-/// anything, none otherwise, as it comes before that.
+/// Reads bytes of a block, then prefetches one block. Returns the bytes and the processor time that
+/// the caller must pay together with the answer. That is all of the time if no disk is asked, and
+/// none otherwise, because it is paid before the disk request.
 pub(crate) async fn read<W: World>(
     server: &Rc<Server<W>>,
     request: ReadRequest,
@@ -34,7 +34,7 @@ pub(crate) async fn read<W: World>(
     Ok((payload, Duration::ZERO))
 }
 
-/// Answers with a whole block, which stays in the cache as long as the client sees it there.
+/// Returns a whole block, which stays in the cache as long as the client holds it.
 pub(crate) async fn page<W: World>(
     server: &Rc<Server<W>>,
     file: FileId,
@@ -52,8 +52,8 @@ pub(crate) async fn page<W: World>(
     Ok(Answer { reply: Reply::Done, data: Some((payload, loan)) })
 }
 
-/// Copies the bytes that came along into the cache. Returns the processor time that is still to be
-/// paid, as [`read`] does.
+/// Copies the data of a write request into the cache. Returns the processor time to be paid, as
+/// [`read`] does.
 pub(crate) async fn write<W: World>(
     server: &Rc<Server<W>>,
     request: WriteRequest,
@@ -76,8 +76,8 @@ pub(crate) async fn write<W: World>(
 }
 
 /// Gets bytes from the client's memory when there is room for them, and copies them into the cache.
-/// However many clients write at once, what they have not yet brought stays with them (Tower of
-/// Pizzas, section 3.3.2, had to let clients wait for an acknowledgement).
+/// Data of any number of writers waits in their own memory. (Tower of Pizzas, section 3.3.2, made
+/// clients wait for an acknowledgement.)
 pub(crate) async fn pull<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
@@ -95,7 +95,7 @@ pub(crate) async fn pull<W: World>(
     let get = server.world.get(from, region, &pieces, &memory);
     let at = (from, file.stripe.locate(block).disk);
     let Some(got) = server.watchdog.watch_retryable(at, length, get).await else {
-        // The client does not bring it, and others wait for the room.
+        // The client does not deliver the data, and others wait for the room.
         return Ok(Reply::NoRoom.into());
     };
     got.map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
@@ -107,10 +107,11 @@ pub(crate) async fn pull<W: World>(
     Ok(Reply::Done.into())
 }
 
-/// The most pieces of one block that are told at a time.
+/// Maximum number of digests of one answer.
 const DIGESTS_MAX: u64 = 1 << 16;
 
-/// What a block holds now, as the disk gives it back where the cache does not have it.
+/// Returns digests of the content of a block: from the cache, or from the disk where the cache does
+/// not have it.
 pub(crate) async fn digests<W: World>(
     server: &Rc<Server<W>>,
     request: DigestsRequest,
@@ -142,7 +143,7 @@ pub(crate) async fn digests<W: World>(
     Ok(Reply::Digests(pieces.collect()).into())
 }
 
-/// Waits for write-behind and prefetches, and for stable storage if that is asked.
+/// Waits for write-behind and prefetches and, if asked, for stable storage.
 pub(crate) async fn flush<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
@@ -155,7 +156,7 @@ pub(crate) async fn flush<W: World>(
     synced.and(reported).map(|()| Reply::Done.into())
 }
 
-/// The range within the block, if this server has the block and the block has the range.
+/// Returns the range within the block, if this server has the block and the block has the range.
 fn check_range<W: World>(
     server: &Server<W>,
     file: &OpenFile,
@@ -181,11 +182,11 @@ fn check_range<W: World>(
 }
 
 impl<W: World> Server<W> {
-    /// Waits until a file is on stable storage, on every disk that it lies on. A disk that fails
-    /// may have lost what anyone has written, and may not say so again: all are told.
+    /// Waits until a file is on stable storage, on all of its disks. A disk that fails may have
+    /// lost data of any client and may not report it again, so every client gets the fault.
     pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        // Where it has no block, nothing is there that a cut has not stored.
+        // On a server without blocks there is only what a cut has already stored.
         let has_blocks = |disk| {
             let bytes = |place| file.stripe.object_bytes(place, disk, file.bytes());
             !file.tail_is_clean.get() || file.place_of(self.config.id).map(bytes) > Some(0)

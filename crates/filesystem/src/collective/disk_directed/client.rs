@@ -1,13 +1,14 @@
-//! The client's side of disk-directed I/O: CollectiveReadCP of Figure 2c (TOCS 1997).
+//! Client side of disk-directed I/O: CollectiveReadCP of Figure 2c (TOCS 1997).
 
-use super::super::{Transfer, call_to_the_end};
+use super::super::call_servers::call_to_the_end;
+use super::super::transfer::Transfer;
 use crate::client::{Expected, Group, SharedMemory};
 use futures_util::future::{Either, select};
 use units::{ClientId, ServerId};
 use wire::{CollectiveRequest, Fault, GroupCollective, NamedCollective, Participant, Request};
 use world::World;
 
-/// The whole collective. Every member's memory was shared before, so the servers can reach it.
+/// Carries out a collective. Every member has shared its memory, so the servers can reach it.
 pub(crate) async fn transfer<W: World>(
     group: &Group<W>,
     transfer: &Transfer,

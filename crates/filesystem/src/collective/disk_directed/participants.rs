@@ -1,4 +1,4 @@
-//! Where the participants of a collective are.
+//! Connections to the participants of a collective.
 
 use crate::server::Server;
 use crate::signal::Signal;
@@ -7,31 +7,31 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::{ClientId, PeerId, RegionId};
-use wire::{ClientKey, Fault, Introduction, Participant, Regions};
+use wire::{ClientKey, Fault, GroupRoster, Participant, Regions};
 use world::{Address, World};
 
-/// The participants of one collective, as one server knows them. On those that are not connected
-/// and say where they listen, it calls when it has something for them.
+/// Participants of one collective, as one server knows them. The server connects to participants
+/// with an address when it has data for them.
 pub(super) struct Participants<W: World> {
     server: Rc<Server<W>>,
     members: Members,
-    /// Who asked for the collective.
+    /// Connection of the client that asked for the collective.
     requester: PeerId,
     peers: RefCell<Table<ClientId, PeerId>>,
-    /// On whom this server called for it before.
+    /// Connections that this server has opened for the requester before.
     outbound: BTreeMap<ClientKey, PeerId>,
-    /// Those on whom some block's transfer is connecting.
+    /// Participants to which the transfer of some block is connecting.
     connecting: RefCell<BTreeSet<ClientId>>,
-    /// Rung when one was reached.
+    /// Notified when a participant was connected.
     reached: Signal,
 }
 
-/// Who they are and where their memory is, by rank.
+/// Keys and regions of the participants, by rank.
 pub(super) enum Members {
-    /// One by one: who is not connected to this server cannot be reached.
+    /// Participants that must be connected to this server.
     Named(Vec<Participant>),
-    /// Those of a group that was introduced; as many regions.
-    Roster(Rc<Introduction>, Regions),
+    /// Members of a group roster, and as many regions.
+    Roster(Rc<GroupRoster>, Regions),
 }
 
 impl Members {
@@ -42,7 +42,7 @@ impl Members {
         }
     }
 
-    /// Where a participant listens, if it says so.
+    /// Returns the address of a participant, if it has one.
     fn address(&self, client: ClientId) -> Option<&str> {
         match self {
             Self::Named(_) => None,
@@ -68,7 +68,7 @@ impl Members {
 
 impl<W: World> Participants<W> {
     pub(super) fn new(server: &Rc<Server<W>>, members: Members, requester: PeerId) -> Self {
-        // Those that have an address are looked for when there is something for them: they may be
+        // Participants with an address are looked up when there is data for them: they may be
         // thousands, and few of them are connected.
         let ranks = (0..members.count() as u32).map(ClientId);
         let connected = ranks.filter(|rank| members.address(*rank).is_none());
@@ -84,7 +84,7 @@ impl<W: World> Participants<W> {
         }
     }
 
-    /// The connection to a participant, and its memory.
+    /// Returns the connection to a participant, and its region.
     ///
     /// # Errors
     /// [`Fault::ClientLeft`] when it cannot be reached.
@@ -103,8 +103,7 @@ impl<W: World> Participants<W> {
         self.peers.borrow().get(client).copied()
     }
 
-    /// Finds a participant, or connects to it. When this is dropped before its end, so is the whole
-    /// collective.
+    /// Finds a participant, or connects to it. Dropped only together with the whole collective.
     async fn connect(&self, client: ClientId) -> Result<PeerId, Fault> {
         let left = |cause: String| Fault::ClientLeft { client, cause };
         let key = self.members.key(client).ok_or_else(|| not_named(client))?;
@@ -129,14 +128,14 @@ impl<W: World> Participants<W> {
         Ok(peer)
     }
 
-    /// One that was connected and is no longer.
+    /// Returns a participant whose connection has ended.
     pub(super) fn first_gone(&self) -> Option<ClientId> {
         let peers = self.peers.borrow();
         let gone = peers.iter().find(|(_, peer)| !self.server.is_here(**peer));
         gone.map(|(client, _)| client)
     }
 
-    /// The connections of those that listen to what this server says.
+    /// Returns the connections of participants that accept messages from this server.
     pub(super) fn listeners(&self) -> Vec<PeerId> {
         let peers = self.peers.borrow();
         let here = peers.iter().map(|(_, peer)| *peer);

@@ -1,11 +1,12 @@
-//! The server's side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
+//! Server side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
+use super::super::access_checks::{may_overlap, transfer_fault};
 use super::participants::{Members, Participants};
-use crate::collective::{may_overlap, transfer_fault};
-use crate::server::active_transfers::{ActiveTransferGuard, TransferBufferPool};
-use crate::server::open_file::OpenFile;
-use crate::server::requests::Answer;
-use crate::server::{Server, file_fault};
+use crate::server::Server;
+use crate::server::answer::Answer;
+use crate::server::faults::file_fault;
+use crate::server::files::open_file::OpenFile;
+use crate::server::transfers::buffer_pool::TransferBufferPool;
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{Direction, covers_block, disk_order};
 use std::cell::{Cell, RefCell};
@@ -16,15 +17,15 @@ use wire::{
 };
 use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
 
-/// One collective transfer, as this server carries it out.
+/// One collective transfer on this server.
 struct Collective<W: World> {
     server: Rc<Server<W>>,
     request: CollectiveRequest,
     file: Rc<OpenFile>,
-    /// Which of the file's servers this is.
+    /// Number of this server among the servers of the file.
     place: ServerId,
     participants: Participants<W>,
-    /// Bytes moved so far.
+    /// Number of bytes moved so far.
     moved: Cell<u64>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) async fn serve<W: World>(
     serve_members(server, from, request, Members::Named(participants)).await
 }
 
-/// The same for the members of a group that was roster.
+/// Serves the one request of a collective whose group has a roster here.
 pub(crate) async fn serve_group<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
@@ -47,7 +48,8 @@ pub(crate) async fn serve_group<W: World>(
     let GroupCollective { request, group, regions } = collective;
     let roster = server.sessions.borrow().get(from).and_then(|own| own.roster(group));
     let Some(roster) = roster else {
-        return Err(Fault::BadRequest { cause: format!("nobody has roster group {group}") });
+        let cause = format!("this client has sent no roster of group {group}");
+        return Err(Fault::BadRequest { cause });
     };
     let members = roster.members.len();
     if regions.count() != members {
@@ -57,8 +59,8 @@ pub(crate) async fn serve_group<W: World>(
     serve_members(server, from, request, Members::Roster(roster, regions)).await
 }
 
-/// When a participant leaves before the end, the transfer is dropped with all its buffers, and
-/// those that are connected of their own will are told who left.
+/// Serves a collective. When a participant leaves before the end, drops the transfer with all its
+/// buffers, and notifies the participants that opened a connection themselves.
 async fn serve_members<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
@@ -68,7 +70,7 @@ async fn serve_members<W: World>(
     let file = server.files.get(request.file)?;
     check(&request, members.count(), &file)?;
     let place = server.place_in(&file)?;
-    let guard = ActiveTransferGuard::new(server, (from, request.collective), request.file)?;
+    let guard = server.active_transfers.enter((from, request.collective), request.file)?;
     let number = request.collective;
     let collective = Rc::new(Collective {
         server: Rc::clone(server),
@@ -81,13 +83,13 @@ async fn serve_members<W: World>(
     let abort_reason = || guard.abort_reason().or_else(|| collective.departure_fault());
     let outcome = {
         let transfer = std::pin::pin!(collective.run());
-        let aborted = std::pin::pin!(server.abort_signal.until(abort_reason));
+        let aborted = std::pin::pin!(server.active_transfers.until_aborted(abort_reason));
         match select(aborted, transfer).await {
             Either::Left((fault, _)) => Err(fault),
             Either::Right((moved, _)) => moved,
         }
     };
-    // A transfer that failed because a client left is told as that.
+    // A transfer that failed because a client left reports the departure.
     let outcome = outcome.map_err(|fault| abort_reason().unwrap_or(fault));
     let (listeners, bytes) = (collective.participants.listeners(), collective.moved.get());
     drop(collective);
@@ -107,8 +109,8 @@ async fn notify_participants<W: World>(
 ) {
     let header: world::Header =
         wire::encode(&Message::CollectiveFailed { collective, fault: fault.clone() });
-    // All at once: one that is slow must not keep the news from the others. One that leaves now
-    // need not be told.
+    // All at once: a slow participant must not delay the others. One that leaves now needs no
+    // message.
     let notify = |peer| server.world.send(peer, world::Message::new(header.clone()));
     join_all(listeners.into_iter().map(notify)).await;
 }
@@ -136,8 +138,9 @@ impl<W: World> Collective<W> {
         Ok(())
     }
 
-    /// Transfers the blocks of one disk in the order in which they lie, with a few buffers that
-    /// take turns: each is a task, so that what concerns one block wakes nobody but its buffer.
+    /// Transfers the blocks of one disk in the order of their addresses, with a few rotating
+    /// buffers. Each buffer is a task, so that an event of one block wakes only the task of its
+    /// buffer.
     async fn transfer_disk(self: &Rc<Self>, number: DiskId) -> Result<(), Fault> {
         let stripe = &self.file.stripe;
         let disk = &self.server.world.disks()[number.0 as usize];
@@ -218,7 +221,7 @@ impl<W: World> Collective<W> {
         try_join_all(puts).await.map(|_| ())
     }
 
-    /// Gets each client's pieces as one transfer, puts the block together, and writes it.
+    /// Gets each client's pieces as one transfer, assembles the block, and writes it.
     async fn write_block(
         &self,
         disk: &W::Disk,
@@ -231,7 +234,7 @@ impl<W: World> Collective<W> {
         let memory = if self.covers(&shares, range) {
             self.server.world.memory(range.length())
         } else {
-            // Bytes that nobody writes must stay what they are.
+            // Bytes that no client writes must keep their values.
             self.server.world.thaw(self.load(disk, block, range).await?)
         };
         let gets = shares.into_iter().map(|share| {
@@ -261,7 +264,7 @@ impl<W: World> Collective<W> {
         covers_block(&all, range.length())
     }
 
-    /// A block from the cache, which may know better, or from the disk.
+    /// Returns a block from the cache, which may have newer data, or from the disk.
     async fn load(
         &self,
         disk: &W::Disk,
@@ -275,9 +278,8 @@ impl<W: World> Collective<W> {
         read.map_err(|error| self.block_fault(block, &error))
     }
 
-    /// Which pieces of a block are whose, with offsets from the block's start. Each server turns
-    /// to another client first, so that not all of them send to the same one at the same time and
-    /// wait for one another at its door.
+    /// Returns the pieces of each client in a block, with offsets from the block's start. Each
+    /// server starts with a different client, to avoid incast.
     fn shares_of(&self, range: ByteRange) -> Vec<Share> {
         let access = &self.request.access;
         let shares = access.clients_in(range).map(|client| {
@@ -293,8 +295,8 @@ impl<W: World> Collective<W> {
         shares
     }
 
-    /// Takes the processor time that finding the places of a share's pieces costs. Where that is
-    /// none, it does not wait for the processor either, where the next block would overtake it.
+    /// Occupies the processor for the cost of finding a share's pieces. At zero cost it does not
+    /// wait for the processor, where the next block would overtake this one.
     async fn find_pieces(&self, share: &Share) {
         let cost = self.server.config.costs.pieces(&self.request.access, &share.pieces);
         if cost > Duration::ZERO {
@@ -316,7 +318,7 @@ impl<W: World> Collective<W> {
         file_fault(self.server.config.id, &self.file, disk, error)
     }
 
-    /// The fault of a participant that is no longer connected, if there is one.
+    /// Returns the fault of a participant whose connection has ended.
     fn departure_fault(&self) -> Option<Fault> {
         let client = self.participants.first_gone()?;
         let cause = "its connection to a server ended".to_owned();

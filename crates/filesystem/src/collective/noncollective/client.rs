@@ -1,15 +1,18 @@
-//! The client's side of non-collective disk-directed I/O.
+//! Client side of non-collective disk-directed I/O.
 
-use super::super::{Transfer, caching, call_to_the_end, check_access, check_client};
-use super::Part;
+use super::super::access_checks::{check_access, check_client};
+use super::super::caching;
+use super::super::call_servers::call_to_the_end;
+use super::super::transfer::Transfer;
+use super::part::Part;
 use crate::client::{Client, Group, SharedMemory, WithdrawnOnDrop};
 use policy::Direction;
 use units::{RegionId, ServerId};
 use wire::{Fault, PartRequest, Request};
 use world::{Memory, World};
 
-/// The part of one member of a group. Nobody waits for the others until all that is left to do is
-/// to agree on the outcome.
+/// Transfers the part of one member of a group. Members wait for one another only to agree on the
+/// outcome.
 pub(crate) async fn transfer<W: World>(
     group: &Group<W>,
     transfer: &Transfer,
@@ -25,14 +28,14 @@ pub(crate) async fn transfer<W: World>(
 }
 
 impl<W: World> Client<W> {
-    /// Makes a transfer between the file and this client's `memory`, alone: no other client need
-    /// take part or know. When it returns, everything is in its place; what was written is with the
-    /// disks. Bytes that others write at the same time may be seen or not.
+    /// Transfers data between the file and this client's `memory`. No other client need take part.
+    /// When it returns, all data is in its place, and written data is on the disks. A read may or
+    /// may not see bytes that others write at the same time.
     ///
     /// # Errors
-    /// What the servers answer; they have then ended what they had begun of it, and which of the
-    /// bytes have moved is not known. As every flush does, a write reports what went wrong with the
-    /// file behind anyone's back since this client's last one, or since it opened the file.
+    /// Faults of the servers. They have ended their work then, and any of the bytes may have moved.
+    /// As every flush does, a write reports failures of write-behind of the file since this
+    /// client's last flush, or since it opened the file.
     pub async fn transfer_part(&self, part: &Part, memory: &W::Memory) -> Result<(), Fault> {
         self.move_part(part, memory).await?;
         match part.direction {
@@ -46,7 +49,7 @@ impl<W: World> Client<W> {
         check_client(part.client, &part.access)?;
         let part = &part.alone();
         check(part, memory.length())?;
-        // So that none of them hears of the end of a transfer before its beginning.
+        // No server gets the end of a transfer before its beginning.
         self.reach(|| servers_of(part)).await?;
         let exposed = self.expose_to_servers(memory).await?;
         let withdrawn_if_dropped = WithdrawnOnDrop { world: self.world(), exposed };
@@ -59,7 +62,7 @@ impl<W: World> Client<W> {
     }
 }
 
-/// Sends one request to each server that has some of the part, and waits for all of them.
+/// Sends one request to each server that has blocks of the part, and waits for all of them.
 async fn ask<W: World>(
     client: &Client<W>,
     part: &Part,
@@ -79,13 +82,13 @@ async fn ask<W: World>(
     call_to_the_end(client, &servers, &request, number).await
 }
 
-/// The servers that have some of a part.
+/// Returns the servers that have blocks of a part.
 fn servers_of(part: &Part) -> Vec<ServerId> {
     let places = part.access.servers_of(part.client, &part.file.stripe);
     places.into_iter().map(|place| part.file.pool.server(place)).collect()
 }
 
-/// Finds, before anything moves, what is wrong with a part or with the memory for it.
+/// Checks a part and the memory for it, before anything moves.
 fn check(part: &Part, memory_bytes: u64) -> Result<(), Fault> {
     check_access(part.direction, &part.access, part.file.bytes)?;
     let needed = part.access.memory_bytes(part.client);

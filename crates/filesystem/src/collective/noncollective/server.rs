@@ -1,11 +1,10 @@
-//! The server's side of non-collective disk-directed I/O: what Galley does with one structured
-//! request (TOCS 1997, section 10).
+//! Server side of non-collective disk-directed I/O: Galley's way of serving one structured request
+//! (TOCS 1997, section 10).
 
-use super::super::{check_client, transfer_fault};
+use super::super::access_checks::{check_client, transfer_fault};
 use crate::server::Server;
-use crate::server::active_transfers::ActiveTransferGuard;
-use crate::server::open_file::OpenFile;
-use crate::server::requests::Answer;
+use crate::server::answer::Answer;
+use crate::server::files::open_file::OpenFile;
 use futures_util::future::{Either, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
@@ -16,24 +15,24 @@ use units::{ByteRange, DiskId, Duration, PeerId, PieceRun, Run, ServerId};
 use wire::{Fault, PartRequest, Reply};
 use world::{Disk, Memory, TransferError, World};
 
-/// The most blocks of one disk that a request takes from the cache before it turns to the disk:
-/// their numbers are kept, so that none is transferred twice.
+/// Maximum number of blocks of one disk that a request takes from the cache before it turns to the
+/// disk. Their numbers are kept, so that no block is transferred twice.
 const HELD_FIRST_MAX: usize = 65_536;
 
-/// One client's request, as this server carries it out.
+/// One client's request on this server.
 struct Transfer<'a, W: World> {
     server: &'a Server<W>,
     request: &'a PartRequest,
     file: &'a Rc<OpenFile>,
-    /// The client's connection.
+    /// Connection of the client.
     peer: PeerId,
-    /// Which of the file's servers this is.
+    /// Number of this server among the servers of the file.
     place: ServerId,
-    /// Bytes moved so far.
+    /// Number of bytes moved so far.
     moved: Cell<u64>,
 }
 
-/// Serves the one request of a client. When the client leaves, this ends with its session.
+/// Serves the one request of a client. Ends with the client's session.
 pub(crate) async fn serve<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
@@ -43,18 +42,18 @@ pub(crate) async fn serve<W: World>(
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
     file.check_access(request.direction, &request.access)?;
-    let guard = ActiveTransferGuard::new(server, (from, request.number), request.file)?;
+    let guard = server.active_transfers.enter((from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };
     let outcome = {
         let transfer = pin!(transfer.run());
-        let aborted = pin!(server.abort_signal.until(|| guard.abort_reason()));
+        let aborted = pin!(server.active_transfers.until_aborted(|| guard.abort_reason()));
         match select(aborted, transfer).await {
             Either::Left((fault, _)) => Err(fault),
             Either::Right((moved, _)) => moved,
         }
     };
-    // What failed because the file is gone is told as that.
+    // A transfer that failed because the file is gone reports that.
     let outcome = outcome.map_err(|fault| guard.abort_reason().unwrap_or(fault));
     let bytes = transfer.moved.get();
     server.count_moved(bytes);
@@ -72,7 +71,7 @@ impl<W: World> Transfer<'_, W> {
     async fn transfer_disk(&self, disk: DiskId) -> Result<(), Fault> {
         let mut blocks = self.blocks_of(disk);
         if blocks.next().is_none() {
-            // Not even a buffer of this disk is to be waited for.
+            // Do not even wait for a buffer of this disk.
             return Ok(());
         }
         let done = self.transfer_held(disk).await?;
@@ -88,9 +87,10 @@ impl<W: World> Transfer<'_, W> {
         self.rotate(disk, next).await
     }
 
-    /// Transfers the blocks of a disk that need nothing of it: to read, those whose bytes are in
-    /// the cache; to write, those that have a place there. Returns which they were. The cache is
-    /// walked, not listed: what others bring there meanwhile, farther ahead, is taken along.
+    /// Transfers the blocks of a disk that need nothing of the disk: for a read, blocks whose bytes
+    /// are cached; for a write, blocks that have an entry in the cache. Returns their numbers.
+    /// Walks the cache instead of listing it, so that it also finds blocks that others bring in
+    /// farther ahead.
     async fn transfer_held(&self, disk: DiskId) -> Result<BTreeSet<u64>, Fault> {
         let extent = self.request.access.extent_of(self.request.client);
         let ahead = RefCell::new(self.file.stripe.blocks_in(extent));
@@ -111,7 +111,7 @@ impl<W: World> Transfer<'_, W> {
         Ok(done.into_inner())
     }
 
-    /// The client's share of a block that is in the cache and, to read, its bytes.
+    /// Returns the client's share of a cached block and, for a read, its bytes.
     fn find_held(&self, disk: DiskId, block: u64) -> Option<(Share, Option<W::Payload>)> {
         if self.file.stripe.locate(block).disk != disk {
             return None;
@@ -124,14 +124,14 @@ impl<W: World> Transfer<'_, W> {
         Some((share, found))
     }
 
-    /// The blocks of a disk in which the client has bytes, as they are in the file.
+    /// Returns the blocks of a disk in which the client has bytes, in the order of the file.
     fn blocks_of(&self, disk: DiskId) -> impl Iterator<Item = u64> + Clone + use<'_, W> {
         let here = Some((self.place, disk));
         self.request.access.blocks_of(self.request.client, &self.file.stripe, here)
     }
 
-    /// The blocks of a disk in which the client has bytes, in the order in which to use it. Both
-    /// the blocks and their order are made while they are walked.
+    /// Returns the blocks of a disk in which the client has bytes, in the order of use. Blocks and
+    /// order are both lazy.
     fn order_of(&self, number: DiskId) -> impl Iterator<Item = u64> {
         let (request, stripe, place) = (self.request, &self.file.stripe, self.place);
         let blocks = self.blocks_of(number);
@@ -143,7 +143,7 @@ impl<W: World> Transfer<'_, W> {
         disk_order(request.order, blocks, total, (place.0, stripe.servers), address)
     }
 
-    /// Transfers what `next` says of a disk, with a few buffers that take turns.
+    /// Transfers the shares that `next` returns, with a few rotating buffers.
     async fn rotate(
         &self,
         disk: DiskId,
@@ -154,7 +154,7 @@ impl<W: World> Transfer<'_, W> {
         let buffers = &server.buffer_pools[disk.0 as usize];
         let buffer = || async {
             loop {
-                // The buffer first: what is found in the cache stays while it is held.
+                // The buffer first: the bytes found in the cache must stay while it is held.
                 let _permit = buffers.take(&server.world, bytes).await;
                 let Some((share, found)) = next() else { break };
                 match self.request.direction {
@@ -168,8 +168,8 @@ impl<W: World> Transfer<'_, W> {
         try_join_all((0..count).map(|_| buffer())).await.map(|_| ())
     }
 
-    /// Takes a block from the cache, which may have to read it, and puts the client's pieces of it
-    /// as one transfer. Whoever finds the block there, or on its way, pays for looking it up only.
+    /// Takes a block from the cache, which may have to read it, and puts the client's pieces as one
+    /// transfer. A block that is cached or on its way costs only the lookup.
     async fn read_block(&self, share: Share, found: Option<W::Payload>) -> Result<(), Fault> {
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = found.is_some() || self.is_held(share.block);
@@ -185,14 +185,14 @@ impl<W: World> Transfer<'_, W> {
         self.count(moved, &share)
     }
 
-    /// Gets the client's pieces of a block as one transfer, and puts them in their places in the
-    /// cache. A whole block becomes the cache's as it came; less is copied.
+    /// Gets the client's pieces of a block as one transfer, and puts them into the cache. The cache
+    /// keeps a whole block without a copy; a smaller part is copied.
     async fn write_block(&self, share: Share) -> Result<(), Fault> {
         let bytes = share.bytes();
         let (world, costs) = (&self.server.world, &self.server.config.costs);
         let is_there = self.is_held(share.block);
         world.compute(if is_there { costs.cache_write } else { costs.block }).await;
-        // Room first: what has none stays with the client.
+        // Room first: data without room stays with the client.
         let _room = self.server.cache.reserve(self.file, share.block).await?;
         let memory = world.memory(bytes);
         world.compute(self.cost_of(&share)).await;
@@ -207,12 +207,12 @@ impl<W: World> Transfer<'_, W> {
         self.server.cache.write(self.file, share.block, &runs, memory.freeze()).await
     }
 
-    /// Between whom a share moves: the client, and the disk of the block.
+    /// Returns the client's connection and the disk of the block, between which a share moves.
     fn at(&self, share: &Share) -> (PeerId, DiskId) {
         (self.peer, self.file.stripe.locate(share.block).disk)
     }
 
-    /// The client's pieces of a block, if it has any.
+    /// Returns the client's pieces of a block, if it has any.
     fn share_of(&self, block: u64) -> Option<Share> {
         let range = self.range_of(block);
         let relative = |piece: PieceRun| PieceRun { offset: piece.offset - range.start, ..piece };
@@ -220,7 +220,7 @@ impl<W: World> Transfer<'_, W> {
         Share::new(block, pieces.collect())
     }
 
-    /// Processor time to find the places of a share's pieces.
+    /// Returns the processor time to find a share's pieces.
     fn cost_of(&self, share: &Share) -> Duration {
         self.server.config.costs.pieces(&self.request.access, &share.pieces)
     }
@@ -245,7 +245,7 @@ struct Share {
     block: u64,
     /// Ascending; at least one.
     pieces: Vec<PieceRun>,
-    /// The smallest range of the block that holds them.
+    /// Smallest range of the block that holds all pieces.
     hull: ByteRange,
 }
 
@@ -260,14 +260,14 @@ impl Share {
         self.pieces.iter().map(|piece| piece.bytes()).sum()
     }
 
-    /// The pieces with offsets from the start of the hull.
+    /// Returns the pieces with offsets from the start of the hull.
     fn in_hull(&self) -> Vec<PieceRun> {
         let start = self.hull.start;
         let relative = |piece: &PieceRun| PieceRun { offset: piece.offset - start, ..*piece };
         self.pieces.iter().map(relative).collect()
     }
 
-    /// The pieces as they lie in a memory of nothing but them.
+    /// Returns the pieces as they lie in a memory without gaps.
     fn packed(&self) -> Vec<PieceRun> {
         let mut at = 0;
         let packed = |piece: &PieceRun| {

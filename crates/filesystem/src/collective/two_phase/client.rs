@@ -1,6 +1,8 @@
-//! The client's side of two-phase I/O: CollectiveReadCP of Figure 2b (TOCS 1997).
+//! Client side of two-phase I/O: CollectiveReadCP of Figure 2b (TOCS 1997).
 
-use super::super::{Transfer, caching, may_overlap, transfer_fault};
+use super::super::access_checks::{may_overlap, transfer_fault};
+use super::super::caching;
+use super::super::transfer::Transfer;
 use crate::client::{Group, SharedMemory};
 use caching::client::Chunks;
 use futures_util::future::try_join_all;
@@ -9,10 +11,11 @@ use units::{ByteRange, ClientId, Duration, PieceRun, Run};
 use wire::Fault;
 use world::{Memory, World};
 
-/// Bytes of the segment that are permuted at a time, so that a gathered transfer stays small.
+/// Maximum number of bytes of the segment that are permuted at a time, to keep a gathered transfer
+/// small.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// The whole collective in two phases.
+/// Carries out a collective in two phases.
 pub(crate) async fn transfer<W: World>(
     group: &Group<W>,
     transfer: &Transfer,
@@ -27,19 +30,19 @@ pub(crate) async fn transfer<W: World>(
     }
 }
 
-/// The part of the file that a member reads or writes.
+/// Returns the part of the file that a member reads or writes.
 pub(crate) fn segment_of<W: World>(group: &Group<W>, transfer: &Transfer) -> ByteRange {
-    // All members know the access; one may know of a longer file than the others.
+    // All members know the access, but one may know of a longer file than the others.
     let end = transfer.access.file_extent().end;
     conforming_segment(group.rank(), group.size(), end, &transfer.file.stripe)
 }
 
-/// One client's part.
+/// One client's segment and memory in a transfer.
 struct Phases<'a, W: World> {
     group: &'a Group<W>,
     transfer: &'a Transfer,
     memory: &'a SharedMemory<W>,
-    /// The part of the file that this client reads or writes.
+    /// Part of the file that this client reads or writes.
     segment: ByteRange,
 }
 
@@ -87,8 +90,9 @@ impl<W: World> Phases<'_, W> {
         moved
     }
 
-    /// Before a write that leaves bytes of the segment out: they must stay what they are. All
-    /// members agree here, because one's reading must precede another's writing of the same file.
+    /// Reads the segment before a write that leaves some of its bytes out, because they must keep
+    /// their values. All members agree here: one's read must precede another's write of the same
+    /// file.
     async fn fill_gaps(&self, conforming: &W::Memory) -> Result<(), Fault> {
         let access = &self.transfer.access;
         let owners = access.clients_in(self.segment);
@@ -110,7 +114,7 @@ impl<W: World> Phases<'_, W> {
         }
     }
 
-    /// Puts the pieces of the segment into the memories of their other owners.
+    /// Puts the pieces of the segment into their other owners' memories.
     async fn permute_out(&self, conforming: W::Payload) -> Result<(), Fault> {
         for window in self.segment.windows(WINDOW_BYTES) {
             let others = self.owners(window).filter(|owner| *owner != self.group.rank());
@@ -148,8 +152,7 @@ impl<W: World> Phases<'_, W> {
         Ok(())
     }
 
-    /// The owners of bytes in `window`, the next in rank first, so that not all members turn to
-    /// the same one at the same time.
+    /// Returns the owners of bytes in `window`, beginning with the next rank, to avoid incast.
     fn owners(&self, window: ByteRange) -> impl Iterator<Item = ClientId> {
         let owners: Vec<ClientId> = self.transfer.access.clients_in(window).collect();
         let first = owners.partition_point(|owner| *owner <= self.group.rank());
@@ -158,14 +161,14 @@ impl<W: World> Phases<'_, W> {
         rotated.into_iter()
     }
 
-    /// The pieces of one owner in `window`, with offsets from the segment's start.
+    /// Returns the pieces of one owner in `window`, with offsets from the segment's start.
     fn pieces(&self, owner: ClientId, window: ByteRange) -> Vec<PieceRun> {
         let start = self.segment.start;
         let relative = |piece: PieceRun| PieceRun { offset: piece.offset - start, ..piece };
         self.transfer.access.pieces(owner, window).map(relative).collect()
     }
 
-    /// Processor time to find the places of pieces.
+    /// Returns the processor time to find pieces.
     fn cost_of(&self, pieces: &[PieceRun]) -> Duration {
         self.group.client().costs().pieces(&self.transfer.access, pieces)
     }
@@ -175,7 +178,7 @@ impl<W: World> Phases<'_, W> {
     }
 }
 
-/// Which side of the pieces the source of a local copy is.
+/// Side of the pieces that is the source of a local copy.
 enum Side {
     File,
     Memory,

@@ -1,9 +1,9 @@
 //! One block in the cache.
 
+use super::block_locks::BlockKey;
 use super::dirty::DirtyBlocks;
-use super::room::Shares;
-use crate::server::block_locks::BlockKey;
-use crate::server::open_file::OpenFile;
+use super::shares::Shares;
+use crate::server::files::open_file::OpenFile;
 use crate::signal::Signal;
 use policy::RangeSet;
 use std::cell::{Cell, RefCell};
@@ -14,63 +14,63 @@ use units::{ByteRange, DiskId, Run};
 use wire::BufferStatistics;
 use world::{Memory, Payload, World};
 
-/// A block in the cache, or on its way there.
+/// A block that is cached or on its way.
 pub(crate) struct Entry<W: World> {
     key: BlockKey,
-    /// Its place among those that are in the cache.
+    /// Place in the eviction order.
     place: usize,
     file: Rc<OpenFile>,
     disk: DiskId,
     length: u64,
     users: Cell<u32>,
-    /// Whether it has left the cache; who still uses it takes no room there.
+    /// True when it has left the cache. Its users occupy no room there then.
     has_left: Cell<bool>,
-    /// Whether a task reads it from or writes it to the disk.
+    /// True while a task reads it from or writes it to the disk.
     busy: Cell<bool>,
     rested: Signal,
     common: Rc<Common>,
-    /// Where what is on its way to the disk ends, relative to the block; 0 for nothing.
+    /// End of the bytes that are being written to the disk, relative to the block; 0 for none.
     leaving_end: Cell<u64>,
-    /// Its place among the dirty blocks, while it is one.
+    /// Place in the list of dirty blocks, while it is dirty.
     dirty_place: Cell<Option<(DiskId, u64)>>,
     pub(crate) counted: Counted,
     state: RefCell<State<W>>,
 }
 
-/// What the blocks of a cache have in common.
+/// State that all blocks of a cache share.
 pub(crate) struct Common {
-    /// Rung when an entry may have become free to leave.
+    /// Notified when an entry may have become evictable.
     pub(crate) room: Signal,
     pub(crate) dirty: DirtyBlocks,
     pub(crate) shares: Shares,
 }
 
 impl Common {
-    /// What blocks have in common in a cache of `capacity` bytes for `disks` disks.
+    /// Makes the shared state of a cache of `capacity` bytes for `disks` disks.
     pub(super) fn new(capacity: u64, disks: usize) -> Self {
         let shares = Shares::new(capacity, disks);
         Self { room: Signal::default(), dirty: DirtyBlocks::default(), shares }
     }
 }
 
-/// What happened to a block since it came in.
+/// Usage of a block since it came in.
 #[derive(Default)]
 pub(crate) struct Counted {
     pub(crate) hits: Cell<u64>,
     pub(crate) misses: Cell<u64>,
-    /// It was read before anyone asked for it.
+    /// True when it was read before a request for it.
     pub(crate) prefetched: Cell<bool>,
 }
 
 impl Counted {
-    /// Adds it all up.
+    /// Adds these counts to `sum`.
     pub(crate) fn add_to(&self, sum: &mut BufferStatistics) {
         sum.hits += self.hits.get();
         sum.misses += self.misses.get();
         sum.prefetched += u64::from(self.prefetched.get());
     }
 
-    /// Whether it came in for nothing.
+    /// True when it was prefetched for nothing.
     pub(crate) fn is_unused(&self) -> bool {
         self.prefetched.get() && self.hits.get() + self.misses.get() == 0
     }
@@ -78,28 +78,29 @@ impl Counted {
 
 struct State<W: World> {
     content: Content<W>,
-    /// Bytes that are known, without those that were written since the disk last had them. (To
-    /// write is most frequent, and changes one set.)
+    /// Known bytes, except those that were written since the disk last had them. (Writes are most
+    /// frequent, and change one set only.)
     clean: RangeSet,
     /// Bytes that the disk does not have yet.
     dirty: RangeSet,
 }
 
-/// The bytes of a block. Frozen ones are shared with the disk or the network at no cost; writing
-/// to them copies them only if they are still shared then.
+/// Bytes of a block. Frozen ones are shared with the disk or the network without a copy. Writing to
+/// them copies them only if they are still shared.
 enum Content<W: World> {
     Empty,
     Assembling(W::Memory),
     Frozen(W::Payload),
 }
 
-/// Fragments of a dirty block above which it is completed from the disk and written as a whole.
+/// Maximum number of fragments of a dirty block that are written one by one. Above it the block is
+/// completed from the disk and written as a whole.
 const DIRTY_FRAGMENTS_MAX: usize = 4;
 
-/// Someone who uses an entry; the entry stays in the cache as long.
+/// User of an entry. The entry stays in the cache while it lives.
 pub(crate) struct User<W: World>(Rc<Entry<W>>);
 
-/// Exclusive work between an entry and its disk; over when dropped.
+/// Exclusive work between an entry and its disk. Over when dropped.
 pub(crate) struct Busy<'a, W: World>(&'a Entry<W>);
 
 impl<W: World> Deref for User<W> {
@@ -110,7 +111,7 @@ impl<W: World> Deref for User<W> {
 }
 
 impl<W: World> User<W> {
-    /// Whether this is the entry that is used.
+    /// Tells if this user uses `entry`.
     pub(crate) fn is(&self, entry: &Rc<Entry<W>>) -> bool {
         Rc::ptr_eq(&self.0, entry)
     }
@@ -188,7 +189,7 @@ impl<W: World> Entry<W> {
         self.disk
     }
 
-    /// Its place among those that are in the cache, as long as it is there.
+    /// Place in the eviction order, while it is cached.
     pub(crate) fn place(&self) -> usize {
         self.place
     }
@@ -197,18 +198,18 @@ impl<W: World> Entry<W> {
         ByteRange::at(0, self.length)
     }
 
-    /// Where the block begins in its object, in bytes.
+    /// Offset of the block in its object, in bytes.
     pub(crate) fn disk_offset(&self) -> u64 {
         self.file.disk_offset(self.key.1)
     }
 
-    /// True when it cannot leave at once. (What is under way for it is so for somebody who uses it,
-    /// and so is all that makes it dirty or clean.)
+    /// True when it cannot be evicted at once. (Work on it, and changes of its dirty bytes, always
+    /// happen under a user.)
     pub(super) fn is_occupied(&self) -> bool {
         self.users.get() > 0 || self.is_dirty()
     }
 
-    /// It leaves the cache.
+    /// Notes that it leaves the cache.
     pub(super) fn leave(&self) {
         assert!(!self.is_dirty(), "what the disk does not have stays");
         if self.is_occupied() {
@@ -219,28 +220,28 @@ impl<W: World> Entry<W> {
         self.common.room.notify();
     }
 
-    /// True when nobody uses it and nothing is under way for it.
+    /// True when it has no user and no task works on it.
     pub(crate) fn is_idle(&self) -> bool {
         self.users.get() == 0 && !self.busy.get()
     }
 
-    /// True when something is under way for it, or the disk does not have all of it.
+    /// True when a task works on it, or the disk lacks some of it.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.busy.get() || !self.state.borrow().dirty.is_empty()
     }
 
-    /// Where what the disk does not have ends, relative to the block.
+    /// End of the bytes that the disk lacks, relative to the block.
     pub(crate) fn unstored_end(&self) -> Option<u64> {
         let dirty = self.state.borrow().dirty.iter().map(|range| range.end).max();
         Some(dirty.unwrap_or(0).max(self.leaving_end.get())).filter(|end| *end > 0)
     }
 
-    /// True when the disk does not have all of it, and nobody is writing it back.
+    /// True when the disk lacks some of it, and no task is writing it back.
     pub(crate) fn is_dirty(&self) -> bool {
         self.dirty_place.get().is_some()
     }
 
-    /// Keeps the list of dirty blocks up to date, after any change of what is dirty here.
+    /// Updates the list of dirty blocks after a change of the dirty bytes.
     fn list(&self) {
         let (dirty, is_dirty) = (&self.common.dirty, !self.state.borrow().dirty.is_empty());
         match (self.dirty_place.get(), is_dirty) {
@@ -261,7 +262,7 @@ impl<W: World> Entry<W> {
         self.state.borrow().dirty.is_full(self.length)
     }
 
-    /// False when there are bytes that will not have been written after `length` more of them.
+    /// False when bytes will be missing after a write of `length` more.
     pub(super) fn may_be_full_with(&self, length: u64) -> bool {
         self.state.borrow().dirty.bytes().saturating_add(length) >= self.length
     }
@@ -271,27 +272,27 @@ impl<W: World> Entry<W> {
         state.dirty.iter().nth(DIRTY_FRAGMENTS_MAX).is_some() && !state.knows(self.whole())
     }
 
-    /// Waits while something is under way; false when nothing was.
+    /// Waits while a task works on it. False when none did.
     pub(crate) async fn wait_while_busy(&self) -> bool {
         let was_busy = self.busy.get();
         self.rested.until(|| (!self.busy.get()).then_some(())).await;
         was_busy
     }
 
-    /// Begins exclusive work, unless another has.
+    /// Begins exclusive work, unless another task has.
     pub(crate) fn begin_work(&self) -> Option<Busy<'_, W>> {
-        // Not `then_some`: what it would make and drop ends the work of the other.
+        // Not `then_some`: it would make and drop a guard, which ends the work of the other task.
         (!self.busy.replace(true)).then(|| Busy(self))
     }
 
-    /// The bytes `range` for whoever asks for them, if all of them are known.
+    /// Returns the bytes `range` for a request, if all of them are known.
     pub(super) fn read(&self, range: ByteRange) -> Option<W::Payload> {
         let payload = self.cut(range)?;
         self.counted.hits.update(|hits| hits + 1);
         Some(payload)
     }
 
-    /// The bytes `range`, if all of them are known.
+    /// Returns the bytes `range`, if all of them are known.
     pub(crate) fn cut(&self, range: ByteRange) -> Option<W::Payload> {
         let state = self.state.borrow();
         if !state.knows(range) {
@@ -306,7 +307,7 @@ impl<W: World> Entry<W> {
         }
     }
 
-    /// Lets all of a block that is known in full be shared without a copy.
+    /// Makes a block that is known in full shareable without a copy.
     pub(crate) fn freeze(&self) {
         let state = &mut *self.state.borrow_mut();
         if state.knows(self.whole()) {
@@ -323,7 +324,7 @@ impl<W: World> Entry<W> {
     fn overwrite(&self, world: &W, runs: &[Run], payload: &W::Payload) {
         let state = &mut *self.state.borrow_mut();
         if runs == [Run::contiguous(0, self.length)] {
-            // The whole block is kept as it came.
+            // A whole block is kept without a copy.
             state.content = Content::Frozen(payload.clone());
         } else {
             state.memory(world, self.length).scatter(runs, payload);
@@ -337,7 +338,7 @@ impl<W: World> Entry<W> {
         }
     }
 
-    /// Takes what the disk had, where nothing newer is known.
+    /// Takes the bytes of the disk, where no newer ones are known.
     pub(crate) fn fill(&self, world: &W, payload: W::Payload) {
         let state = &mut *self.state.borrow_mut();
         let missing: Vec<ByteRange> = state.missing_in(self.whole()).collect();
@@ -353,7 +354,7 @@ impl<W: World> Entry<W> {
         state.clean.insert(self.whole());
     }
 
-    /// What the disk does not have yet. It is dirty again if its writing is given up.
+    /// Takes the dirty bytes to write them. They are dirty again if their writing is dropped.
     pub(crate) fn take_dirty(&self) -> Unwritten<'_, W> {
         let unwritten = Unwritten { entry: self, parts: self.cut_dirty().into() };
         let ends = unwritten.parts.iter().map(|(offset, payload)| offset + payload.length());
@@ -362,7 +363,7 @@ impl<W: World> Entry<W> {
         unwritten
     }
 
-    /// What is dirty, as offsets and bytes; from now on it is not.
+    /// Returns the dirty bytes with their offsets, and marks them clean.
     fn cut_dirty(&self) -> Vec<(u64, W::Payload)> {
         let state = &mut *self.state.borrow_mut();
         let ranges: Vec<ByteRange> = if state.knows(self.whole()) && !state.dirty.is_empty() {
@@ -385,32 +386,32 @@ impl<W: World> Entry<W> {
         ranges.iter().filter_map(cut).collect()
     }
 
-    /// Gives up what the disk does not have.
+    /// Gives up the bytes that the disk lacks.
     pub(crate) fn forget_dirty(&self) {
         self.state.borrow_mut().settle();
         self.list();
     }
 }
 
-/// Dirty parts of a block on their way to the disk. Whoever writes them back may vanish in the
-/// middle, with a client that was not theirs; so what was not written is dirty again then.
+/// Dirty parts of a block on their way to the disk. A task that writes them back may be dropped
+/// together with a client that did not write them. Unwritten parts are dirty again then.
 pub(crate) struct Unwritten<'a, W: World> {
     entry: &'a Entry<W>,
     parts: VecDeque<(u64, W::Payload)>,
 }
 
 impl<W: World> Unwritten<'_, W> {
-    /// The next part to write, as its offset in the block and its bytes.
+    /// Returns the next part to write, as its offset in the block and its bytes.
     pub(crate) fn first(&self) -> Option<(u64, W::Payload)> {
         self.parts.front().cloned()
     }
 
-    /// The next part is on the disk.
+    /// Notes that the next part is on the disk.
     pub(crate) fn first_is_written(&mut self) {
         self.parts.pop_front();
     }
 
-    /// The disk cannot have them: the loss is reported elsewhere.
+    /// Gives all parts up after a disk failure, which is reported elsewhere.
     pub(crate) fn lose(mut self) {
         self.parts.clear();
     }
@@ -427,13 +428,13 @@ impl<W: World> Drop for Unwritten<'_, W> {
     }
 }
 
-/// Pieces that touch one another as one piece.
+/// Merges touching pieces into one.
 fn contiguous(run: Run) -> Run {
     Run::contiguous(run.offset, run.bytes())
 }
 
 impl<W: World> State<W> {
-    /// The bytes of `range` that are not known, ascending, as few ranges.
+    /// Returns the unknown bytes of `range`, ascending, as few ranges.
     fn missing_in(&self, range: ByteRange) -> impl Iterator<Item = ByteRange> + '_ {
         self.dirty.missing_in(range).flat_map(|gap| self.clean.missing_in(gap))
     }
@@ -442,14 +443,14 @@ impl<W: World> State<W> {
         self.clean.contains(range) || self.missing_in(range).next().is_none()
     }
 
-    /// What is dirty is so no longer, and still known.
+    /// Marks dirty bytes clean. They stay known.
     fn settle(&mut self) {
         for range in std::mem::take(&mut self.dirty).iter() {
             self.clean.insert(range);
         }
     }
 
-    /// The bytes as memory that can be written to.
+    /// Returns the bytes as writable memory.
     fn memory(&mut self, world: &W, length: u64) -> &W::Memory {
         self.content = match std::mem::replace(&mut self.content, Content::Empty) {
             Content::Empty => Content::Assembling(world.memory(length)),
@@ -462,7 +463,7 @@ impl<W: World> State<W> {
         }
     }
 
-    /// The bytes as a payload to share.
+    /// Returns the bytes as a shareable payload.
     fn freeze(&mut self) -> Option<W::Payload> {
         self.content = match std::mem::replace(&mut self.content, Content::Empty) {
             Content::Assembling(memory) => Content::Frozen(memory.freeze()),
@@ -477,7 +478,7 @@ impl<W: World> State<W> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: who cannot begin work on a block does not end that of another.
+    //! Proves: a failed `begin_work` does not end the work of another task.
     use super::*;
     use policy::{Buffering, Pool, Stripe};
     use units::FileId;
@@ -486,7 +487,7 @@ mod tests {
     use world_simulated::SimulatedWorld;
 
     #[test]
-    fn work_goes_on_whoever_wants_to_begin_some() {
+    fn failed_begin_work_keeps_the_running_work() {
         let (name, stripe) = (String::new(), Stripe::round_robin(64, 1, 1));
         let (pool, buffering) = (Pool::all(1), Buffering::default());
         let file = FileId(1);

@@ -1,15 +1,15 @@
-//! What is done with all blocks of a file that are in the cache.
+//! Operations on all cached blocks of a file.
 
-use super::BlockCache;
+use super::cache::BlockCache;
 use super::entry::{Entry, User};
-use crate::server::open_file::OpenFile;
+use crate::server::files::open_file::OpenFile;
 use units::FileId;
 use wire::Fault;
 use world::World;
 
 impl<W: World> BlockCache<W> {
-    /// Bytes of a file up to the last one that its disk does not have yet. Only of blocks that came
-    /// in with the stripe that the file is said to have.
+    /// Returns the end of the bytes of a file that its disks lack. Considers only blocks that came
+    /// in with the same stripe.
     pub(crate) fn reach(&self, file: &OpenFile) -> u64 {
         let entries = self.entries.borrow();
         let of_file = entries.range((file.file, 0)..=(file.file, u64::MAX));
@@ -22,8 +22,8 @@ impl<W: World> BlockCache<W> {
         .unwrap_or(0)
     }
 
-    /// Waits for what is under way for a file and writes back what is dirty. Whoever asks for it
-    /// must ask the [`Failures`] then.
+    /// Waits until no task works on blocks of a file, and writes dirty ones back. The caller must
+    /// then ask [`failures`](Self::failures).
     pub(crate) async fn flush(&self, file: FileId) {
         loop {
             let unsettled = {
@@ -38,7 +38,7 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// Flushes every file. Fails with what nobody has been told.
+    /// Flushes every file. Fails with a fault that no client has got.
     pub(crate) async fn write_back_all(&self) -> Result<(), Fault> {
         let mut files: Vec<FileId> = self.entries.borrow().keys().map(|(file, _)| *file).collect();
         files.dedup();
@@ -48,7 +48,7 @@ impl<W: World> BlockCache<W> {
         self.failures.unreported()
     }
 
-    /// Forgets all blocks of a removed file, dirty or not, and takes in none of them again.
+    /// Forgets all blocks of a removed file, dirty or not, and takes none of them in again.
     pub(crate) async fn discard(&self, file: FileId) {
         self.discarded.borrow_mut().insert(file);
         loop {
@@ -64,8 +64,8 @@ impl<W: World> BlockCache<W> {
         self.forget_uses(file);
     }
 
-    /// Forgets what lies beyond the first `bytes` bytes of a file. What it has before them in the
-    /// block that they end in goes to the disk.
+    /// Forgets the bytes beyond the first `bytes` bytes of a file. Earlier bytes of the last block
+    /// go to the disk.
     pub(crate) async fn cut(&self, file: &OpenFile, bytes: u64) {
         let block_bytes = file.stripe.block_bytes;
         if !bytes.is_multiple_of(block_bytes) {
@@ -82,7 +82,7 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// Forgets a block, dirty or not, after whatever is under way for it.
+    /// Forgets a block, dirty or not, after the task that works on it.
     async fn forget_block(&self, user: &User<W>) {
         while user.wait_while_busy().await {}
         user.forget_dirty();

@@ -1,14 +1,14 @@
-//! Blocks that clients have pinned: they look at them where they are.
+//! Blocks that clients have pinned: clients see them in place.
 
 use super::entry::User;
 use std::cell::Cell;
 use std::rc::Rc;
 use world::World;
 
-/// A pinned block; free to leave when dropped.
+/// A pinned block. Unpinned when dropped.
 pub(crate) struct Pin<W: World> {
     user: User<W>,
-    /// Bytes of all pins of blocks of the same disk.
+    /// Number of bytes of all pins of blocks of the same disk.
     pinned: Rc<Cell<u64>>,
 }
 

@@ -1,77 +1,22 @@
-//! How blocks come into the cache, and which leave for them.
+//! Room in the cache: entering blocks, and evicting others for them.
 //!
-//! Invariants: at most `capacity` bytes of blocks are held, and always at least one block; of the
-//! blocks of one disk of several, those that cannot leave at once (they are used, on their way, or
-//! dirty) take no more than the disk's share, or are one block besides pinned ones, so that a
-//! disk that has stopped does not hold up the others.
+//! Invariants:
+//! - The cache holds at most `capacity` bytes of blocks, or one block.
+//! - With several disks, blocks of one disk that cannot be evicted at once (used, on their way, or
+//!   dirty) occupy at most the disk's share, or are one block besides pinned ones. So a stopped
+//!   disk does not delay requests for others.
 
-use super::BlockCache;
+use super::block_locks::BlockKey;
+use super::cache::BlockCache;
 use super::entry::{Entry, User};
-use crate::server::block_locks::BlockKey;
-use crate::server::open_file::OpenFile;
-use crate::signal::Signal;
-use std::cell::Cell;
+use crate::server::files::open_file::OpenFile;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{DiskId, FileId};
 use wire::Fault;
 use world::World;
 
-/// How much of the cache is occupied by blocks that cannot leave at once, for each disk.
-#[derive(Default)]
-pub(crate) struct Shares {
-    /// What one disk may occupy.
-    bytes_max: u64,
-    of_disks: Box<[Share]>,
-}
-
-#[derive(Default)]
-struct Share {
-    occupied: Cell<u64>,
-    /// Bytes of blocks that clients have pinned, as often as they have.
-    pinned: Rc<Cell<u64>>,
-    freed: Signal,
-}
-
-impl Shares {
-    /// The shares of `disks` disks in `capacity` bytes. One disk holds up nobody.
-    pub(super) fn new(capacity: u64, disks: usize) -> Self {
-        let bytes_max = if disks > 1 { capacity / disks as u64 } else { u64::MAX };
-        Self { bytes_max, of_disks: (0..disks).map(|_| Share::default()).collect() }
-    }
-
-    /// What one disk may occupy.
-    pub(super) fn bytes_max(&self) -> u64 {
-        self.bytes_max
-    }
-
-    /// Whether a disk may occupy `bytes` bytes more.
-    fn fits(&self, disk: DiskId, bytes: u64) -> bool {
-        let Share { occupied, pinned, .. } = &self.of_disks[disk.0 as usize];
-        let occupied = occupied.get();
-        occupied <= pinned.get() || occupied.saturating_add(bytes) <= self.bytes_max
-    }
-
-    /// Bytes of the blocks of a disk that clients have pinned.
-    pub(super) fn pinned(&self, disk: DiskId) -> &Rc<Cell<u64>> {
-        &self.of_disks[disk.0 as usize].pinned
-    }
-
-    pub(super) fn occupy(&self, disk: DiskId, bytes: u64) {
-        self.of_disks[disk.0 as usize].occupied.update(|occupied| occupied + bytes);
-    }
-
-    pub(super) fn free(&self, disk: DiskId, bytes: u64) {
-        self.of_disks[disk.0 as usize].occupied.update(|occupied| occupied - bytes);
-    }
-
-    /// Rung when a block of a disk is used by nobody any more.
-    pub(super) fn freed(&self, disk: DiskId) -> &Signal {
-        &self.of_disks[disk.0 as usize].freed
-    }
-}
-
-/// A block for which there is no room.
+/// A block that needs room.
 struct Wanted {
     key: BlockKey,
     disk: DiskId,
@@ -79,8 +24,9 @@ struct Wanted {
 }
 
 impl<W: World> BlockCache<W> {
-    /// The entry of a block that has `end` bytes or more, made if there is none, waiting for room.
-    /// While the returned user lives, the entry stays, unless the block gets another length.
+    /// Returns the entry of a block that has `end` bytes or more. Makes the entry if there is none,
+    /// and waits for room. While the returned user lives, the entry stays, unless the length of the
+    /// block changes.
     pub(super) async fn enter(
         self: &Rc<Self>,
         file: &Rc<OpenFile>,
@@ -90,7 +36,7 @@ impl<W: World> BlockCache<W> {
         let (key, disk) = ((file.file, block), file.stripe.locate(block).disk);
         loop {
             if self.locks.is_held(key) {
-                // Seldom, and not to make every request larger.
+                // Rare; boxed so that not every request is larger.
                 Box::pin(self.locks.until_free(key)).await;
             }
             if self.discarded.borrow().contains(&file.file) {
@@ -111,8 +57,8 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// Does something with the entry of a block that has `end` bytes or more, if it is held and
-    /// nothing is to be waited for: most often it is so, and then there is no future to be made.
+    /// Acts on the entry of a block that has `end` bytes or more, if it is cached and nothing must
+    /// be waited for. That is most often so, and saves a future.
     pub(super) fn with_held<R>(
         &self,
         file: &OpenFile,
@@ -133,24 +79,24 @@ impl<W: World> BlockCache<W> {
         Some(done)
     }
 
-    /// As [`BlockCache::enter`], where that has nothing to wait for.
+    /// Enters a block as [`BlockCache::enter`] does, unless that would wait.
     pub(super) fn enter_held(&self, file: &OpenFile, block: u64, end: u64) -> Option<User<W>> {
         self.with_held(file, block, end, |entry| {
             self.may_be_used(entry).then(|| Entry::user(entry))
         })
     }
 
-    /// Whether an entry is occupied, or may be.
+    /// True when an entry is occupied, or may become so.
     pub(super) fn may_be_used(&self, entry: &Entry<W>) -> bool {
         entry.is_occupied() || self.common.shares.fits(entry.disk(), entry.length())
     }
 
-    /// Writes back a block that could leave then, or waits until something may have changed.
+    /// Writes back a block that is evictable then, or waits until something may have changed.
     async fn make_room(self: &Rc<Self>, wanted: &Wanted) {
         match self.dirty_victim(wanted, Entry::user) {
             Some(user) if user.disk() == wanted.disk => self.flush_entry(&user).await,
             Some(user) => {
-                // Its disk is not for this request to wait for.
+                // This request must not wait for another disk.
                 let cache = Rc::clone(self);
                 self.background.spawn(async move {
                     cache.flush_entry(&user).await;
@@ -160,7 +106,7 @@ impl<W: World> BlockCache<W> {
             None => {
                 let room = async {
                     if self.is_beyond_share(wanted) {
-                        // Other disks are at work all the time, and this one may have stopped.
+                        // Other disks are active all the time, and this one may have stopped.
                         let may_go_on = || {
                             let is_free = !self.is_beyond_share(wanted);
                             (is_free || self.has_dirty_victim(wanted)).then_some(())
@@ -170,14 +116,14 @@ impl<W: World> BlockCache<W> {
                         self.common.room.until(|| self.can_enter(wanted).then_some(())).await;
                     }
                 };
-                // Whatever was the reason, all that can be done about it has been.
+                // `wait` has already aborted what it could; just retry.
                 let disk = self.is_beyond_share(wanted).then_some(wanted.disk);
                 let _ = self.watchdog.wait(&self.world, disk, room).await;
             }
         }
     }
 
-    /// Whether the disk of a block occupies too much already.
+    /// True when the disk of a block occupies too much already.
     fn is_beyond_share(&self, wanted: &Wanted) -> bool {
         match self.entries.borrow().get(&wanted.key) {
             Some(entry) => !self.may_be_used(entry),
@@ -196,20 +142,20 @@ impl<W: World> BlockCache<W> {
             || order.victims(file).any(is_idle)
     }
 
-    /// Whether a file may have one more block, of this disk. Its limit bends where all its blocks
-    /// are of other disks, which may have stopped.
+    /// True when a file may have one more block, of this disk. The file's limit does not count when
+    /// all its blocks are of other disks, which may have stopped.
     fn may_have_more(&self, file: FileId, disk: DiskId) -> bool {
         let entries = self.entries.borrow();
         let mut of_file = entries.range((file, 0)..=(file, u64::MAX));
         !self.order.borrow().is_at_limit(file) || of_file.all(|(_, entry)| entry.disk() != disk)
     }
 
-    /// Whether a block of `length` bytes fits beside those that are held; one always fits alone.
+    /// True when a block of `length` bytes fits beside the cached ones. One always fits alone.
     fn has_room(&self, length: u64) -> bool {
         self.held.get() == 0 || self.held.get() + length <= self.capacity
     }
 
-    /// As [`BlockCache::enter`], but gives up where that would wait.
+    /// Enters a block as [`BlockCache::enter`] does, but gives up where that would wait.
     pub(super) fn try_enter(&self, file: &Rc<OpenFile>, block: u64) -> Option<User<W>> {
         let key = (file.file, block);
         if let Some(entry) = self.entries.borrow().get(&key) {
@@ -238,7 +184,7 @@ impl<W: World> BlockCache<W> {
         Some(user)
     }
 
-    /// The block that is to leave first for one of `file`, among those that can leave as they are.
+    /// Returns the first block in the eviction order for `file` that is evictable as it is.
     fn clean_victim(&self, file: FileId) -> Option<BlockKey> {
         let entries = self.entries.borrow();
         let order = self.order.borrow();
@@ -247,9 +193,9 @@ impl<W: World> BlockCache<W> {
         })
     }
 
-    /// The block that is to leave first among those that nobody uses but the disk must have, those
-    /// of the disk itself before others; if it is the disk that occupies too much, the one of its
-    /// own that has been dirty longest.
+    /// Returns the first block in the eviction order that is unused but dirty, with a preference
+    /// for blocks of the same disk. If the disk occupies too much, returns its block that has been
+    /// dirty longest.
     fn dirty_victim<R>(
         &self,
         wanted: &Wanted,
@@ -271,10 +217,10 @@ impl<W: World> BlockCache<W> {
         self.dirty_victim(wanted, |_| ()).is_some()
     }
 
-    /// Removes a block to make room for another.
+    /// Evicts a block to make room for another.
     fn evict(&self, key: BlockKey) {
         if let Some(entry) = self.entries.borrow().get(&key) {
-            // Of files that nobody has open nothing is remembered.
+            // No statistics are kept of files that no client has open.
             if let Some(sum) = self.left.borrow_mut().get_mut(&key.0) {
                 entry.counted.add_to(sum);
                 sum.prefetched_unused += u64::from(entry.counted.is_unused());
@@ -284,7 +230,7 @@ impl<W: World> BlockCache<W> {
         self.remove(key);
     }
 
-    /// Removes a block, unless another has taken its place.
+    /// Removes a block, unless another entry has taken its place.
     pub(super) fn remove_user(&self, user: &User<W>) {
         let is_there = self.entries.borrow().get(&user.key()).is_some_and(|entry| user.is(entry));
         if is_there {

@@ -1,6 +1,8 @@
-//! Which names changes under way are about, so that no two are about the same.
+//! Claims of names by active changes.
 //!
-//! Invariants: two claims that are held share no name; one of everything is held alone.
+//! Invariants:
+//! - Two held claims share no name.
+//! - A claim of everything is held alone.
 
 use crate::signal::Signal;
 use std::cell::RefCell;
@@ -8,18 +10,18 @@ use std::collections::BTreeSet;
 use units::FileId;
 use wire::Fault;
 
-/// A place for a name: a directory and the last part of the name.
+/// Place of a name: a directory and the last part of the name.
 pub(super) type NamePlace = (FileId, String);
 
-/// What a change is about.
+/// Names that a change needs for itself.
 pub(super) enum Claim {
-    /// These names, in directories that stay where they are.
+    /// Names in directories that stay in place.
     Names(Vec<NamePlace>),
-    /// The tree: a directory goes away, or elsewhere.
+    /// The whole tree: a directory is removed or moves.
     Everything,
 }
 
-/// All claims that are held.
+/// All held claims.
 #[derive(Default)]
 pub(super) struct Claims {
     held: RefCell<Held>,
@@ -32,15 +34,14 @@ struct Held {
     everything: bool,
 }
 
-/// A claim, given back when dropped.
+/// A held claim. Released when dropped.
 pub(super) struct Claimed<'a> {
     claims: &'a Claims,
     claim: Claim,
 }
 
 impl Claims {
-    /// Waits until what `wanted` names is free, asking it anew whenever something changes, and
-    /// takes it.
+    /// Waits until the claim of `wanted` is free, calling it again after each change, and takes it.
     pub(super) async fn claim<T>(
         &self,
         wanted: impl Fn() -> Result<(T, Claim), Fault>,

@@ -1,8 +1,8 @@
-//! Names: paths from the root, as a client, which may be anyone, writes them.
+//! Names: paths from the root. Clients, which may be anyone, write them.
 
 use wire::{Fault, name_flaw};
 
-/// The parts of a name; none for the root. Refuses what cannot be a name.
+/// Returns the parts of a name; none for the root. Refuses an invalid name.
 pub(super) fn parts(name: &str) -> Result<impl Iterator<Item = &str>, Fault> {
     if let Some(cause) = name_flaw(name) {
         let shown = name.chars().take(40).collect();
@@ -11,7 +11,7 @@ pub(super) fn parts(name: &str) -> Result<impl Iterator<Item = &str>, Fault> {
     Ok(name.split('/').filter(|_| !name.is_empty()))
 }
 
-/// The directory of a name and its last part; nothing for the root.
+/// Returns the directory of a name and its last part; nothing for the root.
 pub(super) fn split(name: &str) -> Option<(&str, &str)> {
     match name.rsplit_once('/') {
         Some(split) => Some(split),
@@ -19,7 +19,7 @@ pub(super) fn split(name: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The name of `part` in `directory`.
+/// Returns the name of `part` in `directory`.
 pub(super) fn join(directory: &str, part: &str) -> String {
     match directory {
         "" => part.to_owned(),

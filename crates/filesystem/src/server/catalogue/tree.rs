@@ -1,7 +1,9 @@
-//! The names there are: a tree of directories with files in it, in memory.
+//! The tree of names in memory: directories and files.
 //!
-//! Invariants: every node but the root has a parent, which is a directory that names it; no
-//! directory lies within itself; the files of each server are counted.
+//! Invariants:
+//! - Every node but the root has a parent, a directory that lists it.
+//! - No directory lies within itself.
+//! - `files` counts the files of each server.
 
 use super::name;
 use policy::{Buffering, Pool, Stripe};
@@ -12,15 +14,15 @@ use std::rc::Rc;
 use units::{FileId, ServerId};
 use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made};
 
-/// The directory that everything is in.
+/// Number of the root directory.
 pub(super) const ROOT: FileId = FileId(0);
 
-/// A file or a directory as its record holds it.
+/// A file or a directory, as its record holds it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Node {
-    /// The directory it is in.
+    /// Directory that contains it.
     pub(super) parent: FileId,
-    /// The last part of its name.
+    /// Last part of its name.
     pub(super) part: String,
     pub(super) made: Made,
     pub(super) kind: NodeKind,
@@ -40,18 +42,18 @@ impl Node {
 
 /// All nodes.
 pub(super) struct Tree {
-    /// How files in the root are made.
+    /// Defaults of files in the root.
     root: FileDefaults,
     nodes: BTreeMap<FileId, Node>,
-    /// What each directory holds, by the last part of its name.
+    /// Content of each directory, by the last part of the name.
     directories: BTreeMap<FileId, BTreeMap<Rc<str>, FileId>>,
-    /// The number of files on each server that has one.
+    /// Number of files on each server that has one.
     files: BTreeMap<ServerId, u64>,
 }
 
 impl Tree {
-    /// Of `nodes`, in any order, below a root in which files are made as `root` says. Says what is
-    /// wrong when they make no tree.
+    /// Makes a tree of `nodes`, in any order, below a root with the defaults `root`. Returns the
+    /// error when they form no tree.
     pub(super) fn new(
         root: FileDefaults,
         nodes: impl IntoIterator<Item = (FileId, Node)>,
@@ -75,7 +77,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// What a name stands for; the root has no node.
+    /// Finds the node of a name. The root has no node.
     pub(super) fn find(&self, path: &str) -> Result<(FileId, Option<&Node>), Fault> {
         let mut id = ROOT;
         for part in name::parts(path)? {
@@ -85,7 +87,7 @@ impl Tree {
         Ok((id, self.nodes.get(&id)))
     }
 
-    /// The directory of this name.
+    /// Returns the directory of this name.
     pub(super) fn directory(&self, path: &str) -> Result<FileId, Fault> {
         let missing = |fault| match fault {
             Fault::NoSuchFile { name } => Fault::NoSuchDirectory { name },
@@ -98,8 +100,8 @@ impl Tree {
         }
     }
 
-    /// Bytes that the longest name within a directory has more than the directory's own; 0 for a
-    /// file.
+    /// Returns the number of bytes by which the longest name within a directory exceeds the
+    /// directory's own; 0 for a file.
     pub(super) fn longest_within(&self, id: FileId) -> usize {
         let mut longest = 0;
         let mut left = vec![(id, 0)];
@@ -111,7 +113,7 @@ impl Tree {
         longest
     }
 
-    /// How files in a directory are made.
+    /// Returns the defaults of files in a directory.
     pub(super) fn defaults(&self, directory: FileId) -> &FileDefaults {
         match self.nodes.get(&directory).map(|node| &node.kind) {
             Some(NodeKind::Directory { defaults }) => defaults,
@@ -119,7 +121,7 @@ impl Tree {
         }
     }
 
-    /// Says how files in a directory are made from now on.
+    /// Sets the defaults of files in a directory.
     pub(super) fn set_defaults(&mut self, directory: FileId, new: FileDefaults) {
         match self.nodes.get_mut(&directory).map(|node| &mut node.kind) {
             Some(NodeKind::Directory { defaults }) => *defaults = new,
@@ -127,7 +129,7 @@ impl Tree {
         }
     }
 
-    /// The directory in which there can be something new of this name, and the name's last part.
+    /// Returns the directory and last part of a name that is free.
     pub(super) fn free_place(&self, path: &str) -> Result<(FileId, String), Fault> {
         match self.place(path)? {
             (_, _, Some(_)) => Err(Fault::FileExists { name: path.to_owned() }),
@@ -135,8 +137,7 @@ impl Tree {
         }
     }
 
-    /// The directory that something of this name is in or can be in, the name's last part, and
-    /// what is there.
+    /// Returns the directory and last part of a name, and the node that has it.
     pub(super) fn place(&self, path: &str) -> Result<(FileId, String, Option<FileId>), Fault> {
         let _ = name::parts(path)?;
         let Some((directory, part)) = name::split(path) else {
@@ -147,12 +148,12 @@ impl Tree {
         Ok((parent, part.to_owned(), there))
     }
 
-    /// Whether a directory holds nothing.
+    /// Tells if a directory is empty.
     pub(super) fn is_empty(&self, directory: FileId) -> bool {
         self.directories.get(&directory).is_none_or(BTreeMap::is_empty)
     }
 
-    /// Whether `id` is `directory` or lies in it, at any depth.
+    /// Tells if `id` is `directory` or lies in it, at any depth.
     pub(super) fn is_within(&self, mut id: FileId, directory: FileId) -> bool {
         while id != directory {
             match self.nodes.get(&id) {
@@ -163,12 +164,12 @@ impl Tree {
         true
     }
 
-    /// The node of a number.
+    /// Returns the node of a number.
     pub(super) fn node(&self, id: FileId) -> Option<&Node> {
         self.nodes.get(&id)
     }
 
-    /// Puts a node into its directory.
+    /// Inserts a node into its directory.
     pub(super) fn insert(&mut self, id: FileId, node: Node) {
         if matches!(node.kind, NodeKind::Directory { .. }) {
             self.directories.entry(id).or_default();
@@ -179,7 +180,7 @@ impl Tree {
         self.keep(id, node);
     }
 
-    /// Keeps a node, in place of what was known of it, and counts it.
+    /// Stores a node, replaces an old one, and counts its servers.
     fn keep(&mut self, id: FileId, node: Node) {
         for server in servers_of(&node) {
             *self.files.entry(server).or_default() += 1;
@@ -200,12 +201,13 @@ impl Tree {
         }
     }
 
-    /// The servers that files lie on, with the number of files of each.
+    /// Returns the servers that have files, with the number of files of each.
     pub(super) fn files(&self) -> Vec<(ServerId, u64)> {
         self.files.iter().map(|(server, files)| (*server, *files)).collect()
     }
 
-    /// Takes a node out; of a directory, what it holds stays known as it is put back.
+    /// Takes a node out. The content of a directory stays stored, because the directory is inserted
+    /// again.
     pub(super) fn take(&mut self, id: FileId) -> Option<Node> {
         let node = self.nodes.remove(&id)?;
         self.uncount(&node);
@@ -221,7 +223,7 @@ impl Tree {
         self.directories.remove(&id);
     }
 
-    /// At most `count` of what a directory holds behind `after`, and whether there is more.
+    /// Lists at most `count` entries of a directory behind `after`, and tells if there are more.
     pub(super) fn list(
         &self,
         path: &str,
@@ -239,7 +241,7 @@ impl Tree {
     }
 }
 
-/// The servers that a file lies on; none for a directory.
+/// Returns the servers of a file; none for a directory.
 fn servers_of(node: &Node) -> impl Iterator<Item = ServerId> + '_ {
     let file = match &node.kind {
         NodeKind::File { stripe, pool, .. } => Some((stripe, pool)),
@@ -249,7 +251,7 @@ fn servers_of(node: &Node) -> impl Iterator<Item = ServerId> + '_ {
         .flat_map(|(stripe, pool)| (0..stripe.servers).map(|place| pool.server(ServerId(place))))
 }
 
-/// A node as clients know it.
+/// Returns a node's entry for clients.
 pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
     let kind = match &node.kind {
         NodeKind::Directory { defaults } => EntryKind::Directory(defaults.clone()),

@@ -1,35 +1,43 @@
 //! A full crossbar: one switch to which every node has a link in each direction.
 //!
-//! Any two nodes reach each other through the switch, which itself never holds anybody up: a
-//! message waits for the link out of its sender and for the link into its receiver, nothing else.
-//! One that waits for its receiver does so in the switch, which has a queue of any depth for each
-//! sender and receiver, so its sender's link is free for the next message.
+//! The switch itself never blocks. A message waits only for the link out of its sender and for the
+//! link into its receiver. A message that waits for its receiver does so in the switch, which has a
+//! queue of any depth for each pair of sender and receiver (virtual output queues). So the link of
+//! its sender is free for the next message.
 //!
-//! Invariant: each link carries one message at a time, in the order in which
-//! [`Crossbar::deliver`] was called.
+//! Invariant: each link carries one message at a time, in the order of the calls of
+//! [`Crossbar::deliver`].
 
 use super::LinkSpec;
 use super::links::{Links, Pace};
+use crate::models::ModelInfo;
 use units::Instant;
 
-/// The state of one crossbar.
+/// State of one crossbar.
 #[derive(Clone, Debug)]
 pub struct Crossbar {
     nodes: u32,
     pace: Pace,
     hop_ns: u64,
-    /// Those out of the nodes, then those into them.
+    /// Links out of the nodes, then links into them.
     links: Links,
 }
 
 impl Crossbar {
-    /// A quiet crossbar of `nodes` nodes.
+    /// Name and help text of the crossbar.
+    pub(super) const INFO: ModelInfo = ModelInfo {
+        name: "crossbar",
+        help: "A full crossbar: one switch between all nodes, with a link to and from each.",
+    };
+
+    /// Creates a quiet crossbar of `nodes` nodes.
     pub fn new(nodes: u32, link: LinkSpec) -> Self {
         let links = Links::new(2 * nodes as usize);
         Self { nodes, pace: Pace::of(link), hop_ns: link.hop.as_ns(), links }
     }
 
-    /// Sends `bytes` now: when the last of them arrives. At once when a node sends to itself.
+    /// Sends `bytes` now. Returns the arrival of the last byte: `now` for a message of a node to
+    /// itself.
     pub fn deliver(&mut self, now: Instant, from: u32, to: u32, bytes: u64) -> Instant {
         assert!(
             from < self.nodes && to < self.nodes,
@@ -54,7 +62,7 @@ mod tests {
         Crossbar::new(4, LinkSpec::TOCS_1997)
     }
 
-    /// Proves that a message alone costs one switch and its bytes, and nothing to its sender.
+    /// Proves that a message without contention costs one switch and its bytes.
     #[test]
     fn alone_a_message_costs_its_bytes_and_one_switch() {
         for (from, to) in [(0, 1), (1, 0), (0, 3), (3, 2)] {
@@ -64,8 +72,8 @@ mod tests {
         assert_eq!(crossbar().deliver(Instant::from_ns(7), 2, 2, 8192), Instant::from_ns(7));
     }
 
-    /// Proves that the links out of a sender and into a receiver carry one message at a time, in
-    /// the order of sending, each direction by itself, and that other pairs are not disturbed.
+    /// Proves that links out of a sender and into a receiver carry one message at a time, in the
+    /// order of sending, each direction by itself, and that other pairs are not disturbed.
     #[test]
     fn messages_meet_at_their_sender_and_at_their_receiver_only() {
         let mut crossbar = crossbar();
@@ -82,8 +90,8 @@ mod tests {
         assert_eq!(quiet.deliver(now, 2, 3, 1_000), Instant::from_ns(5_020), "other links");
     }
 
-    /// Proves that no link ever carries more than it can: whatever is sent to one node from all
-    /// others arrives in the time of its bytes, without a gap.
+    /// Proves that no link exceeds its rate: messages to one node from all others arrive in the
+    /// time of their bytes, without a gap.
     #[test]
     fn a_busy_receiver_takes_the_full_rate_and_no_more() {
         let mut crossbar = crossbar();

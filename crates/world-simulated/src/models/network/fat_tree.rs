@@ -20,17 +20,34 @@
 //! which [`FatTree::deliver`] was called.
 
 use super::links::{Links, Pace};
-use super::{FatTreeShape, LinkSpec, NODES_MAX, UnfitNetwork};
+use super::{LinkSpec, NODES_MAX, UnfitNetwork};
+use crate::models::ModelInfo;
 use units::Instant;
 
-/// The most links between leaves and spines, in each direction.
+/// Largest number of links between leaves and spines, in each direction.
 const SPINE_LINKS_MAX: u64 = 1 << 24;
 
+/// Shape of a two-level fat tree. The tree is oversubscribed when a leaf has more nodes than there
+/// are spines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FatTreeShape {
+    /// Nodes on each leaf switch.
+    pub leaf_nodes: u32,
+    /// Spine switches; each leaf has one link up to each, and one down from it.
+    pub spines: u32,
+}
+
 impl FatTreeShape {
-    /// Whether there is such a tree for `nodes` nodes.
+    /// Name and help text of the fat tree.
+    pub(super) const INFO: ModelInfo = ModelInfo {
+        name: "fat-tree",
+        help: "A fat tree of two levels: leaf switches with the nodes, and spine switches above.",
+    };
+
+    /// Checks that such a tree can be built for `nodes` nodes.
     ///
     /// # Errors
-    /// When it has nothing on a leaf, no spine, or more of either than [`NODES_MAX`]; or too many
+    /// When it has no nodes on a leaf, no spine, or more of either than [`NODES_MAX`]; or too many
     /// links in between.
     pub(super) fn check(self, nodes: u32) -> Result<(), UnfitNetwork> {
         let Self { leaf_nodes, spines } = self;
@@ -46,25 +63,26 @@ impl FatTreeShape {
     }
 }
 
-/// The state of one fat tree.
+/// State of one fat tree.
 #[derive(Clone, Debug)]
 pub struct FatTree {
     nodes: u32,
     shape: FatTreeShape,
     pace: Pace,
     hop_ns: u64,
-    /// From each node to its leaf, and from its leaf to each node.
+    /// Links from each node to its leaf, then from its leaf to each node.
     node_links: Links,
-    /// From each leaf to each spine, then from each spine to each leaf: `leaf * spines + spine`.
+    /// Links from each leaf to each spine, then from each spine to each leaf: `leaf * spines +
+    /// spine`.
     spine_links: Links,
     down: usize,
 }
 
 impl FatTree {
-    /// A quiet fat tree with as many leaves as `nodes` nodes need.
+    /// Creates a quiet fat tree with as many leaves as `nodes` nodes need.
     ///
     /// # Errors
-    /// As [`FatTreeShape::check`].
+    /// Those of [`FatTreeShape::check`].
     pub fn new(nodes: u32, shape: FatTreeShape, link: LinkSpec) -> Result<Self, UnfitNetwork> {
         shape.check(nodes)?;
         let FatTreeShape { leaf_nodes, spines } = shape;
@@ -80,7 +98,8 @@ impl FatTree {
         })
     }
 
-    /// Sends `bytes` now: when the last of them arrives. At once when a node sends to itself.
+    /// Sends `bytes` now. Returns the arrival of the last byte: `now` for a message of a node to
+    /// itself.
     pub fn deliver(&mut self, now: Instant, from: u32, to: u32, bytes: u64) -> Instant {
         assert!(
             from < self.nodes && to < self.nodes,
@@ -118,7 +137,8 @@ mod tests {
 
     const NOW: Instant = Instant::START;
 
-    /// Proves that a message alone costs its bytes, and one switch within a leaf or three.
+    /// Proves that a message without contention costs its bytes, and one switch within a leaf or
+    /// three.
     #[test]
     fn alone_a_message_costs_its_bytes_and_its_switches() {
         for (from, to, switches) in [(0, 3, 1), (5, 4, 1), (0, 4, 3), (11, 0, 3)] {
@@ -128,8 +148,8 @@ mod tests {
         assert_eq!(tree().deliver(Instant::from_ns(7), 1, 1, 1_000), Instant::from_ns(7));
     }
 
-    /// Proves that flows from one leaf disturb each other when they go up to one spine, and do not
-    /// when they go up to different ones.
+    /// Proves that flows from one leaf contend when they go up to one spine, and not when they go
+    /// up to different ones.
     #[test]
     fn flows_meet_on_the_way_up_when_their_spine_is_the_same() {
         let mut other_spine = tree();
@@ -142,7 +162,7 @@ mod tests {
         assert_eq!(same_spine.deliver(NOW, 2, 3, 1_000), Instant::from_ns(5_020));
     }
 
-    /// Proves that flows into one leaf meet on the way down, although they come from two leaves
+    /// Proves that flows into one leaf contend on the way down, although they come from two leaves
     /// and go to two nodes.
     #[test]
     fn flows_meet_on_the_way_down() {

@@ -1,12 +1,40 @@
 //! Links that carry one message at a time, in the order of the calls.
 
-use super::LinkSpec;
 use units::Duration;
 
-/// How long bytes need to pass a link.
+/// Properties of a link, and of the switch or router before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkSpec {
+    /// Bytes a second, in each direction.
+    pub bytes_per_second: u64,
+    /// Time that the head of a message needs from one switch to the next.
+    pub hop: Duration,
+}
+
+impl LinkSpec {
+    /// 200 * 10^6 bytes/s in each direction and 20 ns per router (Kotz, ACM TOCS 15(1), 1997,
+    /// Table I; the same in PCS-TR94-226).
+    pub const TOCS_1997: Self = Self { bytes_per_second: 200_000_000, hop: Duration::from_ns(20) };
+
+    /// Bytes of a flit: the bytes that a link carries in a hop time, if that is a whole number and
+    /// not zero.
+    pub(super) fn flit_bytes(&self) -> Option<u64> {
+        let product = u128::from(self.hop.as_ns()) * u128::from(self.bytes_per_second);
+        let bytes = u64::try_from(product / 1_000_000_000).unwrap_or(u64::MAX);
+        (bytes > 0 && product % 1_000_000_000 == 0).then_some(bytes)
+    }
+}
+
+impl Default for LinkSpec {
+    fn default() -> Self {
+        Self::TOCS_1997
+    }
+}
+
+/// Transfer time of bytes over a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Time of a byte in ns, if that is a whole number; a division less for each message.
+    /// Time of a byte in ns, if that is a whole number; it saves a division for each message.
     whole_ns_per_byte: Option<u64>,
     bytes_per_second: u64,
 }
@@ -19,7 +47,7 @@ impl Pace {
         Self { whole_ns_per_byte, bytes_per_second }
     }
 
-    /// In ns, rounded up.
+    /// Transfer time in ns, rounded up.
     #[inline]
     pub(super) fn ns(self, bytes: u64) -> u64 {
         match self.whole_ns_per_byte {
@@ -29,20 +57,20 @@ impl Pace {
     }
 }
 
-/// When each of a number of links is free.
+/// Links, by the instant from which each is free.
 #[derive(Clone, Debug)]
 pub(super) struct Links {
     free_at_ns: Box<[u64]>,
 }
 
 impl Links {
-    /// `count` free links.
+    /// Creates `count` free links.
     pub(super) fn new(count: usize) -> Self {
         Self { free_at_ns: vec![0; count].into() }
     }
 
-    /// Has the head of a message that is at the start of `link` enter it when it is free, and
-    /// keep it for `busy_ns`: when the head enters.
+    /// Lets the head of a message, at the start of `link` at `head_ns`, enter when the link is
+    /// free, and occupies the link for `busy_ns`. Returns the instant of entry in ns.
     #[inline]
     pub(super) fn enter(&mut self, link: usize, head_ns: u64, busy_ns: u64) -> u64 {
         let free_at_ns = &mut self.free_at_ns[link];
@@ -54,8 +82,7 @@ impl Links {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: speeds whose byte is no whole number of ns are rounded up once a message, not once
-    //! a byte.
+    //! Proves: transfer times are rounded up once for each message, not for each byte.
     use super::*;
 
     #[test]

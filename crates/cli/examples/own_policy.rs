@@ -1,0 +1,51 @@
+//! The command `unisono` with one more replacement policy: first in, first out.
+//! The block that was inserted first is evicted first, however often it is used.
+//!
+//! ```text
+//! cargo build --release -p cli --example own_policy
+//! target/release/examples/own_policy start
+//! target/release/examples/own_policy layout set / --replacement custom:fifo
+//! target/release/examples/own_policy sim --strategy caching --replacement custom:fifo
+//! ```
+
+use interface::ReplacementPolicies;
+use interface::ReplacementPolicy;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Blocks by their arrival.
+#[derive(Debug, Default)]
+struct Fifo {
+    arrivals: BTreeSet<(u64, u64)>,
+    arrival_of: BTreeMap<u64, u64>,
+    next: u64,
+}
+
+impl ReplacementPolicy for Fifo {
+    fn used(&mut self, block: u64, _to_its_end: bool) {
+        if !self.arrival_of.contains_key(&block) {
+            self.arrival_of.insert(block, self.next);
+            self.arrivals.insert((self.next, block));
+            self.next += 1;
+        }
+    }
+
+    fn left(&mut self, block: u64) {
+        if let Some(arrival) = self.arrival_of.remove(&block) {
+            self.arrivals.remove(&(arrival, block));
+        }
+    }
+
+    fn candidates(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        Box::new(self.arrivals.iter().map(|(_, block)| *block))
+    }
+
+    fn count(&self) -> usize {
+        self.arrivals.len()
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    let name = "fifo".parse().expect("it is a name");
+    let policies = ReplacementPolicies::default().with(name, || Box::<Fifo>::default());
+    cli::main_with(policies.expect("it names the blocks that are there, each once"))
+}

@@ -1,0 +1,114 @@
+//! Connecting to servers when they are needed, and letting them reach memory.
+
+use super::faults::server_left;
+use super::servers::{Exposed, say_hello};
+use super::state::{Client, State};
+use futures_util::future::try_join_all;
+use std::rc::{Rc, Weak};
+use units::{PeerId, ServerId};
+use wire::Fault;
+use world::{Address, NetworkError, World};
+
+impl<W: World> Client<W> {
+    /// Returns the server at the other end of a connection.
+    pub(crate) fn server_at(&self, peer: PeerId) -> Option<ServerId> {
+        self.0.servers.number_of(peer)
+    }
+
+    /// Connects to those of some servers to which this client has no connection yet.
+    ///
+    /// # Errors
+    /// The fault of the first server that cannot be reached.
+    pub(crate) async fn reach(&self, servers: impl FnOnce() -> Vec<ServerId>) -> Result<(), Fault> {
+        if self.0.servers.are_all_connected() {
+            return Ok(());
+        }
+        let connected = servers().into_iter().map(|server| self.connect_to(server));
+        try_join_all(connected).await.map(|_| ())
+    }
+
+    /// Returns the connection to a server, and makes it first if there is none.
+    pub(super) async fn connect_to(&self, server: ServerId) -> Result<PeerId, Fault> {
+        let servers = &self.0.servers;
+        if server.0 >= servers.count() {
+            let cause = format!("there is no {server}; there are {}", servers.count());
+            return Err(Fault::BadRequest { cause });
+        }
+        let come = || {
+            let peer = servers.peer(server).map(Ok);
+            peer.or_else(|| self.0.calls.why_left(server).map(Err))
+        };
+        if let Some(come) = come() {
+            return come;
+        }
+        // In a task of its own, so that dropping this call leaves no half-made connection.
+        if servers.connecting.borrow_mut().insert(server) {
+            let (world, address) =
+                (self.0.world.clone(), servers.addresses[server.0 as usize].clone());
+            let client = Rc::downgrade(&self.0);
+            self.0.listening.spawn(async move {
+                let connected = connect(&world, &address, server, &client).await;
+                if let Some(client) = client.upgrade() {
+                    client.has_connected(server, connected);
+                }
+                Ok(())
+            });
+        }
+        servers.changed.until(come).await
+    }
+
+    /// Exposes `memory` to servers: to all connected ones, or to whoever connects if this client
+    /// connects on demand.
+    pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<Exposed, Fault> {
+        let (world, servers) = (self.world(), &self.0.servers);
+        if servers.when_needed {
+            return Ok(Exposed { region: world.expose_to_all(memory).await, is_open: true });
+        }
+        let region = world.expose(memory, &servers.peers()).await;
+        let region = region.map_err(|error| self.not_exposed(&error))?;
+        Ok(Exposed { region, is_open: false })
+    }
+
+    fn not_exposed(&self, error: &NetworkError) -> Fault {
+        let server = match error {
+            NetworkError::Departed { peer, .. } => self.server_at(*peer),
+            NetworkError::Unreachable { .. } | NetworkError::TooLarge { .. } => None,
+        };
+        match server {
+            Some(server) => server_left(server, error),
+            None => Fault::TransferFailed { cause: error.to_string() },
+        }
+    }
+}
+
+/// Makes a connection for a client that may be dropped meanwhile.
+async fn connect<W: World>(
+    world: &W,
+    address: &Address,
+    server: ServerId,
+    client: &Weak<State<W>>,
+) -> Result<(), NetworkError> {
+    let peer = world.connect(address).await?;
+    let Some(key) = client.upgrade().map(|client| {
+        client.servers.numbers.borrow_mut().insert(peer, server);
+        client.key
+    }) else {
+        world.disconnect(peer);
+        return Ok(());
+    };
+    say_hello(world, peer, key).await?;
+    if let Some(client) = client.upgrade() {
+        client.servers.connected.borrow_mut().insert(server, peer);
+    }
+    Ok(())
+}
+
+impl<W: World> State<W> {
+    fn has_connected(&self, server: ServerId, connected: Result<(), NetworkError>) {
+        if let Err(error) = connected {
+            self.server_left(server, &error.to_string());
+        }
+        self.servers.connecting.borrow_mut().remove(&server);
+        self.servers.changed.notify();
+    }
+}

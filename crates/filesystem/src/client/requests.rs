@@ -1,0 +1,152 @@
+//! Requests of a client to its servers.
+
+use super::calls::Answer;
+use super::faults::{not_sent, unexpected};
+use super::state::Client;
+use crate::frequent_header::frequent_header;
+use futures_util::future::join_all;
+use units::{Duration, PeerId, ServerId};
+use wire::{Fault, Frequent, Message, PreparedRequest, Reply, Request, RequestId};
+use world::{Header, World};
+
+/// Result of a frequent request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// The request is done.
+    Done,
+    /// The server has no room for the data of the request.
+    NoRoom,
+}
+
+impl<W: World> Client<W> {
+    /// Sends a server a request and waits for the reply.
+    pub(crate) async fn call(&self, server: ServerId, request: Request) -> Result<Reply, Fault> {
+        self.call_for_data(server, request).await.map(|(reply, _)| reply)
+    }
+
+    /// Sends a request that was encoded once for several servers, and waits for the reply.
+    pub(crate) async fn call_prepared(
+        &self,
+        server: ServerId,
+        request: &PreparedRequest,
+    ) -> Result<Reply, Fault> {
+        let answered = self.call_with(server, |id| request.encode(id)).await;
+        answered.map(|(reply, _)| reply)
+    }
+
+    /// Sends a server a request and waits for the reply and its data.
+    pub(super) async fn call_for_data(
+        &self,
+        server: ServerId,
+        request: Request,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        self.call_with(server, |id| wire::encode(&Message::Request { id, request })).await
+    }
+
+    async fn call_with(
+        &self,
+        server: ServerId,
+        header: impl FnOnce(RequestId) -> Header,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        let call = self.0.calls.begin(server)?;
+        let peer = match self.0.servers.peer(server) {
+            Some(peer) => peer,
+            None => Box::pin(self.connect_to(server)).await?,
+        };
+        let message = world::Message::new(header(call.id()));
+        let sent = self.0.world.send(peer, message).await;
+        sent.map_err(|error| not_sent(server, &error))?;
+        call.await.result()
+    }
+
+    /// Occupies the processor for `cost`, sends a server a frequent request with its data, and
+    /// waits for the result.
+    pub(crate) async fn call_often(
+        &self,
+        cost: Duration,
+        server: ServerId,
+        request: impl FnOnce(RequestId) -> Frequent,
+        body: Option<W::Payload>,
+    ) -> Result<Outcome, Fault> {
+        let call = self.0.calls.begin(server)?;
+        let header = frequent_header(&request(call.id()));
+        let message = world::Message { header, body, place: None, loan: None };
+        let peer = match self.0.servers.peer(server) {
+            Some(peer) => peer,
+            None => Box::pin(self.connect_to(server)).await?,
+        };
+        let sent = self.0.world.send_after(cost, peer, message).await;
+        sent.map_err(|error| not_sent(server, &error))?;
+        match call.await {
+            Answer::Done => Ok(Outcome::Done),
+            Answer::Other(result) => match *result {
+                Ok((Reply::NoRoom, _)) => Ok(Outcome::NoRoom),
+                Ok((reply, _)) => Err(unexpected(&reply)),
+                Err(fault) => Err(fault),
+            },
+        }
+    }
+
+    /// Sends some servers one request and waits for all replies. The first fault ends it.
+    pub(crate) async fn call_servers(
+        &self,
+        servers: impl Iterator<Item = ServerId>,
+        request: &Request,
+    ) -> Result<(), Fault> {
+        let request = PreparedRequest::new(request);
+        let calls = servers.map(|server| self.call_prepared(server, &request));
+        futures_util::future::try_join_all(calls).await.map(|_| ())
+    }
+
+    /// Sends some servers one request and waits for all replies, whatever others answer. Returns
+    /// the first fault.
+    pub(crate) async fn call_each_server(
+        &self,
+        servers: impl Iterator<Item = ServerId>,
+        request: &Request,
+    ) -> Result<(), Fault> {
+        let request = PreparedRequest::new(request);
+        let calls = servers.map(|server| self.call_prepared(server, &request));
+        let answers = join_all(calls).await;
+        answers.into_iter().collect::<Result<Vec<Reply>, Fault>>().map(|_| ())
+    }
+
+    /// Sends some servers a request, and does not wait for the replies.
+    pub(crate) fn notify_servers(
+        &self,
+        servers: impl Iterator<Item = ServerId>,
+        request: &Request,
+    ) {
+        let request = PreparedRequest::new(request);
+        let messages: Vec<(PeerId, Header)> = servers
+            .filter_map(|server| {
+                let (call, peer) = (self.0.calls.begin(server).ok()?, self.0.servers.peer(server)?);
+                Some((peer, request.encode(call.id())))
+            })
+            .collect();
+        let world = self.0.world.clone();
+        self.0.listening.spawn(async move {
+            let send = |(peer, header)| world.send(peer, world::Message::new(header));
+            join_all(messages.into_iter().map(send)).await;
+            Ok(())
+        });
+    }
+
+    /// Returns the status of each server, by number.
+    pub async fn status(&self) -> Vec<Result<wire::ServerStatus, Fault>> {
+        let mut statuses = Vec::new();
+        for server in 0..self.servers() {
+            let reply = self.call(ServerId(server), Request::Status).await;
+            statuses.push(reply.and_then(|reply| match reply {
+                Reply::Status(status) => Ok(status),
+                other => Err(unexpected(&other)),
+            }));
+        }
+        statuses
+    }
+
+    /// Asks every server to write everything back and to end.
+    pub async fn stop_servers(&self) -> Result<(), Fault> {
+        self.call_servers((0..self.servers()).map(ServerId), &Request::Stop).await
+    }
+}

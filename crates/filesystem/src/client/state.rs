@@ -1,0 +1,189 @@
+//! A client, its state, and the messages that reach it.
+
+use super::cached_sizes::Sizes;
+use super::calls::{Answer, Calls};
+use super::faults::server_left;
+use super::mailbox::Mailbox;
+use super::servers::{Servers, greet};
+use crate::Costs;
+use futures_util::future::join_all;
+use std::convert::Infallible;
+use std::rc::{Rc, Weak};
+use units::{PeerId, ServerId};
+use wire::{ClientKey, Fault, Frequent, Message, Reply};
+use world::{Address, Incoming, Scope, World};
+
+/// A client of the servers of an instance. Clones are handles to the same client. Dropping the last
+/// one closes the connections.
+pub struct Client<W: World>(pub(super) Rc<State<W>>);
+
+pub(super) struct State<W: World> {
+    pub(super) world: W,
+    pub(super) key: ClientKey,
+    pub(super) costs: Costs,
+    pub(super) servers: Servers,
+    pub(super) calls: Calls<W::Payload>,
+    pub(super) mailbox: Mailbox,
+    pub(super) sizes: Sizes,
+    pub(super) listening: Scope<W, Infallible>,
+}
+
+impl<W: World> Drop for State<W> {
+    fn drop(&mut self) {
+        for server in self.servers.peers() {
+            self.world.disconnect(server);
+        }
+    }
+}
+
+impl<W: World> Clone for Client<W> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<W: World> Client<W> {
+    /// Connects to all servers, which are numbered in the order given. `costs` is the processor
+    /// time of the client's own work.
+    ///
+    /// # Errors
+    /// [`Fault::ServerLeft`] when one cannot be reached.
+    pub async fn connect(world: W, servers: &[Address], costs: Costs) -> Result<Self, Fault> {
+        let key = ClientKey(world.random());
+        let mut peers = Vec::with_capacity(servers.len());
+        for (number, address) in servers.iter().enumerate() {
+            let peer = greet(&world, address, key).await;
+            let left = |error| server_left(ServerId(number as u32), &error);
+            peers.push(Some(peer.map_err(left)?));
+        }
+        let servers = Servers::new(servers.into(), &peers);
+        Ok(Self::of(world, key, servers, costs))
+    }
+
+    /// Connects to the servers that can be reached. The others count as departed. For clients that
+    /// only inspect an instance.
+    pub async fn connect_to_some(world: W, servers: &[Address], costs: Costs) -> Self {
+        let key = ClientKey(world.random());
+        let greeted = join_all(servers.iter().map(|address| greet(&world, address, key))).await;
+        let peers: Vec<_> = greeted.iter().map(|peer| peer.as_ref().ok().copied()).collect();
+        let servers = Servers::new(servers.into(), &peers);
+        let client = Self::of(world, key, servers, costs);
+        for (server, greeted) in (0..).map(ServerId).zip(greeted) {
+            if let Err(error) = greeted {
+                client.0.calls.server_left(server, &error.to_string());
+            }
+        }
+        client
+    }
+
+    /// Makes a client that connects to a server on demand. With thousands of clients and hundreds
+    /// of servers, most pairs never need a connection. The client may use a file that another
+    /// client has open ([`Client::open_beside`]). Servers that direct a transfer connect to it. So
+    /// it must listen at the address that its group lists, and its memory is open to whoever
+    /// connects.
+    pub fn connecting_when_needed(
+        world: W,
+        servers: impl Into<Rc<[Address]>>,
+        costs: Costs,
+    ) -> Self {
+        let key = ClientKey(world.random());
+        Self::of(world, key, Servers::new(servers.into(), &[]), costs)
+    }
+
+    fn of(world: W, key: ClientKey, servers: Servers, costs: Costs) -> Self {
+        let state = Rc::new(State {
+            listening: Scope::new(world.clone()),
+            world: world.clone(),
+            key,
+            costs,
+            servers,
+            calls: Calls::default(),
+            mailbox: Mailbox::default(),
+            sizes: Sizes::default(),
+        });
+        // The listener must not keep the client alive that owns it.
+        let listener = Rc::downgrade(&state);
+        state.listening.spawn(async move {
+            listen(world, listener).await;
+            Ok(())
+        });
+        Self(state)
+    }
+
+    /// Returns the world of this client.
+    pub fn world(&self) -> &W {
+        &self.0.world
+    }
+
+    /// Number of servers.
+    pub fn servers(&self) -> u32 {
+        self.0.servers.count()
+    }
+
+    pub(crate) fn costs(&self) -> &Costs {
+        &self.0.costs
+    }
+
+    pub(crate) fn key(&self) -> ClientKey {
+        self.0.key
+    }
+
+    pub(crate) fn mailbox(&self) -> &Mailbox {
+        &self.0.mailbox
+    }
+}
+
+/// Hands every incoming message to the task that waits for it.
+async fn listen<W: World>(world: W, client: Weak<State<W>>) {
+    loop {
+        let incoming = world.receive().await;
+        let Some(client) = client.upgrade() else { return };
+        match incoming {
+            Incoming::Message { from, header, body } => client.accept(from, &header, body),
+            Incoming::Departed { peer, cause } => client.forget(peer, &cause),
+        }
+    }
+}
+
+impl<W: World> State<W> {
+    fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
+        let is_server = || self.servers.number_of(from).is_some();
+        if let Some(Frequent::Done(id)) = Frequent::decode(header)
+            && is_server()
+        {
+            let answer = match body {
+                None => Answer::Done,
+                body => Answer::of(Ok(Reply::Done), body),
+            };
+            return self.calls.answered(id, answer);
+        }
+        match wire::decode(header) {
+            Ok(Message::Reply { id, result }) if is_server() => {
+                self.calls.answered(id, Answer::of(result, body));
+            }
+            Ok(Message::CollectiveFailed { collective, fault }) if is_server() => {
+                self.mailbox.collective_failed(collective, fault);
+            }
+            Ok(Message::Group(message)) => {
+                self.propagate_failure(self.mailbox.accept(from, message))
+            }
+            // Disconnects a peer that speaks another protocol.
+            Ok(_) | Err(_) => {
+                self.world.disconnect(from);
+                self.forget(from, "it sent something that is no message to a client");
+            }
+        }
+    }
+
+    fn forget(&self, peer: PeerId, cause: &str) {
+        if let Some(server) = self.servers.number_of(peer) {
+            self.server_left(server, cause);
+        }
+        self.mailbox.peer_left(peer, cause);
+    }
+
+    pub(super) fn server_left(&self, server: ServerId, cause: &str) {
+        self.calls.server_left(server, cause);
+        self.mailbox.wake();
+    }
+}

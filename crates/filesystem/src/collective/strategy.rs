@@ -1,0 +1,53 @@
+//! Strategies of collective transfers, and their names.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Strategy of a collective transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Strategy {
+    /// Each client asks for each of its contiguous chunks (simple parallel file system).
+    Caching,
+    /// Clients read or write in a conforming distribution and permute among themselves.
+    TwoPhase,
+    /// Servers direct the transfer.
+    DiskDirected,
+    /// Servers direct the part of each client by itself.
+    Noncollective,
+}
+
+impl Strategy {
+    /// Strategies that the papers compare, in their order. They are the default.
+    pub const ALL: [Self; 3] = [Self::Caching, Self::TwoPhase, Self::DiskDirected];
+    /// All strategies, in the order of their names' listing.
+    pub const NAMED: [Self; 4] =
+        [Self::Caching, Self::TwoPhase, Self::DiskDirected, Self::Noncollective];
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(match self {
+            Self::Caching => "caching",
+            Self::TwoPhase => "two-phase",
+            Self::DiskDirected => "disk-directed",
+            Self::Noncollective => "noncollective",
+        })
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "caching" | "independent" => Ok(Self::Caching),
+            "two-phase" | "2pio" => Ok(Self::TwoPhase),
+            "disk-directed" | "ddio" => Ok(Self::DiskDirected),
+            "noncollective" => Ok(Self::Noncollective),
+            _ => Err(format!(
+                "{word:?} is no strategy; there are caching, two-phase, disk-directed and \
+                 noncollective"
+            )),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Requests of the catalogue: lookups and changes of names.
+
+use super::checks::check_defaults;
+use super::claims::Claim;
+use super::store::{Catalogue, nameless_record};
+use super::tree::{Node, NodeKind, entry};
+use std::ops::Bound;
+use units::FileId;
+use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made, Reply, Request};
+use world::{RecordChange, World};
+
+/// Maximum number of entries in one answer to a list. With the longest names they fit a header.
+const ENTRIES_PER_ANSWER_MAX: usize = 1024;
+
+impl<W: World> Catalogue<W> {
+    /// Answers a request of the catalogue. Refuses any other.
+    pub(crate) async fn serve(&self, request: Request) -> Result<Reply, Fault> {
+        match request {
+            Request::Create { record, made } => self.create(record, made).await.map(Reply::Entry),
+            Request::MakeDirectory { name, made } => {
+                self.make(&name, made, None).await.map(Reply::Entry)
+            }
+            Request::SetDefaults { directory, defaults } => {
+                self.set_defaults(&directory, defaults).await.map(|()| Reply::Done)
+            }
+            Request::Stat { name } => self.stat(name).map(Reply::Entry),
+            Request::List { directory, after } => {
+                let tree = self.tree.borrow();
+                let after = after.as_deref();
+                let (entries, more) = tree.list(&directory, after, ENTRIES_PER_ANSWER_MAX)?;
+                Ok(Reply::Entries { entries, more })
+            }
+            Request::Rename { from, to, replace } => self.rename(&from, &to, replace).await,
+            Request::RecordSize { file, size } => {
+                self.record_size(file, size).await.map(Reply::Size)
+            }
+            Request::Remove { name } => self.remove(&name).await,
+            Request::Nameless { after } => Ok(self.nameless(after)),
+            Request::Forget { file } => {
+                self.forget(file);
+                Ok(Reply::Done)
+            }
+            other => Err(Fault::BadRequest { cause: format!("not for the catalogue: {other:?}") }),
+        }
+    }
+
+    fn stat(&self, name: String) -> Result<Entry, Fault> {
+        let tree = self.tree.borrow();
+        match tree.find(&name)? {
+            (id, Some(node)) => Ok(entry(name, id, node)),
+            (id, None) => {
+                let kind = EntryKind::Directory(tree.defaults(id).clone());
+                Ok(Entry { name, made: Made::default(), kind })
+            }
+        }
+    }
+
+    async fn create(&self, record: FileRecord, made: Made) -> Result<Entry, Fault> {
+        let size = record.size();
+        let FileRecord { name, stripe, pool, buffering, .. } = record;
+        self.make(&name, made, Some(NodeKind::File { size, stripe, pool, buffering })).await
+    }
+
+    /// Creates a file or, if `file` is `None`, a directory, which inherits the defaults of its
+    /// parent.
+    async fn make(&self, name: &str, made: Made, file: Option<NodeKind>) -> Result<Entry, Fault> {
+        let free = || {
+            let place = self.tree.borrow().free_place(name)?;
+            Ok((place.clone(), Claim::Names(vec![place])))
+        };
+        let ((parent, part), _claimed) = self.claims.claim(free).await?;
+        let inherited =
+            || NodeKind::Directory { defaults: self.tree.borrow().defaults(parent).clone() };
+        let node = Node { parent, part, made, kind: file.unwrap_or_else(inherited) };
+        let (id, reservation) = self.number();
+        let reserved = self.reserved.get();
+        let put = RecordChange::put(id.0, wire::encode_record(&node));
+        self.change(reservation.into_iter().chain([put]).collect()).await?;
+        if id.0 >= self.stored_reserved.get() {
+            // The record went with a reservation.
+            self.stored_reserved.set(reserved);
+        }
+        let made = entry(name.to_owned(), id, &node);
+        self.tree.borrow_mut().insert(id, node);
+        Ok(made)
+    }
+
+    async fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), Fault> {
+        check_defaults(&defaults)?;
+        // Claims everything, so that no change reserves numbers with the old record of the root.
+        let wanted = || Ok((self.tree.borrow().directory(directory)?, Claim::Everything));
+        let (id, _claimed) = self.claims.claim(wanted).await?;
+        let node = self.tree.borrow().find(directory)?.1.cloned();
+        let change = match node {
+            None => self.root_record(defaults.clone()),
+            Some(node) => {
+                let kind = NodeKind::Directory { defaults: defaults.clone() };
+                RecordChange::put(id.0, wire::encode_record(&Node { kind, ..node }))
+            }
+        };
+        self.change(vec![change]).await?;
+        self.tree.borrow_mut().set_defaults(id, defaults);
+        Ok(())
+    }
+
+    /// Records the size of a file, if it is newer. Returns the recorded size.
+    async fn record_size(&self, file: FileId, size: FileSize) -> Result<FileSize, Fault> {
+        size.validate()?;
+        let wanted = || {
+            let tree = self.tree.borrow();
+            let node = tree.node(file).cloned();
+            let gone = || Fault::NoSuchFile { name: file.to_string() };
+            let node = node.ok_or_else(gone)?;
+            let claim = Claim::Names(vec![(node.parent, node.part.clone())]);
+            Ok((node, claim))
+        };
+        let (mut node, _claimed) = self.claims.claim(wanted).await?;
+        let NodeKind::File { size: known, .. } = &mut node.kind else {
+            return Err(Fault::IsADirectory { name: node.part });
+        };
+        if size <= *known {
+            return Ok(*known);
+        }
+        *known = size;
+        self.change(vec![RecordChange::put(file.0, wire::encode_record(&node))]).await?;
+        self.tree.borrow_mut().insert(file, node);
+        Ok(size)
+    }
+
+    /// Renames a node. A file that had the new name is no longer in the catalogue when this returns
+    /// its record.
+    async fn rename(&self, from: &str, to: &str, replace: bool) -> Result<Reply, Fault> {
+        let wanted = || {
+            let tree = self.tree.borrow();
+            let (id, node) = tree.find(from)?;
+            let Some(node) = node else { return Err(root(from)) };
+            let (parent, part, there) = tree.place(to)?;
+            let replaced = match there.and_then(|there| Some((there, tree.node(there)?))) {
+                // The node has that name already.
+                Some((there, _)) if replace && there == id => None,
+                Some((there, old)) if replace && old.is_file() && node.is_file() => {
+                    Some((there, old.clone()))
+                }
+                Some((_, old)) if replace && !old.is_file() => {
+                    return Err(Fault::IsADirectory { name: to.to_owned() });
+                }
+                Some(_) => return Err(Fault::FileExists { name: to.to_owned() }),
+                None => None,
+            };
+            if tree.is_within(parent, id) {
+                let cause = "it would lie within itself".to_owned();
+                return Err(Fault::BadName { name: to.to_owned(), cause });
+            }
+            let is_longer = to.len() > from.len();
+            if is_longer && to.len() + tree.longest_within(id) > wire::NAME_BYTES_MAX {
+                let cause = "a name in it would have more than 1024 bytes".to_owned();
+                return Err(Fault::BadName { name: to.to_owned(), cause });
+            }
+            let claim = match node.kind {
+                NodeKind::Directory { .. } => Claim::Everything,
+                NodeKind::File { .. } => {
+                    Claim::Names(vec![(node.parent, node.part.clone()), (parent, part.clone())])
+                }
+            };
+            Ok(((id, Node { parent, part, ..node.clone() }, replaced), claim))
+        };
+        let ((id, node, replaced), _claimed) = self.claims.claim(wanted).await?;
+        let mut changes = vec![RecordChange::put(id.0, wire::encode_record(&node))];
+        changes.extend(replaced.iter().map(|(old, record)| nameless_record(*old, record)));
+        self.change(changes).await?;
+        let replaced = replaced.map(|(old, record)| {
+            self.lose_name(old, &record);
+            Reply::Entry(entry(to.to_owned(), old, &record))
+        });
+        let mut tree = self.tree.borrow_mut();
+        tree.take(id);
+        tree.insert(id, node);
+        Ok(replaced.unwrap_or(Reply::Done))
+    }
+
+    /// Takes the name of a file away and returns its entry, or removes an empty directory.
+    async fn remove(&self, name: &str) -> Result<Reply, Fault> {
+        let wanted = || {
+            let tree = self.tree.borrow();
+            let (id, node) = tree.find(name)?;
+            let Some(node) = node else { return Err(root(name)) };
+            let claim = match node.kind {
+                NodeKind::Directory { .. } if !tree.is_empty(id) => {
+                    return Err(Fault::DirectoryNotEmpty { name: name.to_owned() });
+                }
+                NodeKind::Directory { .. } => Claim::Everything,
+                NodeKind::File { .. } => Claim::Names(vec![(node.parent, node.part.clone())]),
+            };
+            Ok(((id, node.is_file().then(|| node.clone())), claim))
+        };
+        let ((id, file), _claimed) = self.claims.claim(wanted).await?;
+        let Some(file) = file else {
+            self.change(vec![RecordChange::remove(id.0)]).await?;
+            self.tree.borrow_mut().remove(id);
+            return Ok(Reply::Done);
+        };
+        self.change(vec![nameless_record(id, &file)]).await?;
+        self.lose_name(id, &file);
+        Ok(Reply::Entry(entry(name.to_owned(), id, &file)))
+    }
+
+    /// Returns some of the files without a name, by number.
+    fn nameless(&self, after: Option<FileId>) -> Reply {
+        let all = self.nameless.borrow();
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut rest = all.range((from, Bound::Unbounded));
+        let some = rest.by_ref().take(ENTRIES_PER_ANSWER_MAX);
+        let entries = some.map(|(id, node)| entry(String::new(), *id, node)).collect();
+        Reply::Entries { entries, more: rest.next().is_some() }
+    }
+}
+
+/// Returns the fault of a change that is not possible for the root.
+fn root(name: &str) -> Fault {
+    Fault::BadName { name: name.to_owned(), cause: "it is the root".to_owned() }
+}

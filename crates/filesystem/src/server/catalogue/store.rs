@@ -1,0 +1,170 @@
+//! State of the catalogue in memory and in records.
+//!
+//! Invariants:
+//! - A name stands for at most one file or directory.
+//! - A number is never given twice, not even after a removal or a restart.
+//! - A change is on stable storage before its answer.
+//! - Memory and records agree, except for nameless files whose records are obsolete.
+//! - A file without a name has a record until its data is gone, and no lookup finds it.
+
+use super::claims::Claims;
+use super::tree::{Node, NodeKind, ROOT, Tree};
+use policy::Pool;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use units::{FileId, ServerId};
+use wire::{Fault, FileDefaults};
+use world::{RecordChange, RecordsError, Shelf, World};
+
+/// File information server: names, sizes and places of all files.
+pub(crate) struct Catalogue<W> {
+    world: W,
+    pub(super) tree: RefCell<Tree>,
+    /// Files without a name that may have data.
+    pub(super) nameless: RefCell<BTreeMap<FileId, Node>>,
+    /// Nameless files without data. The next change removes their records.
+    forgotten: RefCell<Vec<FileId>>,
+    pub(super) claims: Claims,
+    next: Cell<u64>,
+    /// First number that is not reserved in memory.
+    pub(super) reserved: Cell<u64>,
+    /// First number that is not reserved on stable storage.
+    pub(super) stored_reserved: Cell<u64>,
+}
+
+/// Directory number of nameless files.
+const NOWHERE: FileId = FileId(u64::MAX);
+
+/// Key of the root's record, a [`Root`]. Other records are [`Node`]s under their numbers.
+const ROOT_KEY: u64 = ROOT.0;
+
+/// Version of the record format.
+const FORMAT: u16 = 2;
+
+/// Format of the records, first number that is not reserved, and defaults of files in the root.
+type Root = (u16, u64, FileDefaults);
+
+/// Number of numbers that are reserved at a time. A restart skips at most as many.
+const RESERVED_AT_ONCE: u64 = 1024;
+
+impl<W: World> Catalogue<W> {
+    /// Loads the catalogue from the records of this node.
+    pub(crate) async fn load(world: W) -> Result<Self, Fault> {
+        let damaged =
+            |cause: &str| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
+        let records = world.records(Shelf::Catalogue).await.map_err(|error| failed(&error))?;
+        let (mut reserved, mut root) = (ROOT_KEY + 1, FileDefaults::default());
+        let mut nodes = Vec::with_capacity(records.len());
+        let mut nameless = BTreeMap::new();
+        for (key, value) in records {
+            if key == ROOT_KEY {
+                let (format, number, defaults): Root = decode(key, &value)?;
+                if format != FORMAT {
+                    let cause = format!("its records have format {format}, this build {FORMAT}");
+                    return Err(Fault::CatalogueFailed { cause });
+                }
+                (reserved, root) = (reserved.max(number), defaults);
+            } else {
+                let node = decode::<Node>(key, &value)?;
+                if let NodeKind::File { stripe, pool, .. } = &node.kind {
+                    let instance = match pool {
+                        Pool::Consecutive { of, .. } => *of,
+                        Pool::Named(_) => u32::MAX,
+                    };
+                    let checked = pool.validate(stripe.servers, instance);
+                    checked.map_err(|error| damaged(&format!("record {key}: {error}")))?;
+                }
+                match node.parent {
+                    NOWHERE => _ = nameless.insert(FileId(key), node),
+                    _ => nodes.push((FileId(key), node)),
+                }
+                // A number in use is taken, whatever the root's record says.
+                reserved = reserved.max(key.saturating_add(1));
+            }
+        }
+        let tree = Tree::new(root, nodes).map_err(|cause| damaged(&cause))?;
+        Ok(Self {
+            world,
+            tree: RefCell::new(tree),
+            nameless: RefCell::new(nameless),
+            forgotten: RefCell::default(),
+            claims: Claims::default(),
+            next: Cell::new(reserved),
+            reserved: Cell::new(reserved),
+            stored_reserved: Cell::new(reserved),
+        })
+    }
+
+    /// Returns the servers that have files, with the number of files of each.
+    pub(crate) fn files(&self) -> Vec<(ServerId, u64)> {
+        self.tree.borrow().files()
+    }
+
+    /// Returns a new number and, if numbers must be reserved, the change that does so.
+    pub(super) fn number(&self) -> (FileId, Option<RecordChange>) {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        if number < self.stored_reserved.get() {
+            return (FileId(number), None);
+        }
+        // Another change may be about to reserve them, or may have failed to.
+        if number >= self.reserved.get() {
+            self.reserved.set(number + RESERVED_AT_ONCE);
+        }
+        let root = self.tree.borrow().defaults(ROOT).clone();
+        (FileId(number), Some(self.root_record(root)))
+    }
+
+    pub(super) fn root_record(&self, defaults: FileDefaults) -> RecordChange {
+        let value: Root = (FORMAT, self.reserved.get(), defaults);
+        RecordChange::put(ROOT_KEY, wire::encode_record(&value))
+    }
+
+    pub(super) fn lose_name(&self, id: FileId, file: &Node) {
+        self.tree.borrow_mut().remove(id);
+        self.nameless.borrow_mut().insert(id, file.clone());
+    }
+
+    /// Notes that the data of a nameless file is gone.
+    pub(super) fn forget(&self, file: FileId) {
+        if self.nameless.borrow_mut().remove(&file).is_some() {
+            self.forgotten.borrow_mut().push(file);
+        }
+    }
+
+    /// Removes obsolete records. If that fails, the next start finds them.
+    pub(crate) async fn settle(&self) -> Result<(), Fault> {
+        let is_settled = self.forgotten.borrow().is_empty();
+        if is_settled { Ok(()) } else { self.change(Vec::new()).await }
+    }
+
+    pub(super) async fn change(&self, mut changes: Vec<RecordChange>) -> Result<(), Fault> {
+        let forgotten = self.forgotten.take();
+        changes.extend(forgotten.iter().map(|file| RecordChange::remove(file.0)));
+        let changed = self.world.record_change(Shelf::Catalogue, changes).await;
+        changed.map_err(|error| {
+            self.forgotten.borrow_mut().extend(forgotten);
+            failed(&error)
+        })
+    }
+}
+
+/// Returns the record of a file that loses its name.
+pub(super) fn nameless_record(id: FileId, file: &Node) -> RecordChange {
+    let nameless = Node { parent: NOWHERE, part: String::new(), ..file.clone() };
+    RecordChange::put(id.0, wire::encode_record(&nameless))
+}
+
+fn decode<T: serde::de::DeserializeOwned>(key: u64, value: &[u8]) -> Result<T, Fault> {
+    wire::decode_record(value).map_err(|error| Fault::CatalogueFailed {
+        cause: format!("record {key} is damaged: {error}"),
+    })
+}
+
+fn failed(error: &RecordsError) -> Fault {
+    let cause = error.to_string();
+    match error {
+        RecordsError::NoSpace { .. } => Fault::NoSpace { server: ServerId(0), cause },
+        RecordsError::Failed { .. } => Fault::CatalogueFailed { cause },
+    }
+}

@@ -1,0 +1,78 @@
+//! Sessions of clients.
+
+use crate::server::clients::group_rosters::RosterCache;
+use crate::server::files::open_files::ClientFiles;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+use wire::{ClientKey, Fault, GroupRoster, PARTICIPANTS_MAX, PROTOCOL_VERSION};
+use world::{Scope, World};
+
+/// Maximum number of group rosters of one client.
+const ROSTERS_MAX: usize = 1024;
+
+/// State of one client at a server. Dropping it ends all work for the client.
+pub(crate) struct Session<W: World> {
+    /// Key of the client.
+    pub(crate) key: ClientKey,
+    /// Protocol version of the client.
+    version: u16,
+    /// Files that the client has open.
+    pub(crate) open: ClientFiles,
+    /// Rosters that the client has sent, by its group numbers.
+    rosters: RefCell<BTreeMap<u64, Rc<GroupRoster>>>,
+    cache: RosterCache,
+    /// Active requests of the client.
+    pub(crate) scope: Scope<W, Infallible>,
+}
+
+impl<W: World> Session<W> {
+    pub(crate) fn new(world: W, key: ClientKey, version: u16, cache: RosterCache) -> Self {
+        Self {
+            key,
+            version,
+            open: ClientFiles::default(),
+            rosters: RefCell::default(),
+            cache,
+            scope: Scope::new(world),
+        }
+    }
+
+    /// Checks that the client speaks this server's protocol version.
+    pub(crate) fn check_version(&self) -> Result<(), Fault> {
+        match self.version {
+            PROTOCOL_VERSION => Ok(()),
+            client => Err(Fault::WrongVersion { client, server: PROTOCOL_VERSION }),
+        }
+    }
+
+    /// Stores the roster of a group. A roster without members ends the group.
+    pub(crate) fn set_roster(&self, roster: GroupRoster) -> Result<(), Fault> {
+        let bad = |cause: String| Err(Fault::BadRequest { cause });
+        let mut rosters = self.rosters.borrow_mut();
+        if roster.members.is_empty() {
+            rosters.remove(&roster.group);
+            return Ok(());
+        }
+        let (members, addresses) = (roster.members.len(), roster.addresses.count());
+        if members > PARTICIPANTS_MAX || addresses != members {
+            let cause = format!(
+                "a group has at most {PARTICIPANTS_MAX} members and an address for each, not \
+                 {members} and {addresses}"
+            );
+            return bad(cause);
+        }
+        let is_known = rosters.contains_key(&roster.group);
+        if !is_known && rosters.len() >= ROSTERS_MAX {
+            return bad(format!("a client has at most {ROSTERS_MAX} groups; leave some"));
+        }
+        rosters.insert(roster.group, self.cache.shared(roster));
+        Ok(())
+    }
+
+    /// Returns the roster of a group.
+    pub(crate) fn roster(&self, group: u64) -> Option<Rc<GroupRoster>> {
+        self.rosters.borrow().get(&group).cloned()
+    }
+}

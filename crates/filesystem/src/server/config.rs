@@ -1,0 +1,34 @@
+//! Parameters of a server.
+
+use crate::Costs;
+use crate::server::clients::group_rosters::RosterCache;
+use policy::ReplacementPolicies;
+use units::ServerId;
+
+/// Parameters of a server.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Number of the server. Server 0 keeps the catalogue.
+    pub id: ServerId,
+    /// Number of servers of the instance.
+    pub servers: u32,
+    /// Capacity of the block cache, in bytes. It holds at least one block.
+    pub cache_bytes: u64,
+    /// Dirty high-water mark, percent of the cache. Above it the oldest dirty blocks are written
+    /// back down to half the mark. 100 disables this.
+    pub dirty_percent: u32,
+    /// Number of buffers of a collective, or of the part of one client, for each disk: with two,
+    /// one is at the disk while the other is on the network (TOCS 1997, section 4).
+    pub buffers_per_disk: u32,
+    /// Maximum number of bytes of all these buffers, besides the cache, in equal parts for the
+    /// disks. One collective always has its buffers. As many bytes of write requests may wait for
+    /// room in the cache. `u64::MAX` means no limit; then the watchdog disconnects no client
+    /// either.
+    pub buffer_bytes: u64,
+    /// Processor costs of the server's own work.
+    pub costs: Costs,
+    /// Replacement policies that files may choose.
+    pub policies: ReplacementPolicies,
+    /// Group rosters that this server shares with others of its process.
+    pub rosters: RosterCache,
+}

@@ -1,0 +1,7 @@
+//! Open files of a server, their sizes, and failures of write-behind.
+
+pub(crate) mod kept_sizes;
+pub(crate) mod open_file;
+pub(crate) mod open_files;
+mod resize;
+pub(crate) mod write_failures;

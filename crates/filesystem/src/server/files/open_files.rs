@@ -1,0 +1,168 @@
+//! Open files of a server.
+
+use crate::server::files::open_file::OpenFile;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::rc::Rc;
+use units::FileId;
+use wire::{Fault, FileRecord, FileSize};
+
+/// Files that one client has open, ascending. Most clients have one, and a server has many clients,
+/// so a few files need no allocation.
+#[derive(Default)]
+pub(crate) struct ClientFiles(RefCell<SmallVec<[FileId; 2]>>);
+
+/// All files open at a server.
+#[derive(Default)]
+pub(crate) struct OpenFiles {
+    open: RefCell<BTreeMap<FileId, Rc<OpenFile>>>,
+    /// Files whose data was dropped here. Numbers are never given again, so a client that knew one
+    /// before must not bring it back. Eight bytes for each removal since the start.
+    dropped: RefCell<BTreeSet<FileId>>,
+    /// Sizes at the last close of files that were cut since the start. A client that opens such a
+    /// file with an older record must not bring back what was cut off.
+    cut: RefCell<BTreeMap<FileId, FileSize>>,
+}
+
+/// Maximum number of files that one client may have open.
+const OPEN_FILES_MAX: usize = 1 << 16;
+
+impl OpenFiles {
+    /// Opens a file for a client; opening it again changes nothing. Returns true when the client
+    /// did not have it open. All clients must know the same stripe and servers, so that the first
+    /// to open it cannot deceive the others.
+    pub(crate) fn open(&self, by: &ClientFiles, record: FileRecord) -> Result<bool, Fault> {
+        let mut own = by.0.borrow_mut();
+        if own.len() >= OPEN_FILES_MAX {
+            let cause = format!("a client may have {OPEN_FILES_MAX} files open");
+            return Err(Fault::BadRequest { cause });
+        }
+        let mut files = self.open.borrow_mut();
+        let file = record.file;
+        if self.dropped.borrow().contains(&file) {
+            return Err(Fault::NoSuchFile { name: record.name });
+        }
+        let known = match files.entry(file) {
+            Entry::Occupied(known) if !known.get().is_same_file(&record) => {
+                let cause = format!("{file} is open with another stripe, or on other servers");
+                return Err(Fault::BadRequest { cause });
+            }
+            Entry::Occupied(known) => {
+                known.get().opened_as(&record);
+                known.into_mut()
+            }
+            Entry::Vacant(new) => {
+                let mut record = record;
+                if let Some(size) = self.cut.borrow().get(&file) {
+                    record.learn(*size);
+                }
+                new.insert(Rc::new(OpenFile::new(record)))
+            }
+        };
+        let place = own.binary_search(&file);
+        if let Err(place) = place {
+            own.insert(place, file);
+            known.users.update(|users| users + 1);
+        }
+        Ok(place.is_err())
+    }
+
+    /// Returns an open file.
+    pub(crate) fn get(&self, file: FileId) -> Result<Rc<OpenFile>, Fault> {
+        let closed = || Fault::BadRequest { cause: format!("{file} is not open here") };
+        self.find(file)?.ok_or_else(closed)
+    }
+
+    /// Returns a file, if it is open. Fails when it was removed.
+    pub(crate) fn find(&self, file: FileId) -> Result<Option<Rc<OpenFile>>, Fault> {
+        let known = self.open.borrow().get(&file).map(Rc::clone);
+        if known.is_none() && self.dropped.borrow().contains(&file) {
+            return Err(Fault::NoSuchFile { name: format!("{file}, which was removed") });
+        }
+        Ok(known)
+    }
+
+    /// Returns the sizes of at most `count` open files behind `after`, and true when there are
+    /// more.
+    pub(crate) fn sizes(
+        &self,
+        after: Option<FileId>,
+        count: usize,
+    ) -> (Vec<(FileId, FileSize)>, bool) {
+        let files = self.open.borrow();
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut open = files.range((from, Bound::Unbounded));
+        let sizes = open.by_ref().take(count).map(|(file, known)| (*file, known.settled_size()));
+        (sizes.collect(), open.next().is_some())
+    }
+
+    /// Marks a file whose name another file has taken. Returns true when a client has it open.
+    pub(crate) fn replaced(&self, file: FileId) -> bool {
+        match self.open.borrow().get(&file) {
+            Some(known) if known.users.get() > 0 => {
+                known.is_replaced.set(true);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Tells if a replaced file must go now.
+    pub(crate) fn must_go(&self, file: FileId) -> bool {
+        let files = self.open.borrow();
+        files.get(&file).is_some_and(|known| known.is_replaced.get() && known.users.get() == 0)
+    }
+
+    /// Returns all replaced files.
+    pub(crate) fn all_replaced(&self) -> Vec<FileId> {
+        let files = self.open.borrow();
+        files.values().filter(|known| known.is_replaced.get()).map(|known| known.file).collect()
+    }
+
+    /// Tells if the data of a file was dropped here.
+    pub(crate) fn is_dropped(&self, file: FileId) -> bool {
+        self.dropped.borrow().contains(&file)
+    }
+
+    /// Closes a file for all clients. Returns its state.
+    pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
+        self.dropped.borrow_mut().insert(file);
+        self.cut.borrow_mut().remove(&file);
+        self.open.borrow_mut().remove(&file)
+    }
+
+    /// Closes a file for a client. Returns true when no client has it open any more.
+    pub(crate) fn close(&self, by: &ClientFiles, file: FileId) -> bool {
+        let place = by.0.borrow().binary_search(&file);
+        let Ok(place) = place else { return false };
+        by.0.borrow_mut().remove(place);
+        let files = self.open.borrow();
+        let Some(known) = files.get(&file) else { return false };
+        known.users.update(|users| users - 1);
+        known.users.get() == 0
+    }
+
+    /// Forgets the state of a file that no client has open, unless its size is being changed: a
+    /// client that opens it meanwhile must wait for that.
+    pub(crate) fn forget_unused(&self, file: FileId) {
+        let mut files = self.open.borrow_mut();
+        let Some(known) = files.get(&file) else { return };
+        if known.users.get() > 0 || known.is_changing() {
+            return;
+        }
+        // A cut that failed does not count.
+        if known.size().cuts > 0 && known.tail_is_clean.get() {
+            self.cut.borrow_mut().insert(file, known.size());
+        }
+        files.remove(&file);
+    }
+
+    /// Closes all files of a client. Returns those that no client has open any more.
+    pub(crate) fn close_all(&self, by: &ClientFiles) -> Vec<FileId> {
+        let all = by.0.borrow().clone();
+        all.into_iter().filter(|file| self.close(by, *file)).collect()
+    }
+}

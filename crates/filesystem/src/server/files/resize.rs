@@ -1,0 +1,150 @@
+//! Growing and truncating files (decisions 0024, 0025).
+
+use crate::server::answer::Answer;
+use crate::server::faults::file_fault;
+use crate::server::files::open_file::OpenFile;
+use crate::server::state::Server;
+use policy::BYTES_MAX;
+use std::rc::Rc;
+use units::{DiskId, FileId};
+use wire::{Fault, FileRecord, FileSize, Reply};
+use world::{Disk, DiskError, World};
+
+impl<W: World> Server<W> {
+    /// Answers with the size of a file, open or not.
+    pub(crate) async fn size_of(&self, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
+        self.check_record(&record)?;
+        let file = match self.files.find(record.file)? {
+            Some(open) => open,
+            None => Rc::new(OpenFile::new(self.with_kept_size(record).await?)),
+        };
+        self.measure(&file).await?;
+        if !file.tail_is_clean.get() {
+            self.change_size(&file, FileSize::default()).await?;
+        }
+        Ok(Reply::Size(file.size()).into())
+    }
+
+    /// Updates a record with the size that this server keeps of its file.
+    pub(crate) async fn with_kept_size(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
+        record.learn(self.kept_sizes.of(record.file).await?);
+        Ok(record)
+    }
+
+    /// Extends the size of an open file to the data here: the client that grew it may have been
+    /// killed before the catalogue recorded it.
+    pub(crate) async fn measure(&self, file: &Rc<OpenFile>) -> Result<(), Fault> {
+        if file.is_measured.get() {
+            return Ok(());
+        }
+        let changing = file.begin_change().await;
+        if file.is_measured.get() {
+            return Ok(());
+        }
+        let (known, reached) = (file.size(), self.reach(file).await?);
+        changing.set_size(known.max(FileSize { bytes: reached, ..known }));
+        file.is_measured.set(true);
+        Ok(())
+    }
+
+    /// Returns the end of the last byte of a file that the cache or a disk has.
+    async fn reach(&self, file: &OpenFile) -> Result<u64, Fault> {
+        let Some(place) = file.place_of(self.config.id) else { return Ok(0) };
+        // The cache first: blocks that leave it meanwhile are found on their disk.
+        let mut reached = self.cache.reach(file).min(BYTES_MAX);
+        for (number, disk) in self.disks_of(file) {
+            let length = disk.length(file.file).await;
+            let length = length.map_err(|error| self.disk_fault(file, number, &error))?;
+            let bytes = file.stripe.file_bytes(place, number, length);
+            // An object longer than any file is damaged, and its reader will find that.
+            reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
+        }
+        Ok(reached)
+    }
+
+    /// Returns the disks here that have blocks of a file.
+    pub(crate) fn disks_of(&self, file: &OpenFile) -> impl Iterator<Item = (DiskId, &W::Disk)> {
+        (0..file.stripe.disks_per_server).map(DiskId).zip(self.world.disks())
+    }
+
+    fn disk_fault(&self, file: &OpenFile, disk: DiskId, error: &DiskError) -> Fault {
+        file_fault(self.config.id, file, disk, error)
+    }
+
+    /// Learns the size of an open file, and answers with the current one. Collectives on a file
+    /// that is cut fail and end first. No answer shows a cut before it is complete.
+    pub(crate) async fn resize(
+        &self,
+        file: FileId,
+        size: FileSize,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        size.validate()?;
+        let file = self.files.get(file)?;
+        if size > file.size() || !file.tail_is_clean.get() {
+            let changed = self.change_size(&file, size).await;
+            // All clients may have closed it meanwhile.
+            self.files.forget_unused(file.file);
+            changed?;
+        }
+        Ok(Reply::Size(file.size()).into())
+    }
+
+    /// Keeps the size of an open file on stable storage: no data shows that it was grown without a
+    /// write.
+    pub(crate) async fn keep_size(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+        self.resize(file, FileSize::default()).await?;
+        let file = self.files.get(file)?;
+        let changing = file.begin_change().await;
+        let size = file.settled_size();
+        let kept = self.keep(&file, size).await;
+        drop(changing);
+        self.files.forget_unused(file.file);
+        kept.map(|()| Reply::Size(size).into())
+    }
+
+    async fn keep(&self, file: &OpenFile, size: FileSize) -> Result<(), Fault> {
+        let kept = self.kept_sizes.keep(file.file, size).await;
+        if self.files.is_dropped(file.file) {
+            self.kept_sizes.forget(file.file);
+        }
+        kept
+    }
+
+    async fn change_size(&self, file: &Rc<OpenFile>, size: FileSize) -> Result<(), Fault> {
+        let changing = file.begin_change().await;
+        if size.cuts > file.size().cuts {
+            // From now on requests beyond the new end are refused.
+            let is_shorter = size.bytes < file.bytes();
+            changing.set_size(size);
+            file.tail_is_clean.set(false);
+            if is_shorter {
+                self.active_transfers.abort_on(file.file, &file.past_end());
+                self.active_transfers.until_aborted_ended(file.file).await;
+            }
+        }
+        let size = size.max(file.size());
+        if !file.tail_is_clean.get() {
+            self.cut(file, file.bytes()).await?;
+            self.keep(file, size).await?;
+            file.tail_is_clean.set(true);
+        }
+        changing.set_size(size);
+        Ok(())
+    }
+
+    /// Frees the bytes of a file beyond its first `bytes` bytes in the cache and on the disks,
+    /// durably: bytes that came back after a loss of power would count as written.
+    async fn cut(&self, file: &Rc<OpenFile>, bytes: u64) -> Result<(), Fault> {
+        self.cache.cut(file, bytes).await;
+        let Some(place) = file.place_of(self.config.id) else { return Ok(()) };
+        for (number, disk) in self.disks_of(file) {
+            let kept = file.stripe.object_bytes(place, number, bytes);
+            let cut = async {
+                disk.truncate(file.file, kept).await?;
+                disk.sync(file.file).await
+            };
+            cut.await.map_err(|error| self.disk_fault(file, number, &error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Failures of write-behind: blocks that a disk did not accept.
+//!
+//! Invariants:
+//! - Every client that had the file open then gets the fault once, by its next flush, whether
+//!   others got it or not.
+//! - If no client had the file open, the first that flushes gets it.
+//! - A request to stop the server gets, once, a fault that no client has got.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use units::{FileId, PeerId};
+use wire::Fault;
+
+/// Latest failure of each file, until it is reported.
+#[derive(Default)]
+pub(crate) struct WriteFailures(RefCell<BTreeMap<FileId, Failure>>);
+
+struct Failure {
+    fault: Fault,
+    /// Clients that have got the fault. Departed ones are harmless: a connection number that is
+    /// used again is entered again when its client opens the file.
+    reported_to: BTreeSet<PeerId>,
+    /// True when a request to stop has got the fault.
+    reported_at_stop: bool,
+}
+
+impl WriteFailures {
+    /// Records a failure of a file.
+    pub(crate) fn record(&self, file: FileId, fault: Fault) {
+        self.0
+            .borrow_mut()
+            .insert(file, Failure { fault, reported_to: BTreeSet::new(), reported_at_stop: false });
+    }
+
+    /// Notes that a client has opened a file. A failure that was reported to others happened
+    /// before.
+    pub(crate) fn opened(&self, file: FileId, by: PeerId) {
+        if let Some(failure) = self.0.borrow_mut().get_mut(&file)
+            && !failure.reported_to.is_empty()
+        {
+            failure.reported_to.insert(by);
+        }
+    }
+
+    /// Returns the fault that a client has not got yet.
+    pub(crate) fn report_to(&self, file: FileId, to: PeerId) -> Result<(), Fault> {
+        let mut failures = self.0.borrow_mut();
+        let failure = failures.get_mut(&file).filter(|failure| !failure.reported_to.contains(&to));
+        let Some(failure) = failure else { return Ok(()) };
+        failure.reported_to.insert(to);
+        Err(failure.fault.clone())
+    }
+
+    /// Returns, once, a fault that no client has got: a second request to stop succeeds.
+    pub(crate) fn unreported(&self) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        for failure in self.0.borrow_mut().values_mut() {
+            if failure.reported_to.is_empty()
+                && !std::mem::replace(&mut failure.reported_at_stop, true)
+            {
+                outcome = outcome.and(Err(failure.fault.clone()));
+            }
+        }
+        outcome
+    }
+
+    /// Forgets a reported failure of a file that no client has open any more.
+    pub(crate) fn closed(&self, file: FileId) {
+        let mut failures = self.0.borrow_mut();
+        if failures.get(&file).is_some_and(|failure| !failure.reported_to.is_empty()) {
+            failures.remove(&file);
+        }
+    }
+
+    /// Forgets a removed file.
+    pub(crate) fn forget(&self, file: FileId) {
+        self.0.borrow_mut().remove(&file);
+    }
+}

@@ -1,0 +1,242 @@
+//! The life of a server: it loads its state, listens, starts requests, writes everything back, and
+//! ends.
+//!
+//! Invariants:
+//! - When a client leaves, its open files, active requests and buffers are freed at once.
+//! - A request is answered exactly once, or its client has left.
+//! - No message makes the server panic.
+
+use crate::server::block_cache::BlockCache;
+use crate::server::block_cache::block_locks::BlockLocks;
+use crate::server::catalogue::Catalogue;
+use crate::server::clients::outbound_connections::OutboundConnections;
+use crate::server::clients::session::Session;
+use crate::server::config::ServerConfig;
+use crate::server::files::kept_sizes::KeptSizes;
+use crate::server::files::open_files::OpenFiles;
+use crate::server::rendezvous::Rendezvous;
+use crate::server::state::{Counters, Server};
+use crate::server::transfers::active_transfers::ActiveTransfers;
+use crate::server::transfers::buffer_pool::TransferBufferPool;
+use crate::server::transfers::transfer_watchdog::TransferWatchdog;
+use crate::server::transfers::write_budget::WriteBudget;
+use crate::signal::Signal;
+use futures_util::future::{join, select};
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::{DiskId, PeerId, ServerId};
+use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
+use world::{Incoming, Payload, Scope, World};
+
+/// Maximum number of active requests of one client.
+pub(crate) const REQUESTS_PER_CLIENT_MAX: usize = 4096;
+
+/// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
+/// returns. Calls `is_ready` when the server is ready to serve.
+pub async fn serve<W: World>(
+    world: W,
+    config: ServerConfig,
+    is_ready: impl FnOnce(),
+    stop_requested: impl Future<Output = ()>,
+) -> Result<(), Fault> {
+    let catalogue = match config.id {
+        ServerId(0) => Some(Catalogue::load(world.clone()).await?),
+        _ => None,
+    };
+    let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
+    is_ready();
+    let locks = Rc::new(BlockLocks::default());
+    let watchdog = Rc::new(TransferWatchdog::new(config.buffer_bytes < u64::MAX));
+    let cache = {
+        let (locks, watchdog) = (Rc::clone(&locks), Rc::clone(&watchdog));
+        BlockCache::new(world.clone(), &config, locks, watchdog)
+    };
+    let buffer_pool = |disk| {
+        let bytes_max = config.buffer_bytes / (world.disks().len() as u64).max(1);
+        TransferBufferPool::new(
+            disk,
+            bytes_max,
+            u64::from(config.buffers_per_disk),
+            Rc::clone(&watchdog),
+        )
+    };
+    let spaces = world.disks().iter().map(|_| Cell::default()).collect();
+    let server = Rc::new(Server {
+        cache,
+        changes: Scope::new(world.clone()),
+        buffer_pools: (0..world.disks().len() as u32).map(DiskId).map(buffer_pool).collect(),
+        write_budget: Rc::new(WriteBudget::new(config.buffer_bytes)),
+        watchdog,
+        world,
+        config,
+        locks,
+        files: OpenFiles::default(),
+        kept_sizes,
+        catalogue,
+        sessions: RefCell::default(),
+        peers: RefCell::default(),
+        outbound: OutboundConnections::default(),
+        counters: Counters::default(),
+        spaces,
+        active_transfers: ActiveTransfers::default(),
+        rendezvous: Rendezvous::default(),
+        stopping: Cell::new(false),
+        stop: Signal::default(),
+    });
+    let listening = std::pin::pin!(join(listen(&server), disconnect_stalled(&server)));
+    let stopped = std::pin::pin!(server.stop.until(|| server.stopping.get().then_some(())));
+    let stop_requested = std::pin::pin!(stop_requested);
+    select(listening, select(stopped, stop_requested)).await;
+    // Dropping the sessions ends their active requests.
+    let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
+    for (peer, _) in sessions.iter() {
+        server.disconnect_outbound_of(peer);
+        server.world.disconnect(peer);
+    }
+    drop(sessions);
+    let Ok(()) = server.changes.finished().await;
+    let mut stored = server.cache.write_back_all().await;
+    // After the data that must not be lost.
+    for file in server.files.all_replaced() {
+        stored = stored.and(server.drop_file(file).await.map(|_| ()));
+    }
+    // The records are obsolete; if this fails, the next start finds them again.
+    let _ = server.kept_sizes.settle().await;
+    if let Some(catalogue) = &server.catalogue {
+        let _ = catalogue.settle().await;
+    }
+    stored
+}
+
+async fn listen<W: World>(server: &Rc<Server<W>>) {
+    loop {
+        match server.world.receive().await {
+            Incoming::Message { from, header, body } => server.accept(from, &header, body),
+            Incoming::Departed { peer, .. } => server.forget(peer),
+        }
+    }
+}
+
+/// Disconnects clients that stall while others wait for their memory.
+async fn disconnect_stalled<W: World>(server: &Rc<Server<W>>) {
+    loop {
+        let peer = server.watchdog.next_to_disconnect().await;
+        server.world.disconnect(peer);
+        server.forget(peer);
+    }
+}
+
+impl<W: World> Server<W> {
+    /// Accepts one message. Disconnects the sender of an invalid one.
+    fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
+        let accepted = match Frequent::decode(header) {
+            Some(Frequent::Read(id, read)) => {
+                self.begin((from, id), |server| server.answer_read((from, id), read))
+            }
+            Some(Frequent::Write(id, write)) => self.begin_write((from, id), write, body),
+            Some(Frequent::Done(_)) => false,
+            None => match wire::decode(header) {
+                Ok(Message::Hello { version, key }) => self.greet(from, version, key),
+                Ok(Message::Request { id, request }) => self.begin_other((from, id), request, body),
+                Ok(_) | Err(_) => false,
+            },
+        };
+        if !accepted {
+            self.world.disconnect(from);
+            self.forget(from);
+        }
+    }
+
+    /// Opens the session of a client. A client of another version gets the fault with its first
+    /// answer.
+    fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
+        let mut sessions = self.sessions.borrow_mut();
+        let mut peers = self.peers.borrow_mut();
+        let is_known = sessions.contains(from) || self.outbound.contains(from);
+        if peers.contains_key(&key) || is_known {
+            return false;
+        }
+        peers.insert(key, from);
+        sessions.insert(
+            from,
+            Box::new(Session::new(self.world.clone(), key, version, self.config.rosters.clone())),
+        );
+        true
+    }
+
+    /// Starts a request in the scope of its client, unless the client speaks another version.
+    #[inline]
+    fn begin<F: Future<Output = Result<(), Infallible>> + 'static>(
+        self: &Rc<Self>,
+        (from, id): (PeerId, RequestId),
+        answer: impl FnOnce(Rc<Self>) -> F,
+    ) -> bool {
+        let sessions = self.sessions.borrow();
+        let Some(session) = sessions.get(from) else { return false };
+        if session.scope.running() >= REQUESTS_PER_CLIENT_MAX {
+            return false;
+        }
+        self.counters.requests.set(self.counters.requests.get() + 1);
+        let server = Rc::clone(self);
+        match session.check_version() {
+            Ok(()) => session.scope.spawn_built(|| answer(server)),
+            Err(refused) => session.scope.spawn_built(|| server.refuse((from, id), refused)),
+        }
+        true
+    }
+
+    /// Starts a write request, and keeps its data if the budget permits.
+    fn begin_write(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        request: WriteRequest,
+        body: Option<W::Payload>,
+    ) -> bool {
+        match self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) {
+            Some(permit) => {
+                self.begin(call, |server| server.answer_write(call, request, body, permit))
+            }
+            None => self.begin(call, |server| server.turn_away(call)),
+        }
+    }
+
+    /// Starts a request that is not frequent. (Numbers of 2^63 and more in a read or write request
+    /// are not decoded as [`Frequent`].)
+    fn begin_other(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        request: Request,
+        body: Option<W::Payload>,
+    ) -> bool {
+        match request {
+            Request::Read(read) => self.begin(call, |server| server.answer_read(call, read)),
+            Request::Write(write) => self.begin_write(call, write, body),
+            rare => self.begin(call, |server| server.answer(call, rare)),
+        }
+    }
+
+    /// Ends the session of a client that has left: its requests end, its buffers are freed, its
+    /// collectives fail.
+    fn forget(self: &Rc<Self>, peer: PeerId) {
+        let session = self.sessions.borrow_mut().remove(peer);
+        if let Some(session) = session {
+            self.peers.borrow_mut().remove(&session.key);
+            let closed = self.files.close_all(&session.open);
+            // Ends the client's active requests.
+            drop(session);
+            self.rendezvous.peer_left(peer);
+            self.disconnect_outbound_of(peer);
+            closed.into_iter().for_each(|file| self.closed(file));
+        }
+        self.outbound.remove(peer);
+        self.active_transfers.notify();
+    }
+
+    /// Closes the connections that were opened for a requester.
+    fn disconnect_outbound_of(&self, requester: PeerId) {
+        for peer in self.outbound.remove_all_of(requester) {
+            self.world.disconnect(peer);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! State of a server, and operations that all requests use.
+
+use crate::server::block_cache::BlockCache;
+use crate::server::block_cache::block_locks::BlockLocks;
+use crate::server::catalogue::Catalogue;
+use crate::server::clients::outbound_connections::OutboundConnections;
+use crate::server::clients::session::Session;
+use crate::server::config::ServerConfig;
+use crate::server::files::kept_sizes::KeptSizes;
+use crate::server::files::open_file::OpenFile;
+use crate::server::files::open_files::OpenFiles;
+use crate::server::rendezvous::Rendezvous;
+use crate::server::transfers::active_transfers::ActiveTransfers;
+use crate::server::transfers::buffer_pool::TransferBufferPool;
+use crate::server::transfers::transfer_watchdog::TransferWatchdog;
+use crate::server::transfers::write_budget::WriteBudget;
+use crate::signal::Signal;
+use crate::table::Table;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::{FileId, PeerId, ServerId};
+use wire::{ClientKey, Fault};
+use world::{Scope, World};
+
+/// State of a server.
+pub(crate) struct Server<W: World> {
+    pub(crate) world: W,
+    pub(crate) config: ServerConfig,
+    pub(crate) cache: Rc<BlockCache<W>>,
+    pub(crate) locks: Rc<BlockLocks>,
+    pub(crate) files: OpenFiles,
+    pub(crate) kept_sizes: KeptSizes<W>,
+    pub(crate) catalogue: Option<Catalogue<W>>,
+    /// Sessions of connected clients.
+    pub(crate) sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
+    /// Connection of each client, by its key.
+    pub(super) peers: RefCell<BTreeMap<ClientKey, PeerId>>,
+    pub(crate) outbound: OutboundConnections,
+    /// Active changes of the catalogue. They run to their end even when their client leaves.
+    pub(crate) changes: Scope<W, Infallible>,
+    pub(crate) counters: Counters,
+    /// Capacity and free space of each disk in bytes, as last reported.
+    pub(crate) spaces: Box<[Cell<(u64, u64)>]>,
+    /// Buffers of active transfers, by disk.
+    pub(crate) buffer_pools: Box<[TransferBufferPool]>,
+    /// Budget of data that came with write requests.
+    pub(crate) write_budget: Rc<WriteBudget>,
+    /// Watchdog of transfers between these buffers, or the cache, and clients.
+    pub(crate) watchdog: Rc<TransferWatchdog>,
+    /// Active collectives and parts of single clients.
+    pub(crate) active_transfers: ActiveTransfers,
+    /// Groups whose members meet at the servers.
+    pub(crate) rendezvous: Rendezvous,
+    pub(crate) stopping: Cell<bool>,
+    pub(crate) stop: Signal,
+}
+
+/// Counters of a server.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) requests: Cell<u64>,
+    pub(crate) bytes_moved: Cell<u64>,
+}
+
+impl<W: World> Server<W> {
+    /// Handles the last close of a file.
+    pub(crate) fn closed(self: &Rc<Self>, file: FileId) {
+        if !self.files.must_go(file) {
+            self.files.forget_unused(file);
+            self.cache.release(file);
+            return;
+        }
+        // At once, so that no client opens it again.
+        self.files.forget(file);
+        let server = Rc::clone(self);
+        self.changes.spawn(async move {
+            // No client is left that could get a fault of the disk; the remaining data has no name.
+            let _ = server.drop_file(file).await;
+            Ok(())
+        });
+    }
+
+    /// Returns the connection of the client with this key.
+    pub(crate) fn peer_of(&self, key: ClientKey) -> Option<PeerId> {
+        self.peers.borrow().get(&key).copied()
+    }
+
+    /// Returns the number of this server among the servers of a file.
+    pub(crate) fn place_in(&self, file: &OpenFile) -> Result<ServerId, Fault> {
+        file.place_of(self.config.id).ok_or_else(|| Fault::BadRequest {
+            cause: format!("{:?} has no blocks on {}", file.name(), self.config.id),
+        })
+    }
+
+    /// Tells if a client is connected, whichever side opened the connection.
+    pub(crate) fn is_here(&self, peer: PeerId) -> bool {
+        self.sessions.borrow().contains(peer) || self.outbound.contains(peer)
+    }
+}

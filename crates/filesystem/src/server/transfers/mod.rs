@@ -1,0 +1,6 @@
+//! Active transfers, and limits on the memory that they occupy.
+
+pub(crate) mod active_transfers;
+pub(crate) mod buffer_pool;
+pub(crate) mod transfer_watchdog;
+pub(crate) mod write_budget;

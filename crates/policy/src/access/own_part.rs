@@ -1,0 +1,261 @@
+//! The part of an access that one client describes by itself, as a rule.
+//!
+//! Clients of a library or of MPI know their own part only: each sends its own to the servers, which
+//! put them together as [`Access::Parts`](crate::Access::Parts).
+//!
+//! Invariants of a valid part: everything lies inside the file; the pieces of each nest, of a list
+//! and of a dealt array ascend in the file and do not overlap, there or in memory. Pieces of two
+//! nests of one union may interleave; where they overlap, it is undefined which of them counts.
+
+use super::distribution::Distribution;
+use super::error::AccessError;
+use super::footprint::{Footprint, FootprintPieces};
+use super::limits::{BYTES_MAX, LIST_ENTRIES_MAX};
+use super::list::{self, ListEntry, ListPieces};
+use super::nested::Nested;
+use serde::{Deserialize, Serialize};
+use units::{ByteRange, ClientId, PieceRun};
+
+/// The largest number of nests in one union.
+pub const NESTS_MAX: usize = 1 << 16;
+
+/// One client's part of a file, and where each of its bytes lies in the client's memory.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum OwnPart {
+    /// A union of nested strides. Without any, the client owns nothing.
+    Nested(Vec<Nested>),
+    /// What client `client` owns of an array that begins at `file_offset`, packed in its memory
+    /// in row-major order.
+    Dealt {
+        /// The array, and how it is dealt.
+        distribution: Distribution,
+        /// Index of the client in the grid, row-major.
+        client: ClientId,
+        /// First byte of the array in the file.
+        file_offset: u64,
+    },
+    /// A list of pieces, for which there is no rule.
+    List(Vec<ListEntry>),
+}
+
+impl OwnPart {
+    /// A part without a byte.
+    pub const NOTHING: Self = Self::Nested(Vec::new());
+
+    /// `length` bytes at `file_offset`, from the start of the memory.
+    pub fn contiguous(file_offset: u64, length: u64) -> Self {
+        Self::Nested(vec![Nested { file_offset, memory_offset: 0, length, levels: Vec::new() }])
+    }
+
+    /// Refuses a part that leaves a file of `file_bytes`, has no meaning, or breaks a limit.
+    /// Errors name it as the part of `client`.
+    pub fn validate(&self, client: ClientId, file_bytes: u64) -> Result<(), AccessError> {
+        match self {
+            Self::Nested(nests) if nests.len() > NESTS_MAX => {
+                Err(AccessError::Entries { entries: nests.len() })
+            }
+            Self::Nested(nests) => {
+                nests.iter().try_for_each(|nest| nest.validate(client, file_bytes))
+            }
+            Self::Dealt { distribution, file_offset, .. } => {
+                let (entry, past_end) = (0, *file_offset > file_bytes.min(BYTES_MAX));
+                if past_end {
+                    return Err(AccessError::OutsideFile { client, entry, file_bytes });
+                }
+                distribution.validate(file_bytes - file_offset)
+            }
+            Self::List(entries) if entries.len() > LIST_ENTRIES_MAX => {
+                Err(AccessError::Entries { entries: entries.len() })
+            }
+            Self::List(entries) => list::validate(client, entries, file_bytes),
+        }
+    }
+
+    /// Bytes of memory that the client must have: one past the last byte that has a place there.
+    pub fn memory_bytes(&self) -> u64 {
+        match self {
+            Self::Nested(nests) => nests.iter().map(Nested::memory_bytes).max().unwrap_or(0),
+            Self::Dealt { distribution, client, .. } => distribution.footprint(*client).bytes(),
+            Self::List(entries) => list::memory_bytes(entries),
+        }
+    }
+
+    /// Bytes in all pieces.
+    pub fn bytes(&self) -> u64 {
+        self.count_bytes(ByteRange::new(0, BYTES_MAX))
+    }
+
+    /// The smallest range of the file that holds every piece; `None` without any.
+    pub fn file_extent(&self) -> Option<ByteRange> {
+        let end = self.end()?;
+        Some(ByteRange::new(self.first_from(0)?, end))
+    }
+
+    /// Levels or dimensions in which pieces repeat: divisions that it takes to find a piece.
+    pub(crate) fn depth(&self) -> u32 {
+        match self {
+            Self::Nested(nests) => {
+                nests.iter().map(|nest| nest.levels.len() as u32).max().unwrap_or(0)
+            }
+            Self::Dealt { distribution, .. } => {
+                distribution.grid.iter().filter(|clients| **clients > 1).count() as u32
+            }
+            Self::List(_) => 1,
+        }
+    }
+
+    /// Bytes of the part in `range`.
+    pub(crate) fn count_bytes(&self, range: ByteRange) -> u64 {
+        match self {
+            Self::List(entries) => list::pieces(entries, range).map(|piece| piece.length).sum(),
+            _ => self.footprints().map(|footprint| footprint.count_bytes(range)).sum(),
+        }
+    }
+
+    /// The pieces in `range`: those of one nest after those of another, each ascending.
+    pub(crate) fn pieces(&self, range: ByteRange) -> OwnPieces<'_> {
+        match self {
+            Self::List(entries) => OwnPieces::List(list::pieces(entries, range)),
+            _ => {
+                let mut all: Vec<_> =
+                    self.footprints().map(|footprint| footprint.pieces(range)).collect();
+                all.reverse();
+                OwnPieces::Nests(all)
+            }
+        }
+    }
+
+    /// The first byte at or behind `position`.
+    pub(crate) fn first_from(&self, position: u64) -> Option<u64> {
+        match self {
+            Self::List(entries) => list::first_from(entries, position),
+            _ => self.footprints().filter_map(|footprint| footprint.first_from(position)).min(),
+        }
+    }
+
+    /// One past the last byte.
+    pub(crate) fn end(&self) -> Option<u64> {
+        match self {
+            Self::List(entries) => list::file_extent(entries).map(|extent| extent.end),
+            _ => self.footprints().filter_map(|footprint| footprint.end()).max(),
+        }
+    }
+
+    /// Each nest, or the dealt part, folded. A list has no footprint.
+    fn footprints(&self) -> impl Iterator<Item = Footprint> + '_ {
+        let (nests, dealt) = match self {
+            Self::Nested(nests) => (&nests[..], None),
+            Self::Dealt { distribution, client, file_offset } => {
+                let mut footprint = distribution.footprint(*client);
+                footprint.shift(*file_offset);
+                (&[][..], Some(footprint))
+            }
+            Self::List(_) => (&[][..], None),
+        };
+        nests.iter().map(Nested::footprint).chain(dealt)
+    }
+}
+
+/// The pieces of one part in a range of the file. See [`OwnPart::pieces`].
+#[derive(Clone, Debug)]
+pub(crate) enum OwnPieces<'a> {
+    /// Those of each nest that is left; the next is the last of them.
+    Nests(Vec<FootprintPieces>),
+    List(ListPieces<'a>),
+}
+
+impl Iterator for OwnPieces<'_> {
+    type Item = PieceRun;
+
+    fn next(&mut self) -> Option<PieceRun> {
+        match self {
+            Self::List(pieces) => pieces.next(),
+            Self::Nests(nests) => loop {
+                if let Some(piece) = nests.last_mut()?.next() {
+                    return Some(piece);
+                }
+                nests.pop();
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a part says the same bytes as the access it is a part of, also when it is a union,
+    //! or an array that does not begin with the file.
+    use super::*;
+    use crate::{Access, Dimension, Level};
+
+    fn dealt() -> Distribution {
+        Distribution {
+            shape: vec![6, 10],
+            record_bytes: 8,
+            dimensions: vec![Dimension::Block, Dimension::Cyclic(3)],
+            grid: vec![2, 2],
+            clients: 4,
+        }
+    }
+
+    fn bytes_of(pieces: impl Iterator<Item = PieceRun>) -> Vec<(u64, u64)> {
+        let mut all: Vec<_> = pieces
+            .flat_map(|run| {
+                (0..run.count).flat_map(move |i| {
+                    let (file, memory) =
+                        (run.offset + i * run.stride, run.memory_offset + i * run.memory_stride);
+                    (0..run.length).map(move |byte| (file + byte, memory + byte))
+                })
+            })
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn parts_of_a_dealt_array_are_those_of_the_whole_access() {
+        let whole = Access::Distribution(dealt());
+        let parts: Vec<_> = (0..4)
+            .map(|client| OwnPart::Dealt {
+                distribution: dealt(),
+                client: ClientId(client),
+                file_offset: 100,
+            })
+            .collect();
+        let access = Access::Parts(parts);
+        assert_eq!(access.validate(580), Ok(()));
+        assert!(access.validate(579).is_err());
+        assert_eq!(access.file_extent(), ByteRange::new(100, 580));
+        for client in (0..4).map(ClientId) {
+            assert_eq!(access.memory_bytes(client), whole.memory_bytes(client));
+            for (start, end) in [(0, 480), (7, 8), (50, 333)] {
+                let own = bytes_of(access.pieces(client, ByteRange::new(start + 100, end + 100)));
+                let own: Vec<_> = own.into_iter().map(|(file, at)| (file - 100, at)).collect();
+                assert_eq!(own, bytes_of(whole.pieces(client, ByteRange::new(start, end))));
+            }
+        }
+    }
+
+    #[test]
+    fn a_union_has_the_bytes_of_all_its_nests() {
+        let level = Level { count: 4, file_stride: 20, memory_stride: 10 };
+        let first = Nested { file_offset: 3, memory_offset: 0, length: 4, levels: vec![level] };
+        let second = Nested { file_offset: 9, memory_offset: 4, ..first.clone() };
+        let union = Access::Parts(vec![
+            OwnPart::NOTHING,
+            OwnPart::Nested(vec![second.clone(), first.clone()]),
+        ]);
+        let mut apart = bytes_of(
+            Access::Nested(vec![first.clone()]).pieces(ClientId(0), ByteRange::new(0, 100)),
+        );
+        apart.extend(bytes_of(
+            Access::Nested(vec![second]).pieces(ClientId(0), ByteRange::new(0, 100)),
+        ));
+        apart.sort_unstable();
+        assert_eq!(bytes_of(union.pieces(ClientId(1), ByteRange::new(0, 100))), apart);
+        assert_eq!(union.count_bytes(ClientId(1), ByteRange::new(0, 100)), 32);
+        assert_eq!(union.extent_of(ClientId(1)), ByteRange::new(3, 73));
+        assert_eq!(union.extent_of(ClientId(0)), ByteRange::new(0, 0));
+        assert_eq!(union.clients_in(ByteRange::new(0, 9)).collect::<Vec<_>>(), [ClientId(1)]);
+        assert_eq!(union.clients_in(ByteRange::new(0, 3)).count(), 0);
+    }
+}

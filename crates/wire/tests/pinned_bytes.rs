@@ -1,0 +1,419 @@
+//! Proves: every variant of every enum that is stored or sent keeps its exact bytes.
+//!
+//! Postcard numbers the variants of an enum by their position, so a variant that is inserted in the
+//! middle, or moved, changes the meaning of bytes that are stored in catalogues. A new variant goes
+//! to the end. It does not compile until it has a row here. ([`Fault`] is sent only: see there.)
+//!
+//! A row has the variant, an example of it and the bytes in hexadecimal. The first byte, before the
+//! bar, is the number of the variant. Behind it are the fields: integers as LEB128, texts and
+//! lists behind their length, options and results behind a byte.
+
+use policy::{
+    Access, Buffering, Declared, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
+    Nested, OwnPart, Pool, Prefetch, Replacement, Stripe,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
+use units::{ClientId, FileId, RegionId, ServerId};
+use wire::{
+    BufferStatistics, ClientKey, CollectiveCall, CollectiveRequest, DigestsRequest, EnrolRequest,
+    Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, FlushRequest, GroupCollective,
+    GroupMessage, GroupRoster, JoinRequest, Made, MeetRequest, Message, NamedCollective,
+    PartRequest, Participant, PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus,
+    WriteRequest, decode_record, encode_record,
+};
+
+/// Makes a test of a table of rows `variant, example, bytes;`.
+macro_rules! pinned {
+    ($test:ident: $enum:ty { $($variant:pat, $example:expr, $bytes:literal;)+ }) => {
+        #[test]
+        fn $test() {
+            /// Finds the row of a value. A variant without a row does not compile.
+            fn row_of(value: &$enum) -> &'static str {
+                match value { $($variant => stringify!($variant),)+ }
+            }
+            let rows: Vec<(&str, $enum, &str)> =
+                vec![$((stringify!($variant), $example, $bytes)),+];
+            for (variant, example, bytes) in rows {
+                assert_eq!(row_of(&example), variant, "the example is of another variant");
+                check(variant, &example, bytes);
+            }
+        }
+    };
+}
+
+/// Panics unless `value` is encoded as these bytes, and they are decoded as it.
+fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, value: &T, bytes: &str) {
+    let encoded = encode_record(value);
+    let mut shown: Vec<String> = encoded.iter().map(|byte| format!("{byte:02x}")).collect();
+    shown.insert(1, "|".to_owned());
+    assert_eq!(shown.join(" ").trim_end_matches([' ', '|']), bytes, "the bytes of {name} changed");
+    assert_eq!(decode_record::<T>(&encoded).as_ref(), Ok(value), "{name} is decoded differently");
+}
+
+pinned!(direction: Direction {
+    Direction::Read, Direction::Read, "00";
+    Direction::Write, Direction::Write, "01";
+});
+
+pinned!(disk_order: DiskOrder {
+    DiskOrder::AsAsked, DiskOrder::AsAsked, "00";
+    DiskOrder::Sorted, DiskOrder::Sorted, "01";
+    DiskOrder::Staggered, DiskOrder::Staggered, "02";
+});
+
+pinned!(declared: Declared {
+    Declared::Unknown, Declared::Unknown, "00";
+    Declared::Sequential, Declared::Sequential, "01";
+    Declared::LoopingSequential, Declared::LoopingSequential, "02";
+    Declared::LoopingRandom, Declared::LoopingRandom, "03";
+    Declared::Random, Declared::Random, "04";
+    Declared::GlobalSequential, Declared::GlobalSequential, "05";
+});
+
+pinned!(replacement: Replacement {
+    Replacement::Lru, Replacement::Lru, "00";
+    Replacement::Mru, Replacement::Mru, "01";
+    Replacement::TossImmediate, Replacement::TossImmediate, "02";
+    Replacement::LoopAware, Replacement::LoopAware, "03";
+    Replacement::Random, Replacement::Random, "04";
+    Replacement::Custom(_), Replacement::Custom("fifo".parse().expect("it is a name")),
+        "05 | 04 66 69 66 6f";
+});
+
+pinned!(prefetch: Prefetch {
+    Prefetch::Nothing, Prefetch::Nothing, "00";
+    Prefetch::Next, Prefetch::Next, "01";
+    Prefetch::Window(_), Prefetch::Window(16), "02 | 10";
+});
+
+pinned!(dimension: Dimension {
+    Dimension::None, Dimension::None, "00";
+    Dimension::Block, Dimension::Block, "01";
+    Dimension::Cyclic(_), Dimension::Cyclic(3), "02 | 03";
+});
+
+pinned!(pool: Pool {
+    Pool::Consecutive { .. }, Pool::Consecutive { first: 1, of: 4 }, "00 | 01 04";
+    Pool::Named(_), Pool::Named(vec![ServerId(3), ServerId(1)]), "01 | 02 03 01";
+});
+
+pinned!(access: Access {
+    Access::All { .. }, Access::All { bytes: 1 << 20, clients: 4 }, "00 | 80 80 40 04";
+    Access::Distribution(_), Access::Distribution(distribution()),
+        "01 | 02 04 05 08 02 01 00 02 02 01 03";
+    Access::Nested(_), Access::Nested(vec![nested()]), "02 | 01 01 02 03 01 04 05 06";
+    Access::List(_), Access::List(vec![vec![list_entry()]]), "03 | 01 01 01 02 03";
+    Access::Parts(_), Access::Parts(vec![OwnPart::List(vec![list_entry()])]),
+        "04 | 01 02 01 01 02 03";
+});
+
+pinned!(own_part: OwnPart {
+    OwnPart::Nested(_), OwnPart::Nested(vec![nested()]), "00 | 01 01 02 03 01 04 05 06";
+    OwnPart::Dealt { .. }, dealt(), "01 | 02 04 05 08 02 01 00 02 02 01 03 02 ac 02";
+    OwnPart::List(_), OwnPart::List(vec![list_entry()]), "02 | 01 01 02 03";
+});
+
+pinned!(entry_kind: EntryKind {
+    EntryKind::Directory(_), EntryKind::Directory(defaults()),
+        "00 | 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
+    EntryKind::File(_), EntryKind::File(record()),
+        "01 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+});
+
+pinned!(message: Message {
+    Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300) }, "00 | 0a ac 02";
+    Message::Request { .. }, Message::Request { id: ID, request: Request::Stop }, "01 | 07 0f";
+    Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
+        "02 | 07 01 15";
+    Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
+    Message::CollectiveFailed { .. },
+        Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 15";
+});
+
+pinned!(request: Request {
+    Request::Create { .. }, Request::Create { record: record(), made: MADE },
+        "00 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 e8 07 02";
+    Request::MakeDirectory { .. }, Request::MakeDirectory { name: a(), made: MADE },
+        "01 | 01 61 e8 07 02";
+    Request::Stat { .. }, Request::Stat { name: a() }, "02 | 01 61";
+    Request::List { .. }, Request::List { directory: a(), after: Some(b()) }, "03 | 01 61 01 01 62";
+    Request::Rename { .. }, Request::Rename { from: a(), to: b(), replace: true },
+        "04 | 01 61 01 62 01";
+    Request::Remove { .. }, Request::Remove { name: a() }, "05 | 01 61";
+    Request::Open(_), Request::Open(record()),
+        "06 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+    Request::Close { .. }, Request::Close { file: FILE, recorded: SIZE }, "07 | 09 01 ac 02";
+    Request::Buffers { .. }, Request::Buffers { file: FILE }, "08 | 09";
+    Request::Drop { .. }, Request::Drop { file: FILE }, "09 | 09";
+    Request::Read(_), Request::Read(read()), "0a | 09 01 02 03 05 04";
+    Request::Write(_), Request::Write(WriteRequest { file: FILE, block: 1, offset: 2 }),
+        "0b | 09 01 02";
+    Request::Flush(_), Request::Flush(FlushRequest { file: FILE, sync: true }), "0c | 09 01";
+    Request::Collective(_), Request::Collective(Box::new(named_collective())),
+        "0d | 05 01 09 00 06 02 01 01 01 07 08";
+    Request::Status, Request::Status, "0e";
+    Request::Stop, Request::Stop, "0f";
+    Request::Cancel { .. }, Request::Cancel { collective: 5 }, "10 | 05";
+    Request::Part(_), Request::Part(Box::new(part())), "11 | 06 00 09 00 06 02 01 04 02";
+    Request::Pull(_), Request::Pull(pull()), "12 | 09 01 02 03 05 04";
+    Request::Digests(_),
+        Request::Digests(DigestsRequest { file: FILE, block: 1, piece_bytes: 64 }), "13 | 09 01 40";
+    Request::SetDefaults { .. }, Request::SetDefaults { directory: a(), defaults: defaults() },
+        "14 | 01 61 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
+    Request::Page { .. }, Request::Page { file: FILE, block: 1 }, "15 | 09 01";
+    Request::Resize { .. }, Request::Resize { file: FILE, size: SIZE }, "16 | 09 01 ac 02";
+    Request::RecordSize { .. }, Request::RecordSize { file: FILE, size: SIZE }, "17 | 09 01 ac 02";
+    Request::Measure(_), Request::Measure(record()),
+        "18 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+    Request::OpenSizes { .. }, Request::OpenSizes { after: Some(FILE) }, "19 | 01 09";
+    Request::DropUnused { .. }, Request::DropUnused { file: FILE }, "1a | 09";
+    Request::KeepSize { .. }, Request::KeepSize { file: FILE }, "1b | 09";
+    Request::Nameless { .. }, Request::Nameless { after: None }, "1c | 00";
+    Request::Forget { .. }, Request::Forget { file: FILE }, "1d | 09";
+    Request::RegisterGroup(_), Request::RegisterGroup(Box::new(roster())),
+        "1e | 07 10 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00 03 6e 3a 31 08 00 00 00 00 03 \
+         00 00 00";
+    Request::GroupCollective(_), Request::GroupCollective(Box::new(group_collective())),
+        "1f | 05 01 09 00 06 02 01 01 07 02 02 03 03 04";
+    Request::Meet(_), Request::Meet(Box::new(meet())), "20 | 01 61 01 02 ac 02 02 08 09";
+    Request::Enrol(_), Request::Enrol(EnrolRequest { group: 7, rank: ClientId(1), size: 2 }),
+        "21 | 07 01 02";
+    Request::Join(_), Request::Join(Box::new(join())),
+        "22 | 07 06 01 01 09 01 01 00 02 01 01 02 03 04 ac 02";
+});
+
+pinned!(reply: Reply {
+    Reply::Done, Reply::Done, "00";
+    Reply::Moved { .. }, Reply::Moved { bytes: 300 }, "01 | ac 02";
+    Reply::Entry(_), Reply::Entry(entry()), "02 | 01 61 e8 07 02 00 00 00 00 00 00 00 00 00 00";
+    Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
+        "03 | 01 01 61 e8 07 02 00 00 00 00 00 00 00 00 00 00 01";
+    Reply::Status(_), Reply::Status(status()), "04 | 01 02 03 04 05 06 01 07 08 01 01 09";
+    Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
+    Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";
+    Reply::Size(_), Reply::Size(SIZE), "07 | 01 ac 02";
+    Reply::Sizes { .. }, Reply::Sizes { sizes: vec![(FILE, SIZE)], more: false },
+        "08 | 01 09 01 ac 02 00";
+    Reply::NoRoom, Reply::NoRoom, "09";
+    Reply::InUse, Reply::InUse, "0a";
+    Reply::Met(_), Reply::Met(vec![vec![8, 9], vec![]]), "0b | 02 02 08 09 00";
+});
+
+pinned!(group_message: GroupMessage {
+    GroupMessage::Join { .. }, GroupMessage::Join { group: 7, client: ClientId(2) }, "00 | 07 02";
+    GroupMessage::Agree { .. },
+        GroupMessage::Agree { number: 1, round: 2, values: vec![(ClientId(3), 4)], fault: None },
+        "01 | 01 02 01 03 04 00";
+    GroupMessage::Leave, GroupMessage::Leave, "02";
+    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 15";
+});
+
+pinned!(fault: Fault {
+    Fault::NoSuchFile { .. }, Fault::NoSuchFile { name: a() }, "00 | 01 61";
+    Fault::FileExists { .. }, Fault::FileExists { name: a() }, "01 | 01 61";
+    Fault::BadName { .. }, Fault::BadName { name: a(), cause: b() }, "02 | 01 61 01 62";
+    Fault::NoSuchDirectory { .. }, Fault::NoSuchDirectory { name: a() }, "03 | 01 61";
+    Fault::NotADirectory { .. }, Fault::NotADirectory { name: a() }, "04 | 01 61";
+    Fault::IsADirectory { .. }, Fault::IsADirectory { name: a() }, "05 | 01 61";
+    Fault::DirectoryNotEmpty { .. }, Fault::DirectoryNotEmpty { name: a() }, "06 | 01 61";
+    Fault::BadAccess { .. }, Fault::BadAccess { cause: a() }, "07 | 01 61";
+    Fault::BadRequest { .. }, Fault::BadRequest { cause: a() }, "08 | 01 61";
+    Fault::WrongVersion { .. }, Fault::WrongVersion { client: 1, server: 2 }, "09 | 01 02";
+    Fault::NoSpace { .. }, Fault::NoSpace { server: SERVER, cause: a() }, "0a | 01 01 61";
+    Fault::Corrupt { .. }, corrupt(), "0b | 01 61 01 02 01 01 62";
+    Fault::DiskFailed { .. }, Fault::DiskFailed { server: SERVER, cause: a() }, "0c | 01 01 61";
+    Fault::ClientLeft { .. }, Fault::ClientLeft { client: ClientId(2), cause: a() },
+        "0d | 02 01 61";
+    Fault::ServerLeft { .. }, Fault::ServerLeft { server: SERVER, cause: a() }, "0e | 01 01 61";
+    Fault::CatalogueFailed { .. }, Fault::CatalogueFailed { cause: a() }, "0f | 01 61";
+    Fault::TransferFailed { .. }, Fault::TransferFailed { cause: a() }, "10 | 01 61";
+    Fault::PastEnd { .. }, Fault::PastEnd { file: a(), bytes: 300 }, "11 | 01 61 ac 02";
+    Fault::MembersMissing { .. }, members_missing(), "12 | 02 01 03 01 61 ac 02";
+    Fault::CallsDiffer { .. }, Fault::CallsDiffer { cause: a() }, "13 | 01 61";
+    Fault::ServerStalled { .. }, Fault::ServerStalled { server: SERVER, waited_ms: 300 },
+        "14 | 01 ac 02";
+    Fault::Cancelled, Fault::Cancelled, "15";
+});
+
+/// The explicit numbers of enums without fields are those that postcard counts.
+#[test]
+fn numbers_of_variants_are_their_positions() {
+    let numbers = [
+        (encode_record(&Direction::Write), Direction::Write as u8),
+        (encode_record(&DiskOrder::Staggered), DiskOrder::Staggered as u8),
+        (encode_record(&Declared::GlobalSequential), Declared::GlobalSequential as u8),
+    ];
+    for (bytes, number) in numbers {
+        assert_eq!(bytes, [number]);
+    }
+}
+
+const ID: RequestId = RequestId(7);
+const FILE: FileId = FileId(9);
+const SERVER: ServerId = ServerId(1);
+const MADE: Made = Made { owner: 1000, at_s: 2 };
+const SIZE: FileSize = FileSize { cuts: 1, bytes: 300 };
+
+fn a() -> String {
+    "a".to_owned()
+}
+
+fn b() -> String {
+    "b".to_owned()
+}
+
+fn buffering() -> Buffering {
+    Buffering {
+        declared: Declared::Sequential,
+        replacement: Some(Replacement::Mru),
+        prefetch: Some(Prefetch::Next),
+        blocks_min: 2,
+        blocks_max: 3,
+    }
+}
+
+fn record() -> FileRecord {
+    let map = vec![0, 1].try_into().ok();
+    FileRecord {
+        file: FILE,
+        name: a(),
+        bytes: 300,
+        cuts: 1,
+        stripe: Stripe { map, ..Stripe::round_robin(64, 2, 3) },
+        pool: Pool::all(2),
+        buffering: buffering(),
+    }
+}
+
+fn defaults() -> FileDefaults {
+    FileDefaults {
+        block_bytes: Some(64),
+        servers: Some(2),
+        pool: vec![ServerId(4)],
+        map: vec![ServerId(5)],
+        buffering: buffering(),
+    }
+}
+
+fn entry() -> Entry {
+    Entry { name: a(), made: MADE, kind: EntryKind::Directory(FileDefaults::default()) }
+}
+
+fn distribution() -> Distribution {
+    Distribution {
+        shape: vec![4, 5],
+        record_bytes: 8,
+        dimensions: vec![Dimension::Block, Dimension::None],
+        grid: vec![2, 1],
+        clients: 3,
+    }
+}
+
+fn nested() -> Nested {
+    let level = Level { count: 4, file_stride: 5, memory_stride: 6 };
+    Nested { file_offset: 1, memory_offset: 2, length: 3, levels: vec![level] }
+}
+
+fn dealt() -> OwnPart {
+    OwnPart::Dealt { distribution: distribution(), client: ClientId(2), file_offset: 300 }
+}
+
+fn list_entry() -> ListEntry {
+    ListEntry { file_offset: 1, memory_offset: 2, length: 3 }
+}
+
+fn read() -> ReadRequest {
+    let region = RegionId(5);
+    ReadRequest { file: FILE, block: 1, offset: 2, length: 3, region, region_offset: 4 }
+}
+
+fn pull() -> PullRequest {
+    let region = RegionId(5);
+    PullRequest { file: FILE, block: 1, offset: 2, length: 3, region, region_offset: 4 }
+}
+
+fn collective() -> CollectiveRequest {
+    CollectiveRequest {
+        collective: 5,
+        direction: Direction::Write,
+        file: FILE,
+        access: Access::All { bytes: 6, clients: 2 },
+        order: DiskOrder::Sorted,
+        sync: true,
+    }
+}
+
+fn named_collective() -> NamedCollective {
+    let participant = Participant { key: ClientKey(7), region: RegionId(8) };
+    NamedCollective { request: collective(), participants: vec![participant] }
+}
+
+fn group_collective() -> GroupCollective {
+    let regions = [3, 3, 4].map(RegionId).into_iter().collect();
+    GroupCollective { request: collective(), group: 7, regions }
+}
+
+fn meet() -> MeetRequest {
+    MeetRequest { name: a(), rank: ClientId(1), size: 2, timeout_ms: 300, bytes: vec![8, 9] }
+}
+
+fn join() -> JoinRequest {
+    JoinRequest {
+        group: 7,
+        number: 6,
+        rank: ClientId(1),
+        call: CollectiveCall {
+            direction: Direction::Write,
+            file: FILE,
+            order: DiskOrder::Sorted,
+            sync: true,
+        },
+        part: Ok(OwnPart::List(vec![list_entry()])),
+        region: RegionId(4),
+        timeout_ms: 300,
+    }
+}
+
+fn roster() -> GroupRoster {
+    let addresses = ["", "n:1"].into_iter().collect();
+    GroupRoster { group: 7, members: vec![ClientKey(1), ClientKey(2)], addresses }
+}
+
+fn part() -> PartRequest {
+    PartRequest {
+        number: 6,
+        direction: Direction::Read,
+        file: FILE,
+        access: Access::All { bytes: 6, clients: 2 },
+        client: ClientId(1),
+        region: RegionId(4),
+        order: DiskOrder::Staggered,
+    }
+}
+
+fn status() -> ServerStatus {
+    ServerStatus {
+        clients: 1,
+        requests: 2,
+        bytes_moved: 3,
+        cache_bytes: 4,
+        dirty_bytes: 5,
+        collective_bytes: 6,
+        disks: vec![(7, 8)],
+        files: vec![(SERVER, 9)],
+    }
+}
+
+fn buffer_statistics() -> BufferStatistics {
+    BufferStatistics { hits: 1, misses: 2, prefetched: 3, prefetched_unused: 4, evictions: 5 }
+}
+
+fn corrupt() -> Fault {
+    Fault::Corrupt { file: a(), offset: 1, length: 2, server: SERVER, cause: b() }
+}
+
+fn members_missing() -> Fault {
+    Fault::MembersMissing { missing: vec![ClientId(1), ClientId(3)], call: a(), waited_ms: 300 }
+}

@@ -1,0 +1,68 @@
+//! Processor costs of moving data.
+
+use units::Duration;
+
+/// Processor time of moving data, on the reference processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MessageCosts {
+    /// Cost of sending a message; its data goes by DMA.
+    pub send: Duration,
+    /// Cost of receiving a message and waking its thread.
+    pub receive: Duration,
+    /// Cost of each memput or memget for the requesting node.
+    pub one_sided: Duration,
+    /// Cost of receiving the answer of each memget.
+    pub get_answer: Duration,
+    /// Cost of each 200 bytes (50 words) of a memput or memget for the node that sends them. A
+    /// memget costs the same again for the node that receives them.
+    pub per_50_words: Duration,
+    /// Transport of the pieces of one memput or memget.
+    pub pieces: Pieces,
+}
+
+/// Transport of the pieces of one one-sided transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pieces {
+    /// Each piece is a memput or memget of its own.
+    Individual,
+    /// All pieces travel together, gathered by the sender and scattered by the receiver.
+    Batched {
+        /// Processor time of each piece beyond the first, for the requesting node.
+        gather: Duration,
+    },
+}
+
+impl MessageCosts {
+    /// Cost of a memput for the requesting node.
+    pub(crate) fn put(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.one_sided) + self.data(bytes)
+    }
+
+    /// Cost of a memget for the requesting node.
+    pub(crate) fn get(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
+    }
+
+    /// Cost of moving bytes, for the node that sends or receives them.
+    pub(crate) fn data(&self, bytes: u64) -> Duration {
+        Duration::from_ns(self.per_50_words.as_ns().saturating_mul(bytes) / 200)
+    }
+
+    /// Number of headers on the network of a transfer of `count` pieces.
+    pub(crate) fn headers(&self, count: u64) -> u64 {
+        match self.pieces {
+            Pieces::Individual => count,
+            Pieces::Batched { .. } => 1,
+        }
+    }
+
+    fn ask(&self, count: u64, once: Duration) -> Duration {
+        let ns = match self.pieces {
+            Pieces::Individual => once.as_ns().saturating_mul(count),
+            Pieces::Batched { gather } => {
+                once.as_ns() + gather.as_ns().saturating_mul(count.saturating_sub(1))
+            }
+        };
+        Duration::from_ns(ns)
+    }
+}

@@ -1,0 +1,24 @@
+//! The machine: nodes with processors and disks, and the network between them.
+//!
+//! [`assembly`] builds a machine from its [`config`] and moves messages between its [`node`]s;
+//! [`world`] is the view of one node's program. [`transport`] drives the network model, [`flights`]
+//! stores messages on their way, and [`faults`] carries out a plan of disruptions.
+
+mod assembly;
+mod config;
+mod connection;
+mod faults;
+mod flights;
+mod message_costs;
+mod node;
+mod prefetch_hints;
+mod records;
+mod regions;
+mod transport;
+mod world;
+
+pub use assembly::Machine;
+pub use config::{MachineConfig, MachineError, NodeConfig};
+pub use faults::{Disruption, FaultPlan, PlannedFault};
+pub use message_costs::{MessageCosts, Pieces};
+pub use world::SimulatedWorld;

@@ -1,0 +1,350 @@
+//! The world of one node: the view that its program has of the machine.
+
+use super::assembly::Machine;
+use super::connection::{ConnectionEnd, check_header, departed};
+use super::flights::Kept;
+use super::node::{Node, Work};
+use crate::device::SimulatedDisk;
+use crate::engine::{Sleep, TaskHandle};
+use crate::random::next_random;
+use crate::timeline::{Cause, Link as Because, What};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run};
+use world::payload::Kind;
+use world::{
+    Address, Clock, Disks, Incoming, Memory, Message, Network, NetworkError, OneSided, Payloads,
+    Processor, Randomness, RecordChange, Records, RecordsError, Shelf, Tasks, TransferError,
+};
+
+impl<P: Kind> Machine<P> {
+    /// Returns the world of node number `node`.
+    ///
+    /// # Panics
+    /// When there is no such node.
+    pub fn world(self: &Rc<Self>, node: u32) -> SimulatedWorld<P> {
+        SimulatedWorld { machine: Rc::clone(self), node: Rc::clone(&self.nodes[node as usize]) }
+    }
+}
+
+/// World of one simulated node; clones are handles to the same node.
+pub struct SimulatedWorld<P: Kind> {
+    machine: Rc<Machine<P>>,
+    node: Rc<Node<P>>,
+}
+
+impl<P: Kind> Clone for SimulatedWorld<P> {
+    fn clone(&self) -> Self {
+        Self { machine: Rc::clone(&self.machine), node: Rc::clone(&self.node) }
+    }
+}
+
+impl<P: Kind> SimulatedWorld<P> {
+    /// Number of this node.
+    pub fn node(&self) -> u32 {
+        self.node.index
+    }
+
+    fn occupy(&self, cost: Duration, what: impl FnOnce() -> What) -> Work {
+        self.node.occupy(&self.machine.engine, cost, what)
+    }
+
+    fn until_done(&self, work: &Work) -> Sleep {
+        self.machine.engine.sleep_until(work.until)
+    }
+
+    /// Returns the other end of a connection that has not ended, as far as this side can know.
+    fn link(&self, peer: PeerId) -> Result<(ConnectionEnd, &Rc<Node<P>>), NetworkError> {
+        let found = self.node.link(peer).and_then(|link| {
+            let node = self.machine.node(link.node)?;
+            self.machine.is_alive(link.node).then_some((link, node))
+        });
+        found.ok_or_else(|| departed(peer))
+    }
+
+    /// Calls `act` with the peer's node and its exposed memory, after checking that the pieces lie
+    /// in it.
+    fn with_region<R>(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+        pieces: &[PieceRun],
+        act: impl FnOnce(u32, &P::Memory) -> R,
+    ) -> Result<R, TransferError> {
+        let gone = |_| TransferError::Departed { peer, cause: "it is not connected".to_owned() };
+        let (link, node) = self.link(peer).map_err(gone)?;
+        node.link(link.theirs).ok_or(departed(peer)).map_err(gone)?;
+        let outside =
+            |cause: &str| TransferError::OutOfRegion { peer, region, cause: cause.to_owned() };
+        let regions = node.regions.borrow();
+        let exposed = regions.exposed(region, link.theirs);
+        let memory = exposed.ok_or_else(|| outside("no such region is exposed"))?;
+        let inside = |piece: &PieceRun| {
+            piece.memory_side().checked_end().is_some_and(|end| end <= memory.length())
+        };
+        if !pieces.iter().all(inside) {
+            return Err(outside("the pieces leave the region"));
+        }
+        Ok(act(link.node, memory))
+    }
+}
+
+/// Future of sending a message. (A hand-written state machine, because an `async fn` would store
+/// the message twice and move it. The message stays in its place until it is received.)
+struct Sending<'a, P: Kind> {
+    world: &'a SimulatedWorld<P>,
+    to: PeerId,
+    has_begun: bool,
+    message: Kept,
+    /// Cost of the work that comes first.
+    cost: Duration,
+}
+
+impl<P: Kind> Sending<'_, P> {
+    /// Leaves the message to the processor. The sender does not wait for the end of the sending.
+    fn begin(&mut self) -> Result<(), NetworkError> {
+        assert!(!self.has_begun, "a future that has ended must not be polled");
+        check_header(self.message.header_bytes)?;
+        let (ConnectionEnd { node, .. }, _) = self.world.link(self.to)?;
+        let Kept { place, bytes, .. } = self.message;
+        let machine = &self.world.machine;
+        if self.cost > Duration::ZERO {
+            self.world.occupy(self.cost, || What::Compute);
+        }
+        let work = self.world.occupy(machine.costs.send, || What::Send { to: node, bytes });
+        let timeline = machine.engine.timeline();
+        if timeline.is_recorded() {
+            let Cause { request, command } = timeline.cause();
+            timeline.arrow(Because::Answer, command, work.mark);
+            timeline.set_cause(Cause { request, command: None });
+            machine.flights.borrow_mut().get(place).mark = work.mark;
+        }
+        self.has_begun = true;
+        machine.launch_at(work.until, self.world.node.index, place);
+        Ok(())
+    }
+}
+
+impl<P: Kind> Future for Sending<'_, P> {
+    type Output = Result<(), NetworkError>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        Poll::Ready(self.get_mut().begin())
+    }
+}
+
+impl<P: Kind> Drop for Sending<'_, P> {
+    fn drop(&mut self) {
+        if !self.has_begun {
+            self.world.machine.forget(self.message.place);
+        }
+    }
+}
+
+/// Bytes on the network of the header or acknowledgement of a one-sided transfer.
+const ONE_SIDED_HEADER_BYTES: u64 = 16;
+
+/// Returns number and total bytes of pieces.
+fn size_of(pieces: &[PieceRun]) -> (u64, u64) {
+    pieces.iter().fold((0, 0), |(count, bytes), run| (count + run.count, bytes + run.bytes()))
+}
+
+impl<P: Kind> Clock for SimulatedWorld<P> {
+    fn now(&self) -> Instant {
+        self.machine.engine.now()
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + 'static {
+        self.machine.engine.sleep_until(deadline)
+    }
+}
+
+impl<P: Kind> Tasks for SimulatedWorld<P> {
+    type Task = TaskHandle;
+
+    #[inline]
+    fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskHandle {
+        self.machine.engine.spawn(self.node.index, future)
+    }
+
+    #[inline]
+    fn spawn_built<F>(&self, build: impl FnOnce() -> F) -> TaskHandle
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        self.machine.engine.spawn_built(self.node.index, build)
+    }
+}
+
+impl<P: Kind> Processor for SimulatedWorld<P> {
+    fn compute(&self, cost: Duration) -> impl Future<Output = ()> + 'static {
+        self.until_done(&self.occupy(cost, || What::Compute))
+    }
+}
+
+impl<P: Kind> Randomness for SimulatedWorld<P> {
+    fn random(&self) -> u64 {
+        next_random(&self.node.random)
+    }
+}
+
+impl<P: Kind> Payloads for SimulatedWorld<P> {
+    type Payload = P;
+    type Memory = P::Memory;
+
+    fn memory(&self, length: u64) -> P::Memory {
+        P::memory(length)
+    }
+
+    fn thaw(&self, payload: P) -> P::Memory {
+        payload.thaw()
+    }
+}
+
+impl<P: Kind> Disks for SimulatedWorld<P> {
+    type Disk = SimulatedDisk<P>;
+
+    fn disks(&self) -> &[SimulatedDisk<P>] {
+        &self.node.disks
+    }
+}
+
+impl<P: Kind> Records for SimulatedWorld<P> {
+    async fn records(&self, shelf: Shelf) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
+        Ok(self.node.records.all(shelf))
+    }
+
+    async fn record_change(
+        &self,
+        shelf: Shelf,
+        changes: Vec<RecordChange>,
+    ) -> Result<(), RecordsError> {
+        if let Some(change) = self.node.records.begin_change(shelf, changes) {
+            self.machine.engine.sleep(change.takes).await;
+            self.node.records.end_change(&change);
+        }
+        Ok(())
+    }
+}
+
+impl<P: Kind> Network for SimulatedWorld<P> {
+    fn address(&self) -> Address {
+        Address(format!("node:{}", self.node.index))
+    }
+
+    async fn connect(&self, to: &Address) -> Result<PeerId, NetworkError> {
+        let number = to.0.strip_prefix("node:").and_then(|number| number.parse().ok());
+        let number = number.filter(|number| *number != self.node.index);
+        let node = number.and_then(|number| self.machine.node(number));
+        let Some(node) = node.filter(|node| self.machine.is_alive(node.index)) else {
+            let cause = "there is no such node".to_owned();
+            return Err(NetworkError::Unreachable { address: to.clone(), cause });
+        };
+        Ok(self.node.connect(node).0)
+    }
+
+    fn send(
+        &self,
+        to: PeerId,
+        message: Message<P>,
+    ) -> impl Future<Output = Result<(), NetworkError>> {
+        self.send_after(Duration::ZERO, to, message)
+    }
+
+    fn send_after(
+        &self,
+        cost: Duration,
+        to: PeerId,
+        message: Message<P>,
+    ) -> impl Future<Output = Result<(), NetworkError>> {
+        let message = self.machine.keep(&self.node, to, message);
+        Sending { world: self, to, has_begun: false, message, cost }
+    }
+
+    fn receive(&self) -> impl Future<Output = Incoming<P>> {
+        poll_fn(|context| match self.machine.take(&self.node, context.waker()) {
+            Some(incoming) => Poll::Ready(incoming),
+            None => Poll::Pending,
+        })
+    }
+
+    fn disconnect(&self, peer: PeerId) {
+        self.machine.hang_up(&self.node, peer);
+    }
+}
+
+impl<P: Kind> OneSided for SimulatedWorld<P> {
+    async fn expose(&self, memory: &P::Memory, peers: &[PeerId]) -> Result<RegionId, NetworkError> {
+        for &peer in peers {
+            self.link(peer)?;
+        }
+        Ok(self.node.regions.borrow_mut().expose(memory.clone(), peers))
+    }
+
+    async fn expose_to_all(&self, memory: &P::Memory) -> RegionId {
+        self.node.regions.borrow_mut().expose_to_all(memory.clone())
+    }
+
+    fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> {
+        self.node.regions.borrow_mut().withdraw(region);
+        std::future::ready(())
+    }
+
+    async fn put(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+        pieces: &[PieceRun],
+        source: &P,
+    ) -> Result<(), TransferError> {
+        let other = self.with_region(peer, region, pieces, |node, _| node)?;
+        let costs = &self.machine.costs;
+        let (count, bytes) = size_of(pieces);
+        let what = || What::Put { to: other, pieces: count, bytes };
+        self.until_done(&self.occupy(costs.put(count, bytes), what)).await;
+        let (own, network) = (self.node.index, &self.machine.network);
+        let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
+        network.carry(own, other, bytes + headers).await;
+        let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
+        let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
+        let gathered = source.gather(&file_side);
+        self.with_region(peer, region, pieces, |_, memory| {
+            memory.scatter(&memory_side, &gathered)
+        })?;
+        network.carry(other, own, ONE_SIDED_HEADER_BYTES).await;
+        Ok(())
+    }
+
+    async fn get(
+        &self,
+        peer: PeerId,
+        region: RegionId,
+        pieces: &[PieceRun],
+        target: &P::Memory,
+    ) -> Result<(), TransferError> {
+        let other = self.with_region(peer, region, pieces, |node, _| node)?;
+        let costs = &self.machine.costs;
+        let (count, bytes) = size_of(pieces);
+        let what = || What::Get { from: other, pieces: count, bytes };
+        let asked = self.occupy(costs.get(count, bytes), what);
+        self.until_done(&asked).await;
+        let (own, engine) = (self.node.index, &self.machine.engine);
+        let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
+        self.machine.network.carry(own, other, headers).await;
+        if let Some(owner) = self.machine.node(other) {
+            let what = || What::GetAnswer { to: own, bytes };
+            let answered = owner.occupy(engine, costs.data(bytes), what);
+            engine.timeline().arrow(Because::Get, asked.mark, answered.mark);
+            engine.sleep_until(answered.until).await;
+        }
+        let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
+        let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
+        let gathered =
+            self.with_region(peer, region, pieces, |_, memory| memory.gather(&memory_side))?;
+        self.machine.network.carry(other, own, bytes + headers).await;
+        target.scatter(&file_side, &gathered);
+        Ok(())
+    }
+}
