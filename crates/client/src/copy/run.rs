@@ -32,8 +32,8 @@ pub struct Copied {
 }
 
 impl Session {
-    /// Carries out a plan; `progress` hears of bytes that are done, from any thread. The first error
-    /// ends it: files that were whole by then stay.
+    /// Carries out a plan; `progress` is called with the bytes that are done, from any thread. The
+    /// first error ends it: files that were whole by then stay.
     ///
     /// # Errors
     /// What the servers and the local file system meet; data that is not what was copied.

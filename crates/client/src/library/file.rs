@@ -109,10 +109,7 @@ impl File {
     /// # Errors
     /// What servers meet.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
-        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
-        #[allow(unsafe_code)]
-        let memory = unsafe { RawMemory::new(into.as_mut_ptr(), into.len()) };
-        self.start_read_memory(memory, offset).wait()
+        RawMemory::read_to(into, |memory| self.start_read_memory(memory, offset))
     }
 
     /// Writes `from` to the bytes from `offset` on (pwrite); a file that ends before becomes
@@ -121,10 +118,7 @@ impl File {
     /// # Errors
     /// What servers met. Which bytes were written is not known then.
     pub fn write_at(&self, from: &[u8], offset: u64) -> Result<(), UserError> {
-        // SAFETY: as for a read; a write only reads the memory.
-        #[allow(unsafe_code)]
-        let memory = unsafe { RawMemory::new(from.as_ptr().cast_mut(), from.len()) };
-        self.start_write_memory(memory, offset).wait()
+        RawMemory::write_from(from, |memory| self.start_write_memory(memory, offset))
     }
 
     /// Reads to one slice after the other (preadv).
@@ -242,10 +236,9 @@ impl File {
     /// [`ErrorKind::BadAccess`](interface::ErrorKind::BadAccess) for a part that does not fit the
     /// file or `into`; what servers meet.
     pub fn read_part(&self, part: &OwnPart, into: &mut [u8]) -> Result<(), UserError> {
-        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
-        #[allow(unsafe_code)]
-        let memory = unsafe { RawMemory::new(into.as_mut_ptr(), into.len()) };
-        self.start_part(Direction::Read, part.clone(), memory, false).wait()
+        RawMemory::read_to(into, |memory| {
+            self.start_part(Direction::Read, part.clone(), memory, false)
+        })
     }
 
     /// Writes strided or listed bytes with one request to each server. A file that ends before
@@ -254,10 +247,9 @@ impl File {
     /// # Errors
     /// As for [`File::read_part`].
     pub fn write_part(&self, part: &OwnPart, from: &[u8], sync: bool) -> Result<(), UserError> {
-        // SAFETY: as for a read; a write only reads the memory.
-        #[allow(unsafe_code)]
-        let memory = unsafe { RawMemory::new(from.as_ptr().cast_mut(), from.len()) };
-        self.start_part(Direction::Write, part.clone(), memory, sync).wait()
+        RawMemory::write_from(from, |memory| {
+            self.start_part(Direction::Write, part.clone(), memory, sync)
+        })
     }
 
     /// Begins a [`File::read_part`] or [`File::write_part`] with memory of the caller.

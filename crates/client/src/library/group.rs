@@ -98,8 +98,8 @@ impl Group {
         Self::enrol(connection, 0, 1, &[some_number(0)])
     }
 
-    /// Forms a group by any all-gather that its members have: `all_gather` gives each member's bytes
-    /// to all of them, and returns them by rank. It is called once, with 8 bytes.
+    /// Forms a group by any all-gather that its members have: `all_gather` gives each member's
+    /// bytes to all of them, and returns them by rank. It is called once, with 8 bytes.
     ///
     /// # Errors
     /// What `all_gather` and the servers answer.
@@ -215,10 +215,9 @@ impl Group {
         part: &OwnPart,
         into: &mut [u8],
     ) -> Result<u64, UserError> {
-        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
-        #[allow(unsafe_code)]
-        let memory = unsafe { RawMemory::new(into.as_mut_ptr(), into.len()) };
-        self.start_memory(Direction::Read, options, file, part.clone(), memory).wait()
+        RawMemory::read_to(into, |memory| {
+            self.start_memory(Direction::Read, options, file, part.clone(), memory)
+        })
     }
 
     /// Writes this member's part of a file from `from`, together with all members. A file that ends
@@ -242,10 +241,9 @@ impl Group {
         part: &OwnPart,
         from: &[u8],
     ) -> Result<u64, UserError> {
-        // SAFETY: as for a read; a write only reads the memory.
-        #[allow(unsafe_code)]
-        let memory = unsafe { RawMemory::new(from.as_ptr().cast_mut(), from.len()) };
-        self.start_memory(Direction::Write, options, file, part.clone(), memory).wait()
+        RawMemory::write_from(from, |memory| {
+            self.start_memory(Direction::Write, options, file, part.clone(), memory)
+        })
     }
 
     /// Begins a [`Group::read`] into a vector, which comes back with the result.
@@ -263,13 +261,12 @@ impl Group {
         direction: Direction,
         file: &File,
         part: OwnPart,
-        mut bytes: Vec<u8>,
+        bytes: Vec<u8>,
     ) -> Operation<Vec<u8>> {
-        // SAFETY: the vector goes with the work and keeps its bytes in their place until that ends.
-        #[allow(unsafe_code)]
-        let memory = unsafe { RawMemory::new(bytes.as_mut_ptr(), bytes.len()) };
         let options = CollectiveOptions::default();
-        self.begin(direction, options, file, part, memory, false, move |_| bytes)
+        RawMemory::of_vector(bytes, |memory, bytes| {
+            self.begin(direction, options, file, part, memory, false, move |_| bytes)
+        })
     }
 
     /// Begins a collective transfer between a file and memory of the caller; the result is the

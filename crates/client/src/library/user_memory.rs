@@ -1,6 +1,8 @@
 //! Memory of the program while the I/O thread reads and writes it.
 #![allow(unsafe_code)]
 
+use super::operation::Operation;
+use interface::UserError;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use world_real::RealMemory;
@@ -26,6 +28,36 @@ impl RawMemory {
     /// otherwise.
     pub unsafe fn new(base: *mut u8, bytes: usize) -> Self {
         Self { base: NonNull::new(base).unwrap_or(NonNull::dangling()), bytes }
+    }
+
+    /// Reads to a slice: begins an operation with it, and waits for its end.
+    pub(super) fn read_to<T>(
+        into: &mut [u8],
+        begin: impl FnOnce(Self) -> Operation<T>,
+    ) -> Result<T, UserError> {
+        // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
+        let memory = unsafe { Self::new(into.as_mut_ptr(), into.len()) };
+        begin(memory).wait()
+    }
+
+    /// Writes from a slice: begins an operation with it, and waits for its end.
+    pub(super) fn write_from<T>(
+        from: &[u8],
+        begin: impl FnOnce(Self) -> Operation<T>,
+    ) -> Result<T, UserError> {
+        // SAFETY: as for a read; a write only reads the memory.
+        let memory = unsafe { Self::new(from.as_ptr().cast_mut(), from.len()) };
+        begin(memory).wait()
+    }
+
+    /// Memory of a vector, which goes with the work and comes back with its result.
+    pub(super) fn of_vector<T>(
+        mut bytes: Vec<u8>,
+        begin: impl FnOnce(Self, Vec<u8>) -> Operation<T>,
+    ) -> Operation<T> {
+        // SAFETY: the vector keeps its bytes in their place until the work drops or returns it.
+        let memory = unsafe { Self::new(bytes.as_mut_ptr(), bytes.len()) };
+        begin(memory, bytes)
     }
 
     /// Number of bytes.

@@ -52,8 +52,8 @@ pub(crate) enum SourceSpec {
     File(PathBuf),
 }
 
-/// What one client process is told at its start. It answers with a [`ClientReady`], and from then on
-/// gets a [`CaseOrder`] at a time.
+/// Parameters of one client process. It answers with a [`ClientReady`], and from then on gets a
+/// [`CaseOrder`] at a time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ClientSpec {
     pub(crate) instance: PathBuf,

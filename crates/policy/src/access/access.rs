@@ -85,8 +85,8 @@ impl Access {
     /// Validates as [`Access::validate`], and refuses an access in which two clients own the same
     /// byte.
     ///
-    /// Overlaps between clients of an [`Access::Nested`] or an [`Access::Parts`] are not found, since
-    /// an exact check can cost as much as the transfer. The data of either client may then be
+    /// Overlaps between clients of an [`Access::Nested`] or an [`Access::Parts`] are not found,
+    /// since an exact check can cost as much as the transfer. The data of either client may then be
     /// written.
     pub fn validate_write(&self, file_bytes: u64) -> Result<(), AccessError> {
         self.validate(file_bytes)?;

@@ -1,7 +1,7 @@
 //! The part of an access that one client describes by itself, as a rule.
 //!
-//! Clients of a library or of MPI know their own part only: each sends its own to the servers, which
-//! put them together as [`Access::Parts`](crate::Access::Parts).
+//! Clients of a library or of MPI know their own part only: each sends its own to the servers,
+//! which put them together as [`Access::Parts`](crate::Access::Parts).
 //!
 //! Invariants of a valid part: everything lies inside the file; the pieces of each nest, of a list
 //! and of a dealt array ascend in the file and do not overlap, there or in memory. Pieces of two

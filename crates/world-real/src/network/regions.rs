@@ -71,8 +71,8 @@ impl Regions {
     }
 
     /// Removes `region`, and calls `withdraw` for each peer that may use it. Returns the
-    /// withdrawal, which ends when all those peers are done; `None` when there is no such region, or
-    /// when its memory is foreign: only this process writes foreign memory.
+    /// withdrawal, which ends when all those peers are done; `None` when there is no such region,
+    /// or when its memory is foreign: only this process writes foreign memory.
     pub(super) fn remove(
         &self,
         region: RegionId,
