@@ -4,6 +4,7 @@ mod calibrate;
 mod check;
 mod pages;
 mod steps;
+mod subjects;
 mod suite;
 mod tidy;
 
@@ -15,7 +16,8 @@ Developer commands of Unisono.
 
 usage: cargo x <command>
 
-  check   everything that must hold before a commit: format, clippy, tidy, unit tests
+  check   everything that must hold before a commit: format, subjects of
+          commits, tidy, clippy, unit tests
   test    every test, optimised, with one closing line; further arguments go to cargo test
   tidy    the rules of the tree: crate edges, file rules, links
   calibrate-1994 PATH
