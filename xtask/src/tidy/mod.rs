@@ -3,6 +3,8 @@
 //! Every rule is a pure function from the tree to findings, so that its tests can prove that it can
 //! fail. A finding has a place, a defect, and what to do.
 
+mod bare;
+mod core_globals;
 mod core_std;
 mod crate_edges;
 mod decisions;
@@ -21,8 +23,9 @@ mod width;
 use std::path::Path;
 use tree::{Finding, Tree};
 
-/// Rules about files.
-const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
+/// The rules about files.
+const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 12] = [
+    core_globals::check,
     core_std::check,
     decisions::check,
     header::check,
