@@ -8,6 +8,7 @@ mod core_globals;
 mod core_std;
 mod crate_edges;
 mod decisions;
+mod function_length;
 mod header;
 mod large_files;
 mod length;
@@ -24,10 +25,11 @@ use std::path::Path;
 use tree::{Finding, Tree};
 
 /// The rules about files.
-const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 12] = [
+const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 13] = [
     core_globals::check,
     core_std::check,
     decisions::check,
+    function_length::check,
     header::check,
     large_files::check,
     length::check,
