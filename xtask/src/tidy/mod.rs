@@ -8,8 +8,10 @@ mod core_globals;
 mod core_std;
 mod crate_edges;
 mod decisions;
+mod file_circles;
 mod function_length;
 mod header;
+mod imports;
 mod large_files;
 mod length;
 mod links;
@@ -25,10 +27,11 @@ use std::path::Path;
 use tree::{Finding, Tree};
 
 /// The rules about files.
-const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 13] = [
+const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 14] = [
     core_globals::check,
     core_std::check,
     decisions::check,
+    file_circles::check,
     function_length::check,
     header::check,
     large_files::check,
