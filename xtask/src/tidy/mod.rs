@@ -8,6 +8,7 @@ mod core_globals;
 mod core_std;
 mod crate_edges;
 mod decisions;
+mod doc_openings;
 mod file_circles;
 mod function_length;
 mod header;
@@ -27,10 +28,11 @@ use std::path::Path;
 use tree::{Finding, Tree};
 
 /// The rules about files.
-const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 14] = [
+const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 15] = [
     core_globals::check,
     core_std::check,
     decisions::check,
+    doc_openings::check,
     file_circles::check,
     function_length::check,
     header::check,
