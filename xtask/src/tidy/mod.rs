@@ -27,7 +27,7 @@ mod width;
 use std::path::Path;
 use tree::{Finding, Tree};
 
-/// The rules about files.
+/// Rules about files.
 const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 15] = [
     core_globals::check,
     core_std::check,
