@@ -3,11 +3,11 @@
 use super::connection::Connection;
 use super::file::File;
 use super::known::Known;
-use crate::files::{made_now, make_directories};
+use crate::files::{Placement, Usual, made_now, make_directories, placement};
 use filesystem::NewFile;
 use interface::UserError;
 use policy::{Buffering, Pool, Stripe};
-use wire::{Entry, FileRecord};
+use wire::{Entry, EntryKind, FileDefaults, FileRecord};
 
 impl Connection {
     /// Opens a file, to be buffered as it was made.
@@ -72,6 +72,40 @@ impl Connection {
                 let (pool, made) = (Pool::all(shared.client.servers()), made_now());
                 let new = NewFile { name, bytes, stripe, pool, buffering, made };
                 shared.client.create_as(new).await
+            },
+        )?;
+        Ok(self.file(record))
+    }
+
+    /// Makes an empty file as its directory says, over all servers that the directory permits, and
+    /// opens it. `block_bytes` is used in place of what the directory says.
+    ///
+    /// # Errors
+    /// As for [`Connection::create`].
+    pub fn create_by_default(
+        &self,
+        name: &str,
+        block_bytes: Option<u64>,
+    ) -> Result<File, UserError> {
+        let disks_per_server = self.instance().read()?.disks_per_server;
+        let usual = Usual { block_bytes, disks_per_server };
+        let (what, name) = (format!("cannot create {name:?}"), name.to_owned());
+        let record = self.run(
+            || what,
+            async move |shared| {
+                let client = &shared.client;
+                let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+                let defaults = match client.stat(directory).await.map(|entry| entry.kind) {
+                    Ok(EntryKind::Directory(defaults)) => defaults,
+                    // The creation finds out why there is no such directory.
+                    Ok(EntryKind::File(_)) | Err(_) => FileDefaults::default(),
+                };
+                // A file that is to grow deserves all servers.
+                let Placement { stripe, pool, buffering } =
+                    placement(client, usual, &defaults, u64::MAX);
+                let made = made_now();
+                let new = NewFile { name, bytes: 0, stripe, pool, buffering, made };
+                client.create_as(new).await
             },
         )?;
         Ok(self.file(record))
