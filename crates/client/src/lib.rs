@@ -36,5 +36,5 @@ pub use policy::{
     OwnPart,
 };
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
-pub use units::ServerId;
+pub use units::{ClientId, ServerId};
 pub use wire::{Entry, EntryKind, FileDefaults, FileRecord};

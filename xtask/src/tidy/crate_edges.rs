@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Crates, each with the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 16] = [
+const PERMITTED: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -43,6 +43,7 @@ const PERMITTED: [(&str, &[&str]); 16] = [
     ),
     ("plot", &[]),
     ("experiments", &["simulate", "interface", "plot"]),
+    ("c-api", &["client", "interface", "policy", "units", "wire"]),
     ("cli", &["client", "cluster", "simulate", "measure", "experiments", "interface", "plot"]),
     ("xtask", &[]),
 ];

@@ -143,6 +143,7 @@ impl Connection {
     /// # Errors
     /// As for [`Connection::open`].
     pub fn open_with(instance: &Instance, options: ConnectionOptions) -> Result<Self, UserError> {
+        check_pool(options.pool_bytes)?;
         let file = instance.read()?;
         let node = instance.client_node(&file.servers)?;
         let servers = file.servers.len() as u32;
@@ -276,6 +277,22 @@ impl Connection {
     fn local(&self) -> Arc<OnThread<Local>> {
         let local = self.0.local.as_ref();
         Arc::clone(local.expect("a connection is open until it is dropped"))
+    }
+}
+
+/// Refuses a pool that the system has no room for: the I/O thread could only end the process.
+fn check_pool(bytes: u64) -> Result<(), UserError> {
+    let mut probe = Vec::<u8>::new();
+    let reserved = usize::try_from(bytes).ok().map(|bytes| probe.try_reserve_exact(bytes));
+    // Otherwise the compiler may leave out an allocation that is not used.
+    std::hint::black_box(&mut probe);
+    match reserved {
+        Some(Ok(())) => Ok(()),
+        Some(Err(_)) | None => Err(UserError::usage(
+            "cannot connect to an instance",
+            format!("there is no memory for a pool of {bytes} bytes"),
+            "connect with a smaller pool; the usual one has 64 MiB",
+        )),
     }
 }
 

@@ -6,6 +6,8 @@
 //! - Jobs run in the order in which they were given.
 
 use interface::{ErrorKind, UserError};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::ThreadId;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -16,13 +18,44 @@ pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 /// The thread that talks to the servers.
 pub(super) struct IoThread {
-    jobs: UnboundedSender<Job>,
+    /// There until the thread may end.
+    jobs: Option<UnboundedSender<Job>>,
     id: ThreadId,
     /// Process that it is a thread of; a forked child has only the memory of it.
     process: u32,
 }
 
-static CURRENT: Mutex<Weak<IoThread>> = Mutex::new(Weak::new());
+/// The I/O thread of one process. A lock that another thread held while the process was forked
+/// stays locked in the child, so that the child makes its own.
+struct Current {
+    process: u32,
+    thread: Mutex<Weak<IoThread>>,
+}
+
+static CURRENT: AtomicPtr<Current> = AtomicPtr::new(null_mut());
+
+impl Current {
+    /// That of this process.
+    #[allow(unsafe_code, reason = "a lock that a forked child can replace")]
+    fn get() -> &'static Self {
+        let process = std::process::id();
+        let mut known = CURRENT.load(Ordering::Acquire);
+        loop {
+            // SAFETY: it is null, or was leaked below and is never freed.
+            match unsafe { known.as_ref() } {
+                Some(current) if current.process == process => return current,
+                _ => {}
+            }
+            let thread = Mutex::new(Weak::new());
+            let own: *mut Self = Box::leak(Box::new(Self { process, thread }));
+            let (set, unset) = (Ordering::AcqRel, Ordering::Acquire);
+            known = match CURRENT.compare_exchange(known, own, set, unset) {
+                Ok(_) => own,
+                Err(other) => other,
+            };
+        }
+    }
+}
 
 impl IoThread {
     /// The I/O thread of this process; starts it if there is none.
@@ -30,7 +63,7 @@ impl IoThread {
     /// # Errors
     /// When the system gives no thread.
     pub(super) fn current() -> Result<Arc<Self>, UserError> {
-        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = Current::get().thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = current.upgrade().filter(|running| running.is_alive()) {
             return Ok(running);
         }
@@ -54,12 +87,13 @@ impl IoThread {
                 "raise the limit of threads (ulimit -u), or end other programs",
             )
         })?;
-        Ok(Self { jobs, id: thread.thread().id(), process: std::process::id() })
+        Ok(Self { jobs: Some(jobs), id: thread.thread().id(), process: std::process::id() })
     }
 
     /// True in the process in which it was started, as long as it has not failed.
     fn is_alive(&self) -> bool {
-        self.process == std::process::id() && !self.jobs.is_closed()
+        let takes_jobs = self.jobs.as_ref().is_some_and(|jobs| !jobs.is_closed());
+        self.process == std::process::id() && takes_jobs
     }
 
     /// True when the caller is the I/O thread.
@@ -72,7 +106,19 @@ impl IoThread {
         if self.process != std::process::id() {
             return Err((job, forked()));
         }
-        self.jobs.send(job).map_err(|refused| (refused.0, failed()))
+        match &self.jobs {
+            Some(jobs) => jobs.send(job).map_err(|refused| (refused.0, failed())),
+            None => Err((job, failed())),
+        }
+    }
+}
+
+impl Drop for IoThread {
+    /// Lets the thread end. A forked child has only a copy of the queue, which may be locked.
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            std::mem::forget(self.jobs.take());
+        }
     }
 }
 
@@ -82,7 +128,8 @@ async fn work(mut jobs: UnboundedReceiver<Job>) {
     }
 }
 
-fn forked() -> UserError {
+/// Error of a call in a forked child.
+pub(super) fn forked() -> UserError {
     UserError::of_kind(
         ErrorKind::Forked,
         "cannot use this connection",

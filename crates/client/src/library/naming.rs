@@ -4,11 +4,14 @@ use super::connection::Connection;
 use super::file::File;
 use super::group::random_number;
 use super::known::Known;
-use crate::files::{made_now, make_directories};
+use crate::files::{Placement, Usual, made_now, make_directories, placement};
 use filesystem::{Fault, NewFile};
-use interface::UserError;
+use interface::{ErrorKind, UserError};
 use policy::{Buffering, Pool, Stripe};
-use wire::{Entry, FileRecord};
+use wire::{Entry, EntryKind, FileDefaults, FileRecord};
+
+/// Times that a file is tried to be opened or made while others make and remove it.
+const OPEN_ATTEMPTS_MAX: u32 = 16;
 
 impl Connection {
     /// Opens a file, to be buffered as it was made.
@@ -108,6 +111,49 @@ impl Connection {
                 found => found.map(Some),
             },
         )
+    }
+
+    /// Opens a file, or makes an empty one as its directory says when there is none.
+    ///
+    /// # Errors
+    /// What the servers answer.
+    pub fn open_or_create(&self, name: &str) -> Result<File, UserError> {
+        for _ in 0..OPEN_ATTEMPTS_MAX {
+            match self.open_file(name) {
+                Err(error) if error.kind == ErrorKind::NotFound => {}
+                opened => return opened,
+            }
+            match self.create_by_default(name, None) {
+                // Another process was faster.
+                Err(error) if error.kind == ErrorKind::AlreadyExists => {}
+                created => return created,
+            }
+        }
+        self.open_file(name)
+    }
+
+    /// Makes an empty file as its directory says, over all servers that the directory permits, and
+    /// opens it. `block_bytes` is used in place of what the directory says.
+    ///
+    /// # Errors
+    /// As for [`Connection::create`].
+    pub fn create_by_default(
+        &self,
+        name: &str,
+        block_bytes: Option<u64>,
+    ) -> Result<File, UserError> {
+        let disks_per_server = self.instance().read()?.disks_per_server;
+        let usual = Usual { block_bytes, disks_per_server };
+        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let defaults = match self.find(directory)?.map(|entry| entry.kind) {
+            Some(EntryKind::Directory(defaults)) => defaults,
+            // The creation finds out why there is no such directory.
+            Some(EntryKind::File(_)) | None => FileDefaults::default(),
+        };
+        // A file that is to grow deserves all servers.
+        let Placement { stripe, pool, buffering } = placement(self, usual, &defaults, u64::MAX);
+        let (name, made) = (name.to_owned(), made_now());
+        self.create_as(NewFile { name, bytes: 0, stripe, pool, buffering, made })
     }
 
     /// Stripe over all disks of the instance.

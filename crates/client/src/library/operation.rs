@@ -17,6 +17,8 @@ pub struct Operation<T> {
     outcome: Option<Result<T, UserError>>,
     /// True when memory of the caller is in use until the end.
     uses_memory: bool,
+    /// Process that began it. In a forked child it never ends: the I/O thread is the parent's.
+    process: u32,
     /// Work on the result by the thread that takes it.
     finish: Option<Finish<T>>,
 }
@@ -25,7 +27,8 @@ type Finish<T> = Box<dyn FnOnce(&mut T) + Send>;
 
 impl<T> Operation<T> {
     pub(super) fn new(answer: oneshot::Receiver<Result<T, UserError>>, uses_memory: bool) -> Self {
-        Self { answer, outcome: None, uses_memory, finish: None }
+        let process = std::process::id();
+        Self { answer, outcome: None, uses_memory, process, finish: None }
     }
 
     /// The same operation, with work on its result by the thread that takes it.
@@ -46,12 +49,14 @@ impl<T> Operation<T> {
     pub(super) fn ended(outcome: Result<T, UserError>) -> Self {
         let (sender, answer) = oneshot::channel();
         drop(sender);
-        Self { answer, outcome: Some(outcome), uses_memory: false, finish: None }
+        let mut operation = Self::new(answer, false);
+        operation.outcome = Some(outcome);
+        operation
     }
 
     /// True once it has ended; never waits.
     pub fn test(&mut self) -> bool {
-        if self.outcome.is_none() {
+        if !self.has_outcome() {
             self.outcome = match self.answer.try_recv() {
                 Ok(outcome) => Some(outcome),
                 Err(oneshot::error::TryRecvError::Empty) => None,
@@ -71,13 +76,21 @@ impl<T> Operation<T> {
     }
 
     fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.outcome.is_none() {
+        if !self.has_outcome() {
             let Poll::Ready(answer) = Pin::new(&mut self.answer).poll(context) else {
                 return Poll::Pending;
             };
             self.outcome = Some(answer.unwrap_or_else(|_| Err(io_thread::failed())));
         }
         Poll::Ready(())
+    }
+
+    /// True when the outcome is known, as it is in a forked child.
+    fn has_outcome(&mut self) -> bool {
+        if self.outcome.is_none() && self.process != std::process::id() {
+            self.outcome = Some(Err(io_thread::forked()));
+        }
+        self.outcome.is_some()
     }
 }
 

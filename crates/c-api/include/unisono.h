@@ -1,0 +1,472 @@
+/* unisono.h - files of a Unisono instance, and collective transfers directed by its servers.
+ *
+ * Results. A function of type int returns 0 or a negative errno; one of type int64_t returns a
+ * number of bytes, at least 0, or a negative errno. unisono_last_error() says more about the last
+ * failure of the calling thread. Every function may fail with -EINVAL (kind usage) for an argument
+ * that is NULL or makes no sense, -EPERM (kind forked) in a child process, and -ENOTRECOVERABLE
+ * (kind internal) for a defect of the library; comments name further errors. A function that makes
+ * a handle sets it to NULL when it fails.
+ *
+ * Sizes and offsets are bytes; a file has at most 2^62. Strings are UTF-8 and end with a zero byte.
+ * Names of files are paths in the instance such as "runs/42/field"; slashes at their ends do not
+ * count, and "unisono://" may stand in front. "" and "/" name the root directory.
+ *
+ * Threads. Every handle may be used by any thread, and all but unisono_op_t by several at a time.
+ * A handle must not be used after, or during, the call that frees it. Functions that free a handle
+ * accept NULL and do nothing.
+ *
+ * Fork. Handles belong to the process that made them. In a child process every call with them fails
+ * with -EPERM at once, and those that free a handle leave it alone. A child connects by itself.
+ *
+ * Effects on the process, from its first connection to the end of its last:
+ * - One thread, "unisono-io", talks to the servers. All signals are blocked on it.
+ * - Sockets to the servers are open (close-on-exec), and shared memory is mapped.
+ * - Where Yama restricts ptrace, processes of the same user are permitted to read and write this
+ *   one's memory (prctl PR_SET_PTRACER), because servers on this machine copy data directly.
+ *   This lasts until the process ends.
+ * The library installs no signal handler, starts no process and changes no environment variable. It
+ * reads UNISONO_INSTANCE, XDG_RUNTIME_DIR, TMPDIR and UNISONO_TIMEOUT when it connects.
+ *
+ * Link with the flags of "pkg-config --cflags --libs unisono". The manual begins at unisono(7).
+ */
+#ifndef UNISONO_H
+#define UNISONO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Version ------------------------------------------------------------------------------- */
+
+#define UNISONO_VERSION_MAJOR 0
+#define UNISONO_VERSION_MINOR 1
+#define UNISONO_VERSION_PATCH 0
+#define UNISONO_VERSION "0.1.0"
+
+/* Version of the library that runs, such as "0.1.0". Never fails. */
+const char *unisono_version(void);
+
+/* Version of the library that runs, as major * 65536 + minor * 256 + patch. Never fails. */
+uint32_t unisono_version_number(void);
+
+/* ---- Errors -------------------------------------------------------------------------------- */
+
+/* Kinds of errors. Numbers never change; new ones go to the end. */
+enum {
+    UNISONO_ERR_OTHER = 1,              /* a failure that no other kind names */
+    UNISONO_ERR_USAGE = 2,              /* a request that makes no sense */
+    UNISONO_ERR_NO_INSTANCE = 3,        /* no instance there, or its key cannot be used */
+    UNISONO_ERR_NOT_FOUND = 4,          /* no such file or directory */
+    UNISONO_ERR_ALREADY_EXISTS = 5,     /* the name is taken */
+    UNISONO_ERR_BAD_NAME = 6,           /* the name cannot name a file */
+    UNISONO_ERR_NOT_A_DIRECTORY = 7,    /* a file, where a directory must be */
+    UNISONO_ERR_IS_A_DIRECTORY = 8,     /* a directory, where a file must be */
+    UNISONO_ERR_DIRECTORY_NOT_EMPTY = 9,
+    UNISONO_ERR_BAD_ACCESS = 10,        /* a part does not fit the file or the memory */
+    UNISONO_ERR_PAST_END = 11,          /* the file ends before the bytes of a part */
+    UNISONO_ERR_REFUSED = 12,           /* a server refuses the request */
+    UNISONO_ERR_WRONG_VERSION = 13,     /* client and server are of different releases */
+    UNISONO_ERR_NO_SPACE = 14,          /* a disk is full */
+    UNISONO_ERR_CORRUPT = 15,           /* data is not what was written */
+    UNISONO_ERR_DISK_FAILED = 16,
+    UNISONO_ERR_CATALOGUE_FAILED = 17,
+    UNISONO_ERR_SERVER_LEFT = 18,       /* a server has ended, or cannot be reached */
+    UNISONO_ERR_SERVER_STALLED = 19,    /* a server does not answer within the time-out */
+    UNISONO_ERR_MEMBER_LEFT = 20,       /* a member has left during a collective call */
+    UNISONO_ERR_MEMBERS_MISSING = 21,   /* members did not join a call within the time-out */
+    UNISONO_ERR_CALLS_DIFFER = 22,      /* members made different calls */
+    UNISONO_ERR_CANCELLED = 23,         /* another server or member failed */
+    UNISONO_ERR_TRANSFER_FAILED = 24,   /* a transfer failed in an unforeseen way */
+    UNISONO_ERR_FORKED = 25,            /* the handle belongs to the parent process */
+    UNISONO_ERR_INTERNAL = 26,          /* a defect of the library */
+    UNISONO_ERR_INTERRUPTED = 27,       /* the user interrupted the call */
+    UNISONO_ERR_LOCAL_FILE = 28         /* a local file could not be read or written */
+};
+
+/* An error. Strings are never NULL, except file. New fields go to the end. */
+typedef struct unisono_error {
+    uint32_t kind;         /* UNISONO_ERR_... */
+    int errno_value;       /* fitting errno, positive */
+    int exit_code;         /* exit code of a command that ends with this error, 1 to 6 */
+    int has_range;         /* 1 when range_start and range_end are known */
+    const char *name;      /* name of the kind, such as "not-found" */
+    const char *mpi_class; /* name of the MPI error class, such as "MPI_ERR_NO_SUCH_FILE" */
+    const char *error;     /* first part: which call failed */
+    const char *cause;     /* second part: the reason */
+    const char *help;      /* third part: a way out */
+    const char *text;      /* all three, in three lines without a line feed at the end */
+    const char *file;      /* name of the file that the error is about, or NULL */
+    uint64_t range_start;  /* first byte of that file, and ... */
+    uint64_t range_end;    /* ... one past the last byte that the error is about */
+    int64_t server;        /* number of the server, or -1 */
+    size_t rank_count;     /* number of ranks of the group, 0 when none is known */
+    const uint32_t *ranks; /* these ranks, ascending */
+} unisono_error_t;
+
+/* One row of the table of kinds. */
+typedef struct unisono_kind {
+    const char *name;      /* such as "not-found" */
+    const char *mpi_class; /* such as "MPI_ERR_NO_SUCH_FILE" */
+    int errno_value;       /* positive */
+    int exit_code;         /* 1 to 6 */
+} unisono_kind_t;
+
+/* Last error of the calling thread, or NULL when none of its calls has failed. It is valid until
+ * the thread's next failing call, or its end. A call that succeeds changes nothing. */
+const unisono_error_t *unisono_last_error(void);
+
+/* Looks up a kind of error. row: filled with strings that are valid for ever.
+ * Errors: -EINVAL when there is no such kind. */
+int unisono_kind(uint32_t kind, unisono_kind_t *row);
+
+/* ---- Connections --------------------------------------------------------------------------- */
+
+/* A connection to all servers of an instance. */
+typedef struct unisono unisono_t;
+
+/* How to connect. Set size to sizeof(unisono_options_t) and the rest to 0 for the default. */
+typedef struct unisono_options {
+    size_t size;
+    uint64_t pool_bytes; /* memory for short transfers, at most 2^40; 0 means 64 MiB */
+    uint64_t timeout_ms; /* wait for servers and missing members; 0 means UNISONO_TIMEOUT seconds,
+                            or 60 s without that variable */
+} unisono_options_t;
+
+/* Connects to all servers of an instance.
+ * instance: its directory, or NULL for that of UNISONO_INSTANCE, or else the user's default one.
+ * options: NULL means the default.
+ * Errors: -ENXIO when there is no instance, -ENOTCONN when a server cannot be reached,
+ * -EPROTONOSUPPORT when the servers are of another release. */
+int unisono_connect(const char *instance, const unisono_options_t *options,
+                    unisono_t **connection);
+
+/* Frees the handle. The connection ends with the last of its files, pages, groups and operations.
+ * The sizes of files that were not closed are recorded then. */
+int unisono_disconnect(unisono_t *connection);
+
+/* ---- Names --------------------------------------------------------------------------------- */
+
+/* An open file. */
+typedef struct unisono_file unisono_file_t;
+
+/* Flags of unisono_open. */
+enum {
+    UNISONO_CREATE = 1, /* create the file when there is none */
+    UNISONO_EXCL = 2,   /* with UNISONO_CREATE: fail when there is one */
+    UNISONO_TRUNC = 4   /* make it empty */
+};
+
+/* Layout of a new file. Set size to sizeof(unisono_layout_t) and the rest to 0 for the default. */
+typedef struct unisono_layout {
+    size_t size;
+    uint64_t block_bytes; /* unit of striping, at most 1 GiB; 0 means as the directory says */
+} unisono_layout_t;
+
+/* Kinds of directory entries. */
+enum { UNISONO_FILE = 1, UNISONO_DIRECTORY = 2 };
+
+/* A directory entry. Set size to sizeof(unisono_stat_t) before it is filled. */
+typedef struct unisono_stat {
+    size_t size;
+    uint64_t bytes;       /* size of a file; 0 for a directory */
+    uint64_t block_bytes; /* unit of striping of a file; 0 for a directory */
+    uint64_t made_at_s;   /* time of creation in seconds since 1970 */
+    uint32_t kind;        /* UNISONO_FILE or UNISONO_DIRECTORY */
+    uint32_t owner;       /* number of the user that created it */
+    uint32_t servers;     /* number of servers that a file is striped over */
+    uint32_t padding;     /* 0 */
+} unisono_stat_t;
+
+/* Opens a file, and creates it first if the flags say so: empty, over all servers that its directory
+ * permits. flags: UNISONO_CREATE, UNISONO_EXCL and UNISONO_TRUNC, or 0. layout: used only when the
+ * file is created; NULL means the default.
+ * Errors: -ENOENT, -EEXIST, -EISDIR; what servers meet. */
+int unisono_open(unisono_t *connection, const char *name, unsigned flags,
+                 const unisono_layout_t *layout, unisono_file_t **file);
+
+/* Looks at a name; the size of a file is that of now. stat->size must be set.
+ * Errors: -ENOENT. */
+int unisono_stat(unisono_t *connection, const char *name, unisono_stat_t *stat);
+
+/* Receives one directory entry: its whole name, which begins with that of the directory. Both are
+ * valid during the call only. Returns 0 to go on, anything else to stop. It must not throw. */
+typedef int unisono_entry_t(const char *name, const unisono_stat_t *stat, void *context);
+
+/* Lists a directory, ascending by name; calls `each` in the calling thread. Sizes of files that
+ * others have open may be old. Returns 0 also when `each` has stopped it.
+ * Errors: -ENOENT, -ENOTDIR. */
+int unisono_list(unisono_t *connection, const char *directory, unisono_entry_t *each,
+                 void *context);
+
+/* Makes a directory. parents: not 0 to make missing parents too, and to accept one that is there.
+ * Errors: -EEXIST, -ENOENT, -ENOTDIR. */
+int unisono_mkdir(unisono_t *connection, const char *name, int parents);
+
+/* Renames a file or a directory. replace: not 0 to permit that a file has the new name; it is
+ * removed. Errors: -ENOENT, -EEXIST, -EISDIR, -ENOTDIR. */
+int unisono_rename(unisono_t *connection, const char *from, const char *to, int replace);
+
+/* Removes a file or an empty directory. Errors: -ENOENT, -ENOTEMPTY. */
+int unisono_remove(unisono_t *connection, const char *name);
+
+/* ---- Files --------------------------------------------------------------------------------- */
+
+/* Reads up to `bytes` bytes at `offset`. Returns the number of bytes read, fewer only at the end of
+ * the file. Errors: what servers meet. */
+int64_t unisono_pread(unisono_file_t *file, void *memory, uint64_t bytes, uint64_t offset);
+
+/* Writes `bytes` bytes at `offset`; a file that ends before becomes longer. Every later read sees
+ * them; unisono_fsync stores them. Returns `bytes`. After an error it is not known which bytes were
+ * written. Errors: -ENOSPC; what servers meet. */
+int64_t unisono_pwrite(unisono_file_t *file, const void *memory, uint64_t bytes,
+                       uint64_t offset);
+
+/* unisono_pread to several memories, one after the other; count: at most 1024. */
+int64_t unisono_preadv(unisono_file_t *file, const struct iovec *memories, size_t count,
+                       uint64_t offset);
+
+/* unisono_pwrite from several memories, one after the other; count: at most 1024. */
+int64_t unisono_pwritev(unisono_file_t *file, const struct iovec *memories, size_t count,
+                        uint64_t offset);
+
+/* Size of the file now, in bytes, whoever has changed it. */
+int unisono_size(unisono_file_t *file, uint64_t *bytes);
+
+/* Makes the file `bytes` bytes long. Bytes beyond are freed, new ones are zero. */
+int unisono_truncate(unisono_file_t *file, uint64_t bytes);
+
+/* Waits until all that was written is with the disks. Fails with errors of write-behind since this
+ * connection's last flush or fsync of the file, or since it opened the file. */
+int unisono_flush(unisono_file_t *file);
+
+/* As unisono_flush, and waits until everything is on stable storage of every server. */
+int unisono_fsync(unisono_file_t *file);
+
+/* Closes the file and frees the handle, also when it fails. Errors: what servers meet. */
+int unisono_close(unisono_file_t *file);
+
+/* ---- Parts --------------------------------------------------------------------------------- */
+
+/* One client's part of a file: pieces of the file, and the place of each in the client's memory.
+ * It belongs to no connection; one part may be used in many calls. */
+typedef struct unisono_part unisono_part_t;
+
+/* One repetition of a nested stride: copy i lies i strides further, in the file and in memory. */
+typedef struct unisono_level {
+    uint64_t count;
+    uint64_t file_stride;
+    uint64_t memory_stride;
+} unisono_level_t;
+
+/* One piece of a list. */
+typedef struct unisono_piece {
+    uint64_t file_offset;
+    uint64_t memory_offset;
+    uint64_t bytes; /* at least 1 */
+} unisono_piece_t;
+
+/* Rules by which the indices of one dimension are dealt to the clients along it. */
+enum {
+    UNISONO_WHOLE = 0, /* not distributed: clients is 1 */
+    UNISONO_BLOCK = 1, /* contiguous blocks of ceil(extent / clients) indices */
+    UNISONO_CYCLIC = 2 /* blocks of `chunk` indices in turn */
+};
+
+/* One dimension of a distributed array. */
+typedef struct unisono_dimension {
+    uint64_t extent;  /* number of indices, at least 1 */
+    uint64_t chunk;   /* UNISONO_CYCLIC: indices in a block, at least 1; otherwise 0 */
+    uint32_t rule;    /* UNISONO_WHOLE, UNISONO_BLOCK or UNISONO_CYCLIC */
+    uint32_t clients; /* clients along this dimension, at least 1 */
+} unisono_dimension_t;
+
+/* `bytes` bytes at `file_offset`, which lie at the start of the memory. 0 bytes: an empty part. */
+int unisono_part_contiguous(uint64_t file_offset, uint64_t bytes, unisono_part_t **part);
+
+/* A piece of `bytes` bytes, repeated by each level in turn, the innermost first. Copies must ascend
+ * in the file without overlap, and must not overlap in memory. level_count: at most 16. A level
+ * with count 0, or 0 bytes, makes an empty part. */
+int unisono_part_nested(uint64_t file_offset, uint64_t memory_offset, uint64_t bytes,
+                        const unisono_level_t *levels, size_t level_count,
+                        unisono_part_t **part);
+
+/* Adds a nested stride to a part that unisono_part_contiguous or unisono_part_nested made: the part
+ * becomes the union, of at most 65536. Calls that were begun with the part are not affected. Where
+ * members of the union overlap it is undefined which of them counts. */
+int unisono_part_add(unisono_part_t *part, uint64_t file_offset, uint64_t memory_offset,
+                     uint64_t bytes, const unisono_level_t *levels, size_t level_count);
+
+/* Part of client `client` (counted row-major) of a row-major array of records that is distributed
+ * over a grid of clients, as in High Performance Fortran; packed in memory, row-major.
+ * dimensions: the slowest first; dimension_count: 1 to 16. record_bytes: at least 1.
+ * clients: members that take part; those beyond the grid own nothing.
+ * file_offset: first byte of the array in the file. */
+int unisono_part_distribution(const unisono_dimension_t *dimensions, size_t dimension_count,
+                              uint64_t record_bytes, uint32_t clients, uint32_t client,
+                              uint64_t file_offset, unisono_part_t **part);
+
+/* A list of pieces, which ascend in the file and overlap neither there nor in memory.
+ * count: at most 2^20. */
+int unisono_part_list(const unisono_piece_t *pieces, size_t count, unisono_part_t **part);
+
+/* Number of bytes in all pieces. */
+int unisono_part_bytes(const unisono_part_t *part, uint64_t *bytes);
+
+/* Bytes of memory that a transfer of the part needs. */
+int unisono_part_memory_bytes(const unisono_part_t *part, uint64_t *bytes);
+
+/* Frees a part. Calls that were begun with it go on. */
+void unisono_part_free(unisono_part_t *part);
+
+/* Reads a part with one request to each server. Memory between the pieces stays as it is.
+ * memory_bytes: at least unisono_part_memory_bytes. Returns the number of bytes read.
+ * Errors: -ENODATA (kind past-end) when the file ends before; what servers meet. */
+int64_t unisono_read_part(unisono_file_t *file, const unisono_part_t *part, void *memory,
+                          uint64_t memory_bytes);
+
+/* Writes a part with one request to each server; a file that ends before becomes longer. At its end
+ * the bytes are with the disks; sync: not 0 to have them on stable storage. Returns the number of
+ * bytes written. Errors: -ENOSPC; what servers meet. */
+int64_t unisono_write_part(unisono_file_t *file, const unisono_part_t *part, const void *memory,
+                           uint64_t memory_bytes, int sync);
+
+/* ---- Pages --------------------------------------------------------------------------------- */
+
+/* A block of a file as it was when it was pinned, in the memory of its server if that is on this
+ * machine. */
+typedef struct unisono_page unisono_page_t;
+
+/* Bytes of a page (the unit of striping); the last one of a file may be shorter. */
+int unisono_page_bytes(unisono_file_t *file, uint64_t *bytes);
+
+/* Pins page `number`, counted from 0. Errors: -ENODATA when the file has no such page. */
+int unisono_page_pin(unisono_file_t *file, uint64_t number, unisono_page_t **page);
+
+/* Address and length of a pinned page, for reading only, valid until it is released. */
+int unisono_page_data(const unisono_page_t *page, const void **data, uint64_t *bytes);
+
+/* Releases a page. */
+void unisono_page_release(unisono_page_t *page);
+
+/* ---- Groups and collective calls ----------------------------------------------------------- */
+
+/* The calling process as a member of a group. Members make the same collective calls in the same
+ * order; several calls may be under way. */
+typedef struct unisono_group unisono_group_t;
+
+/* Gathers `bytes` bytes at `mine` of each member into `all`, by rank (size * bytes bytes), at every
+ * member. Returns 0 on success. It must not throw. */
+typedef int unisono_all_gather_t(const void *mine, void *all, size_t bytes, void *context);
+
+/* Forms a group of members that meet at the servers. Collective: waits for all members.
+ * name: the same at every member, used by no other group at the time. rank: 0 to size - 1.
+ * Errors: -ETIMEDOUT (kind members-missing) names the ranks that did not come. */
+int unisono_group_form(unisono_t *connection, const char *name, uint32_t rank, uint32_t size,
+                       unisono_group_t **group);
+
+/* Forms a group by an all-gather of the caller's, such as MPI_Allgather, which is called once, in
+ * the calling thread, with 8 bytes. Collective. Errors: -EIO when it fails; -ETIMEDOUT as above. */
+int unisono_group_form_with(unisono_t *connection, uint32_t rank, uint32_t size,
+                            unisono_all_gather_t *all_gather, void *context,
+                            unisono_group_t **group);
+
+/* Rank of the calling process. */
+int unisono_group_rank(const unisono_group_t *group, uint32_t *rank);
+
+/* Number of members. */
+int unisono_group_size(const unisono_group_t *group, uint32_t *size);
+
+/* Waits until all members are here. Collective.
+ * Errors: -ETIMEDOUT (kind members-missing) names the ranks that did not come. */
+int unisono_barrier(unisono_group_t *group);
+
+/* Leaves the group and frees the handle. Members that wait for this one in a call then fail. */
+int unisono_group_free(unisono_group_t *group);
+
+/* Strategies of a collective transfer. */
+enum {
+    UNISONO_DISK_DIRECTED = 0, /* servers direct it */
+    UNISONO_TWO_PHASE = 1,     /* members transfer large pieces and exchange data */
+    UNISONO_CACHING = 2,       /* each member asks for each of its pieces */
+    UNISONO_NONCOLLECTIVE = 3  /* servers direct the part of each member by itself */
+};
+
+/* Orders in which servers use their disks. */
+enum {
+    UNISONO_SORTED = 0,   /* by place on the disk */
+    UNISONO_AS_ASKED = 1, /* by place in the file */
+    UNISONO_STAGGERED = 2 /* sorted, each server from another place on */
+};
+
+/* How a collective transfer is carried out; the same at every member. Set size to
+ * sizeof(unisono_collective_options_t) and the rest to 0 for the default. */
+typedef struct unisono_collective_options {
+    size_t size;
+    uint32_t strategy;             /* UNISONO_DISK_DIRECTED ... */
+    uint32_t order;                /* UNISONO_SORTED ... */
+    uint32_t sync;                 /* not 0: written data is on stable storage at the end */
+    uint32_t outstanding_per_disk; /* requests under way at a disk (caching and two-phase), at most
+                                      1024; 0 means 1 */
+} unisono_collective_options_t;
+
+/* Reads this member's part together with all members. Collective. options: NULL means the default.
+ * memory_bytes: at least unisono_part_memory_bytes. Returns the number of bytes of the part.
+ * Errors: every member's call ends with the same error, except -EINVAL for an argument of its own,
+ * with which a member does not join the call. */
+int64_t unisono_read_all(unisono_group_t *group, unisono_file_t *file,
+                         const unisono_part_t *part, void *memory, uint64_t memory_bytes,
+                         const unisono_collective_options_t *options);
+
+/* Writes this member's part together with all members. Collective. A file that ends before becomes
+ * longer. Where parts of members overlap it is undefined whose bytes are written. Arguments, result
+ * and errors are those of unisono_read_all. */
+int64_t unisono_write_all(unisono_group_t *group, unisono_file_t *file,
+                          const unisono_part_t *part, const void *memory, uint64_t memory_bytes,
+                          const unisono_collective_options_t *options);
+
+/* ---- Started calls ------------------------------------------------------------------------- */
+
+/* A call under way, which makes progress by itself. Its memory must not be touched (a write: not be
+ * changed) or freed until it was waited for. Used by one thread at a time. */
+typedef struct unisono_op unisono_op_t;
+
+/* These begin the call of the same name and return 0 when it has begun; its result and errors are
+ * those of unisono_op_wait. Members begin collective calls in the same order. */
+int unisono_start_pread(unisono_file_t *file, void *memory, uint64_t bytes, uint64_t offset,
+                        unisono_op_t **op);
+int unisono_start_pwrite(unisono_file_t *file, const void *memory, uint64_t bytes,
+                         uint64_t offset, unisono_op_t **op);
+int unisono_start_read_part(unisono_file_t *file, const unisono_part_t *part, void *memory,
+                            uint64_t memory_bytes, unisono_op_t **op);
+int unisono_start_write_part(unisono_file_t *file, const unisono_part_t *part,
+                             const void *memory, uint64_t memory_bytes, int sync,
+                             unisono_op_t **op);
+int unisono_start_read_all(unisono_group_t *group, unisono_file_t *file,
+                           const unisono_part_t *part, void *memory, uint64_t memory_bytes,
+                           const unisono_collective_options_t *options, unisono_op_t **op);
+int unisono_start_write_all(unisono_group_t *group, unisono_file_t *file,
+                            const unisono_part_t *part, const void *memory,
+                            uint64_t memory_bytes, const unisono_collective_options_t *options,
+                            unisono_op_t **op);
+
+/* Sets *ended to 1 when the call has ended, to 0 otherwise. Never waits, never frees. */
+int unisono_op_test(unisono_op_t *op, int *ended);
+
+/* Waits for the end of the call and frees the operation. Returns the number of bytes, or the error of
+ * the call. For NULL returns 0. */
+int64_t unisono_op_wait(unisono_op_t *op);
+
+/* Waits until one of `count` operations has ended, and sets *index to the lowest such index. NULL
+ * operations are passed over; when all are NULL, *index is `count`. Frees nothing: wait for the
+ * operation next. count: at most 2^20. */
+int unisono_op_wait_any(unisono_op_t *const *ops, size_t count, size_t *index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

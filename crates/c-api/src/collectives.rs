@@ -1,0 +1,128 @@
+//! Collective transfers.
+
+use crate::arguments::{Bytes, Options, Out, extensible};
+use crate::border::{Failure, exported};
+use crate::handles::{FileHandle, GroupHandle, OpHandle, PartHandle, make};
+use crate::operations::Op;
+use crate::parts::copy;
+use client::{CollectiveOptions, Direction, DiskOrder, Operation, Strategy};
+use std::ffi::c_int;
+
+extensible! {
+    /// `unisono_collective_options_t`.
+    struct CollectiveView {
+        size: usize,
+        strategy: u32,
+        order: u32,
+        sync: u32,
+        outstanding_per_disk: u32,
+    }
+}
+
+/// Strategies by their number in the header.
+const STRATEGIES: [Strategy; 4] =
+    [Strategy::DiskDirected, Strategy::TwoPhase, Strategy::Caching, Strategy::Noncollective];
+
+/// Orders by their number in the header.
+const ORDERS: [DiskOrder; 3] = [DiskOrder::Sorted, DiskOrder::AsAsked, DiskOrder::Staggered];
+
+/// Most requests of a member that are under way at one disk.
+const OUTSTANDING_MAX: u32 = 1024;
+
+impl CollectiveView {
+    fn resolved(&self) -> Result<CollectiveOptions, Failure> {
+        let unknown = |field: &str, value: u32| {
+            Failure::argument("options", format!("has {field} {value}, which is not possible"))
+        };
+        let strategy = STRATEGIES.get(self.strategy as usize);
+        let order = ORDERS.get(self.order as usize);
+        if self.outstanding_per_disk > OUTSTANDING_MAX {
+            return Err(unknown("outstanding_per_disk", self.outstanding_per_disk));
+        }
+        Ok(CollectiveOptions {
+            strategy: *strategy.ok_or_else(|| unknown("strategy", self.strategy))?,
+            order: *order.ok_or_else(|| unknown("order", self.order))?,
+            outstanding_per_disk: self.outstanding_per_disk.max(1),
+            sync: self.sync != 0,
+        })
+    }
+}
+
+/// Arguments of a collective transfer.
+struct Call<'a> {
+    group: &'a GroupHandle,
+    file: &'a FileHandle,
+    part: &'a PartHandle,
+    memory: &'a Bytes,
+    memory_bytes: u64,
+    options: &'a Options<CollectiveView>,
+}
+
+impl Call<'_> {
+    fn begin(self, direction: Direction) -> Result<Operation<u64>, Failure> {
+        let (group, file) = (self.group.get("group")?, self.file.get("file")?);
+        let (part, options) = (copy(self.part)?.own, self.options.read("options")?.resolved()?);
+        let memory = self.memory.memory(self.memory_bytes, "memory")?;
+        Ok(group.start_memory(direction, options, file, part, memory))
+    }
+}
+
+exported! {
+    /// Reads together with all members.
+    fn unisono_read_all(
+        group: GroupHandle,
+        file: FileHandle,
+        part: PartHandle,
+        memory: Bytes,
+        memory_bytes: u64,
+        options: Options<CollectiveView>,
+    ) -> i64 {
+        let (group, file, part) = (&group, &file, &part);
+        let call = Call { group, file, part, memory: &memory, memory_bytes, options: &options };
+        Ok(call.begin(Direction::Read)?.wait()?)
+    }
+
+    /// Writes together with all members.
+    fn unisono_write_all(
+        group: GroupHandle,
+        file: FileHandle,
+        part: PartHandle,
+        memory: Bytes,
+        memory_bytes: u64,
+        options: Options<CollectiveView>,
+    ) -> i64 {
+        let (group, file, part) = (&group, &file, &part);
+        let call = Call { group, file, part, memory: &memory, memory_bytes, options: &options };
+        Ok(call.begin(Direction::Write)?.wait()?)
+    }
+
+    /// Begins to read together with all members.
+    fn unisono_start_read_all(
+        group: GroupHandle,
+        file: FileHandle,
+        part: PartHandle,
+        memory: Bytes,
+        memory_bytes: u64,
+        options: Options<CollectiveView>,
+        op: Out<OpHandle>,
+    ) -> c_int {
+        let (group, file, part) = (&group, &file, &part);
+        let call = Call { group, file, part, memory: &memory, memory_bytes, options: &options };
+        make(&op, "op", || Ok(Op::new(call.begin(Direction::Read)?, |bytes| bytes)))
+    }
+
+    /// Begins to write together with all members.
+    fn unisono_start_write_all(
+        group: GroupHandle,
+        file: FileHandle,
+        part: PartHandle,
+        memory: Bytes,
+        memory_bytes: u64,
+        options: Options<CollectiveView>,
+        op: Out<OpHandle>,
+    ) -> c_int {
+        let (group, file, part) = (&group, &file, &part);
+        let call = Call { group, file, part, memory: &memory, memory_bytes, options: &options };
+        make(&op, "op", || Ok(Op::new(call.begin(Direction::Write)?, |bytes| bytes)))
+    }
+}

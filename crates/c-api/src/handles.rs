@@ -1,0 +1,44 @@
+//! The types behind the handles of the header, and the making of a handle.
+
+use crate::arguments::{Handle, Out};
+use crate::border::Failure;
+use crate::operations::Op;
+use crate::parts::Part;
+use client::{Connection, File, Group, Page};
+use std::sync::RwLock;
+
+/// `unisono_t *`.
+pub(crate) type ConnectionHandle = Handle<Connection>;
+/// `unisono_file_t *`.
+pub(crate) type FileHandle = Handle<File>;
+/// `unisono_group_t *`.
+pub(crate) type GroupHandle = Handle<Group>;
+/// `unisono_page_t *`.
+pub(crate) type PageHandle = Handle<Page>;
+/// `unisono_op_t *`.
+pub(crate) type OpHandle = Handle<Op>;
+/// `unisono_part_t *`.
+pub(crate) type PartHandle = Handle<RwLock<Part>>;
+
+/// Handles are used by any thread.
+const _: () = {
+    const fn any_thread<T: Send + Sync>() {}
+    any_thread::<Connection>();
+    any_thread::<File>();
+    any_thread::<Group>();
+    any_thread::<Page>();
+    any_thread::<Op>();
+    any_thread::<RwLock<Part>>();
+};
+
+/// Stores a handle of what `make` makes, or NULL when that fails.
+pub(crate) fn make<T>(
+    out: &Out<Handle<T>>,
+    name: &'static str,
+    make: impl FnOnce() -> Result<T, Failure>,
+) -> Result<(), Failure> {
+    let slot = out.slot(name)?;
+    slot.set(Handle::NONE);
+    slot.set(Handle::new(make()?));
+    Ok(())
+}

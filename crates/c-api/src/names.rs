@@ -1,0 +1,173 @@
+//! Names: opening, listing, making, renaming and removing.
+
+use crate::arguments::{Filled, Options, Out, Text, extensible};
+use crate::border::{Failure, exported};
+use crate::errors::text;
+use crate::handles::{ConnectionHandle, FileHandle, make};
+use client::{Connection, Entry, EntryKind, File, instance_name};
+use interface::{ErrorKind, UserError};
+use policy::BLOCK_BYTES_MAX;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// Flags of `unisono_open`.
+const CREATE: c_uint = 1;
+const EXCL: c_uint = 2;
+const TRUNC: c_uint = 4;
+
+/// Attempts to open or create a file that others create and remove at the same time.
+const ATTEMPTS_MAX: usize = 16;
+
+extensible! {
+    /// `unisono_layout_t`.
+    struct Layout {
+        size: usize,
+        block_bytes: u64,
+    }
+}
+
+extensible! {
+    /// `unisono_stat_t`.
+    struct Stat {
+        size: usize,
+        bytes: u64,
+        block_bytes: u64,
+        made_at_s: u64,
+        kind: u32,
+        owner: u32,
+        servers: u32,
+        padding: u32,
+    }
+}
+
+/// Kinds of entries.
+const FILE: u32 = 1;
+const DIRECTORY: u32 = 2;
+
+impl From<&Entry> for Stat {
+    fn from(entry: &Entry) -> Self {
+        let made = Self {
+            size: size_of::<Self>(),
+            made_at_s: entry.made.at_s,
+            owner: entry.made.owner,
+            ..Self::default()
+        };
+        match &entry.kind {
+            EntryKind::Directory(_) => Self { kind: DIRECTORY, ..made },
+            EntryKind::File(record) => Self {
+                kind: FILE,
+                bytes: record.bytes,
+                block_bytes: record.stripe.block_bytes,
+                servers: record.stripe.servers,
+                ..made
+            },
+        }
+    }
+}
+
+/// `unisono_entry_t *`.
+pub(crate) type Each = extern "C" fn(*const c_char, *const Stat, *mut c_void) -> c_int;
+
+/// Opens a file as the flags say.
+fn open(
+    connection: &Connection,
+    name: &str,
+    flags: c_uint,
+    block_bytes: Option<u64>,
+) -> Result<File, UserError> {
+    let mut last = None;
+    for _ in 0..ATTEMPTS_MAX {
+        if flags & EXCL == 0 {
+            match connection.open_file(name) {
+                Err(error) if error.kind == ErrorKind::NotFound && flags & CREATE != 0 => {}
+                other => return other,
+            }
+        }
+        match connection.create_by_default(name, block_bytes) {
+            Err(error) if error.kind == ErrorKind::AlreadyExists && flags & EXCL == 0 => {
+                last = Some(error);
+            }
+            other => return other,
+        }
+    }
+    Err(last.unwrap_or_else(|| UserError::usage("cannot open a file", "no attempt", "try again")))
+}
+
+exported! {
+    /// Opens a file.
+    fn unisono_open(
+        connection: ConnectionHandle,
+        name: Text,
+        flags: c_uint,
+        layout: Options<Layout>,
+        file: Out<FileHandle>,
+    ) -> c_int {
+        make(&file, "file", || {
+            let connection = connection.get("connection")?;
+            let name = instance_name(name.required("name")?);
+            if flags & !(CREATE | EXCL | TRUNC) != 0 || flags & (CREATE | EXCL) == EXCL {
+                return Err(Failure::argument("flags", format!("is {flags:#x}")));
+            }
+            let block_bytes = layout.read("layout")?.block_bytes;
+            if block_bytes > BLOCK_BYTES_MAX {
+                let cause = format!("has block_bytes {block_bytes}, more than {BLOCK_BYTES_MAX}");
+                return Err(Failure::argument("layout", cause));
+            }
+            let opened = open(connection, &name, flags, Some(block_bytes).filter(|some| *some > 0))?;
+            if flags & TRUNC != 0
+                && let Err(error) = opened.set_size(0)
+            {
+                // The first error is the one to report.
+                let _ = opened.close();
+                return Err(error.into());
+            }
+            Ok(opened)
+        })
+    }
+
+    /// Looks at a name.
+    fn unisono_stat(connection: ConnectionHandle, name: Text, stat: Filled<Stat>) -> c_int {
+        let slot = stat.slot("stat")?;
+        let connection = connection.get("connection")?;
+        let entry = connection.stat(&instance_name(name.required("name")?))?;
+        slot.fill(&Stat::from(&entry));
+        Ok(())
+    }
+
+    /// Lists a directory.
+    fn unisono_list(
+        connection: ConnectionHandle,
+        directory: Text,
+        each: Option<Each>,
+        context: *mut c_void,
+    ) -> c_int {
+        let each = each.ok_or_else(|| Failure::argument("each", "is NULL"))?;
+        let connection = connection.get("connection")?;
+        let entries = connection.list(&instance_name(directory.required("directory")?))?;
+        for entry in &entries {
+            let (name, stat) = (text(&entry.name), Stat::from(entry));
+            if each(name.as_ptr(), &raw const stat, context) != 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a directory.
+    fn unisono_mkdir(connection: ConnectionHandle, name: Text, parents: c_int) -> c_int {
+        let connection = connection.get("connection")?;
+        Ok(connection.make_directory(&instance_name(name.required("name")?), parents != 0)?)
+    }
+
+    /// Renames a file or a directory.
+    fn unisono_rename(connection: ConnectionHandle, from: Text, to: Text, replace: c_int) -> c_int {
+        let connection = connection.get("connection")?;
+        let (from, to) = (from.required("from")?, to.required("to")?);
+        Ok(connection.rename(&instance_name(from), &instance_name(to), replace != 0)?)
+    }
+
+    /// Removes a file or an empty directory.
+    fn unisono_remove(connection: ConnectionHandle, name: Text) -> c_int {
+        let connection = connection.get("connection")?;
+        Ok(connection.remove(&instance_name(name.required("name")?))?)
+    }
+}
