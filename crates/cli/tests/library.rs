@@ -186,8 +186,8 @@ fn what_was_begun_goes_on_and_is_waited_for() {
     drop(refused);
     let full = library.buffer(1).map(|buffer| buffer.len()).unwrap_err();
     assert!(full.help.contains("larger pool"), "{full}");
-    let full = file.read_at(&mut [0], 0).unwrap_err();
-    assert!(full.cause.contains("most in use"), "{full}");
+    // A read into memory of the program needs none.
+    assert_eq!(file.read_at(&mut [0], 0).unwrap(), 1);
     held.pop();
     assert_eq!(library.buffer(MIB).unwrap().len(), 1 << 20);
     let missing = library.open_file("none").map(|file| file.bytes()).unwrap_err();

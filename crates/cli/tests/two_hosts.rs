@@ -82,8 +82,8 @@ fn listening(address: &str) -> SocketAddrV4 {
 fn a_group_on_two_hosts_moves_every_byte_by_tcp() {
     // Proves: clients that listen on two hosts, neither that of the servers, with copies of the
     // instance's directory in two places, move every byte in every strategy and direction, while
-    // their only connections are one by TCP to each server and each other member, each at the
-    // host that it chose, and nobody makes a socket file.
+    // their only connections are by TCP: two to each server and one to each other member, each at
+    // the host that it chose, and nobody makes a socket file.
     let place = place_of(2);
     let copies = [copy(&place, "first"), copy(&place, "second")];
     let home = |at: usize| Home { instance: &copies[at], host: Some(HOSTS[at]) };
@@ -98,16 +98,20 @@ fn a_group_on_two_hosts_moves_every_byte_by_tcp() {
     }
     let servers: Vec<SocketAddrV4> =
         place.status().iter().map(|one| listening(one["address"].as_str().unwrap())).collect();
-    let members: Vec<SocketAddrV4> =
-        clients.iter().map(|client| listening(&client.address)).collect();
     for (rank, client) in clients.iter().enumerate() {
-        assert_eq!(members[rank].ip().to_string(), homes[rank].host.unwrap());
         let found = connections(client.pid());
-        assert_eq!(found.len(), 2 + 3, "client {rank}: {found:?}");
-        for called in servers.iter().chain(&members[..rank]) {
-            assert!(found.iter().any(|(_, far)| far == called), "client {rank} to {called}");
+        // To the servers: one of the program, and one of the group that exchanges data.
+        for server in &servers {
+            let calls = found.iter().filter(|(_, far)| far == server).count();
+            assert_eq!(calls, 2, "client {rank} to {server}: {found:?}");
         }
-        let callers = found.iter().filter(|(own, _)| *own == members[rank]).count();
+        assert_eq!(found.len(), 2 * 2 + 3, "client {rank}: {found:?}");
+        let is_at =
+            |end: &SocketAddrV4, rank: usize| end.ip().to_string() == homes[rank].host.unwrap();
+        for called in 0..rank {
+            assert!(found.iter().any(|(_, far)| is_at(far, called)), "client {rank} to {called}");
+        }
+        let callers = found.iter().filter(|(own, _)| is_at(own, rank)).count();
         assert_eq!(callers, 3 - rank, "client {rank} is called by those of higher rank");
     }
     for directory in &copies {

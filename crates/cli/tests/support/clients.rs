@@ -64,8 +64,6 @@ pub(crate) struct Home<'a> {
 /// One client process; killed when dropped.
 pub(crate) struct BenchClient {
     process: Child,
-    /// Where it listens for the others.
-    pub(crate) address: String,
     input: ChildStdin,
     answers: Receiver<String>,
 }
@@ -103,9 +101,7 @@ pub(crate) fn group_of(homes: &[Home<'_>]) -> Vec<BenchClient> {
     let group = NEXT.fetch_add(1, Ordering::Relaxed);
     let start = |(rank, home)| BenchClient::start(home, group, rank, homes.len());
     let mut clients: Vec<BenchClient> = homes.iter().enumerate().map(start).collect();
-    clients.iter_mut().for_each(BenchClient::hear_address);
-    let members: Vec<String> = clients.iter().map(|client| client.address.clone()).collect();
-    clients.iter_mut().for_each(|client| client.tell(&json!(members)));
+    clients.iter_mut().for_each(BenchClient::expect_connected);
     clients
 }
 
@@ -120,7 +116,7 @@ impl BenchClient {
         std::thread::spawn(move || {
             output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        let mut client = Self { process, address: String::new(), input, answers };
+        let mut client = Self { process, input, answers };
         client.tell(&json!({
             "instance": home.instance, "group": group, "rank": rank, "clients": clients,
             "host": home.host, "block_bytes": BLOCK_BYTES,
@@ -128,11 +124,9 @@ impl BenchClient {
         client
     }
 
-    fn hear_address(&mut self) {
-        let line = self.answers.recv_timeout(PATIENCE).expect("a client says where it listens");
-        let ready: Value = serde_json::from_str(&line).expect("an answer is JSON");
-        let address = ready["Listening"].as_str().unwrap_or_else(|| panic!("{line}"));
-        self.address = address.to_owned();
+    fn expect_connected(&mut self) {
+        let line = self.answers.recv_timeout(PATIENCE).expect("a client says that it is connected");
+        assert_eq!(line, "\"Connected\"");
     }
 
     /// Its process id.

@@ -1,0 +1,196 @@
+//! Proves: processes of any program make collective calls through the library, on Unix sockets and
+//! over TCP; a missing member is named to all others; transfers go on while the program computes;
+//! nobody writes memory of the program after a call has ended, also not a server that was stopped in
+//! its midst.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use client::{
+    ClientId, CollectiveOptions, Connection, ConnectionOptions, Dimension, Direction, Distribution,
+    ErrorKind, Group, Instance, OwnPart, RawMemory, Strategy, wait_any,
+};
+use rustix::process::Signal;
+use std::time::Duration;
+use support::{Place, bytes, signal};
+
+const MIB: u64 = 1 << 20;
+const MEMBERS: u32 = 4;
+
+/// Runs a program for each member, all in threads of this process, each with its own connection.
+fn members<R: Send>(
+    place: &Place,
+    timeout: Duration,
+    program: impl Fn(Group) -> R + Sync,
+) -> Vec<R> {
+    let instance = Instance::at(place.instance());
+    let program = &program;
+    std::thread::scope(|scope| {
+        let start = |rank| {
+            let instance = instance.clone();
+            scope.spawn(move || {
+                let options = ConnectionOptions { timeout, ..ConnectionOptions::default() };
+                let connection = Connection::open_with(&instance, options).unwrap();
+                program(Group::form(&connection, "test", rank, MEMBERS).unwrap())
+            })
+        };
+        let running: Vec<_> = (0..MEMBERS).map(start).collect();
+        running.into_iter().map(|member| member.join().unwrap()).collect()
+    })
+}
+
+const USUAL: Duration = Duration::from_secs(30);
+
+/// The part of a member of an array of `records` records of 8 bytes.
+fn dealt(rule: Dimension, records: u64, rank: u32) -> OwnPart {
+    let distribution = Distribution {
+        shape: vec![records],
+        record_bytes: 8,
+        dimensions: vec![rule],
+        grid: vec![MEMBERS],
+        clients: MEMBERS,
+    };
+    OwnPart::Dealt { distribution, client: ClientId(rank), file_offset: 0 }
+}
+
+/// The memory of a member whose file looks like `image`.
+fn memory_of(image: &[u8], rule: Dimension, rank: u32) -> Vec<u8> {
+    let records = image.chunks(8).zip(0_u64..);
+    let per_block = (image.len() as u64 / 8).div_ceil(u64::from(MEMBERS));
+    let owner = |record: u64| match rule {
+        Dimension::Cyclic(chunk) => record / chunk % u64::from(MEMBERS),
+        _ => record / per_block,
+    };
+    let own = records.filter(|(_, record)| owner(*record) == u64::from(rank));
+    own.flat_map(|(bytes, _)| bytes.to_vec()).collect()
+}
+
+#[test]
+fn arrays_written_in_one_distribution_are_read_in_another() {
+    const BYTES: u64 = 5 * MIB;
+    let image = bytes(BYTES as usize);
+    for listen in [&["--servers", "3"][..], &["--servers", "2", "--tcp", "127.0.0.1"]] {
+        let place = Place::new();
+        place.start(listen);
+        members(&place, USUAL, |group| {
+            let rank = group.rank();
+            let file = group.connection().open_or_create("f").unwrap();
+            let block = dealt(Dimension::Block, BYTES / 8, rank);
+            let own = memory_of(&image, Dimension::Block, rank);
+            assert_eq!(group.write(&file, &block, &own).unwrap(), own.len() as u64);
+            for strategy in Strategy::NAMED {
+                let options = CollectiveOptions { strategy, ..CollectiveOptions::default() };
+                let cyclic = dealt(Dimension::Cyclic(3), BYTES / 8, rank);
+                let expected = memory_of(&image, Dimension::Cyclic(3), rank);
+                let mut read = vec![0xee; expected.len()];
+                group.read_as(options, &file, &cyclic, &mut read).unwrap();
+                assert!(read == expected, "{strategy} by rank {rank}");
+            }
+            file.close().unwrap();
+        });
+        place.assert_nothing_held();
+    }
+}
+
+#[test]
+fn started_calls_end_while_the_program_computes() {
+    const BYTES: u64 = 8 * MIB;
+    let image = bytes(BYTES as usize);
+    let place = Place::new();
+    // Over TCP the client's own process moves the data.
+    place.start(&["--servers", "2", "--tcp", "127.0.0.1"]);
+    members(&place, USUAL, |group| {
+        let rank = group.rank();
+        let file = group.connection().open_or_create("f").unwrap();
+        let part = dealt(Dimension::Cyclic(1), BYTES / 8, rank);
+        let own = memory_of(&image, Dimension::Cyclic(1), rank);
+        let mut write = group.start_write(&file, part.clone(), own.clone());
+        // It computes, and is in no call of the library but to ask.
+        while !write.test() {
+            std::hint::black_box(own.iter().map(|byte| u64::from(*byte)).sum::<u64>());
+        }
+        let own = write.wait().unwrap();
+        let reads = (0..3).map(|_| group.start_read(&file, part.clone(), vec![0; own.len()]));
+        let mut reads: Vec<_> = reads.collect();
+        while let Some(ended) = wait_any(&mut reads) {
+            assert!(reads.remove(ended).wait().unwrap() == own);
+        }
+        // Memory of the program itself; an empty part takes part.
+        let mut read = vec![0; own.len()];
+        let memory = unsafe_memory(&mut read);
+        let part = if rank == 1 { OwnPart::NOTHING } else { part };
+        let options = CollectiveOptions::default();
+        let read_all = group.start_memory(Direction::Read, options, &file, part, memory);
+        read_all.wait().unwrap();
+        assert!(rank == 1 || read == own);
+    });
+}
+
+/// Memory for a call that is waited for while the vector lives.
+#[allow(unsafe_code)]
+fn unsafe_memory(bytes: &mut [u8]) -> RawMemory {
+    // SAFETY: the callers wait for the operation while they hold the bytes.
+    unsafe { RawMemory::new(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+#[test]
+fn a_member_that_makes_no_call_is_named_to_the_others() {
+    let place = Place::new();
+    place.start(&["--servers", "2"]);
+    let (done, others_done) = std::sync::mpsc::sync_channel::<()>(MEMBERS as usize);
+    let others_done = std::sync::Mutex::new(others_done);
+    members(&place, Duration::from_secs(2), |group| {
+        let file = group.connection().open_or_create("f").unwrap();
+        if group.rank() == 2 {
+            let others_done = others_done.lock().unwrap();
+            (1..MEMBERS).for_each(|_| others_done.recv().unwrap());
+            return;
+        }
+        let error = group.write(&file, &OwnPart::contiguous(0, 8), &[1; 8]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::MembersMissing, "{error}");
+        assert_eq!(error.place.ranks, [ClientId(2)]);
+        assert!(error.cause.contains("collective write 0 of \"f\""), "{error}");
+        done.send(()).unwrap();
+    });
+}
+
+#[test]
+fn a_stopped_server_writes_no_memory_after_the_call() {
+    const BYTES: u64 = 64 * MIB;
+    for listen in [&["--servers", "2"][..], &["--servers", "2", "--tcp", "127.0.0.1"]] {
+        let place = Place::new();
+        place.start(listen);
+        let image = bytes(BYTES as usize);
+        let connect = |timeout| {
+            let options = ConnectionOptions { timeout, ..ConnectionOptions::default() };
+            Connection::open_with(&Instance::at(place.instance()), options).unwrap()
+        };
+        let connection = connect(Duration::from_millis(300));
+        let file = connection.create("f", BYTES, MIB, client::Buffering::default()).unwrap();
+        file.write_at(&image, 0).unwrap();
+        file.flush(false).unwrap();
+        let group = Group::form(&connection, "alone", 0, 1).unwrap();
+        let server = place.server_pids()[1];
+        let mut memory = vec![0x11; BYTES as usize];
+        // As soon as something has come, in the midst of the transfer.
+        let part = OwnPart::contiguous(0, BYTES);
+        let options = CollectiveOptions::default();
+        let raw = unsafe_memory(&mut memory);
+        let read = group.start_memory(Direction::Read, options, &file, part, raw);
+        signal(server, Signal::STOP);
+        let outcome = read.wait();
+        memory.fill(0x22);
+        signal(server, Signal::CONT);
+        if let Err(error) = outcome {
+            assert_eq!(error.kind, ErrorKind::ServerStalled, "{error}");
+            assert_eq!(error.place.server, Some(client::ServerId(1)));
+        }
+        // The server has done all that it had to do when it has answered another client.
+        let other = connect(USUAL);
+        let mut read = vec![0; BYTES as usize];
+        other.open_file("f").unwrap().read_at(&mut read, 0).unwrap();
+        assert!(read == image);
+        assert!(memory.iter().all(|byte| *byte == 0x22), "somebody has written after the call");
+    }
+}
