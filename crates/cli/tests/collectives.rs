@@ -1,7 +1,7 @@
 //! Proves: processes of any program make collective calls through the library, on Unix sockets and
-//! over TCP; a missing member is named to all others; transfers go on while the program computes;
-//! nobody writes memory of the program after a call has ended, also not a server that was stopped in
-//! its midst.
+//! over TCP; a missing member is named to all others; transfers go on while the program computes.
+//! Nobody writes memory of the program after a call has ended, also not a server that was stopped
+//! during the transfer.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
