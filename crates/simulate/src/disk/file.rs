@@ -14,7 +14,7 @@ use world_simulated::models::mechanical::{Drive, DriveSpec, Region, SeekCurve, Z
 /// The largest description that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What a file describes.
+/// Kind of disk that a file describes.
 #[derive(Deserialize)]
 struct KindOfFile {
     #[serde(default)]
