@@ -78,7 +78,8 @@ impl WholeFile {
         }
     }
 
-    /// Completes the file: makes it durable and gives it its name.
+    /// Completes the file: makes its data durable, then gives it its name. Does nothing for a
+    /// stream.
     ///
     /// # Errors
     /// When the data cannot be synchronised or the file cannot be renamed.

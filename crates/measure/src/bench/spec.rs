@@ -102,8 +102,8 @@ pub(crate) struct CaseOrder {
 /// Answer of a client to each order, on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum CaseResult {
-    /// Seconds of each transfer, from the barrier before it to its end; and the first byte of this
-    /// client that was wrong, if any.
+    /// Seconds of each transfer, from the barrier before it to its end; and a description of the
+    /// first byte of this client that was wrong, if any.
     Measured { seconds: Vec<f64>, moved_bytes: u64, wrong: Option<String>, peak_bytes: u64 },
     /// Reason of the failure.
     Failed(Failure),
