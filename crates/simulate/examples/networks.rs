@@ -16,7 +16,7 @@ use filesystem::collective::Strategy;
 use interface::UserError;
 use simulate::{Machine, MachineName, Network, NetworkName, Scenario, simulate_trial};
 
-/// Trials of a case, but for caching in 8-byte records, which takes a hundred times as long.
+/// Trials of a case, except for caching in 8-byte records, which takes a hundred times as long.
 const TRIALS: u32 = 40;
 const TRIALS_OF_LONG_CASES: u32 = 5;
 
