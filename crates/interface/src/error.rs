@@ -1,4 +1,4 @@
-//! Errors as a user sees them: what happened, why, and what to do.
+//! Errors as a user sees them, in three parts: error, cause and help.
 
 use crate::kind::{ErrorKind, ErrorPlace, KINDS};
 use serde::{Deserialize, Serialize};
@@ -8,33 +8,33 @@ use wire::Fault;
 /// An error in three parts, with the exit code of a command that ends with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UserError {
-    /// What happened.
+    /// Description of the failure.
     pub error: String,
-    /// Why.
+    /// Reason for the failure.
     pub cause: String,
-    /// What to do.
+    /// Action that the user can take.
     pub help: String,
-    /// How a command that meets it ends.
+    /// Exit code of a command that fails with the error.
     pub code: ExitCode,
-    /// Kind, by which programs decide.
+    /// Kind of error, by which programs decide.
     pub kind: ErrorKind,
     /// File, bytes, server and ranks, as far as they are known.
     pub place: Box<ErrorPlace>,
 }
 
-/// How a command ends. The numbers are part of the interface.
+/// Exit code of a command. The numbers are part of the interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum ExitCode {
-    /// It did what was asked.
+    /// The command succeeded.
     Done = 0,
-    /// It failed in a way that no other code names.
+    /// The command failed in a way that no other code names.
     Failed = 1,
-    /// It was asked for something that makes no sense.
+    /// The command line or its input makes no sense.
     Usage = 2,
     /// There is no instance, or a server cannot be reached.
     NoServer = 3,
-    /// Data is not what it should be.
+    /// Data differs from the expected data.
     DataCheck = 4,
     /// A collective could not be completed by all its clients.
     Collective = 5,
@@ -43,7 +43,7 @@ pub enum ExitCode {
 }
 
 impl UserError {
-    /// An error that the user made.
+    /// Makes an error of usage.
     pub fn usage(
         error: impl Into<String>,
         cause: impl Into<String>,
@@ -52,7 +52,7 @@ impl UserError {
         Self::new(ExitCode::Usage, error, cause, help)
     }
 
-    /// An error of any kind.
+    /// Makes an error with an exit code; the kind follows from the code.
     pub fn new(
         code: ExitCode,
         error: impl Into<String>,
@@ -63,12 +63,12 @@ impl UserError {
         Self { error: error.into(), cause: cause.into(), help: help.into(), code, kind, place }
     }
 
-    /// The same error, met while doing `what`.
+    /// Replaces the description by `what`, the operation that failed.
     pub fn doing(self, what: impl Into<String>) -> Self {
         Self { error: what.into(), ..self }
     }
 
-    /// An error of a certain kind.
+    /// Makes an error of a kind; the exit code follows from the kind.
     pub fn of_kind(
         kind: ErrorKind,
         error: impl Into<String>,
@@ -78,7 +78,7 @@ impl UserError {
         Self { kind, ..Self::new(kind.row().code, error, cause, help) }
     }
 
-    /// A fault of the file system, met while doing `what`.
+    /// Makes an error from a fault of the file system, met while doing `what`.
     pub fn of_fault(what: &str, fault: &Fault) -> Self {
         let (kind, place) = (ErrorKind::of_fault(fault), ErrorPlace::of_fault(fault).into());
         Self { place, ..Self::of_kind(kind, what, fault.to_string(), fault.help()) }
@@ -92,7 +92,8 @@ impl fmt::Display for UserError {
     }
 }
 
-/// A part of an error, which is a line: names in it may hold any characters.
+/// Escapes control characters in a part of an error, which must be one line: names in it may hold
+/// any characters.
 fn line(part: &str) -> String {
     let shown = |character: char| match character.is_control() {
         true => character.escape_default().to_string(),
@@ -103,7 +104,7 @@ fn line(part: &str) -> String {
 
 impl std::error::Error for UserError {}
 
-/// An error on its way from one process to another.
+/// An error in the form that one process sends to another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
     error: String,

@@ -1,4 +1,4 @@
-//! The types that every face of the program shares: errors, exit codes, sizes, and results.
+//! Types that every interface of the program shares: errors, exit codes, sizes, and results.
 //!
 //! *Invariants:*
 //! - What a user sees of an error has three parts: error, cause, help.
@@ -29,7 +29,7 @@ pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};
 pub use whole_file::WholeFile;
 
-/// Bytes of a block of a real file, as a size is written.
+/// Default bytes of a block of a real file, as a size is written.
 pub const DEFAULT_BLOCK: &str = "1MiB";
 
 /// The name of every strategy.

@@ -1,12 +1,12 @@
-//! The known word that a user may have meant.
+//! Search for the known word that a user may have meant.
 
-/// A word less like any known one than this is no slip of the pen.
+/// Least similarity of a misspelt word to a known one.
 const LIKENESS_MIN: f64 = 0.6;
 
-/// The known word that is most like `word`, if any is like it.
+/// Returns the known word that is most similar to `word`, if any is similar.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    // The first is made for long names; in short ones it does not see that letters were swapped.
+    // The first measure suits long names; in short ones it misses swapped letters.
     let likeness = |known: &str| {
         strsim::jaro_winkler(known, &word).max(strsim::normalized_damerau_levenshtein(known, &word))
     };
@@ -17,7 +17,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 #[cfg(test)]
 mod tests {
-    //! Proves: a slip finds what was meant, whatever the case of its letters; nonsense finds
+    //! Proves: a misspelt word finds the intended one, in any case of letters; nonsense finds
     //! nothing.
     use super::*;
 

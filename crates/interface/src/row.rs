@@ -1,4 +1,4 @@
-//! Results as every face shows them: one row for each case.
+//! Results as every interface shows them: one row for each case.
 
 use crate::availability::Availability;
 use crate::limits::Limits;
@@ -14,7 +14,7 @@ pub const SIM_SCHEMA: &str = "unisono.sim/1";
 pub struct Report {
     /// [`BENCH_SCHEMA`] or [`SIM_SCHEMA`].
     pub schema: String,
-    /// What the machine can do without us, where that was measured in the same run.
+    /// Limits of the machine without our file system, if they were measured in the same run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limits: Option<Limits>,
     /// One row for each case.
@@ -24,9 +24,9 @@ pub struct Report {
 /// One case: a pattern moved by a strategy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
-    /// How it was carried out.
+    /// Strategy of the transfer.
     pub strategy: String,
-    /// Which access, as the papers name it.
+    /// Access pattern, as the papers name it.
     pub pattern: String,
     /// Bytes of a record.
     pub record_bytes: u64,
@@ -42,26 +42,26 @@ pub struct Row {
     pub block_bytes: u64,
     /// The machine: `this-machine`, or the preset that was simulated.
     pub machine: String,
-    /// Simulated: what is not as in the preset, as a scenario file says it.
+    /// Simulated: differences from the preset, as lines of a scenario file.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub changed: Vec<String>,
-    /// How blocks lie on a simulated disk; `as-is` on a real one.
+    /// Layout of blocks on a simulated disk; `as-is` on a real one.
     pub layout: String,
-    /// File bytes over seconds, in 2^20 bytes a second: the mean over trials. For pattern `ra`,
-    /// where every client gets the whole file, this is normalised as in the papers' figures.
+    /// File bytes over seconds, in 2^20 bytes a second: the mean over trials. For pattern `ra`, in
+    /// which every client gets the whole file, this is normalised as in the papers' figures.
     pub mib_s: f64,
     /// Bytes that reached or left clients over seconds, in 2^20 bytes a second. Differs from
-    /// `mib_s` for `ra`, where it is what the papers' tables show.
+    /// `mib_s` for `ra`; for it the papers' tables show this rate.
     pub moved_mib_s: f64,
-    /// Mean time of a transfer.
+    /// Mean time of a transfer, in seconds.
     pub seconds: f64,
     /// Standard deviation of the throughput over its mean.
     pub coefficient_of_variation: f64,
     /// Number of transfers measured.
     pub trials: u32,
-    /// Whether written data was on stable storage at the end.
+    /// True when written data was on stable storage at the end.
     pub sync: bool,
-    /// Whether every byte was checked to be in its place, and was.
+    /// True when every byte was checked and is in its place.
     pub verified: bool,
     /// Real: the most memory that any client has had so far, in bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -70,13 +70,13 @@ pub struct Row {
     /// on another machine.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_peak_bytes: Option<u64>,
-    /// Simulated: what was left of the servers' processors, where that was asked for.
+    /// Simulated: processor time left on the servers, if the scenario asks for it.
     #[serde(flatten)]
     pub availability: Option<Availability>,
     /// Simulated: events of the engine in all trials.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub events: Option<u64>,
-    /// Simulated: a number that is equal for equal simulations, in hexadecimal.
+    /// Simulated: digest that is equal for equal simulations, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub digest: Option<String>,
     /// Simulated: real seconds of computing, the sum over all trials.
@@ -84,7 +84,7 @@ pub struct Row {
     pub host_seconds: Option<f64>,
 }
 
-/// A rate in 2^20 bytes a second.
+/// Returns a rate in 2^20 bytes a second.
 pub fn mib_s(bytes: u64, seconds: f64) -> f64 {
     bytes as f64 / (1u64 << 20) as f64 / seconds
 }
@@ -104,7 +104,7 @@ impl Row {
         self.trials = seconds.len() as u32;
     }
 
-    /// What `dd` reaches in the direction of this row and until its end, be that the page cache or
+    /// Returns the rate of `dd` in the direction of this row and to the same end, the page cache or
     /// stable storage.
     pub fn dd_mib_s(&self, limits: &Limits) -> f64 {
         match (self.pattern.starts_with('w'), self.sync) {

@@ -2,11 +2,12 @@
 
 use policy::BYTES_MAX;
 
-/// A size in bytes: `4096`, `8KiB`, `1GiB`, `10MB`; at most that of the largest file. The parser
-/// takes what is larger than 2^64-1 for that, so it would be taken for something else.
+/// Parses a size in bytes: `4096`, `8KiB`, `1GiB`, `10MB`; at most the size of the largest file.
+/// The parser used here turns every number above 2^64-1 into 2^64-1, so a larger size would be
+/// misread.
 ///
 /// # Errors
-/// When the word is no size, or too large a one; the text says what to write.
+/// When the word is not a size, or too large; the text says what to write.
 pub fn parse_size(word: &str) -> Result<u64, String> {
     match word.parse::<bytesize::ByteSize>() {
         Ok(size) if size.0 > BYTES_MAX => Err("the largest size is 4EiB, 2^62".to_owned()),
@@ -15,7 +16,7 @@ pub fn parse_size(word: &str) -> Result<u64, String> {
     }
 }
 
-/// The shortest word that [`parse_size`] takes for exactly these bytes: `10MiB`, `1000`.
+/// Returns the shortest word that [`parse_size`] reads as exactly these bytes: `10MiB`, `1000`.
 pub fn size_word(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit)) {

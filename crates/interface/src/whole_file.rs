@@ -1,12 +1,12 @@
-//! Files that are there in full or not at all.
+//! Files that appear in full or not at all.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file that is being written. What had its name before stays until all of it is there, and for
-/// good when this is dropped.
+/// A file that is being written. An earlier file of its name stays until all data is written, and
+/// stays for good if this is dropped.
 pub struct WholeFile(Kind);
 
 enum Kind {
@@ -14,33 +14,34 @@ enum Kind {
         path: PathBuf,
         file: NamedTempFile,
     },
-    /// What cannot be replaced, and is written as it is.
+    /// A target that cannot be replaced, and is written in place.
     Stream(File),
 }
 
 impl WholeFile {
-    /// An empty one, to be at `path`; a link there keeps its place, and its target is replaced. A
-    /// terminal or a pipe is written directly, and so is a file in a folder where none can be made.
+    /// Creates an empty file that will replace `path`. A link there stays, and its target is
+    /// replaced. A terminal or a pipe is written directly, and so is a file in a folder in which no
+    /// file can be made.
     ///
     /// # Errors
-    /// When nothing can be written there.
+    /// When `path` cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         let stream = |path: &Path| File::create(path).map(|file| Self(Kind::Stream(file)));
         let is_link = std::fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
         let there = match path.canonicalize() {
             Ok(path) => Some((std::fs::metadata(&path)?, path)),
-            // A link to what is not there yet.
+            // A link without a target.
             Err(_) if is_link => return stream(path),
             Err(_) => None,
         };
-        // What is open already, such as the standard output, has other writers.
+        // An open file, such as the standard output, has other writers.
         let is_open = ["/dev", "/proc"].iter().any(|system| path.starts_with(system));
         if is_open || there.as_ref().is_some_and(|(there, _)| !there.is_file()) {
             return stream(path);
         }
         let (rights, path) = match there {
             Some((there, path)) => {
-                // Whoever may not change a file may not replace it either.
+                // A user who may not change a file may not replace it either.
                 File::options().write(true).open(&path)?;
                 (Some(there.permissions()), path)
             }
@@ -51,7 +52,7 @@ impl WholeFile {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // The user's mask takes away what it always does.
+            // The user's umask applies as always.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
         let file = match builder.tempfile_in(folder.unwrap_or(Path::new("."))) {
@@ -66,7 +67,7 @@ impl WholeFile {
         Ok(Self(Kind::New { path, file }))
     }
 
-    /// Where to write.
+    /// Returns a handle for writing.
     ///
     /// # Errors
     /// When the process has no more descriptors.
@@ -77,14 +78,16 @@ impl WholeFile {
         }
     }
 
-    /// All of it is written.
+    /// Completes the file: makes its data durable, then gives it its name. Does nothing for a
+    /// stream.
     ///
     /// # Errors
-    /// When it cannot have its name.
+    /// When the data cannot be synchronised or the file cannot be renamed.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             Kind::New { path, file } => {
-                // Its bytes before its name, whatever happens to the machine.
+                // The bytes are durable before the name appears, so that a crash leaves the old
+                // file or the new one.
                 file.as_file().sync_all()?;
                 file.persist(path).map(|_| ()).map_err(|error| error.error)
             }
@@ -95,8 +98,8 @@ impl WholeFile {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: what is not finished leaves what was there; what is finished replaces it, also
-    //! behind a link, with its rights.
+    //! Proves: an unfinished file leaves the old one; a finished file replaces it, also behind a
+    //! link, with its permissions.
     use super::*;
     use std::fs;
     use std::io::Write;

@@ -1,5 +1,5 @@
-//! The demo: a real file, seen as a matrix of records, written and read by every strategy on
-//! servers of this machine, and the same transfers on the simulated machine of 1994.
+//! The demo: a real file, treated as a matrix of records, is written and read by every strategy on
+//! servers of this machine. The same transfers run on the simulated machine of 1994.
 
 use crate::bench::{BenchPlan, CaseSpec, Clients, FileLife, Source, SourceSpec};
 use cluster::{Program, ServerOptions, TemporaryInstance};
@@ -14,39 +14,39 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use units::{ByteRange, MIB};
 
-/// Processes that write and read.
+/// Number of client processes.
 pub const DEMO_CLIENTS: u32 = 8;
-/// Processes that serve, each with one directory for a disk.
+/// Number of server processes, each with one directory as its disk.
 pub const DEMO_SERVERS: u32 = 4;
 
-/// What is written, and how it is read back: another distribution each time.
+/// Patterns of each write and of the read after it: another distribution each time.
 const PATTERNS: [(&str, &str); 2] = [("wb", "rc"), ("wbc", "rcn")];
 
 /// Bytes of a record: a number, a line of a table, a tile of an image.
 const RECORDS: [u64; 3] = [8, 1024, 65_536];
 
-/// Requests that a caching client makes at most in one case. One for each record is the storm that
-/// the demo is about; eight-byte records of a whole file would take most of an hour.
+/// Most requests of a caching client in one case. The demo shows the storm of one request for each
+/// record, but eight-byte records of a whole file would take most of an hour.
 const CACHING_RECORDS_MAX: u64 = 1 << 18;
 
-/// Bytes of the file on the simulated machine: that of the papers.
+/// Bytes of the file on the simulated machine, as in the papers.
 const SIMULATED_BYTES: u64 = 10 * MIB;
 
 /// The smallest default input, in bytes.
 const INPUT_BYTES_MIN: u64 = 100_000_000;
 
-/// A case of the demo: both ways through one strategy.
+/// A case of the demo: a write and a read by one strategy.
 #[derive(Clone, Debug)]
 pub struct DemoCase {
     /// Real write, then real read.
     pub real: [Row; 2],
-    /// The same on the simulated machine.
+    /// Simulated write, then simulated read.
     pub simulated: [Row; 2],
-    /// Whether it was the whole input, or only its first part.
+    /// True when the case moved the whole input, false when only its first part.
     pub is_whole: bool,
 }
 
-/// What the demo tells while it runs.
+/// Progress of the demo, reported while it runs.
 pub enum DemoEvent<'a> {
     /// The input is chosen and hashed, the servers run.
     Begun {
@@ -57,14 +57,14 @@ pub enum DemoEvent<'a> {
         /// Its SHA-256, in hexadecimal.
         sha256: &'a str,
     },
-    /// A case is done, and what came out was what went in.
+    /// A case is done, and its output equals the input.
     Case(&'a DemoCase),
 }
 
-/// Runs the demo. Everything it starts and makes is gone when it returns.
+/// Runs the demo. All processes and files that it starts and makes are gone when it returns.
 ///
 /// # Errors
-/// When there is no input, a transfer fails, or what comes out is not what went in.
+/// When there is no input, a transfer fails, or the output differs from the input.
 pub fn demo(
     program: &Program,
     input: Option<&Path>,
@@ -103,7 +103,7 @@ struct Demo {
     source: SourceSpec,
     /// Bytes of the input.
     bytes: u64,
-    /// Where clients leave what they read.
+    /// Directory in which clients leave the data that they read.
     directory: PathBuf,
 }
 
@@ -144,7 +144,7 @@ impl Demo {
         Ok(DemoCase { real: [written, reading], simulated, is_whole: used == self.bytes })
     }
 
-    /// Puts together what the clients read and compares its hash with that of the input.
+    /// Assembles the data that the clients read and compares its hash with that of the input.
     fn prove(&self, case: &CaseSpec, used: u64) -> Result<(), UserError> {
         let pattern = crate::bench::parse_pattern(&case.pattern)?;
         let access = access_of(&pattern, DEMO_CLIENTS, case.record_bytes, case.file_bytes)?;
@@ -162,8 +162,8 @@ impl Demo {
     }
 }
 
-/// The bytes of the smallest matrix of records with 1024 columns, or one column for few records,
-/// that holds `bytes`.
+/// Returns the bytes of the smallest matrix of records that holds `bytes`. The matrix has 1024, 16
+/// or 1 columns, depending on the number of records.
 fn matrix_bytes(bytes: u64, record_bytes: u64) -> u64 {
     let columns = match bytes.div_ceil(record_bytes) {
         records if records >= 1 << 16 => 1024,
@@ -189,7 +189,7 @@ fn simulated(pattern: &str, record_bytes: u64, strategy: Strategy) -> Result<Row
     Ok(report.results.pop().unwrap_or_default())
 }
 
-/// The SHA-256 of the whole input, and of its first `used` bytes, in hexadecimal.
+/// Returns the SHA-256 of the whole input, and of its first `used` bytes, in hexadecimal.
 fn hash_input(source: &SourceSpec, bytes: u64, used: u64) -> Result<(String, String), UserError> {
     let failed = |error: &std::io::Error| match source {
         SourceSpec::File(path) => unusable(path, error),
@@ -214,8 +214,8 @@ fn hash_input(source: &SourceSpec, bytes: u64, used: u64) -> Result<(String, Str
     Ok((whole, part))
 }
 
-/// The SHA-256 of the first `used` bytes of the file that the clients' memories in `directory`
-/// make up.
+/// Returns the SHA-256 of the first `used` bytes of the file that the clients' memories in
+/// `directory` make up.
 fn hash_output(directory: &Path, access: &Access, used: u64) -> Result<String, UserError> {
     let mut memories = Vec::new();
     for rank in 0..access.clients() {
@@ -270,8 +270,8 @@ fn unusable(path: &Path, error: &std::io::Error) -> UserError {
     )
 }
 
-/// A large file that is on this machine anyway: the largest library of a Rust toolchain, or of the
-/// system.
+/// Returns a large file that exists on this machine anyway: the largest library of a Rust
+/// toolchain, or of the system.
 fn default_input() -> Result<PathBuf, UserError> {
     let rustup = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".rustup"));

@@ -1,4 +1,4 @@
-//! How far the exact network is from the modelled one: prints the tables of docs/validation.md,
+//! Compares the exact network with the modelled one and prints the tables of docs/validation.md,
 //! "Exact and modelled network". Takes four minutes on two cores, twenty on busy ones.
 //!
 //! The papers chose a modelled network because it was at most 5.4 %, and typically less than
@@ -8,15 +8,15 @@
 //! cargo run --release -p simulate --example networks
 //! ```
 //!
-//! Any change of timing changes who meets whom at a disk, so single trials differ by several
-//! percent; the means of many say what the network does. Each trial has the same seed on both
-//! networks, so where nothing meets they agree to the last digit.
+//! Any change of timing changes which requests contend at a disk, so single trials differ by
+//! several percent. The means of many trials show the effect of the network. Each trial has the
+//! same seed on both networks, so cases without contention agree to the last digit.
 
 use filesystem::collective::Strategy;
 use interface::UserError;
 use simulate::{Machine, MachineName, Network, NetworkName, Scenario, simulate_trial};
 
-/// Trials of a case, but for caching in 8-byte records, which takes a hundred times as long.
+/// Trials of a case, except for caching in 8-byte records, which takes a hundred times as long.
 const TRIALS: u32 = 40;
 const TRIALS_OF_LONG_CASES: u32 = 5;
 

@@ -1,5 +1,5 @@
-//! Prints the simulated throughput of every pattern: `cargo run --release -p simulate --example
-//! patterns [TRIALS]`. A developer's view; `unisono sim` is the user's.
+//! Prints the simulated throughput of every pattern, for developers: `cargo run --release -p
+//! simulate --example patterns [TRIALS]`. Users have `unisono sim`.
 
 use simulate::{Scenario, simulate};
 use std::str::FromStr;

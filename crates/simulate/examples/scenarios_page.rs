@@ -1,4 +1,4 @@
-//! Prints the page docs/scenarios.md; `cargo x scenarios-page` puts it in its place.
+//! Prints the page docs/scenarios.md; `cargo x scenarios-page` writes the file.
 
 fn main() {
     print!("{}", simulate::scenarios_page());

@@ -1,4 +1,4 @@
-//! The costs of a machine that nobody published and that are fitted to throughputs.
+//! Costs of a machine that are not published and are fitted to published throughputs.
 
 use crate::machine::Machine;
 use units::Duration;
@@ -9,18 +9,18 @@ use units::Duration;
 pub struct FittedCosts {
     /// A caching client's work for a request to read.
     pub client_read_ns: u64,
-    /// The same for a request to write.
+    /// A caching client's work for a request to write.
     pub client_write_ns: u64,
     /// A server's work to look up a block that is read.
     pub cache_read_ns: u64,
-    /// To find the place of a piece, for each dimension that is dealt out.
+    /// Work to find the place of a piece, for each dimension that is distributed.
     pub piece_per_dimension_ns: u64,
-    /// To take up what a memget brings back.
+    /// Work to receive the data that a memget brings back.
     pub get_answer_ns: u64,
 }
 
 impl FittedCosts {
-    /// Those of a machine.
+    /// Returns the fitted costs of a machine.
     pub fn of(machine: &Machine) -> Self {
         let Machine { costs, messages, .. } = machine;
         Self {
@@ -32,7 +32,7 @@ impl FittedCosts {
         }
     }
 
-    /// The machine with these in the place of its own.
+    /// Returns the machine with its fitted costs replaced by these.
     pub fn on(self, mut machine: Machine) -> Machine {
         let Machine { costs, messages, .. } = &mut machine;
         costs.client_read = Duration::from_ns(self.client_read_ns);

@@ -1,8 +1,8 @@
 //! Simulations: a scenario in, a report or a timeline out.
 //!
-//! [`SimulationPlan`] makes scenarios of a preset, a scenario file and options. [`simulate`] runs
+//! [`SimulationPlan`] makes scenarios from a preset, a scenario file and options. [`simulate`] runs
 //! the trials of one [`Scenario`] on a machine made of models. [`trace_trial`] and [`follow_head`]
-//! record one trial, and [`demerit`] holds a disk model against a trace of the disk.
+//! record one trial, and [`demerit`] compares a disk model with a trace of the disk.
 //!
 //! *Invariants:*
 //! - This is the only crate that puts the simulated world under the file system.

@@ -1,4 +1,4 @@
-//! What a simulated machine is made of: plain data, which presets fill in and users may change.
+//! Parts of a simulated machine: plain data that presets fill in and users may change.
 
 use crate::disk::DiskName;
 use crate::names::{MachineName, NetworkName};
@@ -10,48 +10,50 @@ use world_simulated::{
     TorusForm, TorusSize, UnfitNetwork,
 };
 
-/// All that makes up a machine and the file system on it, besides how many nodes there are.
+/// Parameters of a machine and of the file system on it, except the number of nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
-    /// The preset that it began as.
+    /// Preset from which the parameters began.
     pub preset: MachineName,
     /// Its disks.
     pub disk: DiskName,
-    /// What connects its nodes.
+    /// Network between the nodes.
     pub network: Network,
-    /// At which angle its disks start.
+    /// Angle at which the disks start.
     pub start: StartAngle,
-    /// Which of the requests that wait for a disk is next.
+    /// Order in which a disk serves its waiting requests.
     pub queue: QueueKind,
-    /// Commands of a read over its bus besides the first, where servers direct the transfer.
+    /// Bus commands with which a directed read has the disk fetch a block into its buffer before it
+    /// asks for the data.
     pub directed_prefetch_commands: u32,
     /// Processor time of messages, and how pieces travel.
     pub messages: MessageCosts,
     /// Processor time of the file system's own work.
     pub costs: Costs,
-    /// How far the cost of each piece of work varies.
+    /// Variation of the cost of each piece of work, in percent.
     pub variation_percent: u32,
     /// Requests that one client has under way at one disk.
     pub outstanding_per_disk: u32,
     /// Blocks of cache for each client and disk.
     pub cache_blocks_per_client_and_disk: u32,
-    /// So many hundredths of a cache may be dirty before the oldest blocks are written back.
+    /// Dirty high-water mark, in percent of a cache. Above it the oldest dirty blocks are written
+    /// back.
     pub cache_dirty_percent: u32,
-    /// Blocks that a collective holds for each disk.
+    /// Buffers of a collective transfer for each disk, in blocks.
     pub buffers_per_disk: u32,
-    /// The strategies whose writes end when the data is on the medium; those of the others end
-    /// when the disks have it. In the order of [`Strategy::ALL`], each once.
+    /// Strategies whose writes end when the data is on the medium; writes of the others end when
+    /// the disks have the data. In the order of [`Strategy::ALL`], each once.
     pub waits_for_medium: Vec<Strategy>,
 }
 
-/// What connects the nodes of a machine.
+/// Network that connects the nodes of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Network {
-    /// How they are connected.
+    /// Kind of network.
     pub name: NetworkName,
-    /// What a link carries in each direction.
+    /// Bandwidth of a link in each direction, in bytes a second.
     pub bytes_per_second: u64,
-    /// Time of the head of a message from one router or switch to the next.
+    /// Time that the head of a message takes from one router or switch to the next.
     pub hop: Duration,
     /// Routers of a torus along x; 0 for as many as are needed.
     pub torus_width: u32,
@@ -81,7 +83,8 @@ impl Network {
         NetworkSpec { kind, link }
     }
 
-    /// The size of a torus, where anything is said of it; what is not said follows from the nodes.
+    /// Returns the size of a torus if its width or height is set; a dimension that is not set
+    /// follows from the number of nodes.
     fn torus_size(&self, nodes: u32) -> Option<TorusSize> {
         match (self.torus_width, self.torus_height) {
             (0, 0) => None,
@@ -91,7 +94,7 @@ impl Network {
         }
     }
 
-    /// Whether it can be built for so many nodes.
+    /// Checks that the network can be built for this number of nodes.
     pub(crate) fn check(&self, nodes: u32) -> Result<(), UnfitNetwork> {
         self.spec(nodes).check(nodes)
     }

@@ -14,7 +14,7 @@ macro_rules! name {
         pub enum $name { $($(#[$word_doc])* $word),+ }
 
         impl $name {
-            /// Every word that can be said.
+            /// Every accepted word.
             pub const WORDS: &[&str] = &[$($text),+];
         }
 
@@ -43,21 +43,23 @@ macro_rules! name {
 name! {
     /// A machine that can be simulated.
     MachineName, "machine" {
-        /// The machine and the file system of TR94-226: 50 MHz processors, HP 97560 disks, a
-        /// torus; pieces travel one by one, clients have one request under way at each disk.
+        /// The machine and the file system of TR94-226: 50 MHz processors, HP 97560 disks, a torus.
+        /// Pieces travel one by one; clients have one request outstanding at each disk.
         Tr94 = "tr94",
-        /// Those of TOCS 1997: the same hardware; pieces travel together, clients have four
-        /// requests under way at each disk, and time ends when the data is on the medium.
+        /// The machine and the file system of TOCS 1997: the hardware of TR94-226. Pieces travel
+        /// together, clients have four requests outstanding at each disk, and time ends when the
+        /// data is on the medium.
         Tocs97 = "tocs97",
-        /// The same with disks that know only a latency and a rate: shows what the mechanics do.
+        /// The machine of TR94-226 with disks that have only a latency and a rate: isolates the
+        /// effect of the disk mechanics.
         Ideal = "ideal-disks",
     }
 }
 
 name! {
-    /// What servers read before anyone asks for it, in caching and two-phase.
+    /// Memory prefetch of the servers, in caching and two-phase.
     ReadAhead, "way to read ahead" {
-        /// As suits what is declared.
+        /// Chosen from the declared access pattern.
         Declared = "declared",
         /// Nothing.
         Nothing = "nothing",
@@ -69,11 +71,11 @@ name! {
 }
 
 name! {
-    /// What connects the nodes of a machine.
+    /// Network between the nodes of a machine.
     NetworkName, "network" {
         /// A torus of two dimensions, nearly square, with modelled contention.
         Torus = "torus",
-        /// The same torus, flit by flit.
+        /// A torus of two dimensions, simulated flit by flit.
         ExactTorus = "exact-torus",
         /// One switch between all nodes.
         Crossbar = "crossbar",
@@ -83,23 +85,23 @@ name! {
 }
 
 name! {
-    /// How blocks lie on a simulated disk.
+    /// Layout of blocks on a simulated disk.
     LayoutName, "layout" {
         /// One after the other.
         Contiguous = "contiguous",
-        /// Each anywhere.
+        /// Each block at a random place.
         RandomBlocks = "random-blocks",
-        /// Consecutive within a track, the tracks anywhere.
+        /// Consecutive within a track, with the tracks at random places.
         RandomTracks = "random-tracks",
     }
 }
 
 name! {
-    /// What kind of data moves in a simulation.
+    /// Kind of data that moves in a simulation.
     PayloadName, "kind of payload" {
         /// Lengths only: costs no memory, proves nothing about places.
         Phantom = "phantom",
-        /// Where each byte came from: proves that every byte lands once, in its place.
+        /// Origin of each byte: proves that every byte lands once, in its place.
         Traced = "traced",
     }
 }

@@ -120,13 +120,13 @@ fn tocs97() -> Machine {
     }
 }
 
-/// Shows what the mechanics of disks do.
+/// The machine of TR94-226 with ideal disks: isolates the effect of the disk mechanics.
 fn ideal_disks() -> Machine {
     Machine { preset: MachineName::Ideal, disk: DiskName::Ideal, ..tr94() }
 }
 
 impl Machine {
-    /// A preset as it is.
+    /// Returns an unchanged preset.
     pub fn of(preset: MachineName) -> Self {
         match preset {
             MachineName::Tr94 => tr94(),

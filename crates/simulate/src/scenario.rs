@@ -1,4 +1,4 @@
-//! What to simulate.
+//! One case to simulate, and the checks that it makes sense.
 
 use crate::machine::Machine;
 use crate::names::{LayoutName, MachineName, PayloadName, ReadAhead};
@@ -18,9 +18,9 @@ use wire::PARTICIPANTS_MAX;
 pub struct Scenario {
     /// The hardware, and the file system's own constants.
     pub machine: Machine,
-    /// How blocks lie on the disks.
+    /// Layout of blocks on the disks.
     pub layout: LayoutName,
-    /// Which access.
+    /// Access pattern.
     pub pattern: Pattern,
     /// Bytes of a record.
     pub record_bytes: u64,
@@ -34,32 +34,33 @@ pub struct Scenario {
     pub disks_per_server: u32,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// How the transfer is carried out.
+    /// Strategy of the transfer.
     pub strategy: Strategy,
-    /// In which order servers that direct it use their disks.
+    /// Order in which servers use their disks in a directed transfer.
     pub order: DiskOrder,
-    /// How the file's users say they will go through it.
+    /// Declared use of the file.
     pub declared: Declared,
-    /// Which block of it leaves a full cache first, if not what suits the declaration.
+    /// Replacement policy of the cache; `None` for the one that suits the declared use.
     pub replacement: Option<Replacement>,
-    /// What the servers read before anyone asks for it.
+    /// Memory prefetch of the servers.
     pub read_ahead: ReadAhead,
-    /// The replacement policies that there are.
+    /// Replacement policies that can be named.
     pub policies: ReplacementPolicies,
     /// Number of trials, each with a seed of its own.
     pub trials: u32,
     /// Seed of the first trial.
     pub seed: u64,
-    /// Whether a write ends only when the data is on the medium.
+    /// True when a write ends only once the data is on the medium.
     pub sync: bool,
-    /// What kind of data moves.
+    /// Kind of data that moves.
     pub payload: PayloadName,
-    /// Whether to find out how much of the servers' processors the transfer leaves to others.
+    /// True to measure the servers' processor time that the transfer leaves to other work.
     pub availability: bool,
 }
 
-/// The most pairs of a client and a server: what a collective transfer tells each server of each
-/// participant is held for all of them at once, a gigabyte with so many.
+/// Largest number of pairs of a client and a server. A collective transfer holds its message from
+/// each participant to each server in memory, for all pairs at once: about a gigabyte at this
+/// number.
 const PAIRS_MAX: u64 = 1 << 24;
 
 impl Default for Scenario {
@@ -91,11 +92,11 @@ impl Default for Scenario {
     }
 }
 
-/// The most of anything countable in a scenario: nodes of the network.
+/// Largest value of any count in a scenario: the nodes of the network.
 pub(crate) const NODES_MAX: u64 = 1 << 20;
 
 impl Scenario {
-    /// How servers buffer the file.
+    /// Returns the servers' buffering of the file.
     pub(crate) fn buffering(&self) -> Buffering {
         let prefetch = match self.read_ahead {
             ReadAhead::Declared => None,
@@ -107,10 +108,11 @@ impl Scenario {
         Buffering { declared, replacement, prefetch, ..Buffering::default() }
     }
 
-    /// Whether it can be simulated, without doing it.
+    /// Checks that the scenario can be simulated, without simulating it.
     ///
     /// # Errors
-    /// When it makes no sense: counts of nothing, a pattern that does not fit, no such block size.
+    /// When the scenario makes no sense: a count of zero, a pattern that does not fit, an invalid
+    /// block size.
     pub fn check(&self) -> Result<(), UserError> {
         self.access()?;
         if let Some(unknown) = self.replacement.filter(|wanted| !self.policies.has(*wanted)) {
@@ -138,7 +140,7 @@ impl Scenario {
         }
     }
 
-    /// The access of all clients, after checking everything that can be checked.
+    /// Returns the access of all clients, after checking everything that can be checked.
     pub(crate) fn access(&self) -> Result<Access, UserError> {
         let counts = [
             ("clients", self.clients),

@@ -18,13 +18,13 @@ use units::{ClientId, MIB};
 /// Time that clients wait for one another.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Content of a reader's memory before a read, so that bytes that never came are noticed.
+/// Content of a reader's memory before a read, so that missing bytes are noticed.
 const UNREAD: u8 = 0xa5;
 
-/// Orders that wait to be carried out; a parent gives one at a time.
+/// Orders that wait to be carried out; a parent sends one at a time.
 const ORDERS_MAX: usize = 16;
 
-/// Things that happen to a client.
+/// Events of a client.
 enum Event {
     /// A line of standard input.
     Line(std::io::Result<String>),
@@ -34,11 +34,11 @@ enum Event {
     Answered(Result<(), UserError>),
 }
 
-/// Runs one client of a bench until standard input ends. When that is in the middle of an order,
-/// its parent was killed, and nobody waits for the result.
+/// Runs one client of a bench until standard input ends. If it ends in the middle of an order, the
+/// parent was killed, and the result is not needed.
 ///
 /// # Errors
-/// When it cannot join the others, or its orders cannot be read.
+/// When the client cannot join the group, or its orders cannot be read.
 pub fn bench_client() -> Result<(), UserError> {
     let (happens, events) = channel();
     listen(happens.clone());
@@ -49,7 +49,7 @@ pub fn bench_client() -> Result<(), UserError> {
     let connected = connect(&spec);
     let (orders, worker) = match connected {
         Ok(connection) => start(connection, spec, happens),
-        // Whoever started it says so.
+        // The parent reports the failure.
         Err(error) => return tell(&ClientReady::Failed(error.into())),
     };
     tell(&ClientReady::Connected)?;
@@ -59,8 +59,8 @@ pub fn bench_client() -> Result<(), UserError> {
     worker.join().map_err(|_| lost_parent("its work ended in a panic"))
 }
 
-/// Hands lines to the worker until the parent leaves; returns early when that is in the middle of
-/// an order, which ends with this process.
+/// Passes lines to the worker until standard input ends. If that is in the middle of an order,
+/// returns at once, and the order ends with the process.
 fn forward(events: &Receiver<Event>, orders: &SyncSender<CaseOrder>) -> Result<(), UserError> {
     let mut is_busy = false;
     while let Ok(event) = events.recv() {
@@ -92,7 +92,7 @@ fn listen(happens: Sender<Event>) {
     });
 }
 
-/// Carries out orders on a thread of its own; the group is formed with the first.
+/// Carries out orders on a thread of its own. The group is formed with the first order.
 fn start(
     connection: Connection,
     spec: ClientSpec,
@@ -143,7 +143,7 @@ fn lost_parent(cause: &str) -> UserError {
     )
 }
 
-/// One case, as this client sees it.
+/// State of one case at this client.
 struct Case<'a> {
     group: &'a Group,
     case: &'a CaseSpec,
@@ -169,7 +169,7 @@ fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseRe
     let measured = case.run(spec.clients, order);
     let closed = case.file.close();
     if order.life != FileLife::Kept {
-        // Nobody has it open any more.
+        // No client has the file open any more.
         group.barrier()?;
         let removed = match group.rank() {
             0 => group.connection().remove(&order.file),
@@ -182,7 +182,7 @@ fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseRe
     measured
 }
 
-/// The file of the order, made by client 0 if it is to be new, and open at all clients.
+/// Opens the file of the order at all clients; client 0 makes it first if it is to be new.
 fn open(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<File, UserError> {
     let connection = group.connection();
     let made = match group.rank() {
@@ -192,7 +192,7 @@ fn open(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<File, Use
         }
         _ => Ok(None),
     };
-    // The others open it when it is there, or learn that it is not.
+    // The other clients open the file once it exists, or learn that it does not.
     group.barrier()?;
     match made? {
         Some(file) => Ok(file),
@@ -214,7 +214,7 @@ impl Case<'_> {
         ClientId(self.group.rank())
     }
 
-    /// A memory for what this client owns under `access`.
+    /// Allocates memory for the part that this client owns under `access`.
     fn memory(&self, access: &Access) -> Vec<u8> {
         vec![UNREAD; access.memory_bytes(self.rank()) as usize]
     }
@@ -224,7 +224,7 @@ impl Case<'_> {
         filled.map_err(|error| input_failed(&error))
     }
 
-    /// Describes the difference to what a read must bring, if there is one.
+    /// Describes the first byte that differs from the expected result of a read, if any.
     fn compare(&self, access: &Access, memory: &[u8]) -> Result<Option<String>, UserError> {
         let (rank, file_bytes) = (self.rank(), self.case.file_bytes);
         let difference = self.source.first_difference(access, rank, file_bytes, memory);
@@ -232,7 +232,7 @@ impl Case<'_> {
         Ok(difference.map(|at| format!("byte {at} of the memory of {rank} is wrong")))
     }
 
-    /// Writes the file by servers' direction in a contiguous distribution, untimed.
+    /// Writes the file by disk-directed transfer in a contiguous distribution, untimed.
     fn write_for_reading(&self, clients: u32) -> Result<(), UserError> {
         let access = contiguous(clients, self.case.file_bytes)?;
         let mut memory = self.memory(&access);
@@ -242,7 +242,8 @@ impl Case<'_> {
         self.group.write_as(options, &self.file, &part, &memory).map(|_| ())
     }
 
-    /// Times the transfer as often as is asked. Each write has bytes of its own, and is read back.
+    /// Times as many transfers as the case asks for. Each write has bytes of its own, and is read
+    /// back.
     fn run(&mut self, clients: u32, order: &CaseOrder) -> Result<CaseResult, UserError> {
         let part = self.access.own_part(self.rank());
         let options = self.options(self.strategy);
@@ -281,8 +282,8 @@ impl Case<'_> {
         Ok(CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes })
     }
 
-    /// Connects the members to one another, where the strategy needs that, before the clock starts:
-    /// with a read of nothing.
+    /// Connects the members to one another before the clock starts, if the strategy needs that:
+    /// with a read of no bytes.
     fn connect_peers(&self, part: &OwnPart) -> Result<(), UserError> {
         if self.strategy == Strategy::DiskDirected || part.bytes() == 0 && self.case.repeat == 0 {
             return Ok(());
@@ -302,7 +303,7 @@ impl Case<'_> {
     }
 }
 
-/// Every client one contiguous part of the file.
+/// Returns an access in which every client has one contiguous part of the file.
 fn contiguous(clients: u32, file_bytes: u64) -> Result<Access, UserError> {
     access_of(&parse_pattern("rb")?, clients, 1, file_bytes)
 }

@@ -1,4 +1,4 @@
-//! What this machine can do without a file system of ours: the limits that a bench is held against.
+//! Limits of this machine without our file system, with which a bench is compared.
 
 use client::{Cleanup, Instance, Undo};
 use cluster::run_to_end;
@@ -10,20 +10,20 @@ use std::time::Instant;
 use tempfile::NamedTempFile;
 use units::MIB;
 
-/// Bytes of the memory that is copied back and forth.
+/// Bytes of memory that are copied.
 const COPIED_BYTES: u64 = 64 * MIB;
 
-/// How often memory is copied; the best time counts.
+/// Number of memory copies; the best time counts.
 const COPIES: u32 = 5;
 
-/// How often `dd` does the same; the best time counts.
+/// Number of runs of each `dd` command; the best time counts.
 const DD_RUNS: u32 = 3;
 
-/// Measures the limits, with a file of `bytes` bytes in the first data directory of an
-/// instance whose servers do nothing else meanwhile. The file is removed again.
+/// Measures the limits, with a file of `bytes` bytes in the first data directory of an instance
+/// whose servers are idle meanwhile. The file is removed again.
 ///
 /// # Errors
-/// When that directory is on another machine or does not take such a file, or there is no `dd`.
+/// When that directory is on another machine or cannot hold such a file, or `dd` is missing.
 pub fn measure_limits(instance: &Instance, bytes: u64) -> Result<Limits, UserError> {
     let file = instance.read()?;
     let server = file.servers.first().filter(|server| instance.is_running(server));
@@ -43,7 +43,7 @@ fn rate(bytes: u64, start: Instant) -> f64 {
     bytes as f64 / MIB as f64 / start.elapsed().as_secs_f64()
 }
 
-/// What one thread copies, in 2^20 bytes a second.
+/// Measures the copying rate of one thread, in 2^20 bytes a second.
 pub(crate) fn measure_copy() -> f64 {
     let source = vec![1_u8; COPIED_BYTES as usize];
     let mut target = vec![0_u8; COPIED_BYTES as usize];
@@ -61,7 +61,7 @@ pub(crate) fn measure_copy() -> f64 {
 /// A file that is removed when dropped, or when the user interrupts.
 struct ScratchFile {
     file: NamedTempFile,
-    // Dropped last: whoever interrupts may have to remove the file until it is gone.
+    // Dropped last: an interrupt must be able to remove the file for as long as it exists.
     _undo: Undo,
 }
 
@@ -72,7 +72,7 @@ impl ScratchFile {
         Ok(Self { file, _undo: undo })
     }
 
-    /// The word that names it in a command.
+    /// Returns the word that names the file in a command.
     fn word(&self, before: &str) -> OsString {
         let mut word = OsString::from(before);
         word.push(self.file.path());
@@ -80,8 +80,8 @@ impl ScratchFile {
     }
 }
 
-/// What `dd` reaches when it writes until stable storage, writes, and reads, in this order: the
-/// file that is read must be in the page cache.
+/// Measures the rates of `dd` for a write until stable storage, a write, and a read, in this order:
+/// the file that is read must be in the page cache.
 fn measure_dd(directory: &Path, bytes: u64) -> Result<[f64; 3], UserError> {
     let refused = |cause: String| {
         UserError::usage(
@@ -99,7 +99,7 @@ fn measure_dd(directory: &Path, bytes: u64) -> Result<[f64; 3], UserError> {
     for ((from, to, conversion), best) in cases.into_iter().zip(&mut best) {
         for _ in 0..DD_RUNS {
             if to == &target {
-                // What is written is always a new file.
+                // Every write makes a new file.
                 let emptied = scratch.file.as_file().set_len(0);
                 emptied.map_err(|error| refused(error.to_string()))?;
             }
@@ -113,9 +113,9 @@ fn measure_dd(directory: &Path, bytes: u64) -> Result<[f64; 3], UserError> {
     Ok(best)
 }
 
-/// Runs `dd` in units of 1 MiB to its end; the inner error is what it said.
+/// Runs `dd` in units of 1 MiB to its end. The inner error holds the message of `dd`.
 fn dd(mut command: Command) -> Result<Result<(), String>, UserError> {
-    // The last block need not be whole, so the count is one of bytes.
+    // The last block may be partial, so the count is in bytes.
     command.args(["bs=1M", "iflag=count_bytes", "status=none"]).env("LC_ALL", "C");
     let ended = run_to_end(command).map_err(|error| {
         UserError::new(
@@ -133,7 +133,7 @@ fn dd(mut command: Command) -> Result<Result<(), String>, UserError> {
     Ok(Err(format!("dd ended with {}: {said}", ended.status)))
 }
 
-/// The most memory that a process has had so far, in bytes; 0 when it cannot be known.
+/// Returns the peak memory of a process so far, in bytes; 0 if it is unknown.
 pub(crate) fn peak_bytes(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

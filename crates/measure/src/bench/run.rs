@@ -1,4 +1,4 @@
-//! The side of a bench that starts the clients and gathers what they measured.
+//! The parent of a bench: starts the clients and gathers their measurements.
 
 use super::limits::peak_bytes;
 use super::spec::{
@@ -21,7 +21,8 @@ pub(crate) struct Clients {
     disks_per_server: u32,
 }
 
-/// Measures the cases of a plan on a running instance; `progress` is told each row as it comes.
+/// Measures the cases of a plan on a running instance; calls `progress` with each row as it is
+/// measured.
 ///
 /// # Errors
 /// When a case makes no sense, a transfer fails, a client dies, or a byte is wrong.
@@ -51,7 +52,7 @@ pub fn bench(
 }
 
 impl Clients {
-    /// Starts the clients; they join one another while the first case is made ready.
+    /// Starts the clients, which form their group while the first case is prepared.
     pub(crate) fn start(
         instance: &Instance,
         program: &Program,
@@ -96,7 +97,7 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Lets the clients measure one case; with `dump`, each leaves what it read in
+    /// Has the clients measure one case; with `dump`, each leaves the data that it read in
     /// `DUMP/RANK`.
     pub(crate) fn measure(
         &mut self,
@@ -181,8 +182,8 @@ impl Clients {
     }
 }
 
-/// The number of a group that no other has: not on this machine, by the process, and hardly on
-/// another that uses the same servers, by chance.
+/// Returns the number of a new group. It is unique on this machine, by the process; a clash with
+/// another machine that uses the same servers is improbable.
 fn new_group() -> Result<u64, UserError> {
     let random = getrandom::u32().map_err(|error| {
         UserError::new(

@@ -1,4 +1,4 @@
-//! The bytes of a file before it is written, to write them and to compare what is read.
+//! Source of a file's bytes, to write them and to compare the bytes that are read.
 
 use super::spec::SourceSpec;
 use policy::Access;
@@ -7,13 +7,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use units::{ByteRange, ClientId, MIB, SplitMix64};
 
-/// Where the bytes of a file come from.
+/// Source of the bytes of a file.
 pub(crate) enum Source {
     /// Word `i` of the file is a mix of the seed, the repetition and `i`, in little-endian order.
     Generated {
-        /// Chosen for the case.
+        /// Seed of the case.
         seed: u64,
-        /// Which transfer of it.
+        /// Number of the transfer within the case.
         repetition: u32,
     },
     /// A local file, and zeros after its end.
@@ -31,14 +31,15 @@ impl Source {
         }
     }
 
-    /// From now on gives other bytes, if they are made here and not read from a file.
+    /// Changes the bytes to those of repetition `to`, if they are generated and not read from a
+    /// file.
     pub(crate) fn vary(&mut self, to: u32) {
         if let Self::Generated { repetition, .. } = self {
             *repetition = to;
         }
     }
 
-    /// Puts into `memory` what `client` owns of a file of `file_bytes` bytes.
+    /// Fills `memory` with the part that `client` owns of a file of `file_bytes` bytes.
     pub(crate) fn fill(
         &self,
         access: &Access,
@@ -51,7 +52,8 @@ impl Source {
         })
     }
 
-    /// The first byte of `memory`, if any, that is not what `client` owns of the file there.
+    /// Returns the index of the first byte of `memory`, if any, that differs from the part that
+    /// `client` owns of the file.
     pub(crate) fn first_difference(
         &self,
         access: &Access,
@@ -97,7 +99,7 @@ impl Source {
         Ok(())
     }
 
-    /// The bytes of the file from `offset`, a multiple of eight, on.
+    /// Reads the bytes of the file from `offset`, a multiple of eight.
     pub(crate) fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         match self {
             Self::Generated { seed, repetition } => {
@@ -124,7 +126,7 @@ impl Source {
     }
 }
 
-/// Number `index` of a sequence that looks random, in which each number can be had by itself.
+/// Returns number `index` of a pseudorandom sequence with random access.
 fn mix(index: u64) -> u64 {
     SplitMix64::mix(index.wrapping_mul(SplitMix64::INCREMENT))
 }

@@ -1,4 +1,4 @@
-//! What clients are told to measure, and what they tell back.
+//! Orders that a bench sends to its clients, and their answers.
 
 use filesystem::collective::Strategy;
 use interface::{Failure, UserError, access_of};
@@ -12,12 +12,12 @@ use std::str::FromStr;
 pub struct BenchPlan {
     /// Number of client processes.
     pub clients: u32,
-    /// The host of this machine on which they listen for one another, where servers listen by TCP;
-    /// `None` for the one by which each reaches server 0.
+    /// Host of this machine on which the clients listen for one another, if servers listen by TCP;
+    /// `None` for the one by which each client reaches server 0.
     pub client_host: Option<String>,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// What to measure, one after another.
+    /// Cases to measure, one after another.
     pub cases: Vec<CaseSpec>,
 }
 
@@ -37,13 +37,13 @@ pub struct CaseSpec {
     pub file_bytes: u64,
     /// Number of transfers to time.
     pub repeat: u32,
-    /// Whether a write ends only when the data is on stable storage.
+    /// True when a write ends only once the data is on stable storage.
     pub sync: bool,
-    /// Requests that one client has under way at one disk (caching and two-phase).
+    /// Outstanding requests of one client at one disk (caching and two-phase).
     pub outstanding_per_disk: u32,
 }
 
-/// What fills the file.
+/// Content of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum SourceSpec {
     /// Numbers made from a seed and the position.
@@ -52,8 +52,8 @@ pub(crate) enum SourceSpec {
     File(PathBuf),
 }
 
-/// Parameters of one client process. It answers with a [`ClientReady`], and from then on gets a
-/// [`CaseOrder`] at a time.
+/// Parameters of one client process. The client answers with a [`ClientReady`], and then receives
+/// one [`CaseOrder`] at a time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ClientSpec {
     pub(crate) instance: PathBuf,
@@ -65,52 +65,52 @@ pub(crate) struct ClientSpec {
     pub(crate) block_bytes: u64,
 }
 
-/// What a client answers when it was told who it is, on one line.
+/// Answer of a client to its parameters, on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum ClientReady {
-    /// It is connected to the servers, and forms the group with its first case.
+    /// The client is connected to the servers, and forms the group with its first case.
     Connected,
-    /// Reason why it is not.
+    /// Reason for which it is not connected.
     Failed(Failure),
 }
 
-/// What becomes of the file of a case.
+/// Creation and removal of the file of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum FileLife {
-    /// It must not be there; it is made, and removed at the end.
+    /// The file must not exist; it is made, and removed at the end.
     Fresh,
-    /// It must not be there; it is made, and remains.
+    /// The file must not exist; it is made, and remains.
     Kept,
-    /// It is there from an earlier case, and is removed at the end.
+    /// The file exists from an earlier case, and is removed at the end.
     Existing,
 }
 
-/// What a client is told for each case, on one line.
+/// Order to a client for one case, on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CaseOrder {
     pub(crate) case: CaseSpec,
     /// The file to write or read.
     pub(crate) file: String,
-    /// Where its bytes come from and are compared with.
+    /// Source of the file's bytes, with which bytes that are read are compared.
     pub(crate) source: SourceSpec,
-    /// Whether the file is there, and whether it remains.
+    /// Creation and removal of the file.
     pub(crate) life: FileLife,
-    /// Where to leave the memory after a read, for whoever wants to put the file together.
+    /// File in which to leave the memory after a read, for a caller that assembles the whole file.
     pub(crate) dump: Option<PathBuf>,
 }
 
-/// What a client answers to each order, on one line.
+/// Answer of a client to each order, on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum CaseResult {
-    /// Seconds of each transfer, from the barrier before it to its end, and whether every byte of
-    /// this client was right.
+    /// Seconds of each transfer, from the barrier before it to its end; and a description of the
+    /// first byte of this client that was wrong, if any.
     Measured { seconds: Vec<f64>, moved_bytes: u64, wrong: Option<String>, peak_bytes: u64 },
-    /// What went wrong.
+    /// Reason of the failure.
     Failed(Failure),
 }
 
 impl BenchPlan {
-    /// Finds what is wrong with any case before anything is started.
+    /// Checks every case before anything is started.
     pub fn check(&self) -> Result<(), UserError> {
         if self.clients == 0 || self.clients > CLIENTS_MAX {
             return Err(UserError::usage(
@@ -147,7 +147,7 @@ impl CaseSpec {
     }
 }
 
-/// A pattern by its name in the papers, or as `r:` or `w:` and a distribution.
+/// Parses a pattern by its name in the papers, or as `r:` or `w:` and a distribution.
 pub(crate) fn parse_pattern(word: &str) -> Result<Pattern, UserError> {
     Pattern::from_str(word).map_err(|error| {
         UserError::usage(

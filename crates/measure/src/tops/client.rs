@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
-/// Requests that a client has under way where it need not wait for each.
+/// Outstanding requests of a client, if it need not wait for each.
 pub(super) const UNDER_WAY: usize = 2;
 
 /// Runs one client until standard input ends.
@@ -90,7 +90,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Does what was ordered; returns how many bytes it moved.
+    /// Carries out the order; returns the number of bytes moved.
     fn work(&self) -> Result<u64, UserError> {
         match self.order.work {
             Work::CopyPages => self.copy_pages(),
@@ -112,7 +112,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Ranges of pages that the file has.
+    /// Returns the number of ranges of pages in the file.
     fn ranges(&self) -> u64 {
         (self.file.pages() / self.order.pages).max(1)
     }
@@ -121,7 +121,7 @@ impl Worker<'_> {
         self.order.pages * self.file.page_bytes()
     }
 
-    /// The range of a turn: clients begin at different places.
+    /// Returns the range of a turn; clients begin at different places.
     fn cyclic(&self, turn: u64) -> u64 {
         let first = u64::from(self.rank) * self.ranges() / u64::from(self.order.clients);
         (first + turn) % self.ranges()
@@ -131,7 +131,7 @@ impl Worker<'_> {
         fastrand::Rng::with_seed(u64::from(self.rank) + 1)
     }
 
-    /// Moves range after range until time is up.
+    /// Moves range after range until the time is up.
     fn again_and_again(
         &self,
         mut range: impl FnMut(u64) -> u64,
@@ -146,7 +146,7 @@ impl Worker<'_> {
         Ok(bytes)
     }
 
-    /// Reads a range into a buffer, and looks at the head of each page.
+    /// Reads a range into a buffer, and checks the head of each page.
     fn read(&self, range: u64) -> Result<u64, UserError> {
         let offset = range * self.range_bytes();
         let length = self.range_bytes().min(self.file.bytes() - offset);
@@ -156,7 +156,7 @@ impl Worker<'_> {
         Ok(length)
     }
 
-    /// Starts on range after range, with [`UNDER_WAY`] requests at a time, and looks at what comes
+    /// Starts on range after range, with [`UNDER_WAY`] outstanding requests, and checks the result
     /// of each.
     fn keep_going(
         &self,
@@ -220,14 +220,14 @@ impl Worker<'_> {
         )
     }
 
-    /// A buffer with the heads that the pages of a range have.
+    /// Fills a buffer with the page heads of a range.
     fn headed(&self, mut buffer: Buffer, range: u64) -> Buffer {
         let first = range * self.order.pages;
         write_heads(&mut buffer, self.file.page_bytes(), first);
         buffer
     }
 
-    /// Looks at the head of each page of a range.
+    /// Checks the head of each page of a range.
     fn check_range(&self, range: u64, buffer: &Buffer) -> Result<(), UserError> {
         let first = range * self.order.pages;
         let pages = buffer.chunks(self.file.page_bytes() as usize);

@@ -1,4 +1,5 @@
-//! Table 1: the file system and disk under the servers, by themselves, past the page cache.
+//! Table 1: the file system and disk below the servers, measured without the servers and past the
+//! page cache.
 
 use interface::{ExitCode, UserError};
 use rustix::fs::OFlags;
@@ -16,9 +17,9 @@ pub(super) struct DevicePattern {
     pub(super) name: &'static str,
     /// Bytes of a call.
     unit_bytes: u64,
-    /// Units that follow one another before the next place.
+    /// Consecutive units before the next place.
     units: u64,
-    /// Whether that is a random one.
+    /// True when the next place is random.
     is_random: bool,
 }
 
@@ -26,16 +27,16 @@ pub(super) struct DevicePattern {
 pub(super) struct Device {
     file: File,
     bytes: u64,
-    /// Of huge pages, as servers have them.
+    /// Buffer of huge pages, as in servers.
     buffer: RealMemory,
-    /// What passes went into, so that later ones get other pages.
+    /// Memory of earlier passes, kept so that later ones get other pages.
     used: RefCell<Vec<Vec<u8>>>,
-    /// It is removed when dropped, if it was made for this.
+    /// Removed when dropped, if the file was made for the measurement.
     _scratch: Option<tempfile::NamedTempFile>,
 }
 
-/// The patterns of the table for pages of `page_bytes` (looping is sequential where nothing is
-/// cached); and one sequential pass in units of 1 MiB.
+/// Returns the patterns of the table for pages of `page_bytes`, and one sequential pass in units of
+/// 1 MiB. (Looping is sequential when nothing is cached.)
 pub(super) fn patterns(page_bytes: u64) -> [DevicePattern; 5] {
     let of =
         |name, unit_bytes, units, is_random| DevicePattern { name, unit_bytes, units, is_random };
@@ -49,7 +50,7 @@ pub(super) fn patterns(page_bytes: u64) -> [DevicePattern; 5] {
 }
 
 impl Device {
-    /// A file of `bytes` bytes in `directory`, written in full.
+    /// Makes a file of `bytes` bytes in `directory`, written in full.
     pub(super) fn new(directory: &Path, bytes: u64) -> Result<Self, UserError> {
         let made = || {
             let scratch =
@@ -71,11 +72,11 @@ impl Device {
         })
     }
 
-    /// The longest file below `directory`, to be read: of a server that keeps one file there, its
-    /// data.
+    /// Opens the longest file below `directory` for reading. For a server that keeps one file
+    /// there, it is the file's data.
     ///
     /// # Errors
-    /// When it does not have so many bytes, or cannot be read.
+    /// When the file does not have `bytes` bytes, or cannot be read.
     pub(super) fn longest_below(directory: &Path, bytes: u64) -> Result<Self, UserError> {
         let opened = || {
             let mut longest = (0, directory.to_owned());
@@ -106,7 +107,8 @@ impl Device {
         Self { file, bytes, buffer, used: RefCell::default(), _scratch: scratch }
     }
 
-    /// What one program reaches with a pattern for so many seconds, in 2^20 bytes a second.
+    /// Measures the rate of one program with a pattern for `seconds` seconds, in 2^20 bytes a
+    /// second.
     pub(super) fn measure(
         &self,
         pattern: &DevicePattern,
@@ -132,12 +134,12 @@ impl Device {
         measured().map_err(|error| failed(&error))
     }
 
-    /// What one pass through the file reaches in calls of 1 MiB, in 2^20 bytes a second.
+    /// Measures the rate of one pass through the file in calls of 1 MiB, in 2^20 bytes a second.
     pub(super) fn pass(&self) -> Result<f64, UserError> {
         self.buffer.with_bytes_mut(|bytes| self.pass_into(bytes))
     }
 
-    /// The same as `dd` makes it: into ordinary pages, others each time.
+    /// Measures one pass as `dd` makes it: into ordinary pages, others each time.
     pub(super) fn pass_as_dd(&self) -> Result<f64, UserError> {
         let mut memory = vec![7; CALL_BYTES_MAX as usize + ALIGNMENT];
         let first = memory.as_ptr().align_offset(ALIGNMENT);
@@ -183,5 +185,5 @@ fn failed(error: &std::io::Error) -> UserError {
 /// The longest call, in bytes.
 const CALL_BYTES_MAX: u64 = MIB;
 
-/// Where memory for calls past the page cache has to begin.
+/// Alignment of memory for calls past the page cache, in bytes.
 const ALIGNMENT: usize = 4 << 10;

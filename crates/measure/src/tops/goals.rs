@@ -1,7 +1,9 @@
-//! How close we come to what the machine can do. Other programs share these machines, so each goal
-//! is measured in turns with what it is compared with, and the median turn counts. Streams run as
-//! long as we do, the disk moves the same bytes; of a memory copy the best of several short ones is
-//! taken, which is more than their mean. What has no goal shows how far a greater limit is.
+//! Comparison of our rates with the limits of the machine, or with goals.
+//!
+//! Other programs share these machines. Each goal is therefore measured in turns with its limit,
+//! and the median turn counts. Streams run as long as our measurement; the disk moves the same
+//! bytes. Of a memory copy the best of several short ones is taken, which is more than their mean.
+//! A comparison without a goal shows the distance from a greater limit.
 
 use super::client::UNDER_WAY;
 use super::device::Device;
@@ -42,7 +44,8 @@ pub(super) fn measure(
     )?;
     drop(on_memory);
     let over_tcp = start(Kind::OverTcp)?;
-    // As memory copies do, and the disk's bytes: out of as much memory, into as much.
+    // As in memory copies and on the disk, the bytes come out of as much memory, and go into as
+    // much.
     let request_bytes = (plan.pages * plan.page_bytes) as usize;
     let carried = Carried {
         call_bytes: request_bytes,
@@ -63,14 +66,14 @@ pub(super) fn measure(
     )?;
     drop(over_tcp);
     let on_disk = start(Kind::LargePages)?;
-    // The servers' own bytes, as places of a disk may differ.
+    // Reads the servers' own file, because places of a disk may differ in speed.
     let device = Device::longest_below(on_disk.directory(), plan.long_bytes())?;
     let pass = || on_disk.run(Work::SharePass { read_ahead: true }, 1);
     let cold =
         in_turns("sequential read from disk, to dd past the page cache", Some(0.9), pass, || {
             device.pass_as_dd()
         })?;
-    // The same memory as ours: what is left of the difference is the way to the client.
+    // Uses the same kind of memory as ours: the rest of the difference is the way to the client.
     let cold_in_huge_pages =
         in_turns("sequential read from disk, to a program with huge pages", None, pass, || {
             device.pass()
@@ -90,7 +93,7 @@ fn in_turns(
     ours: impl Fn() -> Result<f64, UserError>,
     limit: impl Fn() -> Result<f64, UserError>,
 ) -> Result<TopsGoal, UserError> {
-    // Neither always comes after the other.
+    // The order alternates, so that neither always comes second.
     let turns = (0..TURNS).map(|turn| match turn % 2 {
         0 => limit().and_then(|limit| Ok((ours()?, limit))),
         _ => ours().and_then(|ours| Ok((ours, limit()?))),
@@ -100,7 +103,7 @@ fn in_turns(
 }
 
 impl TopsGoal {
-    /// Turns are what we reached and the limit beside it.
+    /// Makes a goal from its turns, each our rate and the limit measured beside it.
     fn of(name: &str, wanted: Option<f64>, turns: &[(f64, f64)]) -> Self {
         let sorted = |value: fn(&(f64, f64)) -> f64| {
             let mut values: Vec<f64> = turns.iter().map(value).collect();
@@ -121,7 +124,8 @@ impl TopsGoal {
     }
 }
 
-/// Eight simulated clients share one pass of a disk of 1994, one request of each at a time.
+/// Simulates eight clients that share one pass of a disk of 1994, with one outstanding request
+/// each.
 fn simulated_pass(read_ahead: bool) -> Result<f64, UserError> {
     let mut scenario = Scenario {
         pattern: Pattern::from_str("rc").expect("the papers' pattern rc must be known"),

@@ -1,4 +1,5 @@
-//! What the machine can do without us, measured in the same run: one stream of each kind.
+//! Limits of the machine without our file system, measured in the same run: one stream of each
+//! kind.
 
 use crate::bench::measure_copy;
 use interface::{ExitCode, UserError};
@@ -16,19 +17,20 @@ pub struct TopsLimits {
     pub memory_copy_mib_s: f64,
     /// One thread writes to a Unix socket and another reads, in the best of several sizes of calls.
     pub unix_stream_mib_s: f64,
-    /// The same over TCP on the loopback interface.
+    /// One thread writes to a TCP socket of the loopback interface and another reads, in the best
+    /// of several sizes of calls.
     pub tcp_stream_mib_s: f64,
     /// One sequential pass through a file of the disk, past the page cache, in reads of 1 MiB.
     pub disk_read_mib_s: f64,
 }
 
-/// Bytes of a call on a stream that are tried; the best counts.
+/// Sizes of calls on a stream to try, in bytes; the best counts.
 const CALL_BYTES: [usize; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 
-/// How often each size is tried, in turns: other programs may have the machine for a while.
+/// Attempts with each size, in turns: other programs may occupy the machine for a while.
 const TRIES: u32 = 3;
 
-/// The streams of this machine, each in calls of the size that is the best for it.
+/// Streams of this machine, each in calls of its best size.
 pub(super) struct Streams {
     unix: Stream,
     tcp: Stream,
@@ -40,18 +42,19 @@ struct Stream {
 }
 
 impl Streams {
-    /// One Unix stream, once more.
+    /// Measures one Unix stream again.
     pub(super) fn unix_mib_s(&self, seconds: f64) -> Result<f64, UserError> {
         unix_mib_s(&Carried::again(self.unix.call_bytes), seconds)
     }
 
-    /// One TCP stream, once more.
+    /// Measures one TCP stream again.
     pub(super) fn tcp_mib_s(&self, seconds: f64) -> Result<f64, UserError> {
         tcp_mib_s(&Carried::again(self.tcp.call_bytes), seconds)
     }
 }
 
-/// What a stream carries: out of so much memory, into so much, each in turn.
+/// Memory of a stream. Each call writes the next `call_bytes` out of `from_bytes`; the reader fills
+/// `into_bytes`. Both begin again at their ends.
 pub(super) struct Carried {
     pub(super) call_bytes: usize,
     pub(super) from_bytes: usize,
@@ -59,13 +62,13 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    /// The same bytes again and again, which never leave the processor's cache.
+    /// Repeats the same bytes, which never leave the processor's cache.
     fn again(call_bytes: usize) -> Self {
         Self { call_bytes, from_bytes: call_bytes, into_bytes: call_bytes }
     }
 }
 
-/// Memory and streams, each for so many seconds; the disk is [`super::device`]'s.
+/// Measures memory and streams, each for `seconds` seconds. [`super::device`] measures the disk.
 pub(super) fn measure(
     disk_read_mib_s: f64,
     seconds: f64,
@@ -102,7 +105,7 @@ fn unix_mib_s(carried: &Carried, seconds: f64) -> Result<f64, UserError> {
     measured().map_err(|error| failed(&error))
 }
 
-/// What one TCP stream of the loopback interface carries.
+/// Measures one TCP stream of the loopback interface.
 pub(super) fn tcp_mib_s(carried: &Carried, seconds: f64) -> Result<f64, UserError> {
     let measured = || {
         let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -121,7 +124,7 @@ fn failed(error: &std::io::Error) -> UserError {
     )
 }
 
-/// What goes through a stream from one thread to another.
+/// Measures the rate of a stream from one thread to another.
 fn stream(
     mut writer: impl Write + Send,
     reader: impl Read + Send,
@@ -130,7 +133,7 @@ fn stream(
 ) -> std::io::Result<f64> {
     let Carried { call_bytes, from_bytes, into_bytes } = *carried;
     let (from, mut into) = (vec![1; from_bytes], vec![0; into_bytes]);
-    // Touched, as memory is that was used before.
+    // Touches the pages, as in memory that was used before.
     into.fill(1);
     let start = Instant::now();
     let bytes = std::thread::scope(|scope| {
@@ -143,7 +146,7 @@ fn stream(
                 writer.write_all(part)?;
                 calls += 1;
             }
-            // The writer is dropped here, with which the stream ends.
+            // Dropping the writer here ends the stream.
             std::io::Result::Ok(calls * call_bytes)
         });
         let read = read_all(reader, &mut into);
@@ -155,7 +158,7 @@ fn stream(
 }
 
 /// Reads until the stream ends, into `bytes` from the front again and again. Drops the stream, so
-/// that a writer ends too when reading fails.
+/// that the writer ends too when reading fails.
 fn read_all(mut reader: impl Read, bytes: &mut [u8]) -> std::io::Result<()> {
     let mut filled = 0;
     loop {

@@ -1,9 +1,8 @@
-//! The experiments of Tower of Pizzas (section 3), on this machine: how much a striped file gives
-//! to clients that work each for itself, from buffers and from disks, next to what the machine can
-//! do.
+//! The experiments of Tower of Pizzas (section 3), on this machine: throughput of a striped file
+//! for independent clients, from buffers and from disks, compared with the limits of the machine.
 //!
-//! Throughput is the sum of what the clients observe, as in the paper, in 2^20 bytes a second.
-//! Clients look at the head of each page and at nothing else, unless it says so.
+//! Throughput is the sum of the clients' rates, as in the paper, in 2^20 bytes a second. Clients
+//! check the head of each page and nothing else, unless stated otherwise.
 
 mod client;
 mod device;

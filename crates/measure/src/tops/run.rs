@@ -1,4 +1,4 @@
-//! Starts servers and clients, point after point.
+//! Runs the experiments: starts servers and clients, and measures point after point.
 
 use super::device::{Device, patterns};
 use super::spec::{Figure, TOPS_SCHEMA, TopsPlan, TopsPoint, TopsReport, Work};
@@ -8,10 +8,10 @@ use cluster::Program;
 use interface::UserError;
 use units::{KIB, MIB};
 
-/// Measures everything; `progress` is told each point as it comes.
+/// Measures everything; calls `progress` with each point as it is measured.
 ///
 /// # Errors
-/// When servers cannot be started, a client dies, or a page is another one than was asked for.
+/// When servers cannot be started, a client dies, or a page is not the one that was requested.
 pub fn tops(
     program: &Program,
     plan: &TopsPlan,

@@ -1,4 +1,4 @@
-//! What is measured, and what comes of it.
+//! Plan, experiments and report of `bench tops`.
 
 use super::limits::TopsLimits;
 use interface::Failure;
@@ -9,25 +9,25 @@ use units::{KIB, MIB};
 /// Names the form of the report.
 pub(crate) const TOPS_SCHEMA: &str = "unisono.tops/3";
 
-/// What to measure.
+/// Parameters of the measurements.
 #[derive(Clone, Debug)]
 pub struct TopsPlan {
     /// Numbers of servers.
     pub servers: Vec<u32>,
     /// Numbers of clients.
     pub clients: Vec<u32>,
-    /// Bytes of a page in the experiments that find everything in buffers.
+    /// Bytes of a page in the experiments that find all data in buffers.
     pub page_bytes: u64,
-    /// Bytes of a page in those that go to the disks.
+    /// Bytes of a page in the experiments that go to the disks.
     pub disk_page_bytes: u64,
     /// Pages that a client asks for at a time.
     pub pages: u64,
-    /// How long the clients of one point work, in seconds; a pass through a file takes as long as
+    /// Working time of the clients of one point, in seconds. A pass through a file takes as long as
     /// it takes.
     pub seconds: f64,
     /// Bytes of the file for each server, in the experiments with disks.
     pub disk_bytes: u64,
-    /// Where servers keep their data (default: the system's temporary directory).
+    /// Directory for the servers' data (default: the system's temporary directory).
     pub directory: Option<PathBuf>,
 }
 
@@ -39,8 +39,8 @@ impl TopsPlan {
 }
 
 impl Default for TopsPlan {
-    /// 1, 2, 4 and 8 of each; requests of 16 pages, as in the paper, and of its 8 KiB where there
-    /// are disks.
+    /// Returns 1, 2, 4 and 8 servers and clients, and requests of 16 pages, as in the paper. With
+    /// disks, pages have the paper's 8 KiB.
     fn default() -> Self {
         Self {
             servers: vec![1, 2, 4, 8],
@@ -61,22 +61,23 @@ impl Default for TopsPlan {
 pub enum Figure {
     /// Table 1: the file system under the servers, by itself.
     Table1,
-    /// Figure 5: pages that the servers have in their buffers, seen in place and copied out.
+    /// Figure 5: pages that the servers have in their buffers, accessed in place and copied out.
     Figure5,
-    /// Figure 6: the same bytes through the library, into the client's buffers.
+    /// Figure 6: buffered pages read through the library, into the client's buffers.
     Figure6,
-    /// Figure 7: the client's buffers to those of the servers.
+    /// Figure 7: writes from the client's buffers to those of the servers.
     Figure7,
     /// Figure 8: ranges of pages at random places of a file on disks.
     Figure8,
-    /// Figure 9: the same for writing, each client its part, stored after each range.
+    /// Figure 9: ranges of pages written at random places, each client in its part, stored after
+    /// each range.
     Figure9,
     /// Figure 10: all clients share one pass through a file on disks.
     Figure10,
 }
 
 impl Figure {
-    /// What it shows.
+    /// Returns the title of the experiment.
     pub fn title(self) -> &'static str {
         match self {
             Self::Table1 => "Table 1: the disk by itself, past the page cache",
@@ -93,53 +94,53 @@ impl Figure {
 /// One measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TopsPoint {
-    /// Of which experiment.
+    /// Experiment to which the point belongs.
     pub figure: Figure,
-    /// Which of its lines: an access pattern of Table 1, or how servers read ahead.
+    /// Line of the experiment: an access pattern of Table 1, or the servers' memory prefetch.
     pub line: String,
-    /// Servers; 0 where there is none.
+    /// Number of servers; 0 if there is none.
     pub servers: u32,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// What all clients together observed.
+    /// Rate that all clients together observed, in 2^20 bytes a second.
     pub mib_s: f64,
 }
 
-/// How close we come to something, measured in turns with it.
+/// Comparison of our rate with a limit, measured in turns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TopsGoal {
-    /// What is compared.
+    /// Names of both sides of the comparison.
     pub name: String,
-    /// The median of what we reach, in 2^20 bytes a second.
+    /// Median of our rates, in 2^20 bytes a second.
     pub mib_s: f64,
-    /// The median of what it is compared with, in 2^20 bytes a second.
+    /// Median of the limits, in 2^20 bytes a second.
     pub limit_mib_s: f64,
-    /// The median of the ratios of all turns, each one measurement over its neighbour.
+    /// Median of the ratios of all turns, each our rate over the limit beside it.
     pub ratio: f64,
-    /// The least of them.
+    /// Least ratio of a turn.
     pub ratio_min: f64,
-    /// The greatest.
+    /// Greatest ratio of a turn.
     pub ratio_max: f64,
-    /// What the ratio should be at least, if it is a goal.
+    /// Least ratio wanted, if the comparison is a goal.
     pub wanted: Option<f64>,
 }
 
-/// All that was measured.
+/// Report of all measurements.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TopsReport {
     /// `unisono.tops/3`.
     pub schema: String,
-    /// What the machine can do without us.
+    /// Limits of the machine without our file system.
     pub limits: TopsLimits,
     /// Every measurement.
     pub points: Vec<TopsPoint>,
-    /// How close we come.
+    /// Comparisons with limits and goals.
     pub goals: Vec<TopsGoal>,
 }
 
-/// What a client process is told first.
+/// Parameters of a client process, sent first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ClientSpec {
     pub(super) instance: PathBuf,
@@ -147,7 +148,7 @@ pub(super) struct ClientSpec {
     pub(super) pool_bytes: u64,
 }
 
-/// How a client uses a file.
+/// Use of a file by a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Work {
     /// Pins pages and copies them out, again and again.
@@ -158,16 +159,17 @@ pub(super) enum Work {
     Write,
     /// Reads ranges at random places.
     ReadRanges,
-    /// Writes ranges at random places of its part, and stores each.
+    /// Writes ranges at random places of the client's part, and stores each.
     WriteRanges,
-    /// Takes its turn with the others in one pass.
+    /// Shares one pass through the file with the other clients, in turns.
     SharePass {
-        /// Whether servers read ahead for all of them.
+        /// True when servers read ahead for all clients of the pass.
         read_ahead: bool,
     },
 }
 
-/// What a client is told for each point. It opens the file and answers; told anything, it begins.
+/// Order to a client for one point. The client opens the file and answers, and begins at the next
+/// line that it receives.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) work: Work,
@@ -177,18 +179,18 @@ pub(super) struct Order {
     pub(super) seconds: f64,
 }
 
-/// What it answers.
+/// Answer of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// It is ready to begin.
+    /// The client is ready to begin.
     Ready,
-    /// It has ended.
+    /// The client has ended.
     Done {
-        /// What it moved.
+        /// Bytes that it moved.
         bytes: u64,
-        /// How long it took.
+        /// Time of the work, in seconds.
         seconds: f64,
     },
-    /// It could not.
+    /// The client failed.
     Failed(Failure),
 }

@@ -1,4 +1,4 @@
-//! Servers with a file, and clients that work on it when they are told to.
+//! Servers with a file, and clients that work on it on order.
 
 use super::client::write_heads;
 use super::spec::{Answer, ClientSpec, Figure, Order, TopsPlan, TopsPoint, Work};
@@ -10,17 +10,18 @@ use std::path::Path;
 use std::process::Stdio;
 use units::MIB;
 
-/// Bytes of the buffered files for each server, and of the servers' caches there.
+/// Bytes of the buffered files for each server, and bytes of the servers' caches for them.
 pub(super) const BUFFERED_BYTES: u64 = 32 * MIB;
 const BUFFERED_CACHE: u64 = 96 * MIB;
 
-/// The servers' caches where the disks matter: a tenth or less of what they hold.
+/// Bytes of the servers' caches in the experiments with disks: a tenth or less of the servers'
+/// data.
 const DISK_CACHE: u64 = 4 * MIB;
 
-/// What a client has for buffers: two requests, and what is left over from others.
+/// Buffers of a client, in requests: two requests, and memory still held by earlier ones.
 const POOL_REQUESTS: u64 = 3;
 
-/// What servers are started for.
+/// Kind of experiment for which the servers are started.
 pub(super) enum Kind {
     Buffered,
     OverTcp,
@@ -52,7 +53,7 @@ impl<'a> Stand<'a> {
         let (page_bytes, bytes, cache_bytes) = match kind {
             Kind::Buffered | Kind::OverTcp => (plan.page_bytes, BUFFERED_BYTES, BUFFERED_CACHE),
             Kind::OnDisks => (plan.disk_page_bytes, plan.disk_bytes, DISK_CACHE),
-            // Room for a request and what is read ahead of it, and a file that is not held.
+            // The cache has room for a request and its read-ahead, and cannot hold the file.
             Kind::LargePages => (MIB, plan.long_bytes(), 2 * plan.pages * MIB),
         };
         let tcp_host = matches!(kind, Kind::OverTcp).then(|| "127.0.0.1".to_owned());
@@ -90,12 +91,12 @@ impl<'a> Stand<'a> {
         Ok(TopsPoint { figure, line, servers, clients, page_bytes, mib_s })
     }
 
-    /// Where the servers keep their data.
+    /// Returns the directory of the servers' data.
     pub(super) fn directory(&self) -> &Path {
         self.instance.directory()
     }
 
-    /// Lets so many clients work at the same time; returns what they observed together.
+    /// Runs `clients` clients at the same time; returns their total rate, in 2^20 bytes a second.
     pub(super) fn run(&self, work: Work, clients: u32) -> Result<f64, UserError> {
         let mut children = self.clients.borrow_mut();
         let (pages, seconds) = (self.plan.pages, self.plan.seconds);
@@ -124,7 +125,7 @@ impl<'a> Stand<'a> {
     }
 }
 
-/// Makes the file, with the number of each page at its head, and stores it.
+/// Makes the file, with the number of each page at its head, and flushes it to storage.
 fn fill(
     instance: &Instance,
     servers: u32,

@@ -1,11 +1,14 @@
-//! The part of an access that one client describes by itself, as a rule.
+//! The part of an access that one client describes by itself, as a formula or a list.
 //!
-//! Clients of a library or of MPI know their own part only: each sends its own to the servers,
-//! which put them together as [`Access::Parts`](crate::Access::Parts).
+//! Clients of a library or of MPI know their own part only. Each sends its part to the servers,
+//! which combine them as [`Access::Parts`](crate::Access::Parts).
 //!
-//! Invariants of a valid part: everything lies inside the file; the pieces of each nest, of a list
-//! and of a dealt array ascend in the file and do not overlap, there or in memory. Pieces of two
-//! nests of one union may interleave; where they overlap, it is undefined which of them counts.
+//! Invariants of a valid part:
+//! - All pieces lie inside the file.
+//! - The pieces of each nest, of a list and of a dealt array ascend in the file and do not overlap,
+//!   there or in memory.
+//! - Pieces of two nests of one union may interleave; if they overlap, it is undefined which of
+//!   them counts.
 
 use super::distribution::Distribution;
 use super::error::AccessError;
@@ -24,25 +27,25 @@ pub const NESTS_MAX: usize = 1 << 16;
 pub enum OwnPart {
     /// A union of nested strides. Without any, the client owns nothing.
     Nested(Vec<Nested>),
-    /// What client `client` owns of an array that begins at `file_offset`, packed in its memory
-    /// in row-major order.
+    /// Part of client `client` of an array that begins at `file_offset`, packed in its memory in
+    /// row-major order.
     Dealt {
-        /// The array, and how it is dealt.
+        /// The array and its distribution.
         distribution: Distribution,
         /// Index of the client in the grid, row-major.
         client: ClientId,
         /// First byte of the array in the file.
         file_offset: u64,
     },
-    /// A list of pieces, for which there is no rule.
+    /// A list of pieces without regular structure.
     List(Vec<ListEntry>),
 }
 
 impl OwnPart {
-    /// A part without a byte.
+    /// An empty part.
     pub const NOTHING: Self = Self::Nested(Vec::new());
 
-    /// `length` bytes at `file_offset`, from the start of the memory.
+    /// Makes a part of `length` bytes at `file_offset`, from the start of the memory.
     pub fn contiguous(file_offset: u64, length: u64) -> Self {
         Self::Nested(vec![Nested { file_offset, memory_offset: 0, length, levels: Vec::new() }])
     }
@@ -71,7 +74,8 @@ impl OwnPart {
         }
     }
 
-    /// Bytes of memory that the client must have: one past the last byte that has a place there.
+    /// Returns the bytes of memory that the client needs: one past the last byte that has a place
+    /// there.
     pub fn memory_bytes(&self) -> u64 {
         match self {
             Self::Nested(nests) => nests.iter().map(Nested::memory_bytes).max().unwrap_or(0),
@@ -80,18 +84,19 @@ impl OwnPart {
         }
     }
 
-    /// Bytes in all pieces.
+    /// Returns the bytes in all pieces.
     pub fn bytes(&self) -> u64 {
         self.count_bytes(ByteRange::new(0, BYTES_MAX))
     }
 
-    /// The smallest range of the file that holds every piece; `None` without any.
+    /// Returns the smallest range of the file that holds every piece; `None` without any.
     pub fn file_extent(&self) -> Option<ByteRange> {
         let end = self.end()?;
         Some(ByteRange::new(self.first_from(0)?, end))
     }
 
-    /// Levels or dimensions in which pieces repeat: divisions that it takes to find a piece.
+    /// Returns the number of levels or dimensions in which pieces repeat: divisions that it takes
+    /// to find a piece.
     pub(crate) fn depth(&self) -> u32 {
         match self {
             Self::Nested(nests) => {
@@ -104,7 +109,7 @@ impl OwnPart {
         }
     }
 
-    /// Bytes of the part in `range`.
+    /// Counts the bytes of the part in `range`.
     pub(crate) fn count_bytes(&self, range: ByteRange) -> u64 {
         match self {
             Self::List(entries) => list::pieces(entries, range).map(|piece| piece.length).sum(),
@@ -112,7 +117,7 @@ impl OwnPart {
         }
     }
 
-    /// The pieces in `range`: those of one nest after those of another, each ascending.
+    /// Returns the pieces in `range`: those of one nest after those of another, each ascending.
     pub(crate) fn pieces(&self, range: ByteRange) -> OwnPieces<'_> {
         match self {
             Self::List(entries) => OwnPieces::List(list::pieces(entries, range)),
@@ -125,7 +130,7 @@ impl OwnPart {
         }
     }
 
-    /// The first byte at or behind `position`.
+    /// Returns the first byte at or after `position`.
     pub(crate) fn first_from(&self, position: u64) -> Option<u64> {
         match self {
             Self::List(entries) => list::first_from(entries, position),
@@ -133,7 +138,7 @@ impl OwnPart {
         }
     }
 
-    /// One past the last byte.
+    /// Returns the offset one past the last byte.
     pub(crate) fn end(&self) -> Option<u64> {
         match self {
             Self::List(entries) => list::file_extent(entries).map(|extent| extent.end),
@@ -141,7 +146,7 @@ impl OwnPart {
         }
     }
 
-    /// Each nest, or the dealt part, folded. A list has no footprint.
+    /// Returns the footprint of each nest, or of the dealt part. A list has no footprint.
     fn footprints(&self) -> impl Iterator<Item = Footprint> + '_ {
         let (nests, dealt) = match self {
             Self::Nested(nests) => (&nests[..], None),
@@ -159,7 +164,7 @@ impl OwnPart {
 /// The pieces of one part in a range of the file. See [`OwnPart::pieces`].
 #[derive(Clone, Debug)]
 pub(crate) enum OwnPieces<'a> {
-    /// Those of each nest that is left; the next is the last of them.
+    /// Pieces of each nest that is left, in reverse order: the last entry is taken first.
     Nests(Vec<FootprintPieces>),
     List(ListPieces<'a>),
 }
@@ -182,8 +187,8 @@ impl Iterator for OwnPieces<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: a part says the same bytes as the access it is a part of, also when it is a union,
-    //! or an array that does not begin with the file.
+    //! Proves: a part has the same bytes as the access to which it belongs, also when it is a
+    //! union, or an array that does not begin at the start of the file.
     use super::*;
     use crate::{Access, Dimension, Level};
 

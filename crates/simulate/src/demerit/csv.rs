@@ -1,13 +1,13 @@
 //! Traces as text: a line for each request, `arrival_us,op,lbn,sectors,service_us`.
 //!
-//! `op` is R or W; `lbn` and `sectors` count sectors of the disk; times are whole microseconds.
-//! A first line with these words, empty lines, and lines that begin with `#` are passed over.
+//! `op` is R or W; `lbn` and `sectors` count sectors of the disk; times are whole microseconds. A
+//! header line with these words, empty lines, and lines that begin with `#` are skipped.
 
 use super::trace::{ARRIVAL_US_MAX, REQUEST_SECTORS_MAX, SERVICE_US_MAX, Trace, TraceRequest};
 
 const COLUMNS: [&str; 5] = ["arrival_us", "op", "lbn", "sectors", "service_us"];
 
-/// Reads a trace; says which line is wrong.
+/// Reads a trace; an error names the wrong line.
 pub(super) fn parse(text: &str) -> Result<Trace, String> {
     let mut requests = Vec::new();
     let mut may_be_header = true;

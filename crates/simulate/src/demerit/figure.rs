@@ -5,8 +5,8 @@
 //! curves (as restated in the manual of DiskSim 4.0, section 6). It compares distributions, not
 //! requests one by one; a perfect model has 0.
 
-/// The demerit of two sorted lists, in their unit. Where one list is longer, the other is
-/// interpolated at the same fractions. Zero when either is empty.
+/// Demerit of two sorted lists, in their unit. If one list is longer, the other is interpolated at
+/// the same fractions. Zero when either is empty.
 pub(super) fn demerit(one: &[u64], other: &[u64]) -> f64 {
     let count = one.len().max(other.len());
     if one.is_empty() || other.is_empty() {
@@ -23,8 +23,8 @@ pub(super) fn demerit(one: &[u64], other: &[u64]) -> f64 {
     (squares / count as f64).sqrt()
 }
 
-/// The value that `fraction` of a sorted list does not exceed. Value number `i` of `n` stands at
-/// fraction `(i + 1/2) / n`; between two there is a straight line. Zero when there is none.
+/// Value that `fraction` of a sorted list does not exceed. Value number `i` of `n` has fraction `(i
+/// + 1/2) / n`; values between are interpolated linearly. Zero for an empty list.
 pub(super) fn quantile(sorted: &[u64], fraction: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = (fraction * sorted.len() as f64 - 0.5).clamp(0.0, last as f64);
@@ -33,7 +33,7 @@ pub(super) fn quantile(sorted: &[u64], fraction: f64) -> f64 {
     low + (high - low) * (place - below as f64)
 }
 
-/// The mean of a list; zero when it is empty.
+/// Mean of a list; zero when it is empty.
 pub(super) fn mean(values: &[u64]) -> f64 {
     if values.is_empty() {
         return 0.0;

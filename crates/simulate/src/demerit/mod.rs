@@ -1,5 +1,5 @@
-//! How close a disk model is to a disk: a trace of the disk is replayed on the model, and the two
-//! distributions of service times are compared by their demerit.
+//! Accuracy of a disk model: replays a trace of a real disk on the model and compares the two
+//! distributions of service times by their demerit.
 
 mod csv;
 mod figure;

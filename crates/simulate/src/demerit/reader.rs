@@ -1,4 +1,4 @@
-//! Reads a trace from its file, in whichever format it has.
+//! Reads a trace from its file, in either format.
 
 use super::trace::Trace;
 use super::{csv, srt};
@@ -6,12 +6,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The largest trace that is read.
+/// Largest trace that is read.
 const TRACE_BYTES_MAX: u64 = 1 << 30;
 
-/// Reads a trace of a disk whose sectors have so many bytes; says in words what is wrong with it.
+/// Reads a trace of a disk with sectors of `sector_bytes` bytes. The error describes in words the
+/// fault of the trace.
 pub(super) fn open(path: &Path, sector_bytes: u64, unit: Option<u32>) -> Result<Trace, String> {
-    // By what is read: a device says that it has no bytes, and may never end.
+    // The limit applies to the bytes read: a device reports a size of zero, and may never end.
     let read = |file: File| {
         let mut bytes = Vec::new();
         file.take(TRACE_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
@@ -23,7 +24,7 @@ pub(super) fn open(path: &Path, sector_bytes: u64, unit: Option<u32>) -> Result<
     parse(&bytes, sector_bytes, unit)
 }
 
-/// A trace from the contents of its file. SRT is known by the form feed that ends its header.
+/// Parses the contents of a trace file. SRT is recognised by the form feed that ends its header.
 pub(super) fn parse(bytes: &[u8], sector_bytes: u64, unit: Option<u32>) -> Result<Trace, String> {
     let mut trace = match srt::header_end(bytes) {
         Some(end) => srt::parse(bytes, end, sector_bytes, unit)?,

@@ -1,4 +1,4 @@
-//! A trace replayed on a disk model that has its bus for itself.
+//! Replay of a trace on a disk model that does not share its bus.
 
 use super::trace::TraceRequest;
 use std::cmp::Reverse;
@@ -8,8 +8,8 @@ use world_simulated::models::bus::{Bus, BusSpec};
 use world_simulated::models::disk_model::{Command, DiskModel, Step};
 use world_simulated::models::request_queue::{QueueKind, RequestQueue};
 
-/// The service time of each request in microseconds, rounded; requests are in the order of arrival
-/// and on the disk.
+/// Returns the service time of each request in microseconds, rounded. Requests are in the order of
+/// arrival and on the disk.
 pub(super) fn replay(
     requests: &[TraceRequest],
     mut model: Box<dyn DiskModel>,
@@ -54,7 +54,7 @@ fn arrival(request: &TraceRequest) -> Instant {
     Instant::from_ns(request.arrival_us * 1_000)
 }
 
-/// One request from its command to its report.
+/// Serves one request from its command to its report.
 fn carry_out(
     model: &mut dyn DiskModel,
     mut bus: Option<&mut Bus>,

@@ -12,20 +12,20 @@ use world_simulated::models::request_queue::QueueKind;
 /// Names the form of a report of a demerit.
 const DEMERIT_SCHEMA: &str = "unisono.demerit/1";
 
-/// What to compare.
+/// Inputs of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct DemeritPlan<'a> {
     /// A trace of a disk: HP's SRT format, or CSV.
     pub trace: &'a Path,
     /// The model.
     pub disk: &'a DiskName,
-    /// Serve what waits by cyclical scan instead of in the order of arrival.
+    /// Serves waiting requests by cyclical scan instead of in the order of arrival.
     pub cscan: bool,
-    /// Which unit of an SRT trace that has several.
+    /// Unit to replay, for an SRT trace with several units.
     pub unit: Option<u32>,
 }
 
-/// What came of a comparison.
+/// Result of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Demerit {
     /// `unisono.demerit/1`.
@@ -36,7 +36,7 @@ pub struct Demerit {
     pub disk: String,
     /// Number of requests.
     pub requests: usize,
-    /// Records of the trace that are no requests, or of another unit.
+    /// Records of the trace that are not requests, or belong to another unit.
     pub records_skipped: usize,
     /// Mean service time in the trace.
     pub measured_mean_ms: f64,
@@ -44,14 +44,14 @@ pub struct Demerit {
     pub modelled_mean_ms: f64,
     /// Root of the mean square of the horizontal distance between the two distributions.
     pub demerit_ms: f64,
-    /// The same over the mean in the trace, in percent.
+    /// Demerit over the mean service time in the trace, in percent.
     pub demerit_percent: f64,
-    /// Some points of the two distributions.
+    /// Points of the two distributions, at fixed percentages.
     pub percentiles: Vec<Percentile>,
     /// Service times in the trace, in microseconds, ascending.
     #[serde(skip)]
     pub measured_us: Vec<u64>,
-    /// Those of the model.
+    /// Service times of the model, in microseconds, ascending.
     #[serde(skip)]
     pub modelled_us: Vec<u64>,
 }
@@ -59,7 +59,7 @@ pub struct Demerit {
 /// One point of the two distributions.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Percentile {
-    /// So many of a hundred requests took no longer than the times below.
+    /// Percentage of the requests that took no longer than the times below.
     pub percent: f64,
     /// In the trace.
     pub measured_ms: f64,
@@ -72,12 +72,12 @@ const PERCENTS: [f64; 8] = [1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 99.0, 100.0];
 
 /// Replays a trace on a disk model and compares the service times.
 ///
-/// Requests arrive when the trace says, and wait until the disk takes another. A service time
-/// begins when the disk is given the request and ends when it reports; both sides are compared in
-/// whole microseconds, which is what traces have.
+/// Requests arrive at the times in the trace and wait until the disk takes another. A service time
+/// begins when the disk is given the request and ends when it reports. Both sides are compared in
+/// whole microseconds, the resolution of the traces.
 ///
 /// # Errors
-/// When the trace cannot be read, makes no sense, or does not fit the disk.
+/// When the trace cannot be read, is not valid, or does not fit the disk.
 pub fn demerit(plan: &DemeritPlan<'_>) -> Result<Demerit, UserError> {
     let mechanism = plan.disk.mechanism()?;
     let model = mechanism.build(0);

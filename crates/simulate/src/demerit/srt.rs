@@ -15,29 +15,29 @@
 use super::trace::{REQUEST_SECTORS_MAX, Trace, TraceRequest};
 use std::collections::BTreeSet;
 
-/// What ends the header.
+/// End of the header.
 const FORM_FEED: u8 = 0x0c;
 /// The longest header.
 const HEADER_BYTES_MAX: usize = 1 << 16;
-/// The longest record; those that are known have 60 bytes at most.
+/// The longest record. Known records have 60 bytes at most.
 const RECORD_BYTES_MAX: usize = 1 << 16;
 /// The type of an ordinary request.
 const SHORT_IO: u32 = 1;
-/// The type of a request with something suspect about it.
+/// The type of a suspect request (SUSPECTIO).
 const SUSPECT_IO: u32 = 4;
 /// Set in `flags` of a read.
 const FLAG_READ: u32 = 1;
 /// Words of a record of version 1 to 3.
 const WORDS: usize = 13;
 
-/// Where the records begin, if this is a trace in SRT.
+/// Returns the offset of the first record, if this is a trace in SRT.
 pub(super) fn header_end(bytes: &[u8]) -> Option<usize> {
     let header = &bytes[..bytes.len().min(HEADER_BYTES_MAX)];
     let end = header.iter().position(|byte| *byte == FORM_FEED)?;
     header[..end].is_ascii().then_some(end + 1)
 }
 
-/// Reads the records from `first` on; says at which byte something is wrong.
+/// Reads the records from `first` on. An error names the byte at which it was found.
 pub(super) fn parse(
     bytes: &[u8],
     first: usize,

@@ -1,4 +1,4 @@
-//! Traces made here, read again and replayed: what comes out is known.
+//! Proves: generated traces, read again and replayed, give the known result.
 
 use super::reader::parse;
 use super::trace::{Trace, TraceRequest};
@@ -83,7 +83,7 @@ fn srt_record(request: &TraceRequest, version: u32, kind: u32, sector_bytes: u64
 
 const HEADER: &[u8] = b"tracename: a test\nnspt=113\n\x0c";
 
-/// All versions, both types, and now and then a record of a type that nobody knows.
+/// All versions, both types, and sometimes a record of an unknown type.
 fn srt(requests: &[TraceRequest], sector_bytes: u64) -> Vec<u8> {
     let mut bytes = HEADER.to_vec();
     for (index, request) in requests.iter().enumerate() {

@@ -1,28 +1,28 @@
-//! A trace of a disk: what was asked of it, when, and how long each request took.
+//! A trace of a disk: its requests, their arrival times and their service times.
 
 /// A trace in the order of arrival.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Trace {
     pub(super) requests: Vec<TraceRequest>,
-    /// Records that are no requests, or of another unit.
+    /// Records that are not requests, or belong to another unit.
     pub(super) records_skipped: usize,
-    /// What the places of requests count.
+    /// Unit in which `TraceRequest::place` counts, such as "byte".
     pub(super) place_unit: &'static str,
 }
 
 /// One request of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TraceRequest {
-    /// When it came to the disk's driver, from the start of the trace.
+    /// Arrival at the disk's driver, from the start of the trace.
     pub(super) arrival_us: u64,
     pub(super) reads: bool,
-    /// Its first sector.
+    /// First sector.
     pub(super) lbn: u64,
-    /// How many sectors, one at least.
+    /// Number of sectors, at least one.
     pub(super) sectors: u64,
-    /// From when the disk was given it until the disk reported it complete.
+    /// From the moment at which the disk was given the request until it reported completion.
     pub(super) service_us: u64,
-    /// Where in the file it stands.
+    /// Position in the trace file, in the trace's `place_unit`.
     pub(super) place: u64,
 }
 
@@ -34,7 +34,7 @@ pub(super) const ARRIVAL_US_MAX: u64 = 1_000_000 << 32;
 pub(super) const SERVICE_US_MAX: u64 = 1 << 32;
 
 impl Trace {
-    /// Where a request stands in its file.
+    /// Returns the position of a request in its file, with the unit.
     pub(super) fn place(&self, request: &TraceRequest) -> String {
         format!("{} {}", self.place_unit, request.place)
     }

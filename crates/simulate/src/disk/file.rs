@@ -14,7 +14,7 @@ use world_simulated::models::mechanical::{Drive, DriveSpec, Region, SeekCurve, Z
 /// The largest description that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What a file describes.
+/// Kind of disk that a file describes.
 #[derive(Deserialize)]
 struct KindOfFile {
     #[serde(default)]
@@ -107,7 +107,7 @@ pub(super) fn mechanism_of_file(path: &Path) -> Result<DiskKind, UserError> {
     mechanism_of_text(&text).map_err(refuse)
 }
 
-/// The disk that a description is of, or why there is none.
+/// Returns the disk of a description, or the reason for which it is refused.
 fn mechanism_of_text(text: &str) -> Result<DiskKind, String> {
     Ok(match parse::<KindOfFile>(text)?.kind {
         Kind::Mechanical => DiskKind::Mechanical(Arc::new(drive_of_text(text)?)),
@@ -199,8 +199,8 @@ mod tests {
         assert!(zoned.capacity_sectors() * 512 > 100_000_000_000);
     }
 
-    /// Proves that the examples of other kinds are the disks that have names, and that what cannot
-    /// be is refused with its key.
+    /// Proves that the examples of other kinds are the disks that have names, and that an
+    /// impossible description is refused with its key.
     #[test]
     fn other_kinds() {
         let nvme = include_str!("../../../../docs/disks/nvme.toml");

@@ -21,7 +21,7 @@ pub enum DiskName {
     Nvme,
     /// The HP 97560 as a formula: overhead, seek, mean rotation, transfer.
     Analytic,
-    /// A latency of nothing and the rate of the HP 97560.
+    /// A latency of zero and the rate of the HP 97560.
     Ideal,
     /// A disk that this file describes.
     File(PathBuf),
@@ -43,7 +43,7 @@ impl DiskName {
     /// Every name.
     pub const WORDS: &[&str] = &["hp97560", "hp-c2200a", "nvme", "analytic", "ideal"];
 
-    /// The model of this name; a file is read now.
+    /// Returns the model of this name; a file is read at this call.
     ///
     /// # Errors
     /// When the file cannot be read, or describes no disk.
@@ -65,7 +65,7 @@ impl DiskName {
 impl FromStr for DiskName {
     type Err = UserError;
 
-    /// A word that looks like a path, or ends in `.toml`, is a file.
+    /// Parses a name. A word that looks like a path, or ends in `.toml`, is a file.
     fn from_str(word: &str) -> Result<Self, UserError> {
         if let Some((_, disk)) = Self::NAMED.iter().find(|(name, _)| *name == word) {
             return Ok(disk.clone());
@@ -100,8 +100,8 @@ impl fmt::Display for DiskName {
 mod tests {
     use super::*;
 
-    /// Proves that every name reads as it is shown, that paths are files, and that a slip of the
-    /// pen is answered with the name that was meant.
+    /// Proves that every name is read as it is shown, that paths are files, and that a misspelt
+    /// name is answered with the intended one.
     #[test]
     fn names() {
         assert_eq!(DiskName::NAMED.map(|(name, _)| name), DiskName::WORDS);

@@ -11,7 +11,7 @@ use world_simulated::models::ssd::SsdSpec;
 
 /// The capacity of a disk, in bytes: up to a pebibyte.
 const CAPACITY: RangeInclusive<u64> = MIB..=GIB << 20;
-/// Bytes a second. (Slower, and the clock of a simulation would run out.)
+/// Bytes a second. (At a lower rate the clock of a simulation could overflow.)
 const RATE: RangeInclusive<u64> = 1_000..=1_000_000_000_000;
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ pub(super) struct AnalyticFile {
 }
 
 impl SsdFile {
-    /// The disk, or why there is none.
+    /// Returns the disk, or the reason for which it is refused.
     pub(super) fn spec(&self) -> Result<SsdSpec, String> {
         within("channels", self.channels.into(), 1..=4096)?;
         within("channel_dies", self.channel_dies.into(), 1..=4096)?;
@@ -80,7 +80,7 @@ impl SsdFile {
 }
 
 impl AnalyticFile {
-    /// The disk, or why there is none.
+    /// Returns the disk, or the reason for which it is refused.
     pub(super) fn spec(&self) -> Result<AnalyticSpec, String> {
         within("capacity_bytes", self.capacity_bytes, CAPACITY)?;
         within("bytes_per_second", self.bytes_per_second, RATE)?;

@@ -1,4 +1,4 @@
-//! What a machine has changed of its preset, in words of scenario files and options.
+//! Differences of a machine from its preset, in words of scenario files and options.
 
 use super::key::{Key, Owner, Table};
 use super::keys::keys;
@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use std::fmt;
 
 impl Machine {
-    /// What is not as in its preset: the name of each key with its value.
+    /// Lists the keys whose values differ from the preset, each with its value.
     fn changed(&self) -> impl Iterator<Item = (&'static Key, Value)> {
         let preset = SimulationPlan::of_machine(Self::of(self.preset));
         let changed = SimulationPlan::of_machine(self.clone());
@@ -19,12 +19,12 @@ impl Machine {
         })
     }
 
-    /// What is not as in its preset, as a scenario file says it: `buffers-per-disk = 4`.
+    /// Lists the differences from the preset as lines of a scenario file: `buffers-per-disk = 4`.
     pub fn changes(&self) -> Vec<String> {
         self.changed().map(|(key, value)| key.assignment(&value)).collect()
     }
 
-    /// The options of a command that make the preset this machine.
+    /// Returns the options of a command that turn the preset into this machine.
     pub(crate) fn options(&self) -> String {
         let option = |(key, value): (&Key, Value)| match key.table {
             Table::Top => format!(" --{} {}", key.name, value.in_text()),
@@ -35,7 +35,7 @@ impl Machine {
 }
 
 impl fmt::Display for Machine {
-    /// The name of its preset, and what was changed.
+    /// Writes the name of the preset and the differences from it.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.changes().as_slice() {
             [] => self.preset.fmt(out),

@@ -15,7 +15,8 @@ const SCENARIO_SCHEMA: &str = "unisono.scenario/1";
 const COLUMNS_MAX: usize = 96;
 
 impl SimulationPlan {
-    /// The whole plan as a scenario file, with what each key means and where its value is from.
+    /// Returns the whole plan as a scenario file, with the meaning of each key and the origin of
+    /// its value.
     pub fn explain(&self) -> String {
         let mut out = String::from(
             "# A scenario of unisono: presets, the scenario file and options, in this order.\n\
@@ -39,7 +40,8 @@ impl SimulationPlan {
         out
     }
 
-    /// The same as JSON: for each key its value, and what is known of it.
+    /// Returns the explained plan as JSON: for each key its value, meaning, accepted values and
+    /// origin.
     pub fn explain_as_json(&self) -> serde_json::Value {
         let table = |table: Table| {
             let mut entries = Map::new();
@@ -67,7 +69,7 @@ impl SimulationPlan {
         })
     }
 
-    /// Where a value is from, in words.
+    /// Describes the origin of a value.
     fn whence(&self, key: &Key) -> String {
         let preset = self.base.machine.preset;
         match (self.origins.get(key.name), key.owner) {
@@ -106,7 +108,7 @@ fn comment(out: &mut String, text: &str) {
             line.truncate(1);
         }
         line.push(' ');
-        // The name of a file may have letters in it that no comment of TOML may have.
+        // A file name may contain control characters, which TOML forbids in comments.
         line.extend(word.chars().map(|letter| if letter.is_control() { '?' } else { letter }));
     }
     out.push_str(&line);

@@ -19,7 +19,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Letters of a value that an error shows.
 const SHOWN_MAX: usize = 40;
 
-/// Reads what a file says.
+/// Reads the settings of a scenario file.
 pub(super) fn read(path: &Path) -> Result<Vec<Setting>, UserError> {
     let text = text_of(path).map_err(|cause| {
         UserError::usage(
@@ -43,7 +43,7 @@ fn text_of(path: &Path) -> Result<String, String> {
     }
 }
 
-/// What the text of a file says, in the order of its lines.
+/// Parses the text of a scenario file into settings, in the order of its lines.
 pub(super) fn settings(file: &str, text: &str) -> Result<Vec<Setting>, UserError> {
     let source = Source { file, text };
     let table = DeTable::parse(text).map_err(|error| {

@@ -1,4 +1,4 @@
-//! A key of scenario files: what it means, what it takes, and where its value is kept.
+//! A key of scenario files: its meaning, its accepted values, and the field that holds its value.
 
 use super::simulation_plan::SimulationPlan;
 use super::value::{Kind, Value};
@@ -6,7 +6,7 @@ use super::value::{Kind, Value};
 /// The table of a scenario file in which a key stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Table {
-    /// None: it stands at the top.
+    /// No table: the key stands at the top of the file.
     Top,
     /// `[parameters]`
     Parameters,
@@ -15,12 +15,12 @@ pub(super) enum Table {
 /// The name of the table that changes the parameters of a machine.
 pub(super) const PARAMETERS: &str = "parameters";
 
-/// What a value is a part of, which gives it when nobody says it.
+/// Owner of a value, which supplies the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
-    /// What is done; its default is the same for every machine.
+    /// The case to simulate. Its default is the same for every machine.
     Case,
-    /// The machine.
+    /// The machine, whose preset gives the default.
     Machine,
 }
 
@@ -28,26 +28,27 @@ pub(super) enum Owner {
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) name: &'static str,
-    /// The option that says the same, with its dashes; empty if there is none.
+    /// Option that sets the key, with its dashes; empty if there is none.
     pub(super) option: &'static str,
     pub(super) table: Table,
     pub(super) owner: Owner,
     pub(super) kind: Kind,
-    /// What it means, in full sentences.
+    /// Meaning of the key, in full sentences.
     pub(super) meaning: &'static str,
-    /// Where the values of the presets come from; empty where that is no question.
+    /// Source of the values of the presets; empty if none applies.
     pub(super) source: &'static str,
     pub(super) field: Field,
 }
 
-/// Where the value of a key is kept. `get` finds nothing where the key has no meaning.
+/// Accessors of the plan's field that holds the value of a key. `get` returns nothing when the key
+/// has no meaning for the plan.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) get: fn(&SimulationPlan) -> Option<Value>,
     pub(super) set: fn(&mut SimulationPlan, &Value) -> Result<(), String>,
 }
 
-/// A field of a plan that is said as it is.
+/// Makes the accessors of a field whose type converts to and from values by `Said`.
 macro_rules! field {
     ($($field:ident).+) => {
         Field {
@@ -62,7 +63,7 @@ macro_rules! field {
 pub(super) use field;
 
 impl Key {
-    /// Gives a plan the value; says why it cannot have it.
+    /// Sets the value in a plan; the error says why the plan cannot have it.
     pub(super) fn set(&self, plan: &mut SimulationPlan, value: &Value) -> Result<(), String> {
         if self.kind.permits(value) {
             return (self.field.set)(plan, value);
@@ -77,12 +78,12 @@ impl Key {
         Err(why.unwrap_or_else(|| format!("it is {}", self.kind.expected())))
     }
 
-    /// The value in a plan; nothing where the key has no meaning.
+    /// Returns the value in a plan; nothing when the key has no meaning for it.
     pub(super) fn get(&self, plan: &SimulationPlan) -> Option<Value> {
         (self.field.get)(plan)
     }
 
-    /// `name = value`, as in a file.
+    /// Formats `name = value`, as in a scenario file.
     pub(super) fn assignment(&self, value: &Value) -> String {
         format!("{} = {}", self.name, self.kind.in_toml(value))
     }

@@ -1,6 +1,6 @@
-//! Every key of scenario files at the top, in the order in which they are explained and applied;
-//! those of `[parameters]` follow from [`super::parameters`]. The explanation that a user meets,
-//! in `sim --explain`, in an error or on the page docs/scenarios.md, is made of this table.
+//! Every key of scenario files at the top, in the order in which they are explained and applied.
+//! The keys of `[parameters]` follow from [`super::parameters`]. `sim --explain`, error messages
+//! and the page docs/scenarios.md take their explanations from this table.
 
 use super::key::{Field, Key, Owner, Table, field};
 use super::parameters::PARAMETERS;
@@ -16,12 +16,12 @@ pub(super) fn keys() -> impl DoubleEndedIterator<Item = &'static Key> + Clone {
     TOP.iter().chain(&PARAMETERS)
 }
 
-/// The key of this name; names are the same in no two tables.
+/// Returns the key of this name; no two tables share a name.
 pub(super) fn key(name: &str) -> Option<&'static Key> {
     keys().find(|key| key.name == name)
 }
 
-/// Words for the replacement policy: the one that suits the declaration, or a built-in one.
+/// Words for the replacement policy: the one that suits the declared use, or a built-in one.
 const REPLACEMENTS: &[&str] = &{
     let mut words = [AS_DECLARED; 1 + Replacement::WORDS.len()];
     let (_, built_in) = words.split_at_mut(1);
@@ -29,10 +29,10 @@ const REPLACEMENTS: &[&str] = &{
     words
 };
 
-/// Something countable that there is at least one of.
+/// Kind of a count of at least one.
 const COUNT: Kind = Kind::Number { least: 1, most: NODES_MAX, unit: "" };
 
-/// A key at the top that says the same for every machine.
+/// A key at the top with the same default for every machine.
 const fn case(
     name: &'static str,
     option: &'static str,
@@ -211,7 +211,7 @@ static TOP: [Key; 21] = [
     ),
 ];
 
-/// The patterns with a short name.
+/// Patterns with a short name.
 const PATTERNS: &[&str] = &[
     "ra", "rn", "rb", "rc", "rnn", "rnb", "rnc", "rbn", "rbb", "rbc", "rcn", "rcb", "rcc", "wn",
     "wb", "wc", "wnn", "wnb", "wnc", "wbn", "wbb", "wbc", "wcn", "wcb", "wcc",

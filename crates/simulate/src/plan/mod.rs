@@ -1,7 +1,9 @@
-//! What to simulate, as a user says it: a preset, then a scenario file, then options.
+//! Simulation plans as users give them: a preset, then a scenario file, then options.
 //!
-//! Invariant: what a plan explains ([`SimulationPlan::explain`]), read again as a file, is the same
-//! plan. Every key is described once, in `keys.rs` and `parameters.rs`.
+//! Invariants:
+//! - The explanation of a plan ([`SimulationPlan::explain`]), read again as a file, gives the same
+//!   plan.
+//! - Every key is described once, in `keys.rs` and `parameters.rs`.
 
 mod changes;
 mod explain;

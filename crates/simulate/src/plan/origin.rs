@@ -1,8 +1,8 @@
-//! Where a value of a plan was said: in a scenario file, or by an option.
+//! Origin of a value of a plan: a scenario file, or an option.
 
 use std::fmt;
 
-/// Where a value was said.
+/// Origin of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
     File { file: String, line: usize },

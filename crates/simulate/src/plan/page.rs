@@ -1,4 +1,4 @@
-//! The page docs/scenarios.md, which is made of the table of keys.
+//! The page docs/scenarios.md, made from the table of keys.
 
 use super::key::{Key, Owner, PARAMETERS, Table};
 use super::keys::keys;
@@ -37,7 +37,7 @@ This page is made of the same table as `--explain`: `cargo x scenarios-page` wri
 test fails when it is stale. Papers are named as in [validation.md](validation.md).
 ";
 
-/// The text of docs/scenarios.md.
+/// Returns the text of docs/scenarios.md.
 pub fn scenarios_page() -> String {
     let mut out = HEAD.to_owned();
     out.push_str("\n## At the top\n");
@@ -66,7 +66,7 @@ fn section(out: &mut String, table: Table) {
     }
 }
 
-/// What the value is when nobody says it.
+/// Formats the default value of a key, for each preset if the presets differ.
 fn defaults(key: &Key) -> String {
     let of = |plan: &SimulationPlan| match key.get(plan) {
         Some(value) => format!("`{}`", key.kind.in_toml(&value)),

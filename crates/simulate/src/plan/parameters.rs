@@ -1,8 +1,6 @@
-//! Every key of `[parameters]`: what a preset says of a machine, and a file or an option may
-//! change.
+//! Every key of `[parameters]`: the values of a preset that a file or an option may change.
 //!
-//! The values themselves, with the reasons for each, stand in
-//! [`presets.rs`](crate::presets).
+//! [`presets.rs`](crate::presets) holds the values themselves, with the reasons for each.
 
 use super::key::{Field, Key, Owner, Table, field};
 use super::value::{Kind, QUEUES, STARTS, STRATEGIES, Said, Value, set_of_strategies};

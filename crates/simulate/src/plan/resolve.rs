@@ -1,4 +1,4 @@
-//! A plan of a scenario file and options.
+//! Resolution of a plan from a scenario file and options.
 
 use super::file;
 use super::keys::keys;
@@ -9,8 +9,8 @@ use policy::ReplacementPolicies;
 use std::path::Path;
 
 impl SimulationPlan {
-    /// The plan of a scenario file, if there is one, and of options, which come before it, in a
-    /// program with these replacement policies.
+    /// Makes the plan of a scenario file, if there is one, and of options, in a program with these
+    /// replacement policies. Options override the file.
     ///
     /// # Errors
     /// When the file cannot be read, or something in it or in the options makes no sense.
@@ -23,7 +23,7 @@ impl SimulationPlan {
         settings.extend(options);
         let mut plan = Self::default();
         plan.base.policies = policies.clone();
-        // The machine is the first of the keys, as it gives the others their values.
+        // The machine is set first, because it gives the other keys their defaults.
         for key in keys() {
             for setting in settings.iter().filter(|it| it.key.name == key.name) {
                 key.set(&mut plan, &setting.value).map_err(|cause| setting.refuse(cause))?;

@@ -11,13 +11,13 @@ use interface::{UserError, nearest};
 pub struct Setting {
     pub(super) key: &'static Key,
     pub(super) value: Value,
-    /// What was said, as errors show it.
+    /// Text of the value, as errors show it.
     pub(super) said: String,
     pub(super) origin: Origin,
 }
 
 impl Setting {
-    /// That the option of the key `name` gives it this value.
+    /// Sets key `name` to this value by the key's option.
     ///
     /// # Panics
     /// When there is no such key.
@@ -26,7 +26,7 @@ impl Setting {
         Self::new(key, key.option.to_owned(), key.kind.of_text(value), value)
     }
 
-    /// That `option` of the command line gives the key `name` a list of values.
+    /// Sets key `name` to a list of values by `option` of the command line.
     ///
     /// # Panics
     /// When there is no such key.
@@ -36,10 +36,10 @@ impl Setting {
         Self::new(key, option.to_owned(), Value::List(words), &values.join(","))
     }
 
-    /// `name=value`, which changes a parameter of the machine.
+    /// Parses `name=value`, which changes a parameter of the machine.
     ///
     /// # Errors
-    /// When it is no such thing, or there is no such parameter.
+    /// When the text is not of this form, or there is no such parameter.
     pub fn parameter(assignment: &str) -> Result<Self, UserError> {
         let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
         let (name, value) = (name.trim(), value.trim());
@@ -63,7 +63,7 @@ impl Setting {
             Origin::File { file, line } => format!("{file}, line {line}: {}", self.key.name),
             Origin::Option(option) => option.clone(),
         };
-        // Words of High-Performance Fortran are no slip of a short name.
+        // A distribution in words of High-Performance Fortran is not a misspelt short name.
         let words = if self.said.contains(':') { &[] } else { self.key.kind.words() };
         let meant = nearest(self.said.trim_matches('"'), words.iter().copied());
         let help = match meant {
@@ -74,10 +74,10 @@ impl Setting {
     }
 }
 
-/// Where every key is explained.
+/// Help that names the explanation of every key.
 const SEE_KEYS: &str = "docs/scenarios.md and `unisono sim --explain` explain every key";
 
-/// What to do about a key that does not exist.
+/// Returns the help for a key that does not exist.
 pub(super) fn help_with_key(name: &str, known: impl Iterator<Item = &'static str>) -> String {
     match nearest(name, known) {
         Some(meant) => format!("did you mean {meant}? {SEE_KEYS}"),

@@ -8,16 +8,16 @@ use interface::UserError;
 use policy::Pattern;
 use std::collections::BTreeMap;
 
-/// Cases to simulate: every pattern with every record size by every strategy. Each value knows
-/// where it comes from.
+/// Cases to simulate: every pattern with every record size by every strategy. The plan records the
+/// origin of each value.
 #[derive(Clone, Debug)]
 pub struct SimulationPlan {
-    /// What every case has; its pattern, record and strategy are of no meaning.
+    /// Scenario that all cases share; its pattern, record size and strategy are ignored.
     pub(super) base: Scenario,
     pub(super) patterns: Vec<Pattern>,
     pub(super) records: Vec<u64>,
     pub(super) strategies: Vec<Strategy>,
-    /// Where each key was said last, if it was.
+    /// Last origin of each key that a file or an option set.
     pub(super) origins: BTreeMap<&'static str, Origin>,
 }
 
@@ -36,7 +36,7 @@ impl Default for SimulationPlan {
 }
 
 impl SimulationPlan {
-    /// Every case: patterns, then records, then strategies.
+    /// Lists every case: patterns, then records, then strategies.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let mut scenarios = Vec::new();
         for pattern in &self.patterns {
@@ -50,7 +50,7 @@ impl SimulationPlan {
         scenarios
     }
 
-    /// The same with so many trials, unless their number was said.
+    /// Sets the number of trials, unless a file or an option set it.
     pub fn with_default_trials(mut self, trials: u32) -> Self {
         if !self.origins.contains_key("trials") {
             self.base.trials = trials;
@@ -62,7 +62,7 @@ impl SimulationPlan {
         self.scenarios().iter().try_for_each(Scenario::check)
     }
 
-    /// A plan for a machine, which knows of no origins.
+    /// Returns a plan for a machine, without origins.
     pub(super) fn of_machine(machine: Machine) -> Self {
         Self { base: Scenario { machine, ..Scenario::default() }, ..Self::default() }
     }

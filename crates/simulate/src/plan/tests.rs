@@ -1,5 +1,5 @@
-//! Proves: what a plan explains is the same plan again, whatever it is; files and options come in
-//! their order; every slip is refused with its place and the word that was meant; the page of the
+//! Proves: the explanation of any plan, read again, is the same plan; files and options apply in
+//! their order; every slip is refused with its place and the intended word; the page of the
 //! documentation is that of the table.
 
 use super::file;
@@ -32,7 +32,7 @@ fn refused(text: &str) -> UserError {
     error
 }
 
-/// Numbers that look random, the same in each run.
+/// Pseudorandom numbers, the same in each run.
 struct Numbers(SplitMix64);
 
 impl Numbers {
@@ -59,8 +59,8 @@ impl Numbers {
         }
     }
 
-    /// A plan in which about half of the keys have some value. What cannot be simulated can be
-    /// described all the same.
+    /// A plan in which about half of the keys have some value. A plan that cannot be simulated can
+    /// still be explained.
     fn plan(&mut self) -> SimulationPlan {
         let mut plan = SimulationPlan::default();
         for key in keys() {
@@ -78,7 +78,7 @@ impl Numbers {
 #[test]
 fn what_is_explained_is_the_same_plan() {
     // Proves: for each of many plans, and each preset, the explanation read as a file gives the
-    // same scenarios, every key of it is said by the file, and it explains itself alike.
+    // same scenarios, the file sets every key of it, and the explanation of the result is the same.
     let mut numbers = Numbers(SplitMix64::new(1));
     let of_preset = |name: &str| plan_of(&format!("machine = {name:?}"), Vec::new()).unwrap();
     let presets = MachineName::WORDS.iter().map(|name| of_preset(name));
@@ -177,7 +177,7 @@ fn pieces_are_gathered_only_together() {
 
 #[test]
 fn slips_are_refused_where_they_are() {
-    // Proves: the error has the file and the line, the cause what is wrong, the help what to write.
+    // Proves: the error has the file and the line, the cause the mistake, the help the correction.
     for (text, error, cause, help) in [
         ("\nclient = 4", "line 2: there is no key \"client\"", "no key", "did you mean clients?"),
         ("[parameter]", "line 1: there is no key", "[parameters]", "did you mean parameters?"),
@@ -258,7 +258,8 @@ fn parameters_are_set_by_name() {
 
 #[test]
 fn keys_are_in_order() {
-    // Proves: names are unique and those of options of `sim`; presets and defaults can be said.
+    // Proves: names are unique and those of options of `sim`; presets and defaults are valid
+    // values.
     let mut names: Vec<&str> = keys().map(|key| key.name).collect();
     assert_eq!(names[0], "machine", "it gives the others their values");
     names.sort_unstable();

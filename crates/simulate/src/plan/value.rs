@@ -1,4 +1,4 @@
-//! What a key can be: the values of scenario files, and what each kind of key takes.
+//! Values of scenario files, and the values that each kind of key accepts.
 
 use crate::disk::DiskName;
 use crate::names::{LayoutName, MachineName, NetworkName, PayloadName, ReadAhead};
@@ -9,37 +9,37 @@ use std::fmt::Display;
 use units::Duration;
 use world_simulated::{QueueKind, StartAngle};
 
-/// A value, wherever it was said.
+/// A value from a scenario file or an option.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     Number(u64),
     Flag(bool),
     Word(String),
     List(Vec<Value>),
-    /// Something that no key takes: a negative number, one with a fraction, a date, a table.
+    /// A value that no key accepts: a negative number, a fraction, a date, a table.
     Other,
 }
 
 /// The strategies by name.
 pub(super) const STRATEGIES: &[&str] = &["caching", "two-phase", "disk-directed", "noncollective"];
 
-/// What a key takes.
+/// Kind of value that a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// A whole number of this unit, which may be empty.
+    /// A whole number from `least` to `most`, of this unit, which may be empty.
     Number { least: u64, most: u64, unit: &'static str },
     /// A number of bytes, or a word with a unit.
     Size,
-    /// A word out of these, or another that whoever hears it knows.
+    /// One of these words, or another that [`Said::hear`] accepts.
     Word(&'static [&'static str]),
     /// True or false.
     Flag,
-    /// Values of another kind, or one of them alone.
+    /// A list of values of another kind, or one such value alone.
     List { of: &'static Kind, may_be_empty: bool },
 }
 
 impl Kind {
-    /// What can be said, as the end of a sentence.
+    /// Describes the accepted values, as the end of a sentence.
     pub(super) fn expected(self) -> String {
         match self {
             Self::Number { most: u64::MAX, unit, .. } => format!("a whole number{unit}"),
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// The words that can be said, to find the nearest.
+    /// Returns the accepted words, to find the nearest.
     pub(super) fn words(self) -> &'static [&'static str] {
         match self {
             Self::Word(words) => words,
@@ -64,7 +64,8 @@ impl Kind {
         }
     }
 
-    /// Whether a value is of this kind and in its range; whether a word is known, its hearer says.
+    /// True if a value is of this kind and in its range. Words are not checked here; [`Said::hear`]
+    /// refuses unknown ones.
     pub(super) fn permits(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Number { least, most, .. }, Value::Number(number)) => {
@@ -81,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// What a word of the command line means for a key of this kind.
+    /// Parses a word of the command line as a value of this kind.
     pub(super) fn of_text(self, text: &str) -> Value {
         let word = || Value::Word(text.to_owned());
         match self {
@@ -95,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// A value as a TOML file says it.
+    /// Formats a value as in a TOML file.
     pub(super) fn in_toml(self, value: &Value) -> String {
         match (self, value) {
             (Self::Size, Value::Number(bytes)) => match size_word(*bytes) {
@@ -128,7 +129,7 @@ impl Value {
         }
     }
 
-    /// As [`Kind::of_text`] reads it.
+    /// Formats the value as [`Kind::of_text`] reads it.
     pub(super) fn in_text(&self) -> String {
         match self {
             Self::Word(word) => word.clone(),
@@ -151,17 +152,19 @@ impl Value {
     }
 }
 
-/// A string of TOML. JSON's are the same, but for one letter that TOML wants escaped.
+/// Quotes a string for TOML. JSON strings are the same, except for one character that TOML requires
+/// to be escaped.
 fn quoted(word: &str) -> String {
     serde_json::Value::from(word).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// What can be said in a scenario file, and heard from it.
+/// Conversion between a type and the value of a key.
 pub(super) trait Said: Sized {
-    /// As a value.
+    /// Returns the value.
     fn say(&self) -> Value;
 
-    /// From a value that the kind of the key permits; the error says why it names nothing.
+    /// Converts from a value that the kind of the key permits. The error says why the value is
+    /// unknown.
     fn hear(value: &Value) -> Result<Self, String>;
 }
 
@@ -230,7 +233,7 @@ impl<T: Said> Said for Vec<T> {
     }
 }
 
-/// What has a name is said by it.
+/// Implements [`Said`] for types whose value is their name (`Display` and `FromStr`).
 macro_rules! named {
     ($($name:ty),+) => {$(
         impl Said for $name {
@@ -248,7 +251,7 @@ macro_rules! named {
     )+};
 }
 
-/// None is what is declared of a file: what suits that.
+/// `None` means the replacement policy that suits the file's declared use.
 impl Said for Option<Replacement> {
     fn say(&self) -> Value {
         Value::Word(self.map_or_else(|| AS_DECLARED.to_owned(), |it| it.to_string()))
@@ -263,7 +266,7 @@ impl Said for Option<Replacement> {
     }
 }
 
-/// The word for what suits the declaration.
+/// Word for the choice that suits the declared use.
 pub(super) const AS_DECLARED: &str = "declared";
 
 named!(
@@ -295,7 +298,7 @@ impl Said for DiskName {
     }
 }
 
-/// What has a name only here.
+/// Implements [`Said`] for an enum whose words are listed here.
 macro_rules! worded {
     ($name:ident, $what:literal, $words:ident { $($word:ident = $text:literal),+ }) => {
         pub(super) const $words: &[&str] = &[$($text),+];
@@ -330,7 +333,7 @@ worded!(StartAngle, "rule for the start of disks", STARTS {
     Independent = "independent"
 });
 
-/// Strategies as they were named, where `all` is each of them.
+/// Converts named strategies, where `all` stands for each of them.
 pub(super) fn strategies(value: &Value) -> Result<Vec<Strategy>, String> {
     let all = Value::Word("all".to_owned());
     match value {
@@ -343,7 +346,7 @@ pub(super) fn strategies(value: &Value) -> Result<Vec<Strategy>, String> {
     }
 }
 
-/// The strategies that are named, in their own order, each once.
+/// Returns the named strategies in their own order, each once.
 pub(super) fn set_of_strategies(value: &Value) -> Result<Vec<Strategy>, String> {
     let named = strategies(value)?;
     Ok(Strategy::NAMED.into_iter().filter(|strategy| named.contains(strategy)).collect())

@@ -1,9 +1,12 @@
-//! A trace in the Chrome trace-event format, written as things happen.
+//! A trace in the Chrome trace-event format, written while the simulation runs.
 //!
 //! The format: "Trace Event Format", Google, 2016, the JSON object form. Processes are groups of
 //! tracks; a thread is a track. Timestamps are microseconds with the nanoseconds as fraction.
-//! Invariants: what is written becomes whole JSON with [`ChromeTrace::end`]; no event names a track
-//! that was not introduced; memory grows with the number of tracks, not with that of events.
+//!
+//! Invariants:
+//! - [`ChromeTrace::end`] completes the output to valid JSON.
+//! - No event names a track that was not introduced.
+//! - Memory grows with the number of tracks, not with the number of events.
 
 use crate::scenario::Scenario;
 use serde_json::{Value, json};
@@ -12,19 +15,19 @@ use std::io::{self, BufWriter, Write};
 use units::Instant;
 use world_simulated::{Activity, Link, Mark, Phase, Recorder, Slice, Track, What};
 
-/// Events of one trace. Perfetto and Chrome show about so many with ease; they are some 150 MB.
+/// Events of one trace. Perfetto and Chrome show about this many with ease; they take some 150 MB.
 pub(super) const EVENTS_MAX: u64 = 1_000_000;
 
-/// What came of writing a trace.
+/// Number of events in a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceSummary {
     /// Events that were written.
     pub events: u64,
-    /// Events that were left out because there are too many.
+    /// Events that were left out because the trace is full.
     pub events_left_out: u64,
 }
 
-/// Lines of one track that stand together; more than so many stand at the end.
+/// Lines of one track that are shown together. Further lines of the track are shown at the end.
 const LINES_MAX: u64 = 64;
 
 /// Groups of tracks.
@@ -32,14 +35,15 @@ const CLIENTS: u32 = 1;
 const SERVERS: u32 = 2;
 const DISKS: u32 = 3;
 
-/// A trace on its way to a file.
+/// A trace that is being written to a file.
 pub(super) struct ChromeTrace<W: Write> {
     out: BufWriter<W>,
     clients: u32,
     servers: u32,
     disks_per_server: u32,
     tracks: Vec<Lane>,
-    /// The tracks of what may do several things at once, by number in `tracks`.
+    /// Lines of each track, as indices into `tracks`. A track that does several things at once has
+    /// several.
     lanes: BTreeMap<Track, Vec<usize>>,
     arrows: u64,
     events: u64,
@@ -53,12 +57,12 @@ pub(super) struct ChromeTrace<W: Write> {
 struct Lane {
     process: u32,
     thread: u32,
-    /// When the latest of its slices ended.
+    /// End of the latest of its slices.
     until: Instant,
 }
 
 impl<W: Write> ChromeTrace<W> {
-    /// A trace of `scenario` with at most `events_max` events besides the names of tracks.
+    /// Begins a trace of `scenario` with at most `events_max` events besides the names of tracks.
     pub(super) fn begin(out: W, scenario: &Scenario, events_max: u64) -> Self {
         let mut trace = Self {
             out: BufWriter::new(out),
@@ -92,7 +96,7 @@ impl<W: Write> ChromeTrace<W> {
         trace
     }
 
-    /// Closes what was opened. Says what was written, or why it could not be.
+    /// Completes the JSON. Returns the number of events, or the first error of a write.
     pub(super) fn end(&mut self) -> io::Result<TraceSummary> {
         if self.events_left_out > 0 {
             let name = format!(
@@ -114,7 +118,7 @@ impl<W: Write> ChromeTrace<W> {
         Ok(TraceSummary { events: self.events, events_left_out: self.events_left_out })
     }
 
-    /// Writes until something fails; that is told at the end.
+    /// Writes `text`, unless an earlier write failed. [`Self::end`] returns the first error.
     fn write(&mut self, text: &str) {
         if self.failed.is_none() {
             self.failed = self.out.write_all(text.as_bytes()).err();
@@ -126,16 +130,16 @@ impl<W: Write> ChromeTrace<W> {
         self.write(&format!("{separator}{event}"));
     }
 
-    /// Whether `count` more events may be written; counts them in any case.
+    /// True if `count` more events may be written; counts them in any case.
     fn takes(&mut self, count: u64) -> bool {
-        // Once cut, nothing comes any more: an arrow might lead to a slice that is not there.
+        // Once cut, a trace takes no more events: an arrow might lead to a slice that was left out.
         let takes = self.events_left_out == 0 && self.events + count <= self.events_max;
         let counted = if takes { &mut self.events } else { &mut self.events_left_out };
         *counted += count;
         takes
     }
 
-    /// The line for a slice: the first one that is free, since only slices of disks that carry out
+    /// Returns the line for a slice: the first free one. Only slices of disks that carry out
     /// several commands at once overlap.
     fn lane(&mut self, slice: &Slice<'_>) -> usize {
         let lanes = self.lanes.get(&slice.track).map_or(&[][..], Vec::as_slice);
@@ -163,8 +167,8 @@ impl<W: Write> ChromeTrace<W> {
         lane
     }
 
-    /// The number of a line's thread. It is not used twice, for some viewers know nothing of
-    /// processes, and it ascends as the lines are to stand, for some know nothing else of that.
+    /// Returns the thread number of a line. A number is not used twice, because some viewers ignore
+    /// processes. Numbers ascend in the order of display, because some viewers have no other order.
     fn thread(&self, process: u32, sort_index: u64, number: usize, lane: usize) -> u32 {
         let servers = 2 + u64::from(self.clients);
         let disks = servers + u64::from(self.servers);
@@ -178,7 +182,7 @@ impl<W: Write> ChromeTrace<W> {
         u32::try_from(thread).unwrap_or(u32::MAX)
     }
 
-    /// The group of a track, its name, and its place in the group.
+    /// Returns the group of a track, its name, and its position in the group.
     fn describe(&self, track: Track) -> (u32, String, u64) {
         match track {
             Track::Transfer => (CLIENTS, "the transfer".to_owned(), 0),
@@ -202,7 +206,7 @@ impl<W: Write> ChromeTrace<W> {
         }
     }
 
-    /// Writes what took from `from` to `until`.
+    /// Writes a slice that lasts from `from` to `until`.
     fn span(&mut self, lane: Lane, from: Instant, until: Instant, name: &str, arguments: &Value) {
         let Lane { process, thread, .. } = lane;
         let length = until.as_ns() - from.as_ns();
@@ -254,7 +258,7 @@ impl<W: Write> Recorder for ChromeTrace<W> {
             return;
         }
         self.arrows += 1;
-        // Within the slice: its end may be the beginning of the next.
+        // The arrow starts inside the slice, because its end may be the beginning of the next.
         let leaves = Instant::from_ns(from.until.as_ns().saturating_sub(1).max(from.from.as_ns()));
         self.end_of_arrow("\"ph\":\"s\"", link, from.track, leaves);
         self.end_of_arrow("\"ph\":\"f\",\"bp\":\"e\"", link, to.track, to.from.max(leaves));
@@ -262,7 +266,7 @@ impl<W: Write> Recorder for ChromeTrace<W> {
 }
 
 impl<W: Write> ChromeTrace<W> {
-    /// What a slice is called, and what is said of it when it is chosen.
+    /// Returns the name of a slice, and the details that a viewer shows when the slice is selected.
     fn words(&self, slice: &Slice<'_>) -> (String, Value) {
         let node = |number: u32| match number.checked_sub(self.servers) {
             Some(client) => format!("client {client}"),
@@ -316,7 +320,7 @@ impl<W: Write> ChromeTrace<W> {
     }
 }
 
-/// Whether a command that spends time so needs the medium, and not only the buffer.
+/// True if a command with this activity needs the medium, and not only the buffer.
 fn is_of_medium(activity: Activity) -> bool {
     use Activity::{ArmWait, HeadSwitch, Read, ReadAhead, Rotation, Seek, Work, Write};
     matches!(activity, ArmWait | HeadSwitch | Read | ReadAhead | Rotation | Seek | Work | Write)
@@ -339,7 +343,7 @@ fn activity_name(activity: Activity) -> &'static str {
     }
 }
 
-/// An instant as the format wants it, to the nanosecond.
+/// Formats an instant as microseconds, to the nanosecond.
 fn microseconds(instant: Instant) -> String {
     format!("{}.{:03}", instant.as_ns() / 1_000, instant.as_ns() % 1_000)
 }

@@ -1,36 +1,37 @@
-//! The way of one disk's head over its sectors, kept for a picture.
+//! Trajectory of one disk's head over its sectors, kept for a plot.
 
 use std::ops::Range;
 use world_simulated::{Activity, Link, Mark, Recorder, Slice, Track, What};
 
-/// Motions that are kept; those after them are only counted. A picture shows no more.
+/// Motions that are kept; later ones are only counted. A plot shows no more.
 const HEAD_MOTIONS_MAX: usize = 200_000;
 
-/// Where the head of a disk was, in nanoseconds of simulated time.
+/// Positions of a disk's head over time, in nanoseconds of simulated time.
 #[derive(Clone, Default, Debug)]
 pub struct HeadPath {
-    /// What arm and medium did, in the order of time.
+    /// Motions of arm and medium, in the order of time.
     pub motions: Vec<HeadMotion>,
     /// Motions that were not kept.
     pub motions_left_out: u64,
-    /// When the measured transfer began.
+    /// Start of the measured transfer.
     pub began_ns: u64,
-    /// When it ended.
+    /// End of the measured transfer.
     pub ended_ns: u64,
 }
 
-/// What arm and medium did for a while.
+/// One motion of arm and medium.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeadMotion {
-    /// What they did.
+    /// Kind of motion.
     pub activity: Activity,
-    /// From when to when.
+    /// Start and end of the motion.
     pub time_ns: Range<u64>,
-    /// The sectors that passed; for a move and a wait none, at the place of the first to come.
+    /// Sectors that passed under the head. A move or a wait has an empty range, at the first sector
+    /// to come.
     pub sectors: Range<u64>,
 }
 
-/// Listens to one disk.
+/// Records the motions of one disk.
 pub(super) struct HeadRecorder {
     disk: u32,
     path: HeadPath,
@@ -41,7 +42,7 @@ impl HeadRecorder {
         Self { disk, path: HeadPath::default() }
     }
 
-    /// What was heard.
+    /// Returns the recorded motions, sorted by time.
     pub(super) fn take(&mut self) -> HeadPath {
         let mut path = std::mem::take(&mut self.path);
         path.motions.sort_by_key(|motion| motion.time_ns.start);

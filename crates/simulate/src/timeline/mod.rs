@@ -1,5 +1,5 @@
-//! What happened in one simulated trial, for people to look at: a trace of everything, or the way
-//! of one disk's head.
+//! Recordings of one simulated trial for people to look at: a trace of all events, or the
+//! trajectory of one disk's head.
 
 mod chrome;
 mod head;

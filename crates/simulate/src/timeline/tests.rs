@@ -1,6 +1,6 @@
-//! Proves: recording changes nothing; a timeline is JSON whose slices lie within one another or
-//! apart, whose phases add up, and whose arrows connect slices; it can be cut anywhere; the media
-//! are busy for as long as their geometry says; and what cannot be shown is refused.
+//! Proves: recording changes nothing. A timeline is JSON whose slices are nested or disjoint, whose
+//! phases add up, and whose arrows connect slices. It can be cut anywhere. The media are busy for
+//! as long as their geometry requires. A request that cannot be shown is refused.
 
 use super::chrome::EVENTS_MAX;
 use super::trace::trace_with;
@@ -18,7 +18,7 @@ use std::io::Write;
 use std::rc::Rc;
 use units::MIB;
 
-/// A file that its test can read when it was written.
+/// A file that the test can read after it was written.
 #[derive(Clone, Default)]
 struct Sink(Rc<RefCell<Vec<u8>>>);
 
@@ -77,8 +77,8 @@ fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["ph"] == kind).collect()
 }
 
-/// The slices of each track, as `(from, until, name)`: the outer one of two that begin together
-/// comes first.
+/// Slices of each track, as `(from, until, name)`: the outer one of two that begin together comes
+/// first.
 fn tracks(events: &[Value]) -> BTreeMap<String, Vec<(u64, u64, String)>> {
     let key = |event: &Value| (event["pid"].as_u64(), event["tid"].as_u64());
     let mut names = BTreeMap::new();

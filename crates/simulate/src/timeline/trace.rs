@@ -9,12 +9,12 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 
-/// Runs trial 0 of a scenario and writes all that happens in it to `out`, as a trace in the JSON
-/// format of Chrome, which Perfetto shows. What is written is whole JSON, whatever its length; it
-/// is cut after a million events.
+/// Runs trial 0 of a scenario and writes all its events to `out`, as a trace in the JSON format of
+/// Chrome, which Perfetto shows. The output is valid JSON at any length; it is cut after a million
+/// events.
 ///
 /// # Errors
-/// When the trial fails, or `out`.
+/// When the trial fails, or writing to `out` fails.
 pub fn trace_trial(
     scenario: &Scenario,
     out: impl Write + 'static,
@@ -39,7 +39,7 @@ pub(super) fn trace_with(
 /// Runs trial 0 of a scenario and follows the head of disk number `disk`, counted over all servers.
 ///
 /// # Errors
-/// When the trial fails, or there is no such disk or it has no head.
+/// When the trial fails, the disk does not exist, or the disk has no head.
 pub fn follow_head(scenario: &Scenario, disk: u32) -> Result<(Trial, HeadPath), UserError> {
     check_disk(scenario, disk)?;
     let recorder = Rc::new(RefCell::new(HeadRecorder::new(disk)));
@@ -55,10 +55,10 @@ pub fn follow_head(scenario: &Scenario, disk: u32) -> Result<(Trial, HeadPath), 
     Ok((trial, path))
 }
 
-/// Whether there is a disk number `disk`, counted over all servers, without simulating anything.
+/// Checks that disk number `disk` exists, counted over all servers, without simulating anything.
 ///
 /// # Errors
-/// When there is none, or the scenario makes no sense.
+/// When the disk does not exist, or the scenario makes no sense.
 pub fn check_disk(scenario: &Scenario, disk: u32) -> Result<(), UserError> {
     scenario.check()?;
     let disks = u64::from(scenario.servers) * u64::from(scenario.disks_per_server);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Simulates one case. Trials run in parallel on all processors of this machine; the result does
-/// not depend on how many there are.
+/// not depend on the number of processors.
 ///
 /// # Errors
 /// When the scenario makes no sense, or the file system reports a fault.

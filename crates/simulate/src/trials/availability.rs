@@ -1,22 +1,22 @@
-//! What a transfer leaves of the servers' processors to a computation that runs on them: the
-//! method of D. Kotz and T. Cai, "Exploring the use of I/O Nodes for Computation in a MIMD
+//! Availability of the servers' processors to a computation that runs on them during a transfer:
+//! the method of D. Kotz and T. Cai, "Exploring the use of I/O Nodes for Computation in a MIMD
 //! Multiprocessor", Dartmouth PCS-TR94-232 (1994), sections 3.1 and 3.4.
 //!
-//! Pure functions from traces to numbers. The file system comes first: the computation has only the
-//! time in which a processor is idle, less a switch of context for each interruption.
+//! Pure functions from traces to numbers. The file system has priority: the computation has only
+//! the time in which a processor is idle, less a context switch for each interruption.
 
 use interface::Availability;
 use units::{Duration, Instant};
 use world_simulated::Busy;
 
-/// To switch between the file system and the computation, for each interruption; an idle time that
-/// is not longer is of no use (TR94-232, section 3.4).
+/// Context switch between the file system and the computation, for each interruption. An idle time
+/// that is not longer is useless (TR94-232, section 3.4).
 const SWITCH: Duration = Duration::from_us(50);
 
-/// How much each process computes between two barriers (TR94-232, section 3.1).
+/// Computing time of each process between two barriers (TR94-232, section 3.1).
 const BETWEEN_BARRIERS: Duration = Duration::from_ms(5);
 
-/// The time in which the transfer went on: from `start` up to, but without, `end`.
+/// Time of the transfer: from `start` up to, but without, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Period {
     pub(crate) start: Instant,
@@ -26,7 +26,7 @@ pub(crate) struct Period {
 /// A time in which a computation can run.
 type Idle = Period;
 
-/// From the trace of each server, of which there is at least one, over a period that is not
+/// Computes the availability from the traces of one or more servers, over a period that is not
 /// empty.
 pub(crate) fn availability_of(traces: &[Vec<Busy>], period: Period) -> Availability {
     let all = period.length() * traces.len() as u64;
@@ -60,15 +60,15 @@ fn sum(lengths: impl Iterator<Item = Duration>) -> Duration {
     lengths.fold(Duration::ZERO, |sum, length| sum + length)
 }
 
-/// The part of a trace that lies in a period.
+/// Returns the part of a trace that lies in a period.
 fn clip(trace: &[Busy], period: Period) -> Vec<Busy> {
     let cut =
         |busy: &Busy| Busy { start: busy.start.max(period.start), end: busy.end.min(period.end) };
     trace.iter().map(cut).filter(|busy| busy.start < busy.end).collect()
 }
 
-/// When a computation can run, in order: whenever the processor is idle, but not while it switches
-/// back after an interruption.
+/// Times at which a computation can run, in order: the processor is idle, and is not switching back
+/// after an interruption.
 ///
 /// ```text
 ///   file system   ....####........##.####...........      # busy
@@ -81,11 +81,11 @@ fn usable(busy: &[Busy], period: Period) -> Vec<Idle> {
     idle.filter(|(start, end)| start < end).map(|(start, end)| Idle { start, end }).collect()
 }
 
-/// How much each process has computed at the end of the period when, after every `interval` of
-/// computing, each waits for all.
+/// Computing time of each process at the end of the period if, after every `interval` of computing,
+/// each process waits for all.
 ///
-/// In the last interval that counts which the slowest has computed: had the file system nothing
-/// more to do from then on, all would meet as much later than without it as is missing here.
+/// The last interval counts as far as the slowest process computed. If the file system had nothing
+/// more to do afterwards, all would meet later by exactly the time that is missing here.
 fn computed_with_barriers(processes: &[Vec<Idle>], period: Period, interval: Duration) -> Duration {
     let mut processes: Vec<Process> = processes.iter().map(|idle| Process { idle }).collect();
     let (mut computed, mut barrier) = (Duration::ZERO, period.start);
@@ -102,17 +102,17 @@ fn computed_with_barriers(processes: &[Vec<Idle>], period: Period, interval: Dur
     }
 }
 
-/// One process of the computation, and when it can still run.
+/// One process of the computation, and the times at which it can still run.
 struct Process<'a> {
     idle: &'a [Idle],
 }
 
-/// How far a process gets with an interval.
+/// Progress of a process in an interval.
 #[derive(Clone, Copy)]
 enum Advance {
-    /// It has computed all of it at this moment.
+    /// The process computed the whole interval at this moment.
     Done(Instant),
-    /// At the end of the trace it has computed this much.
+    /// At the end of the trace the process has computed this much.
     Partly(Duration),
 }
 
@@ -127,7 +127,7 @@ impl Advance {
 }
 
 impl Process<'_> {
-    /// Computes for `interval` from `start` on, which is no earlier than any `start` before.
+    /// Computes for `interval` from `start` on. `start` never decreases between calls.
     fn advance(&mut self, start: Instant, interval: Duration) -> Advance {
         let mut computed = Duration::ZERO;
         while let [idle, later @ ..] = self.idle {
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn only_the_period_counts() {
-        // The first interruption lies before it, the second reaches into it and the third out of
-        // it.
+        // The first interruption lies before the period, the second reaches into it and the third
+        // out of it.
         let busy = [(0, 10), (90, 200), (900, 2_000)];
         let one = availability(&[&busy], period(100, 1_000));
         close(one.cpu_busy_percent, (100 + 100) as f64 / 9.0);

@@ -1,4 +1,4 @@
-//! What the simulated machine, and each server on it, is told of a scenario.
+//! Configuration of the simulated machine, and of each server on it, from a scenario.
 
 use crate::names::LayoutName;
 use crate::scenario::Scenario;
@@ -8,7 +8,7 @@ use policy::Direction;
 use units::ServerId;
 use world_simulated::{DiskConfig, DiskKind, LayoutKind, MachineConfig, NodeConfig};
 
-/// The machine of a scenario: its servers first, then its clients.
+/// Returns the machine of a scenario: its servers first, then its clients.
 pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> MachineConfig {
     let machine = &scenario.machine;
     let server = NodeConfig {
@@ -47,7 +47,7 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> Ma
     }
 }
 
-/// What server number `id` of a scenario is told at its start.
+/// Returns the configuration of server number `id` of a scenario.
 pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> ServerConfig {
     let machine = &scenario.machine;
     let cache_bytes = u64::from(machine.cache_blocks_per_client_and_disk)
@@ -60,7 +60,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> Ser
         cache_bytes,
         dirty_percent: machine.cache_dirty_percent,
         buffers_per_disk: machine.buffers_per_disk,
-        // The papers' machines have as many as their transfers take.
+        // The papers' machines have as many buffers as their transfers take.
         buffer_bytes: u64::MAX,
         costs: machine.costs,
         policies: scenario.policies.clone(),
@@ -68,7 +68,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> Ser
     }
 }
 
-/// Whether the transfer ends only when what it writes is on the medium.
+/// True if the transfer ends only when its written data is on the medium.
 pub(crate) fn waits_for_medium(scenario: &Scenario) -> bool {
     let writes = scenario.pattern.direction == Direction::Write;
     writes && (scenario.sync || scenario.machine.waits_for_medium.contains(&scenario.strategy))

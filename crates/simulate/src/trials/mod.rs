@@ -1,4 +1,4 @@
-//! Simulations: the file system on a machine made of models.
+//! Simulated trials: the file system on a machine made of models.
 
 mod all;
 mod availability;

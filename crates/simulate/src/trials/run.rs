@@ -1,4 +1,4 @@
-//! One trial: start servers and clients on a fresh machine, transfer once, look at the clock.
+//! One trial: starts servers and clients on a fresh machine, transfers once, and reads the clock.
 
 use super::availability::{Period, availability_of};
 use super::config;
@@ -18,22 +18,22 @@ use wire::Made;
 use world::{Address, Clock, Tasks};
 use world_simulated::{DiskKind, Engine, Machine, SimulatedWorld, Slice, TaskHandle, Track, What};
 
-/// What came of one trial.
+/// Result of one trial.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
-    /// Simulated time of the transfer.
+    /// Simulated seconds of the transfer.
     pub(crate) seconds: f64,
     /// Events of the engine, from start to end.
     pub(crate) events: u64,
-    /// Of the whole simulation.
+    /// Digest of the whole simulation.
     pub(crate) digest: u64,
-    /// Whether every byte was traced to its place.
+    /// True when every byte was traced to its place.
     pub(crate) verified: bool,
-    /// How much of the servers' processors was left, if the scenario asks for it.
+    /// Processor time left on the servers, if the scenario asks for it.
     pub(crate) availability: Option<Availability>,
 }
 
-/// What the clients have done so far.
+/// Progress of all clients.
 struct Progress<P: Verify> {
     first_start: Cell<Option<Instant>>,
     last_end: Cell<Option<Instant>>,
@@ -43,12 +43,12 @@ struct Progress<P: Verify> {
     waiting: RefCell<Option<Waker>>,
 }
 
-/// What clients begin with; there is one of it for all of them.
+/// Inputs of the clients, shared by all of them.
 #[derive(Clone)]
 struct Start {
     scenario: Rc<Scenario>,
     access: Rc<Access>,
-    /// Where the servers and the members of the group listen, by number and by rank.
+    /// Addresses of the servers by number, and of the group's members by rank.
     servers: Rc<[Address]>,
     members: Rc<[Address]>,
 }
@@ -56,13 +56,13 @@ struct Start {
 /// The name of the one file of a trial.
 const FILE: &str = "matrix";
 
-/// Up to so many servers, clients connect to all of them at their beginning, as those of a real
-/// machine do; with more, each to those that it needs, and one opens the file for all. What is
-/// timed begins when they are, either way. (Servers that direct a transfer connect to clients
-/// within that time; in a simulated machine that takes none.)
+/// Servers up to which clients connect to all of them at their beginning, as those of a real
+/// machine do. With more servers, each client connects to those that it needs, and one opens the
+/// file for all. In both cases the timed part begins after that. (Servers that direct a transfer
+/// connect to clients within the timed part; on a simulated machine this takes no time.)
 const CONNECTED_AT_ONCE_MAX: u32 = 64;
 
-/// How long members wait for one another; they start together, so any time will do.
+/// Timeout of members that wait for one another. They start together, so any value will do.
 const PATIENCE: Duration = Duration::from_ms(60_000);
 
 /// Runs one trial to its end, on an engine that has not run yet.
@@ -96,7 +96,7 @@ fn run_on<P: Verify>(
     machine: &Rc<Machine<P>>,
     tasks: &mut Vec<TaskHandle>,
 ) -> Result<Outcome, UserError> {
-    // Hundreds of servers get the same rosters.
+    // One cache shares the equal rosters of hundreds of servers.
     let rosters = RosterCache::default();
     tasks.extend((0..scenario.servers).map(|id| {
         let world = machine.world(id);
@@ -130,8 +130,8 @@ fn run_on<P: Verify>(
                 Err(fault) => (Err(fault), None),
             };
             progress.client_ended(ended);
-            // To hang up takes the others' time, and a machine with thousands of clients more than
-            // the transfer does.
+            // The connections stay open. Closing them costs time of the other nodes: with thousands
+            // of clients, more than the transfer.
             std::future::pending::<()>().await;
         })
     }));
@@ -179,8 +179,8 @@ fn new_file(scenario: &Scenario) -> NewFile {
     }
 }
 
-/// One client: joins the group, opens the file, shares its memory, and transfers once. Returns what
-/// it holds; it hangs up when that is dropped.
+/// One client: joins the group, opens the file, shares its memory, and transfers once. Returns its
+/// open handles; dropping them closes its connections.
 async fn client<P: Verify>(
     world: SimulatedWorld<P>,
     start: Start,
@@ -220,7 +220,7 @@ async fn client<P: Verify>(
         group.agree(group.reach(&transfer, &shared).await).await?;
     }
     if scenario.strategy == Strategy::TwoPhase {
-        // Memory is ready before the clock starts, whatever the strategy.
+        // Members share memory before the clock starts, with every strategy.
         group.share_among_members(&shared).await?;
     }
     group.barrier().await?;

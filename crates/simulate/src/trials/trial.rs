@@ -12,12 +12,12 @@ use units::ClientId;
 use world::payload::{Phantom, Traced};
 use world_simulated::{Engine, SharedRecorder};
 
-/// What came of one trial. All but `host_seconds` follows from the scenario and the trial's number.
+/// Result of one trial. All but `host_seconds` follows from the scenario and the trial's number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trial {
-    /// Which trial of its scenario, from 0.
+    /// Number of the trial in its scenario, from 0.
     pub number: u32,
-    /// Its seed: that of the scenario plus its number.
+    /// Seed of the trial: that of the scenario plus its number.
     pub seed: u64,
     /// Simulated seconds of the transfer.
     pub seconds: f64,
@@ -25,21 +25,21 @@ pub struct Trial {
     pub mib_s: f64,
     /// Bytes that reached or left clients over seconds: see [`Row::moved_mib_s`].
     pub moved_mib_s: f64,
-    /// Events of the engine.
+    /// Number of events of the engine.
     pub events: u64,
-    /// A number that is equal for equal simulations.
+    /// Digest that is equal for equal simulations.
     pub digest: u64,
-    /// Whether every byte was checked to be in its place, and was.
+    /// True when every byte was checked and is in its place.
     pub verified: bool,
-    /// What was left of the servers' processors, if the scenario asks for it.
+    /// Processor time left on the servers, if the scenario asks for it.
     pub availability: Option<Availability>,
-    /// Real seconds of computing that it took.
+    /// Real seconds of computing for the trial.
     pub host_seconds: f64,
 }
 
-/// Runs trial `number` of a scenario by itself, on the calling thread. Whoever has many scenarios
-/// can so spread the trials of all over the processors of this machine; [`crate::combine_trials`]
-/// makes of them what [`crate::simulate`] says of one scenario.
+/// Runs trial `number` of a scenario by itself, on the calling thread. A program with many
+/// scenarios can so spread the trials of all over the processors of this machine.
+/// [`crate::combine_trials`] combines them into the row that [`crate::simulate`] reports.
 ///
 /// # Errors
 /// When the scenario makes no sense, or the file system reports a fault.
@@ -47,7 +47,8 @@ pub fn simulate_trial(scenario: &Scenario, number: u32) -> Result<Trial, UserErr
     run(scenario, number, Engine::new())
 }
 
-/// The same, and `recorder` is told of all that happens. The trial is the same.
+/// Runs a trial as [`simulate_trial`] does, and reports every event to `recorder`. The recorder
+/// does not change the trial.
 pub(crate) fn simulate_trial_recorded(
     scenario: &Scenario,
     number: u32,
@@ -82,7 +83,7 @@ fn run(scenario: &Scenario, number: u32, engine: Engine) -> Result<Trial, UserEr
     })
 }
 
-/// The row of a scenario from its trials, whatever the order in which they were run.
+/// Combines the trials of a scenario into its row, in whatever order they were run.
 ///
 /// # Errors
 /// When the scenario makes no sense.
@@ -120,7 +121,7 @@ pub fn combine_trials(scenario: &Scenario, trials: &[Trial]) -> Result<Row, User
     Ok(row)
 }
 
-/// Bytes that reach or leave the clients in one transfer.
+/// Returns the number of bytes that reach or leave the clients in one transfer.
 fn moved_bytes(scenario: &Scenario, access: &Access) -> u64 {
     (0..scenario.clients).map(|rank| access.memory_bytes(ClientId(rank))).sum()
 }
@@ -134,7 +135,7 @@ fn misplaced(scenario: &Scenario, seed: u64) -> UserError {
     )
 }
 
-/// The command that runs one trial again, and checks it.
+/// Returns the command that runs one trial again, and checks it.
 fn again(scenario: &Scenario, seed: u64) -> String {
     let Scenario { machine, layout, order, strategy, pattern, .. } = scenario;
     let sync = if scenario.sync { " --sync" } else { "" };
@@ -155,8 +156,8 @@ fn again(scenario: &Scenario, seed: u64) -> String {
 #[cfg(test)]
 mod tests {
     //! Proves: trials run one by one, in any order, make the same row as all run in parallel;
-    //! watching the processors changes nothing but what is told; nobody hangs up while others are
-    //! still timed.
+    //! tracing the processors does not change the simulation; no client closes its connections in
+    //! the timed part.
     use super::*;
     use crate::names::{LayoutName, NetworkName};
     use crate::trials::simulate;
@@ -166,7 +167,7 @@ mod tests {
     use units::MIB;
     use world_simulated::{Link, Mark, Recorder, Slice, What};
 
-    /// Bytes of each message that was taken in.
+    /// Bytes of each message that was received.
     #[derive(Default)]
     struct Received(Vec<u64>);
 
@@ -181,8 +182,8 @@ mod tests {
         fn arrow(&mut self, _: Link, _: Mark, _: Mark) {}
     }
 
-    /// An envelope without a message is the end of a connection; it takes whoever has it as long as
-    /// any message.
+    /// An envelope without a message is the end of a connection. Its receiver spends as much time
+    /// on it as on any message.
     #[test]
     fn nobody_hangs_up_while_others_are_timed() {
         for strategy in Strategy::ALL {
@@ -244,8 +245,8 @@ mod tests {
         assert!(usable > 70.0, "{left:?}");
     }
 
-    /// A modelled network is enough where the papers say so: directed transfers take the same time
-    /// on an exact one within 1 %.
+    /// A modelled network is enough for the cases that the papers name: directed transfers take the
+    /// same time on an exact one within 1 %.
     #[test]
     fn an_exact_network_makes_no_difference_that_counts() {
         for (name, record_bytes) in [("rb", 8192), ("rcc", 8), ("wb", 8192), ("wcc", 8)] {

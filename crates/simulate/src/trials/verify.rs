@@ -1,4 +1,4 @@
-//! Whether every byte of a trial is where the access says, as far as the kind of data can tell.
+//! Check that every byte of a trial is where the access says, as far as the kind of data can tell.
 
 use crate::scenario::Scenario;
 use interface::UserError;
@@ -9,12 +9,12 @@ use world::payload::{Kind, Origin, Phantom, Traced, TracedMemory};
 use world::{Disk, Disks, Memory};
 use world_simulated::{Engine, Machine};
 
-/// A kind of data that can, or cannot, tell whether it is in its place.
+/// A kind of data that may be able to tell if it is in its place.
 pub(crate) trait Verify: Kind {
-    /// A client's memory before the transfer.
+    /// Returns a client's memory before the transfer.
     fn client_memory(client: ClientId, length: u64) -> Self::Memory;
 
-    /// Whether a payload is the same as `expected`, in every byte; `None` when nobody can tell.
+    /// True if a payload equals `expected` in every byte; `None` if this kind of data cannot tell.
     fn is(&self, expected: &Traced) -> Option<bool>;
 }
 
@@ -38,7 +38,7 @@ impl Verify for Traced {
     }
 }
 
-/// The file of a trial: the first that a catalogue numbers.
+/// File of a trial: the first that a catalogue numbers.
 const FILE: FileId = FileId(1);
 
 /// Checks the clients' memories after a read, or the disks after a write.
@@ -77,7 +77,7 @@ pub(crate) fn verify<P: Verify>(
     }
 }
 
-/// What a client's memory holds after it has read its part of a file that was never written.
+/// Expected memory of a client after it has read its part of a file that was never written.
 fn memory_after_read(scenario: &Scenario, access: &Access, client: ClientId) -> Traced {
     let length = access.memory_bytes(client);
     let memory = TracedMemory::of(Origin::Client(client.0), length);
@@ -96,7 +96,8 @@ fn memory_after_read(scenario: &Scenario, access: &Access, client: ClientId) -> 
     memory.freeze()
 }
 
-/// Whether a block on its disk holds what the clients wrote, and elsewhere what was there before.
+/// True if a block on its disk holds the data that the clients wrote, and elsewhere its earlier
+/// data.
 async fn block_is_right<P: Verify>(
     scenario: &Scenario,
     access: &Access,
