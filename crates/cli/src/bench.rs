@@ -7,7 +7,7 @@ use cluster::{Program, ServerOptions, TemporaryInstance};
 use interface::{Limits, Report, Row, UserError};
 use measure::{BenchPlan, CaseSpec};
 
-/// What is measured when nothing else is said.
+/// Default patterns.
 const PATTERNS: [&str; 2] = ["wbc", "rbc"];
 const RECORD_BYTES: u64 = 8192;
 
@@ -42,8 +42,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
     if arguments.cases.json { present::json(&report) } else { Ok(()) }
 }
 
-/// Measures what this machine can do without us, if that is wanted, and then the cases. Shows each
-/// row as it comes.
+/// Measures the limits of this machine, if wanted, and then the cases. Shows each row as it comes.
 fn measure(
     instance: &Instance,
     program: &Program,
@@ -84,7 +83,7 @@ fn show_limits(limits: &Limits) -> Result<(), UserError> {
     )
 }
 
-/// What is said, or `otherwise` if that is nothing.
+/// Returns `said`, or `otherwise` if that is empty.
 fn or<T: Clone>(said: Vec<T>, otherwise: &[T]) -> Vec<T> {
     if said.is_empty() { otherwise.to_vec() } else { said }
 }

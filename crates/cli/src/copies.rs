@@ -47,7 +47,7 @@ pub(crate) fn get(arguments: &Get) -> Result<(), UserError> {
     if local == Path::new("-") {
         return print_files(&session, &[name]);
     }
-    // A file that is not there must not leave an empty local one, nor destroy one.
+    // A missing source must neither create nor destroy a local file.
     session.stat_file(&name)?;
     let shown = local.display().to_string();
     let failed = |error: &std::io::Error| {
@@ -101,7 +101,7 @@ pub(crate) fn cat(arguments: &Cat) -> Result<(), UserError> {
     print_files(&session, &names)
 }
 
-/// Prints what is in files, until nobody reads it any more, which is no failure.
+/// Prints the content of files. A reader that closes the pipe ends it without an error.
 fn print_files(session: &Session, names: &[String]) -> Result<(), UserError> {
     let mut output = Output { stream: std::io::stdout().lock(), is_closed: false };
     for name in names {
@@ -114,7 +114,7 @@ fn print_files(session: &Session, names: &[String]) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Standard output, and whether its reader has gone away.
+/// Standard output, with a flag for a reader that has gone.
 struct Output {
     stream: StdoutLock<'static>,
     is_closed: bool,
@@ -139,13 +139,13 @@ impl Write for Output {
     }
 }
 
-/// How far a long copy has come; on a terminal only.
+/// Progress bar of a long copy, on a terminal only.
 fn progress_bar(bytes: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template(
         "{bar:40} {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  {eta} left",
     );
-    // The template is written above; a mistake in it is found by the first test that copies.
+    // The template is a literal above; any test that copies would find a mistake in it.
     bar.with_style(style.unwrap_or_else(|error| unreachable!("the template is wrong: {error}")))
 }
 

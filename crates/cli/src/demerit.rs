@@ -1,4 +1,4 @@
-//! `sim demerit`: says how good a disk model is, and draws it.
+//! `sim demerit`: compares a disk model with a trace, and plots both.
 
 use crate::arguments::Demerit as Arguments;
 use crate::output_file::OutputFile;
@@ -7,7 +7,7 @@ use interface::UserError;
 use plot::{Curve, Curves};
 use simulate::{Demerit, DemeritPlan, DiskName};
 
-/// Points of a curve at most.
+/// Maximum number of points of a curve.
 const POINTS_MAX: usize = 500;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), UserError> {

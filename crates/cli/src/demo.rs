@@ -1,4 +1,4 @@
-//! `demo`: a real file through every strategy, here and on the simulated machine of 1994.
+//! `demo`: transfers a real file with every strategy, here and on the simulated machine of 1994.
 
 use crate::arguments::Demo;
 use crate::format::show_size;
@@ -73,7 +73,7 @@ fn show_case(case: &DemoCase, is_new: bool) -> Result<(), UserError> {
     ))
 }
 
-/// How much faster disk-directed is than caching where that is most, and what it means.
+/// Prints the largest speedup of disk-directed over caching, and the reason for it.
 fn show_end(cases: &[DemoCase]) -> Result<(), UserError> {
     line("")?;
     for record_bytes in [8, 65_536] {
@@ -92,14 +92,14 @@ fn show_end(cases: &[DemoCase]) -> Result<(), UserError> {
     )
 }
 
-/// Whether every case with records of this size was about the whole input.
+/// True if every case with records of this size transferred the whole input.
 fn is_whole(cases: &[DemoCase], record_bytes: u64) -> bool {
     let of_size = |case: &&DemoCase| case.real[0].record_bytes == record_bytes;
     cases.iter().filter(of_size).all(|case| case.is_whole)
 }
 
-/// The largest throughput of disk-directed over that of caching, of any transfer with records of
-/// this size.
+/// Largest ratio of the throughputs of disk-directed and caching, over all transfers with records
+/// of this size.
 fn best_ratio(cases: &[DemoCase], record_bytes: u64, rows: fn(&DemoCase) -> &[Row; 2]) -> f64 {
     let rates = |strategy: &str| -> Vec<f64> {
         let rows = cases.iter().flat_map(rows);

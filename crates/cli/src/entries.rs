@@ -1,11 +1,11 @@
-//! How files and directories of an instance look.
+//! Presentation of files and directories of an instance.
 
 use crate::format::{plural, show_size};
 use client::{Entry, EntryKind, FileRecord};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// What is known of a file, in one line.
+/// Name, size and stripe of a file, in one line.
 pub(crate) fn file_line(record: &FileRecord) -> String {
     format!(
         "{}  {} bytes in blocks of {} over {} with {} each",
@@ -37,7 +37,7 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
     object
 }
 
-/// Its size and name; a directory has a slash behind it.
+/// Line with size and name; a directory has a slash at its end.
 pub(crate) fn short_line(entry: &Entry, name: &str) -> String {
     match &entry.kind {
         EntryKind::File(record) => format!("{:>14}  {name}", record.bytes),
@@ -45,7 +45,7 @@ pub(crate) fn short_line(entry: &Entry, name: &str) -> String {
     }
 }
 
-/// With owner, time and stripe.
+/// Line with owner, time and stripe.
 pub(crate) fn long_line(entry: &Entry, name: &str) -> String {
     let stripe = entry.file().map(|record| {
         let stripe = &record.stripe;
@@ -64,13 +64,13 @@ pub(crate) fn kind_of(entry: &Entry) -> &'static str {
     }
 }
 
-/// When it was made, in UTC, to the second; a time that no calendar has is shown as none.
+/// Creation time in UTC, to the second. A time outside the calendar is shown as none.
 pub(crate) fn time_of(entry: &Entry) -> String {
     let seconds = i64::try_from(entry.made.at_s).unwrap_or(i64::MAX);
     Timestamp::from_second(seconds).map_or_else(|_| "-".to_owned(), |time| time.to_string())
 }
 
-/// The last part of a name; a slash for the root.
+/// Last part of a name; a slash for the root.
 pub(crate) fn last_part(name: &str) -> &str {
     match name.rsplit('/').next() {
         Some("") | None => "/",

@@ -1,5 +1,4 @@
-//! What is done with the names in an instance: `ls`, `tree`, `find`, `stat`, `mkdir`, `mv`, `rm`,
-//! `du`.
+//! Commands on names in an instance: `ls`, `tree`, `find`, `stat`, `mkdir`, `mv`, `rm`, `du`.
 
 use crate::arguments::{Du, Find, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Rm};
 use crate::entries::{self, entry_json, last_part, long_line, short_line};
@@ -47,7 +46,8 @@ pub(crate) fn tree(arguments: &MaybeNamed) -> Result<(), UserError> {
         return present_all("unisono.tree/1", &all);
     }
     let depth = |entry: &Entry| depth_below(&name, &entry.name);
-    // For each depth whether more comes at it, which the lines before need: so from the end.
+    // For each depth, true if another entry follows there. Earlier lines need it, so the loop runs
+    // backwards.
     let mut more_at: Vec<bool> = Vec::new();
     let mut lines: Vec<String> = Vec::with_capacity(all.len());
     for entry in all.iter().rev() {
@@ -73,7 +73,7 @@ pub(crate) fn tree(arguments: &MaybeNamed) -> Result<(), UserError> {
     present::line(&format!("\n{} directories, {files} files", directories.saturating_sub(1)))
 }
 
-/// How many parts `name` has more than `above`, which it begins with.
+/// Number of parts of `name` below `above`, its prefix.
 fn depth_below(above: &str, name: &str) -> usize {
     let parts = |name: &str| name.split('/').filter(|part| !part.is_empty()).count();
     parts(name) - parts(above)
@@ -148,7 +148,7 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), UserError> {
     for source in arguments.sources.iter().map(|name| instance_name(name)) {
         if arguments.target.ends_with('/') && !into {
             let is_file = session.find(&source)?.is_some_and(|entry| entry.file().is_some());
-            // A directory may get a new name that is written like this.
+            // The new name of a directory may have a slash at its end.
             if is_file || is_there.is_some() {
                 let what = format!("cannot move {source:?} to {SCHEME}{target}");
                 return Err(no_directory(what, is_there.is_some()));
@@ -188,7 +188,7 @@ pub(crate) fn remove(arguments: &Rm) -> Result<(), UserError> {
 pub(crate) fn usage(arguments: &Du) -> Result<(), UserError> {
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
     let all = Session::new(instance(&arguments.which)).walk(&name)?;
-    // Of each directory, the bytes and the number of files in it, at any depth.
+    // Bytes and number of files below each directory, at any depth.
     let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for entry in &all {
         let Some(record) = entry.file() else {
@@ -208,7 +208,7 @@ pub(crate) fn usage(arguments: &Du) -> Result<(), UserError> {
     let is_shown =
         |entry: &&Entry| entry.name == name || (!arguments.summarize && entry.file().is_none());
     let mut shown: Vec<&Entry> = all.iter().filter(is_shown).collect();
-    // As du does: what is inside comes before what it is in.
+    // Content comes before its directory, as in du.
     shown.reverse();
     if arguments.which.json {
         let rows: Vec<Value> = shown
@@ -227,14 +227,14 @@ pub(crate) fn usage(arguments: &Du) -> Result<(), UserError> {
     })
 }
 
-/// What a list says as JSON.
+/// A list of entries as JSON.
 #[derive(Serialize)]
 struct Listing<'a> {
     entries: EachAsJson<'a>,
     schema: &'a str,
 }
 
-/// Entries that become JSON one by one: a million at once would take gigabytes.
+/// Entries serialised one by one: a million at once would take gigabytes.
 struct EachAsJson<'a>(&'a [Entry]);
 
 impl Serialize for EachAsJson<'_> {
@@ -247,7 +247,7 @@ fn present_all(schema: &str, entries: &[Entry]) -> Result<(), UserError> {
     present::json(&Listing { entries: EachAsJson(entries), schema })
 }
 
-/// The result of a command that says nothing when all goes well.
+/// Result of a command that prints nothing on success.
 fn present_names(
     schema: &str,
     key: &str,

@@ -1,7 +1,7 @@
-//! Sizes and counts, as people read them.
+//! Sizes and counts in readable form.
 
-/// A size for people, in the largest binary unit that it reaches; with one decimal where the unit
-/// does not divide it.
+/// Formats a size in the largest binary unit that it reaches, with one decimal if the unit does not
+/// divide it.
 pub(crate) fn show_size(bytes: u64) -> String {
     let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| bytes >= *unit) {
@@ -11,7 +11,7 @@ pub(crate) fn show_size(bytes: u64) -> String {
     }
 }
 
-/// A number of things, in the plural where there is not one.
+/// Formats a count of things, in the plural unless it is one.
 pub(crate) fn plural(count: u32, thing: &str) -> String {
     if count == 1 { format!("{count} {thing}") } else { format!("{count} {thing}s") }
 }

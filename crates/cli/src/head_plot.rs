@@ -1,10 +1,10 @@
-//! The picture of `sim --plot`: where the head of a disk is over time, by each strategy.
+//! Picture of `sim --plot`: the position of a disk's head over time, for each strategy.
 
 use crate::format::show_size;
 use plot::{Kind, Panel, Stroke, Trajectories};
 use simulate::{Activity, HeadMotion, HeadPath, Scenario, Trial};
 
-/// What the head does, as the picture names and draws it: those that are drawn later lie above.
+/// Activities of the head, with their style in the picture. Later ones are drawn on top.
 const KINDS: [(&str, &str, f64, Option<&str>); 6] = [
     ("idle", "#777777", 1.2, Some("1 3")),
     ("seek or head switch", "#000000", 0.8, None),
@@ -14,10 +14,10 @@ const KINDS: [(&str, &str, f64, Option<&str>); 6] = [
     ("write", "#d55e00", 3.0, None),
 ];
 const IDLE: usize = 0;
-/// Sectors from here on are counted in thousands.
+/// Sector number from which the axis counts in thousands.
 const LONG_NUMBER: u64 = 100_000;
 
-/// The kind of each activity that is a motion.
+/// Index in [`KINDS`] of an activity, if the head moves or transfers.
 fn kind_of(activity: Activity) -> Option<usize> {
     match activity {
         Activity::Seek | Activity::HeadSwitch => Some(1),
@@ -29,8 +29,8 @@ fn kind_of(activity: Activity) -> Option<usize> {
     }
 }
 
-/// The trajectories of the head of disk number `disk`: one for each scenario, which differ in their
-/// strategies only.
+/// Trajectories of the head of disk number `disk`, one for each scenario. The scenarios differ only
+/// in their strategies.
 pub(crate) fn picture(
     scenarios: &[Scenario],
     disk: u32,
@@ -71,8 +71,8 @@ pub(crate) fn picture(
 
 fn panel(scenario: &Scenario, trial: &Trial, head: &HeadPath, sectors_unit: f64) -> Panel {
     let writes = head.motions.iter().filter(|motion| motion.activity == Activity::Write);
-    // What the disk buffers when the transfer has ended is still written; what it reads ahead then
-    // is of no interest.
+    // Writes that the disk buffered are still shown after the end of the transfer, but not its read
+    // ahead.
     let shown_until = writes.map(|motion| motion.time_ns.end).fold(head.ended_ns, u64::max);
     let shown = head.began_ns..shown_until;
     let ms = |ns: u64| ns.clamp(shown.start, shown.end).saturating_sub(shown.start) as f64 / 1e6;
@@ -111,7 +111,7 @@ fn panel(scenario: &Scenario, trial: &Trial, head: &HeadPath, sectors_unit: f64)
     }
 }
 
-/// Where a motion begins and ends, if nothing after `shown_until` is shown.
+/// First and last position of a motion, cut off at `shown_until`.
 fn places(motion: &HeadMotion, shown_until: u64, before: f64) -> (f64, f64) {
     let (first, last) = (motion.sectors.start as f64, motion.sectors.end as f64);
     match motion.activity {
@@ -125,7 +125,7 @@ fn places(motion: &HeadMotion, shown_until: u64, before: f64) -> (f64, f64) {
     }
 }
 
-/// What the time of the transfer went to, in percent.
+/// Shares of the activities in the time of the transfer, in percent.
 fn shares(head: &HeadPath) -> String {
     let length = head.ended_ns.saturating_sub(head.began_ns).max(1);
     let mut times = [0; KINDS.len()];

@@ -11,13 +11,13 @@ use cluster::{
 use interface::{ReplacementPolicies, UserError};
 use serde_json::json;
 
-/// The instance that a command is about.
+/// Instance of a command.
 pub(crate) fn instance(which: &InstanceOnly) -> Instance {
     let directory = which.instance.clone();
     Instance::at(directory.unwrap_or_else(client::default_instance_directory))
 }
 
-/// Servers that are started on this machine if nothing is said.
+/// Default number of servers on this machine.
 const SERVERS: u32 = 4;
 
 pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
@@ -49,7 +49,7 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Where servers are to run; says why, if that is not plain from the arguments.
+/// Chooses the machines to run servers on. Explains the choice unless the arguments make it plain.
 fn target(hosts: &Hosts, is_here: bool) -> Result<Target, UserError> {
     let (hostfile, launcher) = (hosts.hostfile.as_deref(), Some(hosts.launcher.as_str()));
     let usual = std::env::var("UNISONO_LAUNCHER").ok();
@@ -61,7 +61,7 @@ fn target(hosts: &Hosts, is_here: bool) -> Result<Target, UserError> {
     Ok(target)
 }
 
-/// Which disks move their data past the page cache: all, if one --direct names none.
+/// Disks that bypass the page cache: all, if one --direct names none.
 fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, UserError> {
     match &direct[..] {
         [] => Ok(Direct::None),
@@ -134,7 +134,7 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
     all_answer(&states)
 }
 
-/// Fails when one of the servers did not answer.
+/// Fails if a server did not answer.
 fn all_answer(states: &[ServerState]) -> Result<(), UserError> {
     match states.iter().find(|state| state.status.is_err()) {
         None => Ok(()),
@@ -170,7 +170,7 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<(), UserError> {
             failed.get_or_insert_with(|| error.clone());
         }
         if !as_json {
-            // A reader that has gone away does not change what is found.
+            // A reader that has gone does not change the result.
             let _ = present::line(&match found {
                 Ok(found) => format!("ok    {what:<18} {found}"),
                 Err(error) => format!("FAIL  {what:<18} {}", error.error),
@@ -224,7 +224,7 @@ pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<
     cluster::serve_process(&instance, arguments.id, arguments.attached, policies)
 }
 
-/// A server, with its host if it has one of its own.
+/// Description of a server, with its host if it has one.
 fn whose(server: &ServerEntry) -> String {
     match &server.host {
         Some(host) => format!("server {} on {host}", server.id),

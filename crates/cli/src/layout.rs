@@ -1,4 +1,4 @@
-//! `layout get`, `layout set`: how files lie on servers, and how servers buffer them.
+//! `layout get`, `layout set`: placement of files on servers, and their buffering there.
 
 use crate::arguments::{Layout, LayoutGet, LayoutSet};
 use crate::format::{plural, show_size};

@@ -30,14 +30,14 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use interface::{ReplacementPolicies, UserError};
 
-/// The command, as the words after the program's name say. Its servers, also those that it starts,
-/// and its simulations have these replacement policies besides the usual ones.
+/// Runs the command with the words after the program's name. Its servers, also those that it
+/// starts, and its simulations offer these replacement policies besides the built-in ones.
 pub fn main_with(policies: ReplacementPolicies) -> std::process::ExitCode {
     let ended = match Arguments::try_parse() {
         Ok(arguments) => run(arguments, policies),
         Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
         Err(help_or_version) => {
-            // Nobody may be reading.
+            // The reader may be gone.
             let _ = help_or_version.print();
             Ok(())
         }

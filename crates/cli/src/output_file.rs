@@ -1,11 +1,11 @@
-//! Files of results that the user has named.
+//! Result files that the user names.
 
 use crate::present;
 use interface::{ExitCode, UserError, WholeFile};
 use std::io::Write;
 use std::path::Path;
 
-/// A file that the user has named. What was there stays when nothing comes of it.
+/// A file that the user names. Its old content stays if the command fails.
 pub(crate) struct OutputFile<'a> {
     pub(crate) path: &'a Path,
     pub(crate) file: WholeFile,

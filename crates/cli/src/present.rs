@@ -1,4 +1,4 @@
-//! How results and errors look.
+//! Presentation of results and errors.
 
 use crate::format::show_size;
 use clap::error::ErrorKind;
@@ -6,7 +6,7 @@ use interface::{Availability, ExitCode, Limits, Report, Row, UserError};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 
-/// Prints one JSON object on a line of its own, as it comes: it may be long.
+/// Prints one JSON object on a line of its own. Streams it, because it may be long.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), UserError> {
     print(|output| {
         serde_json::to_writer(&mut *output, value)?;
@@ -14,12 +14,12 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), UserError> {
     })
 }
 
-/// Prints lines of the result, as they come: there may be a million.
+/// Prints lines of the result. Streams them: there may be a million.
 pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> Result<(), UserError> {
     print(|output| lines.into_iter().try_for_each(|line| writeln!(output, "{line}")))
 }
 
-/// Bytes that are printed at a time.
+/// Size of the output buffer, in bytes.
 const PRINTED_BYTES: usize = 1 << 16;
 
 fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), UserError> {
@@ -30,7 +30,7 @@ fn print(say: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), 
     }
 }
 
-/// A failure to write to standard output. A reader that has gone away is no failure.
+/// Converts a failure to write to standard output. A closed pipe is no failure.
 fn output_failed(error: &std::io::Error) -> Result<(), UserError> {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         return Ok(());
@@ -52,9 +52,9 @@ pub(crate) fn line(text: &str) -> Result<(), UserError> {
     }
 }
 
-/// Says something that is no result.
+/// Prints a note to standard error.
 pub(crate) fn note(text: &str) {
-    // Nobody may be reading.
+    // The reader may be gone.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -72,10 +72,10 @@ pub(crate) fn report(report: &Report, as_json: bool) -> Result<(), UserError> {
     report.results.iter().try_for_each(|it| line(&row(it)))
 }
 
-/// The width of a table whose last column is filled up.
+/// Width of a table whose last column is padded.
 const TABLE_WIDTH: usize = 86;
 
-/// The heads of a table that also says what a transfer leaves of the servers' processors.
+/// Header of a table that also shows the availability of the servers' processors.
 fn availability_header() -> String {
     format!("{:<TABLE_WIDTH$}  cpu available  with barriers", table_header(false))
 }
@@ -89,7 +89,7 @@ fn availability_row(row: &Row, left: Availability) -> String {
     )
 }
 
-/// The names of the columns of [`table_row`], with or without those of ratios to limits.
+/// Column names of [`table_row`], with or without those of ratios to limits.
 pub(crate) fn table_header(with_limits: bool) -> String {
     let ratios = if with_limits { format!(" {:>6} {:>6}", "/copy", "/dd") } else { String::new() };
     format!(
@@ -117,7 +117,7 @@ pub(crate) fn table_row(row: &Row, limits: Option<&Limits>) -> String {
     )
 }
 
-/// A mistake on the command line, in three parts.
+/// Converts an error of the command line into three parts.
 pub(crate) fn usage_error(error: &clap::Error) -> UserError {
     let help = "unisono --help, or --help after a command, shows what can be said";
     let (what, cause) = match error.kind() {
@@ -134,7 +134,7 @@ fn what_and_cause(error: &clap::Error) -> (String, String) {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("the command line makes no sense");
     let first = first.strip_prefix("error: ").unwrap_or(first);
-    // What follows a line about usage is about usage too.
+    // Lines after one about usage are about usage too.
     let mut lines = lines.take_while(|line| !line.starts_with("Usage:"));
     let detail = lines.find(|line| !line.starts_with("For more"));
     let detail = detail.map(|line| line.strip_prefix("tip: ").unwrap_or(line));

@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: &Reproduce) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Shows on standard error how many trials have ended; invisible where that is no terminal.
+/// Progress bar with the number of finished trials, on standard error; hidden unless that is a
+/// terminal.
 fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{pos}/{len} trials {wide_bar} {elapsed_precise}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());

@@ -36,7 +36,7 @@ fn explain(plan: &SimulationPlan, as_json: bool) -> Result<(), UserError> {
     }
 }
 
-/// What the options say.
+/// Settings that the options make.
 fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
     let cases = &arguments.cases;
     let text = |number: Option<u32>| number.map(|it| it.to_string());

@@ -43,7 +43,7 @@ fn told(point: &TopsPoint) -> String {
     format!("{figure:?}{line}, {servers} servers, {clients} clients: {mib_s:.1} MiB/s")
 }
 
-/// The points of one figure, in the order of the figures.
+/// Points of each figure, in the order of the figures.
 fn figures(report: &TopsReport) -> BTreeMap<Figure, Vec<&TopsPoint>> {
     let mut figures: BTreeMap<Figure, Vec<&TopsPoint>> = BTreeMap::new();
     for point in &report.points {
@@ -116,7 +116,7 @@ fn tables(report: &TopsReport) -> Vec<String> {
     out
 }
 
-/// The numbers of clients, each once, as they were measured.
+/// Distinct numbers of clients, in the order of the measurement.
 fn columns(points: &[&TopsPoint]) -> Vec<u32> {
     let mut clients = Vec::new();
     for point in points {
@@ -152,7 +152,7 @@ fn picture(figure: Figure, points: &[&TopsPoint], limits: &TopsLimits) -> String
     let numbered = lines_of(points).into_iter().enumerate();
     let mut series: Vec<LineSeries> = numbered
         .map(|(number, (name, points))| LineSeries {
-            // With and without prefetch have the colour of their number of servers.
+            // Lines with and without prefetch share the colour of their number of servers.
             colour: if figure == Figure::Figure10 { number / 2 } else { number },
             is_broken: name.ends_with("no prefetch"),
             name,

@@ -1,6 +1,6 @@
 //! `sim --timeline` and `sim --plot`: shows what happens in a trial.
 //!
-//! Everything that can be refused is refused before anything is simulated, the paths included.
+//! All refusals come before the simulation, also those of paths.
 
 use crate::arguments::Sim;
 use crate::output_file::{OutputFile, cannot_write};
@@ -9,7 +9,7 @@ use interface::{Row, UserError};
 use simulate::{HeadPath, Scenario, TraceSummary, Trial};
 use std::path::Path;
 
-/// What to show of a simulation.
+/// Outputs wanted of a simulated trial.
 pub(crate) struct Wanted<'a> {
     timeline: Option<&'a Path>,
     plot: Option<&'a Path>,
@@ -17,7 +17,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// What is wanted, if anything.
+    /// Outputs that the arguments ask for, if any.
     pub(crate) fn of(arguments: &'a Sim) -> Option<Self> {
         let (timeline, plot) = (arguments.timeline.as_deref(), arguments.plot.as_deref());
         let is_wanted = timeline.is_some() || plot.is_some();
@@ -25,7 +25,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Simulates one trial of each case and shows what is wanted of it.
+/// Simulates one trial of each case and writes the outputs wanted.
 pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row>, UserError> {
     for scenario in scenarios {
         scenario.check()?;

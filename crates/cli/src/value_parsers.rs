@@ -1,6 +1,6 @@
 //! Parsers of the values of options.
 
-/// A number that is not zero.
+/// Parses a number that is not zero.
 pub(crate) fn count(word: &str) -> Result<u32, String> {
     match word.parse::<u32>() {
         Ok(0) => Err("there must be at least one".to_owned()),

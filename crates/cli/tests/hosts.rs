@@ -17,11 +17,11 @@ use support::{
 
 const HOSTS: [&str; 2] = ["127.0.0.2", "127.0.0.3"];
 
-/// What a script begins with: it writes down how it was called and takes the host away.
+/// First lines of a launcher script: record the arguments and remove the host from them.
 const BEGIN: &str = "#!/bin/sh\necho \"$*\" >> %/calls\nhost=$1; shift\n\
                      case $host in 127.0.0.[23]) ;; *) echo \"no host $host\"; exit 9;; esac\n";
 
-/// The rest of one that becomes the program.
+/// Last line of a launcher script: become the program.
 const BECOME: &str = "cd / && exec env -i TMPDIR=%/scratch \"$@\"\n";
 
 /// An instance on two hosts, started or not.
@@ -31,7 +31,7 @@ struct Site {
 }
 
 impl Site {
-    /// One whose launcher is a script, in which % stands for the directory of the test.
+    /// Makes a site whose launcher is a script, in which % stands for the directory of the test.
     fn new(script: &str) -> Self {
         let place = Place::new();
         std::fs::create_dir(place.path("scratch")).expect("a test must have room");
@@ -40,20 +40,20 @@ impl Site {
         Self { place, launcher }
     }
 
-    /// Starts it.
+    /// Starts the instance.
     fn start(&self, words: &[&str]) -> Ended {
         let launcher = self.launcher.to_str().expect("a path in UTF-8");
         let hosts = ["start", "--json", "--hostfile", "hosts", "--launcher", launcher];
         self.place.run(&[&hosts, words].concat())
     }
 
-    /// How the script was called, each call once.
+    /// Distinct calls of the script, with their arguments.
     fn calls(&self) -> BTreeSet<String> {
         let calls = std::fs::read_to_string(self.place.path("calls")).unwrap_or_default();
         calls.lines().map(str::to_owned).collect()
     }
 
-    /// Proves that no process is left, and no file that says that one is there.
+    /// Proves that no process is left, and no file that names one.
     #[track_caller]
     fn assert_nothing_left(&self) {
         until("no process is left", || {
@@ -63,7 +63,7 @@ impl Site {
     }
 }
 
-/// A script in the directory of the test, which % stands for.
+/// Makes a script in the directory of the test, for which % stands.
 fn program(place: &Place, name: &str, script: &str) -> PathBuf {
     let directory = place.path("").display().to_string();
     let script = script.replace('%', directory.trim_end_matches('/'));
@@ -76,7 +76,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
 }
 
-/// The process of server `id`.
+/// Process id of server `id`.
 fn pid(status: &[Value], id: usize) -> u32 {
     status[id]["pid"].as_u64().expect("it has a process") as u32
 }

@@ -15,16 +15,16 @@ use support::{ENDLESS, Place, bytes, group, signal, until, until_moving};
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of each server's cache, half of which can be pinned; and of the file, as many.
+/// Size of each server's cache, half of which can be pinned, and of the file.
 const CACHE: u64 = 16 * MIB;
 
 /// Clients of each kind that are killed in a round.
 const VICTIMS: usize = 4;
 
-/// Names the instance to a process of this test that is to be killed.
+/// Variable that names the instance to a process of this test that is to be killed.
 const INSTANCE: &str = "UNISONO_TEST_INSTANCE";
 
-/// What it says when it holds its pages.
+/// Line that the victim prints when it holds its pages.
 const HOLDS: &str = "it holds its pages";
 
 #[test]
@@ -44,7 +44,7 @@ fn a_client_that_is_to_be_killed() {
     }
 }
 
-/// A process of this test in the role of a client, as soon as it holds its pages.
+/// Starts a process of this test in the role of a client, and waits until it holds its pages.
 fn victim(place: &Place) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "a_client_that_is_to_be_killed", "--nocapture"]);
@@ -81,7 +81,7 @@ fn descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
-/// A number of `/proc/PID/status` that is in KiB there, in bytes.
+/// Value of `/proc/PID/status` that is in KiB there, in bytes.
 fn memory(pid: u32, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -145,7 +145,7 @@ fn killed_clients_leave_nothing() {
     }
 }
 
-/// What a client that makes a file longer says before each number of bytes that are written.
+/// Prefix of the number of bytes written, as printed by a client that makes a file longer.
 const WRITTEN: &str = "written: ";
 
 #[test]
@@ -164,8 +164,8 @@ fn a_client_that_makes_a_file_longer_and_is_to_be_killed() {
     std::thread::sleep(std::time::Duration::from_secs(600));
 }
 
-/// Has such a client write so many bytes to a new file, and kills it. Returns how many it was told
-/// are written.
+/// Has such a client write at least so many bytes to a new file, and kills it. Returns the number
+/// of bytes that were acknowledged.
 fn killed_after(place: &Place, least: usize) -> usize {
     let library =
         Connection::open_with(&Instance::at(place.instance()), ConnectionOptions::with_pool(MIB))
@@ -204,14 +204,14 @@ fn what_a_killed_client_was_told_is_written_is_there() {
             place.run(&["stop"]).done();
             place.start(options);
         }
-        // The last write may be there though nobody was told.
+        // The last write may be there without an acknowledgement.
         let stat = place.run(&["stat", "log", "--json"]).json();
         let found = stat["bytes"].as_u64().unwrap() as usize;
         assert!((written..=written + 1777).contains(&found), "{found} bytes for {written}");
         let copy = place.path("copy");
         place.run(&["get".as_ref(), "log".as_ref(), copy.as_os_str()]).done();
         assert!(std::fs::read(copy).unwrap()[..written] == bytes(MIB as usize)[..written]);
-        // Whoever has closed it has told the catalogue.
+        // Closing the file has told the catalogue.
         let listed = place.run(&["ls", "--json"]).json();
         assert_eq!(listed["entries"][0]["bytes"], found, "{listed}");
     }

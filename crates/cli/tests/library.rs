@@ -21,7 +21,7 @@ fn connect(place: &Place, pool_bytes: u64) -> Connection {
         .unwrap()
 }
 
-/// A running instance, on Unix sockets or TCP.
+/// Starts an instance on Unix sockets or TCP.
 fn started(words: &[&str]) -> Place {
     let place = Place::new();
     place.start(words);
@@ -194,8 +194,8 @@ fn what_was_begun_goes_on_and_is_waited_for() {
     assert!(missing.error.contains("none"), "{missing}");
 }
 
-/// Whether an address of this process lies in memory that it shares with others, by a descriptor.
-/// (How much it shares in all changes with the other tests of this program.)
+/// True if an address of this process lies in shared memory mapped by a descriptor. (The total of
+/// its shared memory changes with the other tests of this program.)
 fn is_shared(address: *const u8) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let address = address as usize;

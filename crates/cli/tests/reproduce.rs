@@ -23,14 +23,14 @@ fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).expect("the file is there")
 }
 
-/// The cells of the only row.
+/// Cells of the only row.
 fn cells(report: &Value) -> &Vec<Value> {
     let rows = report["experiments"][0]["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 1);
     rows[0]["cells"].as_array().expect("cells")
 }
 
-/// Whether a field is a number, but for the last digits that a reader of JSON may lose.
+/// True if a field equals a number, but for the last digits that a reader of JSON may lose.
 fn is_close(field: &str, number: f64) -> bool {
     field.parse::<f64>().is_ok_and(|field| (field - number).abs() < 1e-9 * number)
 }

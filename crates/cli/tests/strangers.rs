@@ -6,14 +6,14 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use support::{PATIENCE, Place, bytes};
 
-/// What a node says first: its mark, version 1, its side, an address, a secret.
+/// Greeting of a node: its mark, version 1, its side, an address, a secret.
 fn hello() -> Vec<u8> {
     let mut hello = [&b"UNISONO\0"[..], &[1, 0], &[0; 30]].concat();
     hello[24..].fill(7);
     hello
 }
 
-/// The fixed part of a frame: kind, flags, bytes of header and of body, region, number.
+/// Fixed part of a frame: kind, flags, bytes of header and of body, region, number.
 fn frame(kind: u8, flags: u8, header: u32, body: u64, region: u64, number: u64) -> Vec<u8> {
     let mut frame = vec![b'U', b'N', kind, flags];
     frame.extend(header.to_le_bytes());
@@ -21,7 +21,7 @@ fn frame(kind: u8, flags: u8, header: u32, body: u64, region: u64, number: u64) 
     frame
 }
 
-/// What a stranger sends, after what it is named by, and whether it greets first.
+/// Messages of strangers: name, true if a greeting comes first, and the bytes sent.
 fn nonsense() -> Vec<(&'static str, bool, Vec<u8>)> {
     let message =
         |header: &[u8]| [frame(0, 0, header.len() as u32, 0, 0, 0), header.to_vec()].concat();

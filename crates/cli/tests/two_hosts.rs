@@ -14,7 +14,7 @@ use support::{
     gone, group_of, others_learn_of_client_2, processes_naming, run, signal, unisono, until_moving,
 };
 
-/// Where the servers are, and two hosts for clients.
+/// Host of the servers. Next to it are two hosts of clients.
 const SERVERS: &str = "127.0.0.1";
 const HOSTS: [&str; 2] = ["127.0.0.2", "127.0.0.3"];
 
@@ -25,7 +25,7 @@ fn place_of(servers: u32) -> Place {
     place
 }
 
-/// What a user takes to another machine.
+/// Copies the files of the instance that a user takes to another machine.
 fn copy(place: &Place, name: &str) -> PathBuf {
     let directory = place.path(name);
     std::fs::DirBuilder::new().mode(0o700).create(&directory).expect("a test must have room");

@@ -1,5 +1,5 @@
-//! What it costs that writes make a file longer, next to writes into one that is long enough:
-//! `cargo run --release -p client --example growing INSTANCE`.
+//! Measures writes that make a file longer against writes into a file that is long enough: `cargo
+//! run --release -p client --example growing INSTANCE`.
 
 use client::{Connection, ConnectionOptions, Instance};
 use policy::Buffering;
@@ -13,7 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let count = (256_usize << 20).div_ceil(bytes).min(2000);
         let data = vec![7; bytes];
         let mut seconds = Vec::new();
-        // In turns; the first of each is not counted, for which servers need new memory.
+        // Cases alternate. The first run of each is not counted, because servers need new memory
+        // for it.
         for turn in 0..6 {
             let size = [0, (bytes * count) as u64][turn % 2];
             let file = library.create("growing", size, 1 << 20, Buffering::default())?;

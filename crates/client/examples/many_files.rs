@@ -1,4 +1,4 @@
-//! How long a catalogue takes to make, list and remove many files, with its records on a disk.
+//! Measures the time in which a catalogue on a disk makes, lists and removes many files.
 //!
 //! `cargo run --release -p client --example many_files -- INSTANCE COUNT [AT_ONCE]`
 //!

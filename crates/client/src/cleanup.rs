@@ -1,4 +1,4 @@
-//! What an interrupted command undoes: processes it started, and files that are not whole yet.
+//! Cleanup after an interrupt: ends child processes and removes incomplete files.
 
 use crate::instance::Instance;
 use crate::session::Session;
@@ -9,26 +9,26 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What is to be done when the user interrupts the command.
+/// One action to take when the user interrupts the command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cleanup {
-    /// End a process that this one started.
+    /// Kills a child process of this process.
     Kill(u32),
-    /// Remove a directory that this process made.
+    /// Removes a directory that this process made.
     Remove(PathBuf),
-    /// Remove a local file that is not whole yet.
+    /// Removes a local file that is not complete.
     RemoveFile(PathBuf),
-    /// Remove a file of an instance that is not whole yet.
+    /// Removes a file of an instance that is not complete.
     RemoveCopy {
-        /// Where it is.
+        /// Instance that holds the file.
         instance: Instance,
-        /// The file's name.
+        /// Name of the file.
         name: String,
     },
 }
 
-/// The longest that an interrupted command waits for the servers to remove what it has half made;
-/// they may be what it was interrupted for.
+/// Longest wait of an interrupted command for the servers to remove its incomplete files. The
+/// servers themselves may be the reason for the interrupt.
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(5);
 
 static CLEANUPS: Mutex<Vec<Cleanup>> = Mutex::new(Vec::new());
@@ -41,7 +41,7 @@ fn forget(cleanup: &Cleanup) {
     CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other != cleanup);
 }
 
-/// A cleanup that is registered until this is dropped.
+/// A cleanup that stays registered until this guard is dropped.
 pub struct Undo(Cleanup);
 
 impl Undo {
@@ -51,7 +51,7 @@ impl Undo {
         Self(cleanup)
     }
 
-    /// Returns unless the cleanup has begun: then it waits for the end of the process.
+    /// Returns at once unless the cleanup has begun. Then it blocks until the process exits.
     pub fn wait_if_begun(&self) {
         drop(CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -63,15 +63,15 @@ impl Drop for Undo {
     }
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP end what this process has started, remove what it has
-/// made for the time of its run, and end it with exit code 130.
+/// Installs a handler of SIGINT, SIGTERM and SIGHUP. The handler runs all registered cleanups and
+/// ends the process with exit code 130.
 ///
 /// # Errors
 /// When the system refuses, or a handler is there already.
 pub fn clean_up_on_signals() -> Result<(), UserError> {
     let handled = ctrlc::set_handler(|| {
-        // Never released: whoever finds that its children are gone waits here for the exit below
-        // instead of ending this process with a code of its own.
+        // The lock is never released: a thread that notices the end of its children blocks here
+        // until the exit below, instead of ending this process with a code of its own.
         let cleanups = CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut killed = Vec::new();
         for cleanup in cleanups.iter() {
@@ -83,8 +83,8 @@ pub fn clean_up_on_signals() -> Result<(), UserError> {
             }
         }
         for id in killed {
-            // A process that is about to end may still make files. Another thread may have seen
-            // its end already.
+            // A process that is about to end may still make files, so wait for it. Another thread
+            // may have reaped it already.
             let _ = rustix::process::waitpid(Some(id), rustix::process::WaitOptions::empty());
         }
         for cleanup in cleanups.iter() {
@@ -112,8 +112,8 @@ pub fn clean_up_on_signals() -> Result<(), UserError> {
     })
 }
 
-/// Asks the servers to remove a file, as a client of its own: the one that was making it may be in
-/// the middle of anything. They end its transfers first.
+/// Asks the servers to remove a file, through a new client: the state of the client that was making
+/// the file is unknown. The servers first end the transfers of that client.
 fn remove_copy(instance: &Instance, name: &str) {
     let (done, ended) = channel();
     let (session, named) = (Session::new(instance.clone()), name.to_owned());

@@ -1,4 +1,4 @@
-//! Directories and files of an instance: what can be done with their names.
+//! Directories and files of an instance: the operations on names.
 
 use crate::library::Connection;
 use crate::session::Session;
@@ -15,8 +15,7 @@ use world::Clock;
 use world_real::RealWorld;
 
 impl Session {
-    /// Everything in a directory, by name. Of files that are open the size is that of a moment
-    /// ago.
+    /// Lists a directory, sorted by name. The sizes of open files may be slightly old.
     pub fn list(&self, directory: &str) -> Result<Vec<Entry>, UserError> {
         let what = format!("cannot list {directory:?}");
         self.with_onlooker(&what, async |client| {
@@ -25,8 +24,8 @@ impl Session {
         })
     }
 
-    /// A file or a directory with all that is in it, at any depth: each before what it holds, by
-    /// name; sizes as in [`Session::list`].
+    /// Lists a file, or a directory with everything below it. Each directory comes before its
+    /// content, sorted by name. Sizes are as in [`Session::list`].
     pub fn walk(&self, name: &str) -> Result<Vec<Entry>, UserError> {
         let what = format!("cannot walk through {}", shown(name));
         self.with_onlooker(&what, async |client| {
@@ -35,19 +34,19 @@ impl Session {
         })
     }
 
-    /// What the catalogue knows of a name.
+    /// Entry of a name in the catalogue.
     pub fn stat(&self, name: &str) -> Result<Entry, UserError> {
         let what = format!("cannot look at {}", shown(name));
         self.with_onlooker(&what, async |client| client.stat(name).await)
     }
 
-    /// What is known of a name; of a file its size now.
+    /// Entry of a name, with the current size if it is a file.
     pub fn look_at(&self, name: &str) -> Result<Entry, UserError> {
         let what = format!("cannot look at {}", shown(name));
         self.with_onlooker(&what, async |client| client.look_at(name).await)
     }
 
-    /// What is known of a name, if there is something of that name.
+    /// Entry of a name, or `None` if the name does not exist.
     pub fn find(&self, name: &str) -> Result<Option<Entry>, UserError> {
         let what = format!("cannot look at {}", shown(name));
         self.with_onlooker(&what, async |client| match client.stat(name).await {
@@ -56,14 +55,14 @@ impl Session {
         })
     }
 
-    /// What is known of a file.
+    /// Record of a file in the catalogue.
     pub fn stat_file(&self, name: &str) -> Result<FileRecord, UserError> {
         let what = format!("cannot look at {}", shown(name));
         self.with_onlooker(&what, async |client| client.stat_file(name).await)
     }
 
-    /// Makes a directory; with `parents` also those that it is to be in, and nothing if it is
-    /// there.
+    /// Makes a directory. With `parents`, also makes missing parents, and an existing directory is
+    /// no error.
     pub fn make_directory(&self, name: &str, parents: bool) -> Result<(), UserError> {
         let what = format!("cannot make the directory {name:?}");
         self.with_client(&what, async |client| match parents {
@@ -72,7 +71,7 @@ impl Session {
         })
     }
 
-    /// Says how new files in a directory are made.
+    /// Sets the defaults for new files in a directory.
     pub fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), UserError> {
         let what = format!("cannot say how files in {directory:?} are made");
         let told = |fault| match fault {
@@ -86,8 +85,7 @@ impl Session {
         })
     }
 
-    /// Gives a file or a directory another name. With `replace`, a file may have that name until
-    /// then.
+    /// Renames a file or a directory. With `replace`, an existing file of the new name is replaced.
     pub fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), UserError> {
         let what = format!("cannot rename {from:?} to {to:?}");
         self.with_client(&what, async |client| match replace {
@@ -102,7 +100,7 @@ impl Session {
         self.with_client(&what, async |client| client.remove(name).await)
     }
 
-    /// The same, if there is such a file.
+    /// Removes a file. A missing file is no error.
     pub(crate) fn remove_if_any(&self, name: &str) -> Result<(), UserError> {
         let what = format!("cannot remove {name:?}");
         self.with_client(&what, async |client| match client.remove(name).await {
@@ -111,8 +109,8 @@ impl Session {
         })
     }
 
-    /// Frees what is left of files that have lost their names, whose removal was cut short by the
-    /// end of a client or a server. Not for long, and what cannot be freed now stays for the next.
+    /// Frees the data of files that have lost their names, whose removal was cut short by the end
+    /// of a client or a server. Takes at most 200 ms; the rest is left for the next call.
     pub fn free_leftovers(&self) {
         let _ = self.with_onlooker("cannot free what is left", async |client| {
             let limit = pin!(client.world().sleep(LEFTOVERS_PATIENCE));
@@ -123,7 +121,8 @@ impl Session {
         });
     }
 
-    /// Removes a file, or a directory with all that is in it. Returns how many there were.
+    /// Removes a file, or a directory with everything below it. Returns the number of entries
+    /// removed.
     pub fn remove_tree(&self, name: &str) -> Result<usize, UserError> {
         let what = format!("cannot remove {name:?}");
         self.with_client(&what, async |client| {
@@ -132,11 +131,11 @@ impl Session {
                 entries.iter().partition(|entry| entry.file().is_some());
             for some in files.chunks(REMOVALS_AT_ONCE) {
                 let removals = some.iter().map(|file| client.remove(&file.name));
-                // Whatever is begun goes on to its end.
+                // A removal that has begun goes on to its end.
                 let removed = futures_util::future::join_all(removals).await;
                 removed.into_iter().collect::<Result<(), Fault>>()?;
             }
-            // What a directory holds comes behind it. The root stays.
+            // In reverse, the content of a directory comes before it. The root stays.
             for directory in directories.iter().rev().filter(|entry| !entry.name.is_empty()) {
                 client.remove(&directory.name).await?;
             }
@@ -145,25 +144,25 @@ impl Session {
     }
 }
 
-/// A name as it is told to the user.
+/// Name as shown to the user.
 fn shown(name: &str) -> String {
     if name.is_empty() { "the root directory".to_owned() } else { format!("{name:?}") }
 }
 
-/// How long whoever has something else to do waits until what others have left is freed. Disks that
-/// have begun with it go on.
+/// Time limit of freeing leftovers, for a command that has other work to do. Disks that have begun
+/// to free data go on.
 const LEFTOVERS_PATIENCE: Duration = Duration::from_ms(200);
 
-/// Files that are removed at the same time.
+/// Maximum number of files removed at the same time.
 const REMOVALS_AT_ONCE: usize = 64;
 
-/// Files get a server for each so many of their bytes, up to all there are: a small file on one
-/// server costs one server's time.
+/// Bytes of a file for each server, in the choice of the number of servers. A small file lies on
+/// one server, and its access takes the time of one server only.
 const BYTES_PER_SERVER_MIN: u64 = MIB;
 
 pub(crate) async fn walk(client: &Client<RealWorld>, name: &str) -> Result<Vec<Entry>, Fault> {
     let mut found = Vec::new();
-    // A stack of what is still to be looked at, the first name on top.
+    // A stack of entries still to visit, the first name on top.
     let mut left = vec![client.stat(name).await?];
     while let Some(entry) = left.pop() {
         if matches!(entry.kind, EntryKind::Directory(_)) {
@@ -174,8 +173,9 @@ pub(crate) async fn walk(client: &Client<RealWorld>, name: &str) -> Result<Vec<E
     Ok(found)
 }
 
-/// What the catalogue knows, with the sizes of files that were open shortly before. (Were the
-/// servers asked after the catalogue, a file could be closed in between, and neither would know.)
+/// Updates the catalogue's entries with the sizes of files that were open shortly before. The
+/// servers must be asked before the catalogue: otherwise a file could be closed in between, and
+/// neither would know its size.
 fn with_sizes(mut entries: Vec<Entry>, open: &BTreeMap<FileId, FileSize>) -> Vec<Entry> {
     for entry in &mut entries {
         if let EntryKind::File(record) = &mut entry.kind
@@ -187,7 +187,7 @@ fn with_sizes(mut entries: Vec<Entry>, open: &BTreeMap<FileId, FileSize>) -> Vec
     entries
 }
 
-/// Makes a directory and those that it is in, where they are not there.
+/// Makes a directory and its missing parents.
 pub(crate) async fn make_directories(client: &Client<RealWorld>, name: &str) -> Result<(), Fault> {
     let ends = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
     for directory in ends.map(|end| &name[..end]).filter(|name| !name.is_empty()) {
@@ -204,25 +204,27 @@ pub(crate) async fn make_directories(client: &Client<RealWorld>, name: &str) -> 
     Ok(())
 }
 
-/// Who makes something, and that it is now.
+/// Returns the owner and the time of something made now by this process.
 pub(crate) fn made_now() -> Made {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     Made {
         owner: rustix::process::getuid().as_raw(),
-        // A clock that stands before 1970 tells nothing.
+        // A clock set before 1970 gives no time.
         at_s: since_1970.map_or(0, |time| time.as_secs()),
     }
 }
 
-/// How a new file is made: what is asked for, else what its directory says, else what is usual.
+/// Stripe, servers and buffering of a new file. The user's options come first, then the defaults of
+/// the directory, then those of the program.
 pub(crate) struct Placement {
     pub(crate) stripe: Stripe,
     pub(crate) pool: Pool,
     pub(crate) buffering: Buffering,
 }
 
-/// How a file of `bytes` bytes is made in a directory of these `defaults`: on as many servers as
-/// its size deserves, beginning with any of them, so that small files share all.
+/// Chooses the placement of a file of `bytes` bytes in a directory with these `defaults`. The
+/// number of servers grows with the size. The first server is random, so that small files spread
+/// over all.
 pub(crate) fn placement(
     connection: &Connection,
     usual: Usual,
@@ -258,8 +260,8 @@ pub(crate) fn placement(
     Placement { stripe, pool, buffering }
 }
 
-/// The servers that a map names, in the order in which it first does, and the map of them. (The
-/// catalogue has none of an impossible length.)
+/// Returns the servers that a map names, in the order of their first mention, and the map in terms
+/// of them. (The catalogue has no map of an impossible length.)
 fn mapped(turns: &[ServerId]) -> (Vec<ServerId>, Option<PageMap>) {
     let mut pool = Vec::new();
     let mut places = BTreeMap::new();
@@ -273,13 +275,13 @@ fn mapped(turns: &[ServerId]) -> (Vec<ServerId>, Option<PageMap>) {
     (pool, map)
 }
 
-/// What is the same for all files that one command makes.
+/// Options shared by all files that one command makes.
 #[derive(Clone, Copy)]
 pub(crate) struct Usual {
-    /// What the user asks for, whatever a directory says.
+    /// Block size that the user asks for, in bytes. Overrides the default of the directory.
     pub(crate) block_bytes: Option<u64>,
     pub(crate) disks_per_server: u32,
 }
 
-/// Bytes of a block where nobody says anything.
+/// Default block size, in bytes.
 pub(crate) const BLOCK_BYTES: u64 = MIB;

@@ -3,20 +3,21 @@
 use interface::UserError;
 use std::path::PathBuf;
 
-/// What marks a name as one of an instance.
+/// Prefix of names in an instance.
 pub const SCHEME: &str = "unisono://";
 
 /// One end of a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// A local file or directory.
+    /// Path of a local file or directory.
     Local(PathBuf),
-    /// One of an instance.
+    /// Name in an instance.
     Instance(String),
 }
 
 impl Place {
-    /// A word of a command line: `unisono://NAME` is in the instance, anything else is local.
+    /// Parses a word of a command line: `unisono://NAME` is in the instance, anything else is
+    /// local.
     ///
     /// # Errors
     /// When it begins as if it were in the instance.
@@ -40,7 +41,7 @@ impl Place {
         }
     }
 
-    /// The directory that it is in; the root of an instance is in none.
+    /// Parent directory. The root of an instance has none.
     pub(crate) fn directory(&self) -> Option<Self> {
         match self {
             Self::Local(path) => path.parent().map(|parent| Self::Local(parent.to_owned())),
@@ -50,7 +51,7 @@ impl Place {
         }
     }
 
-    /// The last part of its name, if it has one.
+    /// Last part of the name, if it has one.
     pub fn last_part(&self) -> Option<String> {
         match self {
             Self::Local(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
@@ -70,8 +71,8 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// The name of an instance that a user means: with or without the scheme, with slashes at its
-/// beginning, its end, or doubled.
+/// Normalises a name of an instance. The scheme is optional; slashes at the beginning or the end,
+/// and doubled ones, are removed.
 pub fn instance_name(word: &str) -> String {
     plain(word.strip_prefix(SCHEME).unwrap_or(word))
 }

@@ -1,11 +1,11 @@
-//! The same for many at once, where each may wait long.
+//! Parallel map over items whose calls may block for long.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The most threads.
+/// Maximum number of threads.
 const THREADS_MAX: usize = 64;
 
-/// What `act` makes of each item, in their order.
+/// Calls `act` for each item on several threads. Returns the results in the order of the items.
 pub fn for_each_at_once<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = Mutex::new(items.iter().enumerate());
     let done = Mutex::new(Vec::with_capacity(items.len()));

@@ -16,14 +16,15 @@ pub struct Session {
     instance: Instance,
 }
 
-/// What is known of a server.
+/// Status of one server.
 #[derive(Clone, Debug)]
 pub struct ServerState {
-    /// Its entry in the instance.
+    /// Entry of the server in the instance.
     pub entry: ServerEntry,
-    /// What it says, or why it says nothing.
+    /// Answer of the server, or the reason for its absence.
     pub status: Result<ServerStatus, String>,
-    /// The number of files that lie on it, if server 0, which knows all files, says so.
+    /// Number of files that lie on the server. `None` if server 0, which knows all files, does not
+    /// answer.
     pub files: Option<u64>,
 }
 
@@ -33,7 +34,7 @@ impl Session {
         Self { instance }
     }
 
-    /// What every server is and does.
+    /// Asks every server for its status.
     pub fn status(&self) -> Result<Vec<ServerState>, UserError> {
         let file = self.instance.read()?;
         let node = self.instance.client_node(&file.servers)?;
@@ -53,7 +54,7 @@ impl Session {
         Ok(file.servers.into_iter().zip(asked).map(state).collect())
     }
 
-    /// How files of this instance are striped: over all its disks.
+    /// Default stripe of files of this instance, over all its disks.
     pub fn stripe(&self, block_bytes: u64) -> Result<Stripe, UserError> {
         let file = self.instance.read()?;
         let servers = file.servers.len() as u32;
@@ -78,7 +79,7 @@ impl Session {
         &self.instance
     }
 
-    /// Acts as a client of all servers; a fault is one of doing `what`.
+    /// Runs `act` as a client of all servers. `what` describes the operation in errors.
     pub(crate) fn with_client<R>(
         &self,
         what: &str,
@@ -88,8 +89,8 @@ impl Session {
         self.with_connected(what, async |client| act(client).await.map_err(failed))
     }
 
-    /// Acts as a client of those servers that are there, to look at something; a fault is one of
-    /// doing `what`.
+    /// Runs `act` as a client of the servers that answer, for reading only. `what` describes the
+    /// operation in errors.
     pub(crate) fn with_onlooker<R>(
         &self,
         what: &str,
@@ -104,7 +105,7 @@ impl Session {
         looked.map_err(|fault| UserError::of_fault(what, &fault))
     }
 
-    /// Acts as a client of all servers.
+    /// Runs `act` as a client of all servers.
     pub(crate) fn with_connected<R>(
         &self,
         what: &str,
@@ -119,18 +120,18 @@ impl Session {
     }
 }
 
-/// Whether somebody who knows the instance's key answers where a server should be.
+/// True if a server with the instance's key answers at the address of `server`.
 pub fn server_answers(server: &ServerEntry, node: NodeConfig) -> bool {
     ask_one(server, node, async |_| Ok(())).is_ok()
 }
 
-/// Asks one server to finish, write everything back, and end.
+/// Asks one server to finish its transfers, write back its dirty blocks, and end.
 pub fn stop_server(server: &ServerEntry, node: NodeConfig) -> Result<(), Fault> {
     ask_one(server, node, async |client| client.stop_servers().await)
 }
 
-/// Acts as a client of one server alone. Such a client knows it as number 0; its faults name it by
-/// its own number.
+/// Runs `act` as a client of one server alone. That client numbers the server 0; faults are renamed
+/// to the server's own number.
 fn ask_one<R>(
     server: &ServerEntry,
     node: NodeConfig,
@@ -143,7 +144,7 @@ fn ask_one<R>(
     })
 }
 
-/// A client of all `servers`.
+/// Connects a client to all `servers`.
 async fn connect(servers: &[ServerEntry], node: NodeConfig) -> Result<Client<RealWorld>, Fault> {
     connect_from(open(node)?, servers).await
 }
@@ -152,7 +153,7 @@ fn open(node: NodeConfig) -> Result<RealWorld, Fault> {
     RealWorld::open(node).map_err(|error| Fault::TransferFailed { cause: error.to_string() })
 }
 
-/// A client of all `servers` that lives in `world`.
+/// Connects a client in `world` to all `servers`.
 pub async fn connect_from(
     world: RealWorld,
     servers: &[ServerEntry],

@@ -1,4 +1,4 @@
-//! Which directories stand for which disks, and the guard against mixing them up.
+//! Data directories and the disks that they stand for, with labels that prevent mix-ups.
 //!
 //! Invariant: the directories of one instance carry labels with one identity, which no others
 //! carry, and each its own place among them.
@@ -12,29 +12,29 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use world_real::{OBJECTS_DIRECTORY, RECORDS_FILE, STORED_LOG};
 
-/// The data directories of an instance: one is one disk.
+/// The data directories of an instance. One directory is one disk.
 #[derive(Clone, Debug)]
 pub struct DataDirectories {
-    /// For each server, its directories, all servers the same number.
+    /// Directories of each server. All servers have the same number.
     pub by_server: Vec<Vec<PathBuf>>,
-    /// Whether somebody has named them.
+    /// True if the user named the directories.
     are_named: bool,
 }
 
-/// What a data directory says about itself, so that it is never taken for another.
+/// Label of a data directory, stored in it, so that it is never taken for another.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Label {
     /// 128 random bits in hexadecimal, the same on all directories that belong together.
     set: String,
     #[serde(flatten)]
     place: Place,
-    /// Whether it was given to a directory that had files: its label was lost, and with that which
-    /// disk its objects name.
+    /// True if the label was given to a directory that already had files. Its first label was lost,
+    /// and with it the record of which disk its objects name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_late: bool,
 }
 
-/// Which disk a data directory is.
+/// Disk that a data directory stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Place {
     server: u32,
@@ -43,14 +43,14 @@ struct Place {
     disks_per_server: u32,
 }
 
-/// Where the catalogue is, in the first data directory of server 0.
+/// Subdirectory of the catalogue, in the first data directory of server 0.
 pub(crate) const CATALOGUE: &str = "catalogue";
 
 const LABEL_FILE: &str = "unisono-disk.json";
 
 impl DataDirectories {
-    /// Shares `directories` among `servers`: number i goes to server i modulo servers. Without
-    /// any, each server gets one below `default_parent`.
+    /// Deals `directories` to `servers`: directory i goes to server i modulo servers. Without any,
+    /// each server gets one below `default_parent`.
     ///
     /// # Errors
     /// When the servers cannot have the same number each, or a directory is named twice.
@@ -97,8 +97,9 @@ impl DataDirectories {
         self.by_server.first().map_or(0, Vec::len) as u32
     }
 
-    /// Makes the directories that do not exist. Labels them when none is labelled; otherwise all
-    /// must be, as this set and in these places: one that is not holds another disk's blocks.
+    /// Makes missing directories and checks the labels. If no directory is labelled, all get
+    /// labels. Otherwise each must carry the label of this set and of its place: a directory
+    /// without it holds another disk's blocks.
     ///
     /// # Errors
     /// When they do not belong together so, or cannot be used. Then no label was written, unless
@@ -121,11 +122,11 @@ impl DataDirectories {
         self.places().try_for_each(|(directory, place)| give_label(directory, place, &set))
     }
 
-    /// Refuses to begin anew in directories that nobody has named, when those of the last start, as
-    /// the file `memory` says, were others and have files.
+    /// Refuses to start with new directories that the user has not named, if those of the last
+    /// start hold files and are others. The file `memory` lists them.
     ///
     /// # Errors
-    /// Then; and when a label cannot be read.
+    /// For that reason, and when a label cannot be read.
     pub(crate) fn refuse_to_forget(&self, memory: &Path) -> Result<(), UserError> {
         let text = fs::read(memory).unwrap_or_default();
         let Ok(by_server) = serde_json::from_slice(&text) else { return Ok(()) };
@@ -152,13 +153,13 @@ impl DataDirectories {
         ))
     }
 
-    /// Remembers in the file `memory` which directories these are. Where that fails, the next start
-    /// takes whatever it is given.
+    /// Records these directories in the file `memory`. If that fails, the next start accepts any
+    /// directories.
     pub(crate) fn remember(&self, memory: &Path) {
         let _ = fs::write(memory, serde_json::to_vec(&self.by_server).unwrap_or_default());
     }
 
-    /// All directories, in the order in which they were to be shared.
+    /// All directories, in the order in which they are dealt to servers.
     fn in_order(&self) -> impl Iterator<Item = &Path> {
         (0..self.disks_per_server() as usize).flat_map(|disk| {
             let own = self.by_server.iter().filter_map(move |directories| directories.get(disk));
@@ -176,8 +177,8 @@ impl DataDirectories {
     }
 }
 
-/// Refuses a new catalogue in `first` beside data in any of `all`: numbers of files would be given
-/// again, and what is there would be taken for theirs.
+/// Refuses to make a new catalogue in `first` if any of `all` holds data. File numbers would be
+/// used again, and the old data would be taken for that of new files.
 fn refuse_lost_catalogue<'a>(
     first: &Path,
     all: impl IntoIterator<Item = &'a Path>,
@@ -189,13 +190,13 @@ fn refuse_lost_catalogue<'a>(
     data.map_or(Ok(()), |data| Err(lost_catalogue(&data.display().to_string(), first)))
 }
 
-/// Whether a directory, the first of server 0, has a catalogue.
+/// True if a directory, the first of server 0, has a catalogue.
 pub(crate) fn has_catalogue(directory: &Path) -> bool {
     let records = directory.join(CATALOGUE).join(RECORDS_FILE);
     fs::metadata(records).is_ok_and(|found| found.len() > 0)
 }
 
-/// Whether a directory holds data of files, or did and says so.
+/// True if a directory holds data of files, or a log of such data.
 pub(crate) fn has_objects(directory: &Path) -> bool {
     let objects = fs::read_dir(directory.join(OBJECTS_DIRECTORY));
     let log = fs::metadata(directory.join(STORED_LOG));
@@ -203,7 +204,7 @@ pub(crate) fn has_objects(directory: &Path) -> bool {
         || log.is_ok_and(|found| found.len() > 0)
 }
 
-/// The error of data without a catalogue in the directory where it should be.
+/// Error of data without a catalogue in the directory where it belongs.
 pub(crate) fn lost_catalogue(data: &str, first: &Path) -> UserError {
     let records = first.join(CATALOGUE).join(RECORDS_FILE);
     UserError::new(
@@ -214,7 +215,7 @@ pub(crate) fn lost_catalogue(data: &str, first: &Path) -> UserError {
     )
 }
 
-/// The label of a directory, if it has one; it must be one of this place.
+/// Reads the label of a directory, if it has one. It must be a label of this place.
 fn read_label(directory: &Path, place: Place) -> Result<Option<Label>, UserError> {
     let label = any_label(directory)?;
     match label {
@@ -227,7 +228,7 @@ fn read_label(directory: &Path, place: Place) -> Result<Option<Label>, UserError
     }
 }
 
-/// The label of a directory, whatever it says.
+/// Reads the label of a directory, whatever its place.
 fn any_label(directory: &Path) -> Result<Option<Label>, UserError> {
     let text = match fs::read(directory.join(LABEL_FILE)) {
         Ok(text) => text,
@@ -245,7 +246,7 @@ fn any_label(directory: &Path) -> Result<Option<Label>, UserError> {
     Ok(Some(label))
 }
 
-/// The number of a disk that no other has, by its label; 0 where that does not tell.
+/// Unique number of a disk, derived from its label; 0 if the label does not identify it.
 pub(crate) fn identity_of(directory: &Path) -> Result<u64, UserError> {
     Ok(any_label(directory)?.map_or(0, |label| label.identity()))
 }
@@ -256,13 +257,14 @@ impl Label {
             return 0;
         }
         let Place { server, disk, .. } = self.place;
-        // Sets are random numbers; a label that was written by hand may have any name for one.
+        // Sets are random numbers; a label that was written by hand may have any text.
         let set = u128::from_str_radix(&self.set, 16).unwrap_or_default();
         set as u64 ^ (u64::from(server) << 32 | u64::from(disk))
     }
 }
 
-/// The identity that directories carry, each named with its own; `None` when none carries one.
+/// Returns the identity that all labels share; `None` if no directory is labelled. `directories`
+/// holds the name of each directory and the identity of its label.
 ///
 /// # Errors
 /// When they do not belong together.
@@ -294,7 +296,7 @@ pub(crate) fn common_set(
     Ok(Some(set))
 }
 
-/// An identity for directories that belong together, which no others have.
+/// Makes a random identity for directories that belong together.
 pub(crate) fn new_set() -> Result<String, UserError> {
     let mut identity = [0; 16];
     getrandom::fill(&mut identity).map_err(|error| {
@@ -308,13 +310,13 @@ pub(crate) fn new_set() -> Result<String, UserError> {
     Ok(format!("{:032x}", u128::from_le_bytes(identity)))
 }
 
-/// Which server has directories of which each is a disk.
+/// Position of a server in its instance, to check that its directories are its own disks.
 pub(crate) struct OwnDirectories {
-    /// Its number.
+    /// Number of the server.
     pub(crate) server: u32,
-    /// How many there are.
+    /// Number of servers of the instance.
     pub(crate) servers: u32,
-    /// How many disks each has.
+    /// Number of disks of each server.
     pub(crate) disks_per_server: u32,
 }
 
@@ -324,7 +326,7 @@ impl OwnDirectories {
         Place { server, servers, disk: disk as u32, disks_per_server }
     }
 
-    /// The identity of each of them, if it has one.
+    /// Identity of each directory, if it has one.
     ///
     /// # Errors
     /// When one is that of another server or disk.
@@ -335,7 +337,7 @@ impl OwnDirectories {
         directories.iter().enumerate().map(read).collect()
     }
 
-    /// Gives them this identity, if they have it not yet.
+    /// Labels the directories with this identity, unless they carry it already.
     pub(crate) fn label(&self, directories: &[PathBuf], set: &str) -> Result<(), UserError> {
         for (disk, directory) in directories.iter().enumerate() {
             if read_label(directory, self.place(disk))?.is_none() {
@@ -352,7 +354,7 @@ fn give_label(directory: &Path, place: Place, set: &str) -> Result<(), UserError
     written.map_err(|error| unusable(directory, &error))
 }
 
-/// Writes a label in one step that outlives a crash of the machine: nobody ever finds half of it.
+/// Writes a label atomically and durably: a crash of the machine never leaves half of it.
 fn write_label(directory: &Path, label: &Label) -> std::io::Result<()> {
     fs::create_dir_all(directory)?;
     let mut file = tempfile::NamedTempFile::new_in(directory)?;

@@ -1,4 +1,4 @@
-//! Whether this machine, and an instance on it, can do what will be asked of them.
+//! Checks that this machine, and an instance on it, can work.
 
 use crate::hosts::HostPlan;
 use crate::process::Program;
@@ -11,27 +11,27 @@ use std::path::Path;
 use std::time::Instant;
 use units::{GIB, MIB};
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What was looked at.
+    /// Name of the check.
     pub what: &'static str,
-    /// What was found, or what is wrong with it.
+    /// Finding, or the error found.
     pub found: Result<String, UserError>,
 }
 
-/// Bytes of the file that goes in and comes out.
+/// Size of the file that the probe copies in and out, in bytes.
 const PROBE_BYTES: usize = 24 * MIB as usize + 4321;
 
-/// Servers of the instance that is started for the probe.
+/// Number of servers of the instance that the probe starts.
 const PROBE_SERVERS: u32 = 2;
 
-/// Descriptors that a server with many clients and files may need.
+/// Minimum number of file descriptors, for a server with many clients and files.
 const DESCRIPTORS_MIN: u64 = 1024;
 
-/// Looks at everything, one thing after the other; `tell` hears of each at once. The servers that
-/// are started for a probe keep their data below `parent` (default: the system's temporary
-/// directory) and are gone at the end. With `hosts`, also whether servers can be started there.
+/// Runs all checks, one after the other; `tell` receives each result at once. The servers of the
+/// probe keep their data below `parent` (default: the system's temporary directory) and are removed
+/// at the end. With `hosts`, also checks that servers can be started there.
 pub fn doctor(
     program: &Program,
     instance: &Instance,
@@ -72,7 +72,7 @@ fn memory() -> Result<String, UserError> {
 }
 
 fn descriptors() -> Result<String, UserError> {
-    // Servers take all that they are allowed.
+    // Servers raise the soft limit to the hard one.
     let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     match limit >= DESCRIPTORS_MIN {
         true => Ok(format!("a process may have {limit}")),
@@ -143,7 +143,7 @@ fn probe(program: &Program, parent: Option<&Path>) -> Result<String, UserError> 
     }
 }
 
-/// Whether every server of the instance answers, if there is one.
+/// Checks that every server of the instance answers, if there is an instance.
 fn state_of(instance: &Instance) -> Result<String, UserError> {
     let directory = instance.directory().display().to_string();
     if !instance.directory().join("instance.json").exists() {

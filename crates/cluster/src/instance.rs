@@ -1,4 +1,4 @@
-//! What a start writes into an instance's directory: the lock, the key, and `instance.json`.
+//! Files in an instance's directory that a start writes: the lock, the key, and `instance.json`.
 //!
 //! *Invariants:*
 //! - One process of a machine starts or stops the servers of an instance at a time.
@@ -15,17 +15,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long another command may take to start or stop the servers of an instance …
+/// Time limit of waiting for another command that starts or stops servers of the instance.
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 
-/// … and how often it is asked for.
+/// Interval between attempts to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// The right to start and stop the servers of an instance, which one process of a machine has.
+/// Lock for starting and stopping the servers of an instance. One process of a machine holds it.
 pub(crate) struct Starting(#[expect(dead_code, reason = "it is locked while it is open")] File);
 
-/// Waits until nobody else starts servers here, or stops them; others wait for this one until
-/// what is returned is dropped. Makes the directory.
+/// Makes the directory of the instance and takes its lock, which is released when the result is
+/// dropped.
 pub(crate) fn begin_start(instance: &Instance) -> Result<Starting, UserError> {
     private::make_directory(instance.directory())?;
     let starting = lock(instance)?;
@@ -33,7 +33,7 @@ pub(crate) fn begin_start(instance: &Instance) -> Result<Starting, UserError> {
     Ok(starting)
 }
 
-/// Waits until nobody else on this machine starts or stops servers here; not for ever.
+/// Takes the lock of the instance. Waits at most [`LOCK_PATIENCE`] for other processes.
 pub(crate) fn lock(instance: &Instance) -> Result<Starting, UserError> {
     let unusable = |error: std::io::Error| cannot_write(instance.directory(), &error);
     let directory = File::open(instance.directory()).map_err(unusable)?;
@@ -57,8 +57,8 @@ pub(crate) fn lock(instance: &Instance) -> Result<Starting, UserError> {
     }
 }
 
-/// What data of this instance is called where many instances have theirs: nothing that tells
-/// its key.
+/// Name of the instance's data directory, where many instances have theirs. It does not reveal the
+/// key.
 pub(crate) fn data_name(instance: &Instance) -> Result<String, UserError> {
     let digest = Sha256::new_with_prefix("unisono data of ").chain_update(instance.key()?);
     let bytes = &digest.finalize()[..8];
@@ -94,10 +94,10 @@ fn why_running(instance: &Instance, file: &InstanceFile) -> Option<String> {
     Some(format!("server {} answers at {}", server.id, server.address))
 }
 
-/// Forgets the servers that were started last.
+/// Removes the list of the servers started last, and the mark of the directory.
 pub(crate) fn forget(instance: &Instance) {
     for file in ["instance.json", "origin"] {
-        // It may be gone already.
+        // The file may be gone already.
         let _ = fs::remove_file(instance.directory().join(file));
     }
 }
@@ -115,7 +115,7 @@ fn make_key(instance: &Instance) -> Result<(), UserError> {
     made.map_err(|error| cannot_write(&path, &error))
 }
 
-/// Replaces `instance.json` in one step, so that nobody reads half of it.
+/// Replaces `instance.json` atomically, so that no reader sees half of it.
 pub(crate) fn write(instance: &Instance, file: &InstanceFile) -> Result<(), UserError> {
     let (path, new) =
         (instance.directory().join("instance.json"), instance.directory().join("instance.new"));
@@ -124,7 +124,7 @@ pub(crate) fn write(instance: &Instance, file: &InstanceFile) -> Result<(), User
     written.map_err(|error| cannot_write(&path, &error))
 }
 
-/// The error of a file of an instance that cannot be written.
+/// Error of a file of an instance that cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
     UserError::usage(
         format!("cannot write {}", path.display()),

@@ -1,4 +1,4 @@
-//! Processes that an instance or a bench is made of.
+//! Processes of an instance or a benchmark.
 //!
 //! Invariants: a [`Child`] does not outlive its parent: it watches its standard input, which the
 //! parent holds open, so it ends even when the parent is killed. Ctrl-C reaches the parent alone,
@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use std::process::{ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::Instant;
 
-/// How to start this program again in another role.
+/// Command that starts this program again in another role.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The executable.
     pub path: PathBuf,
-    /// Words before those of the role.
+    /// Arguments before those of the role.
     pub arguments: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl Program {
         Ok(Self { path, arguments: Vec::new() })
     }
 
-    /// The process that runs this program in a role, not yet started.
+    /// Command that runs this program in a role, not yet started.
     pub fn command(&self, role: &[String]) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments).args(role);
@@ -51,12 +51,12 @@ impl Program {
 pub struct Child {
     process: std::process::Child,
     output: BufReader<ChildStdout>,
-    // Dropped last, when it has ended.
+    // Dropped last, after the child has ended.
     _undo: Undo,
 }
 
 impl Child {
-    /// Starts a child; its standard error is `errors`.
+    /// Starts a child with `errors` as its standard error.
     pub fn start(mut command: Command, errors: Stdio) -> Result<Self, UserError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).process_group(0);
         let mut process = command.spawn().map_err(|error| cannot_start(&command, &error))?;
@@ -72,7 +72,7 @@ impl Child {
         self.process.id()
     }
 
-    /// Writes a line to its standard input, which stays open.
+    /// Writes a line to the child's standard input, which stays open.
     pub fn tell(&mut self, line: &str) -> std::io::Result<()> {
         match self.process.stdin.as_mut() {
             Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
@@ -80,7 +80,7 @@ impl Child {
         }
     }
 
-    /// The next line of its standard output; `None` at its end.
+    /// Reads the next line of the child's standard output; `None` at its end.
     pub fn hear(&mut self) -> std::io::Result<Option<String>> {
         let mut line = String::new();
         match self.output.read_line(&mut line)? {
@@ -89,7 +89,7 @@ impl Child {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the child's end.
     pub fn wait(&mut self) -> std::io::Result<ExitStatus> {
         self.process.wait()
     }
@@ -97,14 +97,14 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The child may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Runs another program to its end; it is killed when the user interrupts, but outlives this
-/// process if that is killed. Only what it says on standard error is kept.
+/// Runs another program to its end. An interrupt by the user kills it, but it outlives this process
+/// if that is killed. Returns only its standard error.
 pub fn run_to_end(mut command: Command) -> std::io::Result<Output> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let process = command.spawn()?;
@@ -112,7 +112,7 @@ pub fn run_to_end(mut command: Command) -> std::io::Result<Output> {
     process.wait_with_output()
 }
 
-/// The end of a process that need not be a child of this one.
+/// Handle to wait for the end of a process that need not be a child of this one.
 ///
 /// A process that ends loses its command line first and its files last, so what is gone from
 /// `/proc` may still lock its data. This end is that of everything it had.
@@ -126,7 +126,7 @@ impl ProcessEnd {
         handle.ok().map(Self)
     }
 
-    /// Waits for it; `false` when it has not come by the deadline.
+    /// Waits for the end. Returns `false` if the deadline passes first.
     pub(crate) fn wait_until(&self, deadline: Instant) -> bool {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -162,7 +162,7 @@ pub(crate) fn on_stdin_closed(act: impl FnOnce() + Send + 'static) {
 /// A directory that is removed when dropped, or when the user interrupts.
 pub(crate) struct TemporaryDirectory {
     path: PathBuf,
-    // Dropped last, when it is gone.
+    // Dropped last, after the directory is gone.
     _undo: Undo,
 }
 

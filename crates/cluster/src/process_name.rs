@@ -1,18 +1,18 @@
-//! Processes by names that no other process ever has.
+//! Identification of processes, never reused.
 
 use crate::process::ProcessEnd;
 use client::ProcessName;
 
-/// The name of this process.
+/// Identification of this process.
 pub(crate) fn own_name() -> Option<ProcessName> {
     let pid = std::process::id();
     Some(ProcessName { boot: boot()?, pid, began: began(pid)? })
 }
 
-/// The end of a process, if it is on this machine and has not ended.
+/// Handle to the end of a process, if it runs on this machine.
 pub(crate) fn end_of(name: &ProcessName) -> Option<ProcessEnd> {
     let end = ProcessEnd::of(name.pid)?;
-    // Asked after the handle was taken, which no other process can be behind any more.
+    // Read after the handle was taken: from then on no other process can have its id.
     let is_it = boot().as_ref() == Some(&name.boot) && began(name.pid) == Some(name.began);
     is_it.then_some(end)
 }

@@ -14,41 +14,42 @@ use units::{MIB, ServerId};
 use world::{Address, Network, Shelf};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
-/// What a server says on standard output when it listens, before the address.
+/// Prefix of the address in the line that a server prints when it listens.
 pub(crate) const READY: &str = "ready at ";
 
 /// Blocks that a collective holds for each disk: two are enough to overlap disk and memory (TOCS
 /// 1997, section 4).
 const BUFFERS_PER_DISK: u32 = 2;
 
-/// Bytes of the cache for each byte of buffers that transfers may hold besides.
+/// Ratio of the size of the cache to that of the buffers that transfers may hold besides.
 const BUFFERS_PER_CACHE: u64 = 4;
 
-/// Where a server keeps the sizes of files that no data shows, in its first data directory.
+/// File of recorded file sizes that no data shows, in the server's first data directory.
 const SIZES: &str = "sizes";
 
-/// Everything that makes a server.
+/// Configuration of a server.
 pub(crate) struct ServerPlan {
-    /// Its number.
+    /// Number of the server.
     pub(crate) id: u32,
-    /// How many there are.
+    /// Number of servers.
     pub(crate) servers: u32,
-    /// Where it listens.
+    /// Address to listen on.
     pub(crate) listen: Address,
-    /// Its disks.
+    /// Data directories, one for each disk.
     pub(crate) data: Vec<PathBuf>,
-    /// Which of them move their data past the page cache.
+    /// Disks that bypass the page cache.
     pub(crate) direct: Direct,
-    /// Room of its block cache, in bytes.
+    /// Size of the block cache, in bytes.
     pub(crate) cache_bytes: u64,
-    /// How much of it may be dirty, in hundredths.
+    /// Dirty high-water mark, percent of the cache.
     pub(crate) dirty_percent: u32,
-    /// The instance's secret.
+    /// Secret of the instance.
     pub(crate) key: [u8; 32],
 }
 
-/// Serves as server number `id` of an instance until asked to stop, by a client or by SIGTERM, or,
-/// when `attached`, until the parent process ends. Its cache can use these replacement policies.
+/// Serves as server number `id` of an instance until a client or SIGTERM asks it to stop. With
+/// `attached`, also stops when the parent process ends. The cache offers these replacement
+/// policies.
 ///
 /// # Errors
 /// When it cannot begin, or cannot write everything back at its end.
@@ -81,14 +82,14 @@ pub fn serve_process(
     }
     let ready = |address: &Address| {
         let mut output = std::io::stdout();
-        // Nobody may be listening any more.
+        // The reader may be gone.
         let _ = writeln!(output, "{READY}{address}").and_then(|()| output.flush());
     };
     serve_plan(plan, policies, ready, std::future::pending())
 }
 
-/// Serves until asked to stop, by a client, by SIGTERM or by the end of `also`; `ready` is told
-/// where it listens.
+/// Serves until a client, SIGTERM or the end of `also` asks it to stop. Calls `ready` with the
+/// address on which it listens.
 ///
 /// # Errors
 /// When it cannot begin, or cannot write everything back at its end.
@@ -159,7 +160,7 @@ pub(crate) fn serve_plan(
         let told_to_stop = async move {
             tokio::select! {
                 _ = terminate.recv() => {
-                    // Nobody may be listening any more.
+                    // The reader may be gone.
                     let _ = writeln!(std::io::stderr(), "server {id} was asked to end by SIGTERM");
                 }
                 () = also => {}
@@ -179,10 +180,10 @@ fn cannot_begin(id: u32, cause: &str) -> UserError {
     )
 }
 
-/// Lets this process have as many files open as its user may allow it: each client is a
-/// descriptor, each object that is in use two.
+/// Raises the limit of open files as far as this user may. Each client takes a descriptor, each
+/// object in use two.
 fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    // What it has is enough for most.
+    // The current limit is enough for most uses.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -15,31 +15,31 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use units::MIB;
 
-/// The file that remembers the data directories of the last start on this machine.
+/// File that lists the data directories of the last start on this machine.
 const DIRECTORIES: &str = "directories.json";
 
-/// How long a server on this machine may take to serve: a large catalogue is read and compared.
+/// Time limit of a server on this machine to start: it reads and compares a large catalogue.
 const SERVER_PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long servers that have done nothing yet may take to end.
+/// Time limit of servers that have not served yet to end.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How the servers of an instance are to work.
+/// Options of the servers of an instance.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Room of each server's block cache, in bytes.
+    /// Size of each server's block cache, in bytes.
     pub cache_bytes: u64,
-    /// How much of it may be dirty, in hundredths; see [`DIRTY_PERCENT`].
+    /// Dirty high-water mark, percent of the cache; see [`DIRTY_PERCENT`].
     pub dirty_percent: u32,
-    /// Which disks move their data past the page cache.
+    /// Disks that bypass the page cache.
     pub direct: Direct,
-    /// The host, by name or number, on which servers listen by TCP, each on a port of its own;
-    /// `None` for Unix sockets in the instance directory.
+    /// Host, by name or address, on which servers listen by TCP, each on a port of its own. `None`
+    /// uses Unix sockets in the instance directory.
     pub tcp_host: Option<String>,
 }
 
 impl Default for ServerOptions {
-    /// Private servers on Unix sockets, with a cache of 64 MiB each.
+    /// Servers on Unix sockets, with a cache of 64 MiB each.
     fn default() -> Self {
         Self {
             cache_bytes: 64 * MIB,
@@ -50,7 +50,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// Starts servers that go on when this process ends.
+/// Starts servers that outlive this process.
 pub fn start(
     instance: &Instance,
     program: &Program,
@@ -64,7 +64,7 @@ pub fn start(
         let begun = start_detached(instance, program, id, |pid| {
             started.push(pid);
             file.servers[id as usize].pid = pid;
-            // Should this process be killed now, they can be stopped.
+            // If this process is killed from here on, the servers can still be stopped.
             write(instance, &file)
         });
         match begun {
@@ -159,8 +159,8 @@ fn log(instance: &Instance, id: u32) -> Result<Stdio, UserError> {
     opened.map(Stdio::from).map_err(|error| cannot_write(&path, &error))
 }
 
-/// Starts a server that goes on when this process ends; `begun` hears of its process at once.
-/// Returns where it listens.
+/// Starts a server that outlives this process. Calls `begun` with its process as soon as it runs.
+/// Returns the address on which the server listens.
 fn start_detached(
     instance: &Instance,
     program: &Program,
@@ -174,7 +174,7 @@ fn start_detached(
     let (sender, heard) = channel();
     if let Some(output) = child.stdout.take() {
         std::thread::spawn(move || {
-            // The server says one line when it serves, or ends without.
+            // The server prints one line when it serves, or ends without.
             let mut said = String::new();
             let _ = BufReader::new(output).read_line(&mut said);
             let _ = sender.send(said);
@@ -194,7 +194,7 @@ fn start_detached(
     }
 }
 
-/// Where a server listens that said so, or why it did not.
+/// Returns the server's address from the line that it printed, or the reason for its failure.
 fn check_ready(instance: &Instance, id: u32, said: Option<String>) -> Result<String, UserError> {
     let address = said.as_deref().and_then(|said| said.strip_prefix(READY));
     if let Some(address) = address {
@@ -211,7 +211,7 @@ fn check_ready(instance: &Instance, id: u32, said: Option<String>) -> Result<Str
     ))
 }
 
-/// Refuses a host at which no server can listen here.
+/// Refuses a host on which no server can listen here.
 fn check_listen(host: &str) -> Result<(), UserError> {
     let refused = |cause: String| {
         UserError::usage(
@@ -232,12 +232,12 @@ fn check_listen(host: &str) -> Result<(), UserError> {
 
 fn signal(pid: u32, signal: rustix::process::Signal) {
     if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
-        // It may have ended by itself.
+        // The server may have ended already.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Ends servers that have just begun, and waits for that: what they lock is free then.
+/// Ends servers that have just begun and waits for their end, which releases their locks.
 fn end_all(pids: &[u32]) {
     let ends: Vec<ProcessEnd> = pids.iter().filter_map(|pid| ProcessEnd::of(*pid)).collect();
     pids.iter().for_each(|pid| signal(*pid, rustix::process::Signal::TERM));

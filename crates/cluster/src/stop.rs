@@ -10,32 +10,33 @@ use std::time::{Duration, Instant};
 use wire::Fault;
 use world_real::NodeConfig;
 
-/// How long a server may take to end after it was asked to.
+/// Time limit of a server to end after it was asked to.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How much longer a supervisor may take than its servers: it has its own ways to end launchers.
+/// Extra time of a supervisor, beyond that of its servers: it first tries gentler ways to end
+/// launchers.
 const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long a server that does not answer may take to end, when nobody knows that it was told to.
+/// Time limit to end for a server that does not answer, and may not know of the request.
 const LEAVING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often servers whose processes are out of sight are asked whether they are still there.
+/// Interval between requests to servers whose processes are not visible here.
 const ASKING_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a stop has found.
+/// Result of a stop.
 #[derive(Clone, Debug)]
 pub struct Stopped {
-    /// How many servers have ended.
+    /// Number of servers that have ended.
     pub ended: usize,
-    /// Those that had ended before, or could not be reached, and how that showed.
+    /// Servers that had ended before or could not be reached, and the evidence.
     pub gone: Vec<(ServerEntry, String)>,
 }
 
-/// Asks every server that runs to end and waits until all have, with what started them.
+/// Asks every running server to end. Waits until all servers and their supervisor have ended.
 ///
 /// # Errors
-/// When a server cannot write everything back, which therefore goes on, or does not end. When
-/// this is a copy of an instance that runs elsewhere, which is left as it is.
+/// When a server cannot write everything back and so goes on, or does not end. When this is a copy
+/// of an instance that runs elsewhere, which is left as it is.
 pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
     instance.read()?;
     let _nobody_starts = lock(instance)?;
@@ -86,8 +87,8 @@ fn must(instance: &Instance, has_ended: bool, server: &ServerEntry) -> Result<()
     ))
 }
 
-/// Servers that answer and are not of this machine can be stopped from the directory that they
-/// were started from, wherever it is, and not from a copy.
+/// Refuses to stop servers of other machines from a copy of the instance's directory. Only the
+/// directory that they were started from may stop them, on any machine.
 fn refuse_copy(
     instance: &Instance,
     file: &InstanceFile,
@@ -118,7 +119,7 @@ fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
     match (stop_server(server, node.clone()), end) {
         (Ok(()), end) => Asked::Ends(end),
         (Err(Fault::ServerLeft { .. }), Some(end)) if server.host.is_some() => Asked::IsSilent(end),
-        // One that has left is about to end by itself, unless it only refuses to talk to us.
+        // The server is about to end by itself, unless it only refuses this connection.
         (Err(fault @ Fault::ServerLeft { .. }), Some(end)) => {
             match end.wait_until(Instant::now() + LEAVING_PATIENCE) {
                 true => Asked::Ends(Some(end)),
@@ -130,7 +131,7 @@ fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
     }
 }
 
-/// Ends the supervisor of launchers, if there is one here: it ends those that are left.
+/// Ends the supervisor of launchers, if it runs here. It ends the launchers that are left.
 fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserError> {
     let Some((supervisor, end)) =
         file.supervisor.as_ref().and_then(|one| Some((one, end_of(one)?)))
@@ -138,7 +139,7 @@ fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserEr
         return Ok(());
     };
     if let Some(pid) = Pid::from_raw(supervisor.pid as i32) {
-        // It may have ended by itself.
+        // The supervisor may have ended already.
         let _ = kill_process(pid, Signal::TERM);
     }
     if end.wait_until(Instant::now() + STOP_PATIENCE + SUPERVISOR_PATIENCE) {
@@ -151,19 +152,19 @@ fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserEr
     ))
 }
 
-/// What came of asking a server to end.
+/// Outcome of asking a server to end.
 enum Asked {
-    /// It ends; its process may be seen from here.
+    /// The server is ending. Its process may be visible here.
     Ends(Option<ProcessEnd>),
-    /// It does not answer, but its process is there: it ends when it loses its launcher.
+    /// The server does not answer, but its process exists. It ends when it loses its launcher.
     IsSilent(ProcessEnd),
-    /// It had ended before, as this tells, or it cannot be reached.
+    /// The server had ended before, with this evidence, or cannot be reached.
     IsGone(String),
-    /// It cannot end.
+    /// The server cannot end.
     GoesOn(Fault),
 }
 
-/// Asks until it is so, or the deadline has come.
+/// Polls until `is_so` returns true or the deadline has come.
 fn wait_for(deadline: Instant, is_so: impl Fn() -> bool) -> bool {
     while !is_so() {
         if Instant::now() >= deadline {

@@ -1,4 +1,4 @@
-//! An instance for the time of one command.
+//! An instance that lives as long as one command.
 
 use crate::data::DataDirectories;
 use crate::process::{Child, Program, TemporaryDirectory};
@@ -7,10 +7,10 @@ use client::Instance;
 use interface::UserError;
 use std::path::{Path, PathBuf};
 
-/// Servers that end, and whose files are removed, when this is dropped or the user interrupts.
+/// Servers that end when this is dropped or the user interrupts. Their files are removed then.
 pub struct TemporaryInstance {
     instance: Instance,
-    // Dropped in this order: the servers end before their files go.
+    // Fields are dropped in this order: the servers end before their files are removed.
     _servers: Vec<Child>,
     directory: TemporaryDirectory,
 }
@@ -38,7 +38,7 @@ impl TemporaryInstance {
         &self.instance
     }
 
-    /// A directory for anything else that is to go with the instance.
+    /// Directory for other files that live as long as the instance.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }

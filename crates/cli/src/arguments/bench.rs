@@ -1,4 +1,4 @@
-//! What can be said about measurements.
+//! Arguments of `bench`.
 
 use super::cases::Cases;
 use super::servers::AsRoot;
@@ -22,20 +22,21 @@ pub(crate) struct Bench {
     /// Number of servers to start for the bench.
     #[arg(long, default_value = "4", value_parser = count, conflicts_with = "instance")]
     pub(crate) servers: u32,
-    /// Measure a running instance instead of starting servers. If they listen by TCP on another
-    /// machine, a copy of its directory here will do: instance.json, and key with mode 0600.
+    /// Measure a running instance instead of starting servers. If its servers listen by TCP on
+    /// another machine, name a copy of its directory here with instance.json and key (mode 0600).
     #[arg(long, value_name = "DIR", group = "may_be_tcp")]
     pub(crate) instance: Option<PathBuf>,
-    /// Directory that stands for one disk of the servers to start; repeat it for more.
+    /// Data directory of the servers to start. Each stands for one disk; repeat the option for
+    /// more.
     #[arg(long, value_name = "DIR", conflicts_with = "instance")]
     pub(crate) data: Vec<PathBuf>,
-    /// Where the servers to start keep everything else, and their data if no --data is given.
+    /// Parent directory of the temporary instance, and of its data without --data.
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Bytes of the file.
+    /// Size of the file.
     #[arg(long, default_value = "256MiB", value_parser = size)]
     pub(crate) size: u64,
-    /// Bytes of a block.
+    /// Block size.
     #[arg(long, default_value = interface::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
     pub(crate) block: u64,
     /// Number of transfers of each case.
@@ -44,31 +45,33 @@ pub(crate) struct Bench {
     /// End writes only when the data is on stable storage.
     #[arg(long)]
     pub(crate) sync: bool,
-    /// First measure what a memory copy and dd in the first data directory reach, to compare with.
+    /// First measure the throughput of a memory copy, and of dd in the first data directory, for
+    /// comparison.
     #[arg(long)]
     pub(crate) limits: bool,
-    /// Requests that one client has under way at one disk (caching and two-phase).
+    /// Requests that one client keeps outstanding at each disk (caching and two-phase).
     #[arg(long, default_value = "4", value_parser = count)]
     pub(crate) outstanding: u32,
-    /// Block cache of each server to start.
+    /// Size of the block cache of each server to start.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
-    /// Have the servers to start move data past the page cache of their system (O_DIRECT).
+    /// Bypass the page cache of the servers' system (O_DIRECT).
     #[arg(long, conflicts_with = "instance")]
     pub(crate) direct: bool,
-    /// Let the servers to start listen by TCP on this host, and the clients for one another too.
+    /// Listen by TCP on this host; clients also listen there for one another.
     #[arg(long, value_name = "HOST", conflicts_with = "instance", group = "may_be_tcp")]
     pub(crate) tcp: Option<String>,
-    /// Where servers listen by TCP: the address of this machine on which clients listen for one
-    /// another (default: the one by which they reach server 0).
+    /// Address of this machine on which clients listen for one another, if servers listen by TCP
+    /// (default: the address of the route to server 0).
     #[arg(long, value_name = "HOST", requires = "may_be_tcp")]
     pub(crate) client_host: Option<String>,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum BenchCommand {
-    /// Measure what clients that work each for itself get of striped files, from buffers and from
-    /// disks, next to what the machine can do (Tower of Pizzas, Table 1 and Figures 5 to 10).
+    /// Measure the throughput of independent clients that read and write striped files, from
+    /// buffers and from disks, next to the limits of the machine (Tower of Pizzas, Table 1 and
+    /// Figures 5 to 10).
     Tops(Tops),
 }
 
@@ -82,22 +85,22 @@ pub(crate) struct Tops {
     /// Numbers of clients, separated by commas.
     #[arg(long, default_value = "1,2,4,8", value_delimiter = ',', value_parser = count)]
     pub(crate) clients: Vec<u32>,
-    /// Bytes of a page where all is found in buffers.
+    /// Page size of the cases that run from buffers.
     #[arg(long, default_value = "256KiB", value_parser = size, value_name = "SIZE")]
     pub(crate) page: u64,
-    /// Bytes of a page where the disks matter.
+    /// Page size of the cases that run from disks.
     #[arg(long, default_value = "8KiB", value_parser = size, value_name = "SIZE")]
     pub(crate) disk_page: u64,
-    /// Pages that a client asks for at a time.
+    /// Pages that a client requests at a time.
     #[arg(long, default_value = "16", value_parser = count)]
     pub(crate) pages: u32,
-    /// Milliseconds for which the clients of one point work.
+    /// Duration of each measured point, in milliseconds.
     #[arg(long, default_value = "500", value_parser = count, value_name = "MS")]
     pub(crate) time: u32,
-    /// Bytes of the file for each server where the disks matter.
+    /// File size for each server of the cases that run from disks.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) disk_size: u64,
-    /// Where the servers keep their data meanwhile; the disk there is measured.
+    /// Directory for the servers' data during the measurement; its disk is measured.
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// Write tops.csv, and a plot of each figure as SVG, into this folder.

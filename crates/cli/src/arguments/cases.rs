@@ -1,16 +1,16 @@
-//! What to transfer: patterns, records, strategies.
+//! Arguments of transfers: patterns, records, strategies.
 
 use clap::Args;
 use interface::parse_size as size;
 
-/// What to transfer; shared by `bench` and `sim`. Lists are crossed.
+/// Transfers to run; shared by `bench` and `sim`. Lists are crossed.
 #[derive(Args, Debug)]
 pub(crate) struct Cases {
-    /// Patterns as the papers name them, separated by commas (default: wbc,rbc).
+    /// Patterns, named as in the papers, separated by commas (default: wbc,rbc).
     #[arg(long, value_delimiter = ',', conflicts_with = "distribution")]
     pub(crate) pattern: Vec<String>,
-    /// A distribution instead of a pattern: one word for each dimension out of none, block, cyclic
-    /// and cyclic(k), or all.
+    /// Distribution instead of a pattern: for each dimension one of none, block, cyclic or
+    /// cyclic(k); or all.
     #[arg(long, value_name = "WORDS")]
     pub(crate) distribution: Option<String>,
     /// With --distribution: write instead of read.
@@ -29,7 +29,7 @@ pub(crate) struct Cases {
 }
 
 impl Cases {
-    /// The patterns that a command is for: those named, if any, or one from a distribution.
+    /// Patterns of the command: those named, or one from a distribution.
     pub(crate) fn patterns(&self) -> Vec<String> {
         match &self.distribution {
             Some(words) => {
@@ -40,7 +40,7 @@ impl Cases {
         }
     }
 
-    /// The strategies named; `all` is each of them, and so is no name.
+    /// Strategies of the command; `all`, or no name, means each of them.
     pub(crate) fn strategies(&self) -> Vec<String> {
         let named = &self.strategy;
         let expand = |name: &String| match name.as_str() {

@@ -26,12 +26,11 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Start the servers of an instance: on this machine, or on the hosts of a file or a job.
     Start(Start),
-    /// Stop the servers of an instance; everything is written back first.
+    /// Stop the servers of an instance, after they have written back all dirty data.
     Stop(InstanceOnly),
     /// Show the servers of an instance.
     Status(InstanceOnly),
-    /// Look whether this machine, the hosts of a file or a job, and an instance can do what will be
-    /// asked of them.
+    /// Check that this machine, the hosts of a file or a job, and an instance can work.
     Doctor(Doctor),
     /// Copy a local file into an instance.
     Put(Put),
@@ -47,7 +46,7 @@ pub(crate) enum Command {
     Tree(MaybeNamed),
     /// Find files and directories of an instance.
     Find(Find),
-    /// Show what is known of a file or a directory.
+    /// Show the metadata of a file or a directory.
     Stat(Named),
     /// Print files of an instance.
     Cat(Cat),
@@ -55,9 +54,9 @@ pub(crate) enum Command {
     Mkdir(Mkdir),
     /// Remove files and directories of an instance.
     Rm(Rm),
-    /// Show how much the files of an instance hold.
+    /// Show the space that files of an instance take.
     Du(Du),
-    /// Show or say how files lie on servers, and how servers buffer them.
+    /// Show or set the placement of files on servers, and their buffering there.
     #[command(subcommand)]
     Layout(Layout),
     /// Show the space on the disks of an instance.
@@ -68,15 +67,15 @@ pub(crate) enum Command {
     Sim(Box<Sim>),
     /// Run published experiments on the simulated machine and compare with what was published.
     Reproduce(Reproduce),
-    /// Write and read a real file by every strategy, here and on the simulated 1994 machine.
+    /// Write and read a real file with every strategy, here and on the simulated 1994 machine.
     Demo(Demo),
     /// A server process; started by `start`.
     #[command(hide = true)]
     Serve(Serve),
-    /// A server process that standard input tells what it is; started by a launcher.
+    /// A server process configured by its standard input; started by a launcher.
     #[command(name = "serve-told", hide = true)]
     ServeRemote(ServeRemote),
-    /// The process that keeps launchers; started by `start`.
+    /// The process that holds the launchers; started by `start`.
     #[command(name = "keep", hide = true)]
     Supervise(InstanceOnly),
     /// A client process of a bench; started by `bench`.

@@ -1,4 +1,4 @@
-//! What can be said about the demo.
+//! Arguments of the demo.
 
 use super::servers::AsRoot;
 use clap::Args;
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 pub(crate) struct Demo {
     #[command(flatten)]
     pub(crate) root: AsRoot,
-    /// A file to write and read (default: a large one that is on this machine).
+    /// File to write and read (default: a large file of this machine).
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
-    /// Where the servers keep their data while the demo runs.
+    /// Directory for the servers' data while the demo runs.
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// Print the result as one JSON object.

@@ -1,4 +1,4 @@
-//! What can be said about files and directories.
+//! Arguments of the commands on files and directories.
 
 use super::instance::InstanceOnly;
 use crate::value_parsers::{count, either};
@@ -10,12 +10,12 @@ use std::path::PathBuf;
 pub(crate) struct Put {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The local file.
+    /// Local file.
     pub(crate) local: PathBuf,
-    /// Its name in the instance (default: the local file's name), or a directory with a / behind
-    /// it; directories are made as needed.
+    /// Name in the instance (default: the local file's name), or a directory with a / at its end.
+    /// Missing directories are made.
     pub(crate) name: Option<String>,
-    /// Bytes of a block (default: what `layout` says of the directory, else 1MiB).
+    /// Block size (default: the directory's, as set with `layout`, else 1MiB).
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) block: Option<u64>,
 }
@@ -24,9 +24,10 @@ pub(crate) struct Put {
 pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The file's name in the instance.
+    /// Name of the file in the instance.
     pub(crate) name: String,
-    /// The local file, or - for standard output (default: the name's last part, here).
+    /// Local file, or - for standard output (default: the last part of the name, in this
+    /// directory).
     pub(crate) local: Option<PathBuf>,
 }
 
@@ -34,21 +35,21 @@ pub(crate) struct Get {
 pub(crate) struct Cp {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// What to copy: local paths, or unisono://NAME in the instance.
+    /// Sources: local paths, or unisono://NAME in the instance.
     #[arg(required = true, value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
-    /// Where to: a local path, or unisono://NAME; into it if it is a directory. Files of that name
-    /// are replaced.
+    /// Target: a local path, or unisono://NAME. Sources go into it if it is a directory. Existing
+    /// files are replaced.
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
-    /// Copy directories with all that is in them.
+    /// Copy directories with everything below them.
     #[arg(long, short)]
     pub(crate) recursive: bool,
-    /// Do not compare checksums of what the servers hold with what was copied.
+    /// Skip the comparison of checksums between the data copied and the data on the servers.
     #[arg(long)]
     pub(crate) no_verify: bool,
-    /// Bytes of a block of new files in the instance (default: what `layout` says of their
-    /// directory, else 1MiB).
+    /// Block size of new files in the instance (default: the directory's, as set with `layout`,
+    /// else 1MiB).
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) block: Option<u64>,
 }
@@ -57,10 +58,10 @@ pub(crate) struct Cp {
 pub(crate) struct Mv {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// What to move, in the instance.
+    /// Files or directories to move, in the instance.
     #[arg(required = true, value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
-    /// Its new name, or a directory to move it into. A file of that name is replaced.
+    /// New name, or a directory to move the sources into. An existing file is replaced.
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
 }
@@ -69,15 +70,15 @@ pub(crate) struct Mv {
 pub(crate) struct Ls {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// A directory or a file (default: the root).
+    /// Directory or file to list (default: the root).
     pub(crate) name: Option<String>,
-    /// Also show what begins with a dot.
+    /// Also show names that begin with a dot.
     #[arg(long, short)]
     pub(crate) all: bool,
     /// Show owner, time and stripe.
     #[arg(long, short)]
     pub(crate) long: bool,
-    /// Also what is in its directories, at any depth.
+    /// List directories recursively.
     #[arg(long, short = 'R')]
     pub(crate) recursive: bool,
 }
@@ -86,7 +87,7 @@ pub(crate) struct Ls {
 pub(crate) struct Named {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The name.
+    /// Name of the file or directory.
     pub(crate) name: String,
 }
 
@@ -94,7 +95,7 @@ pub(crate) struct Named {
 pub(crate) struct MaybeNamed {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The name (default: the root).
+    /// Name of the file or directory (default: the root).
     pub(crate) name: Option<String>,
 }
 
@@ -102,7 +103,7 @@ pub(crate) struct MaybeNamed {
 pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The files' names.
+    /// Names of the files.
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
 }
@@ -111,10 +112,10 @@ pub(crate) struct Cat {
 pub(crate) struct Rm {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The names.
+    /// Names of the files or directories.
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Remove directories with all that is in them.
+    /// Remove directories with everything below them.
     #[arg(long, short)]
     pub(crate) recursive: bool,
 }
@@ -123,10 +124,10 @@ pub(crate) struct Rm {
 pub(crate) struct Mkdir {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The directories.
+    /// Names of the directories.
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Also make those that they are in; do nothing about those that are there.
+    /// Also make missing parents; existing directories are no error.
     #[arg(long, short)]
     pub(crate) parents: bool,
 }
@@ -135,9 +136,9 @@ pub(crate) struct Mkdir {
 pub(crate) struct Du {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The name (default: the root).
+    /// Name of the file or directory (default: the root).
     pub(crate) name: Option<String>,
-    /// Only the sum.
+    /// Show only the sum.
     #[arg(long, short)]
     pub(crate) summarize: bool,
 }
@@ -146,9 +147,9 @@ pub(crate) struct Du {
 pub(crate) struct Find {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// Where to look (default: the root).
+    /// Directory to search (default: the root).
     pub(crate) directory: Option<String>,
-    /// Only what the last part of the name fits this: * for any characters, ? for one, [a-z].
+    /// Only names whose last part matches this pattern: * for any characters, ? for one, [a-z].
     #[arg(long, value_name = "GLOB")]
     pub(crate) name: Option<String>,
     /// Only files, or only directories.
@@ -162,7 +163,7 @@ pub(crate) struct Find {
     pub(crate) max_size: Option<u64>,
 }
 
-/// What a name stands for.
+/// Kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Kind {
     /// A file.
@@ -173,12 +174,12 @@ pub(crate) enum Kind {
     Directory,
 }
 
-/// How files lie on servers, and how servers buffer them.
+/// Show or set the placement of files on servers, and their buffering there.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Layout {
-    /// Show how a file lies, or how new files in a directory are made.
+    /// Show the layout of a file, or the defaults of a directory for new files.
     Get(LayoutGet),
-    /// Say how new files in a directory are made; files that are there stay as they are.
+    /// Set the defaults of a directory for new files; existing files keep their layout.
     Set(LayoutSet),
 }
 
@@ -186,9 +187,9 @@ pub(crate) enum Layout {
 pub(crate) struct LayoutGet {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The name (default: the root).
+    /// Name of the file or directory (default: the root).
     pub(crate) name: Option<String>,
-    /// Of a file: also where each of its first blocks lies, so many of them.
+    /// Also show the location of this many blocks, from the first on (files only).
     #[arg(long, value_name = "COUNT", default_value = "0")]
     pub(crate) blocks: u64,
 }
@@ -197,19 +198,19 @@ pub(crate) struct LayoutGet {
 pub(crate) struct LayoutSet {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// The directory; / for the root. What is not said goes back to what is usual.
+    /// Name of the directory; / for the root. Options that are left out return to their defaults.
     pub(crate) name: String,
-    /// Bytes of a block.
+    /// Block size.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) block: Option<u64>,
-    /// The most servers of one file.
+    /// Maximum number of servers of one file.
     #[arg(long, value_parser = count)]
     pub(crate) servers: Option<u32>,
-    /// The servers that files may lie on, by number, separated by commas.
+    /// Servers on which files may lie, by number, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "SERVERS")]
     pub(crate) pool: Vec<u32>,
-    /// The server of each of the first blocks of a file, by number, separated by commas; then it
-    /// begins again: 0,0,1 puts two blocks out of three on server 0.
+    /// Server of each block of a file, by number, separated by commas. The list repeats: 0,0,1 puts
+    /// two blocks out of three on server 0.
     #[arg(long, value_delimiter = ',', value_name = "SERVERS")]
     #[arg(conflicts_with_all = ["pool", "servers"])]
     pub(crate) map: Vec<u32>,
@@ -224,10 +225,10 @@ pub(crate) struct LayoutSet {
         Replacement::WORDS.join(", "),
     ))]
     pub(crate) replacement: Option<Replacement>,
-    /// Blocks of one file that others cannot drive out of a server's cache.
+    /// Blocks of one file that other files cannot evict from a server's cache.
     #[arg(long, default_value = "0", value_name = "COUNT")]
     pub(crate) min_blocks: u32,
-    /// Blocks of one file that a server's cache holds at most (0: as many as there is room for).
+    /// Maximum number of blocks of one file in a server's cache (0: no limit but the cache).
     #[arg(long, default_value = "0", value_name = "COUNT")]
     pub(crate) max_blocks: u32,
 }

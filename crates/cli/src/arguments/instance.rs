@@ -1,9 +1,9 @@
-//! Which instance a command is about.
+//! Arguments that name an instance.
 
 use clap::Args;
 use std::path::PathBuf;
 
-/// Which instance, and how to show results.
+/// Instance of the command, and format of its result.
 #[derive(Args, Debug)]
 pub(crate) struct InstanceOnly {
     /// Directory of the instance.

@@ -1,4 +1,4 @@
-//! What can be said about published experiments.
+//! Arguments of `reproduce`.
 
 use crate::value_parsers::count;
 use clap::Args;
@@ -17,11 +17,11 @@ pub(crate) struct Reproduce {
     /// into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Only these rows: patterns, or patterns with bytes of a record such as rc:8192, separated by
-    /// commas.
+    /// Only these rows: patterns, or patterns with a record size in bytes such as rc:8192,
+    /// separated by commas.
     #[arg(long, value_name = "ROWS", value_delimiter = ',')]
     pub(crate) only: Vec<experiments::Only>,
-    /// Trials that run at once (default: one for each processor).
+    /// Trials that run in parallel (default: one for each processor).
     #[arg(long, value_parser = count)]
     pub(crate) jobs: Option<u32>,
     /// Print the result as one JSON object.

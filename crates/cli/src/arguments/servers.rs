@@ -1,4 +1,4 @@
-//! What can be said about servers and where they run.
+//! Arguments about servers and hosts.
 
 use super::instance::InstanceOnly;
 use crate::value_parsers::count;
@@ -17,7 +17,7 @@ Their launchers stay as long as they do; when one is lost, its server writes eve
 ends. Data is in server-N in each --data directory of a host, or in a directory of the instance's
 own in its SLURM_TMPDIR, TMPDIR or /tmp.";
 
-/// What `--direct` alone stands for.
+/// Value of `--direct` without a directory.
 pub(crate) const ALL: &str = "all";
 
 #[derive(Args, Debug)]
@@ -27,69 +27,70 @@ pub(crate) struct Start {
     pub(crate) which: InstanceOnly,
     #[command(flatten)]
     pub(crate) hosts: Hosts,
-    /// Number of servers (default: 4 on this machine; on hosts as many as are said of each).
+    /// Number of servers (default: 4 on this machine; on hosts the number given for each).
     #[arg(long, value_parser = count)]
     pub(crate) servers: Option<u32>,
-    /// Number of servers on each host, whatever is said of it.
+    /// Number of servers on each host. Overrides the numbers given for the hosts.
     #[arg(long, value_parser = count, conflicts_with_all = ["servers", "tcp"])]
     pub(crate) servers_per_host: Option<u32>,
-    /// Directory that stands for one disk; repeat it for more (default: inside the instance). On
-    /// hosts, each server has one of its own in it, and the servers of a host share those named.
+    /// Data directory. Each stands for one disk; repeat the option for more (default: inside the
+    /// instance). On hosts, each server makes one of its own below it, and the servers of a host
+    /// share the directories named.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Vec<PathBuf>,
-    /// Block cache of each server. Besides, the transfers that it directs have buffers of a quarter
-    /// as much, or of two blocks for each disk; and as much may wait for room in the cache with the
-    /// requests that brought it.
+    /// Size of each server's block cache. The transfers that a server directs take buffers of a
+    /// quarter as much besides, or two blocks for each disk. Requests that wait for room in the
+    /// cache may hold as much data again as the cache.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
-    /// How much of the block cache may be dirty; with more, the blocks that have been so longest
-    /// are written back until half of that is left. 100: only what must leave.
+    /// Dirty high-water mark, percent of the block cache. Above it, the oldest dirty blocks are
+    /// written back down to half the mark. At 100, only blocks to be evicted are written back.
     #[arg(long, default_value_t = DIRTY_PERCENT, value_name = "PERCENT",
           value_parser = value_parser!(u32).range(0..=100))]
     pub(crate) dirty: u32,
-    /// Move data past the page cache of the servers' system (O_DIRECT): nothing is held there
-    /// twice, and every read is one of the device. With --direct=DIR, which may be repeated, only
-    /// that of the disks in this --data directory.
+    /// Bypass the page cache of the servers' system (O_DIRECT): no data is cached twice, and every
+    /// read goes to the device. --direct=DIR, which may be repeated, does so only for the disks in
+    /// this --data directory.
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true,
           default_missing_value = ALL)]
     pub(crate) direct: Vec<PathBuf>,
-    /// Listen by TCP on this host instead of on Unix sockets; clients need the instance's key.
+    /// Listen by TCP on this host instead of on Unix sockets. Clients then need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,
-    /// Where the hosts have this program (default: where it is here).
+    /// Path of this program on the hosts (default: its path here).
     #[arg(long, value_name = "PATH")]
     pub(crate) remote_program: Option<PathBuf>,
-    /// Seconds that a server on another host may take to begin, and again to serve.
+    /// Time limit for a server on another host to start, and again to serve, in seconds.
     #[arg(long, default_value = "60", value_parser = count, value_name = "SECONDS")]
     pub(crate) patience: u32,
     #[command(flatten)]
     pub(crate) root: AsRoot,
 }
 
-/// Whether root may do it; part of each command that starts servers.
+/// Permission for root, for each command that starts servers.
 #[derive(Args, Debug)]
 pub(crate) struct AsRoot {
-    /// Start servers also as root, though they could reach every file of this machine.
+    /// Start servers even as root, although they could then access every file of this machine.
     #[arg(long, env = "UNISONO_ALLOW_ROOT", value_parser = BoolishValueParser::new())]
     pub(crate) allow_root: bool,
 }
 
 impl AsRoot {
-    /// Refuses root, unless it may.
+    /// Refuses root without this permission.
     pub(crate) fn check(&self) -> Result<(), UserError> {
         if self.allow_root { Ok(()) } else { cluster::refuse_root() }
     }
 }
 
-/// On which hosts, and by what.
+/// Hosts and launcher of the servers.
 #[derive(Args, Debug)]
 pub(crate) struct Hosts {
-    /// File that names the hosts.
+    /// File that lists the hosts.
     #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<PathBuf>,
-    /// What starts programs on hosts: auto, local (this machine), ssh, srun, mpiexec, or a program
-    /// that is called with a host and a command; options of its own may follow, in one word.
-    /// UNISONO_LAUNCHER says what it is on hosts where this is auto.
+    /// Launcher that starts programs on hosts: auto, local (this machine), ssh, srun, mpiexec, or
+    /// another program that takes a host and a command. Options may follow its name, in the same
+    /// word. UNISONO_LAUNCHER names the launcher for hosts where this is auto.
     #[arg(long, default_value = "auto")]
     pub(crate) launcher: String,
 }
@@ -102,7 +103,7 @@ pub(crate) struct Doctor {
     pub(crate) root: AsRoot,
     #[command(flatten)]
     pub(crate) hosts: Hosts,
-    /// Where the servers of the trial keep their data while it runs.
+    /// Directory for the data of the servers that the check starts.
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }
@@ -118,7 +119,7 @@ pub(crate) struct Serve {
     pub(crate) attached: bool,
 }
 
-/// Only for those who look at the processes of a host.
+/// Arguments that only identify the process in listings of a host.
 #[derive(Args, Debug)]
 pub(crate) struct ServeRemote {
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! What can be said about simulations.
+//! Arguments of `sim`.
 
 use super::cases::Cases;
 use crate::value_parsers::{count, either};
@@ -13,31 +13,31 @@ pub(crate) struct Sim {
     pub(crate) command: Option<SimCommand>,
     #[command(flatten)]
     pub(crate) cases: Cases,
-    /// Simulate what this file describes; options come before it (docs/scenarios.md explains the
+    /// Simulate the scenario in this file; options override it (docs/scenarios.md explains the
     /// keys).
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Print the scenario that comes of presets, file and options, every key explained, as a file
-    /// for --scenario (or as JSON); simulate nothing.
+    /// Print the scenario that results from presets, file and options, with every key explained, as
+    /// a file for --scenario (or as JSON). Nothing is simulated.
     #[arg(long, conflicts_with_all = ["timeline", "plot"])]
     pub(crate) explain: bool,
-    /// The machine to simulate: tr94, tocs97 or ideal-disks (default: tr94).
+    /// Machine to simulate: tr94, tocs97 or ideal-disks (default: tr94).
     #[arg(long)]
     pub(crate) machine: Option<String>,
     /// Change a parameter of the machine, such as queue=cscan; repeat it for more.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Its disks instead of those of the machine: hp97560, hp-c2200a, nvme, analytic, ideal, or a
+    /// Disk model instead of the machine's: hp97560, hp-c2200a, nvme, analytic, ideal, or a
     /// description in a file FILE.toml (docs/disks has explained examples).
     #[arg(long, value_name = "DISK")]
     pub(crate) disk: Option<String>,
-    /// What connects its nodes: torus, exact-torus, crossbar or fat-tree (default: torus).
+    /// Network model: torus, exact-torus, crossbar or fat-tree (default: torus).
     #[arg(long)]
     pub(crate) network: Option<String>,
-    /// Blocks that a server which directs a transfer holds for each disk (default: 2).
+    /// Blocks for each disk that a server buffers in a transfer that it directs (default: 2).
     #[arg(long, value_parser = count, value_name = "COUNT")]
     pub(crate) buffers: Option<u32>,
-    /// How blocks lie on its disks: contiguous, random-blocks or random-tracks (default:
+    /// Placement of blocks on the disks: contiguous, random-blocks or random-tracks (default:
     /// contiguous).
     #[arg(long)]
     pub(crate) layout: Option<String>,
@@ -58,8 +58,8 @@ pub(crate) struct Sim {
         Replacement::WORDS.join(", "),
     ))]
     pub(crate) replacement: Option<String>,
-    /// What servers read before anyone asks for it: declared, nothing, next or window (default:
-    /// declared, which is what suits --declare).
+    /// Prefetching by servers: declared, nothing, next or window (default: declared, which suits
+    /// --declare).
     #[arg(long, value_name = "WHAT")]
     pub(crate) read_ahead: Option<String>,
     /// Number of clients (default: 16).
@@ -71,10 +71,10 @@ pub(crate) struct Sim {
     /// Disks of each server, on one bus (default: 1).
     #[arg(long, value_parser = count)]
     pub(crate) disks: Option<u32>,
-    /// Bytes of the file (default: 10MiB).
+    /// Size of the file (default: 10MiB).
     #[arg(long, value_parser = size)]
     pub(crate) size: Option<u64>,
-    /// Bytes of a block (default: 8KiB).
+    /// Block size (default: 8KiB).
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) block: Option<u64>,
     /// Number of trials, each with a seed of its own (default: 5; 1 with --timeline and --plot).
@@ -83,26 +83,26 @@ pub(crate) struct Sim {
     /// Seed of the first trial (default: 1).
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// End writes only when the data is on the medium; --sync=false takes back what a file says.
+    /// End writes only when the data is on the medium; --sync=false overrides a file.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sync: Option<bool>,
-    /// What moves: phantom (lengths only) or traced (proves that every byte is in its place)
+    /// Kind of payload: phantom (lengths only) or traced (proves that every byte is in its place)
     /// (default: phantom).
     #[arg(long)]
     pub(crate) payload: Option<String>,
-    /// Show how much of the servers' processors the transfer leaves to a computation on them,
+    /// Show the share of the servers' processors that the transfer leaves to a computation on them,
     /// without synchronisation and with a barrier every 5 ms.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) availability: Option<bool>,
-    /// Write what happens in the one trial of one case into this file, as a Chrome trace: open it
-    /// in Perfetto (ui.perfetto.dev) or chrome://tracing.
+    /// Write the events of one trial of one case into this file, as a Chrome trace: open it in
+    /// Perfetto (ui.perfetto.dev) or chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub(crate) timeline: Option<PathBuf>,
-    /// Draw where the head of a disk is over time into this SVG file; one picture for each strategy
-    /// of one case, one above the other.
+    /// Draw the position of a disk's head over time into this SVG file, with one panel for each
+    /// strategy of one case.
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
-    /// Which disk --plot is about, counted from 0 over all servers.
+    /// Disk of --plot, counted from 0 over all servers.
     #[arg(long, value_name = "DISK", default_value = "0", requires = "plot")]
     pub(crate) plot_disk: u32,
 }
@@ -115,16 +115,16 @@ pub(crate) enum SimCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct Demerit {
-    /// The trace: HP's SRT format, or CSV with the columns arrival_us,op,lbn,sectors,service_us
-    /// (op is R or W, lbn and sectors count sectors of the disk).
+    /// Trace: HP's SRT format, or CSV with the columns arrival_us,op,lbn,sectors,service_us (op is
+    /// R or W, lbn and sectors count sectors of the disk).
     pub(crate) trace: PathBuf,
-    /// The disk model: hp97560, hp-c2200a, nvme, analytic, ideal, or FILE.toml.
+    /// Disk model: hp97560, hp-c2200a, nvme, analytic, ideal, or FILE.toml.
     #[arg(long, default_value = "hp97560", value_name = "DISK")]
     pub(crate) disk: String,
-    /// Serve what waits by cyclical scan instead of in the order of arrival.
+    /// Serve queued requests by cyclical scan (CSCAN) instead of in the order of arrival.
     #[arg(long)]
     pub(crate) cscan: bool,
-    /// Which unit of an SRT trace that has several.
+    /// Unit to replay, for an SRT trace that has several.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) unit: Option<u32>,
     /// Draw the two distributions into this file, as SVG.

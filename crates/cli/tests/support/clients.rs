@@ -1,4 +1,4 @@
-//! Client processes of a bench, given their orders by a test, so that it knows which is which.
+//! Client processes of a bench, ordered by a test, so that it knows the rank of each.
 
 use super::{COLLECTIVE, PATIENCE, Place, signal, unisono, until_moving};
 use rustix::process::Signal;
@@ -9,10 +9,10 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
-/// Bytes of a block of the files that these clients make.
+/// Block size of the files that these clients make, in bytes.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// What clients are told to transfer.
+/// Transfer that clients are ordered to make.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     pub(crate) strategy: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Case {
     pub(crate) repeat: u32,
 }
 
-/// Transfers that never end by themselves within a test, in each way to make them.
+/// Transfers that do not end within a test, one for each strategy and direction.
 pub(crate) const ENDLESS: [Case; 6] = [
     endless("caching", "wbc", 8192),
     endless("caching", "rbc", 8192),
@@ -32,32 +32,32 @@ pub(crate) const ENDLESS: [Case; 6] = [
     endless("disk-directed", "rbc", 8),
 ];
 
-/// One of them in turns of records so small that a block is not whole, and so not written, for
-/// long.
+/// A transfer in turns of records so small that blocks stay incomplete, and so unwritten, for long.
 pub(crate) const FRAGMENTS: Case = Case { file_bytes: 64 << 20, ..endless("caching", "wc", 8) };
 
 const fn endless(strategy: &'static str, pattern: &'static str, record_bytes: u64) -> Case {
     Case { strategy, pattern, record_bytes, file_bytes: 8 << 20, repeat: 1_000_000 }
 }
 
-/// What a client answered: what went wrong, or nothing.
+/// Answer of a client to an order.
 pub(crate) type Answer = Result<(), Refusal>;
 
-/// What went wrong at a client.
+/// Error of a client.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// The exit code of a bench that hears it first.
+    /// Exit code of a bench that receives this error first.
     pub(crate) code: i64,
-    /// Why.
+    /// Cause of the error.
     pub(crate) cause: String,
 }
 
-/// The machine of a client, as far as it matters to it.
+/// Machine of a client, as far as it matters to the client.
 #[derive(Clone, Copy)]
 pub(crate) struct Home<'a> {
-    /// The directory of the instance there: its own, or a copy of it.
+    /// Directory of the instance on that machine: its own, or a copy of it.
     pub(crate) instance: &'a Path,
-    /// Where other clients reach it, if not at the address by which it reaches the servers.
+    /// Host on which other clients reach the client. `None`: the address by which it reaches the
+    /// servers.
     pub(crate) host: Option<&'a str>,
 }
 
@@ -129,12 +129,12 @@ impl BenchClient {
         assert_eq!(line, "\"Connected\"");
     }
 
-    /// Its process id.
+    /// Process id of the client.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Lets it take part in a case that is about `file`.
+    /// Orders the client to take part in a case on `file`.
     pub(crate) fn order(&mut self, case: &Case, file: &str) {
         let Case { strategy, pattern, record_bytes, file_bytes, repeat } = case;
         self.tell(&json!({
@@ -147,13 +147,13 @@ impl BenchClient {
         }));
     }
 
-    /// Kills it, as nothing else would end it: at once.
+    /// Kills the client at once, with SIGKILL.
     pub(crate) fn kill(&mut self) {
         signal(self.pid(), Signal::KILL);
         let _ = self.process.wait();
     }
 
-    /// Waits for its answer to an order, which must come in time.
+    /// Waits for the client's answer to an order, which must come in time.
     pub(crate) fn answer(&self) -> Answer {
         let line = self.answers.recv_timeout(PATIENCE).expect("a client answers its order");
         let answer: Value = serde_json::from_str(&line).expect("an answer is JSON");

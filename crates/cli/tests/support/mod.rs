@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Turns a hang into a failure; no test needs a fraction of it.
+/// Time limit that turns a hang into a failure; no test needs a fraction of it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Exit codes, as the command's help lists them.
@@ -37,44 +37,44 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// An empty one.
+    /// Makes an empty place.
     pub(crate) fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("unisono-test-").tempdir();
         Self { directory: directory.expect("a test must have room") }
     }
 
-    /// One whose instance runs with `servers` servers.
+    /// Makes a place whose instance runs with `servers` servers.
     pub(crate) fn with_servers(servers: u32) -> Self {
         let place = Self::new();
         place.start(&["--servers", &servers.to_string()]);
         place
     }
 
-    /// A path in it.
+    /// Path in the directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The instance's directory.
+    /// Directory of the instance.
     pub(crate) fn instance(&self) -> PathBuf {
         self.path("instance")
     }
 
-    /// A new local file.
+    /// Makes a local file.
     pub(crate) fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, bytes).expect("a test must have room");
         path
     }
 
-    /// A command about the instance, run in the directory.
+    /// A command on the instance, run in the directory.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, words: &[S]) -> Command {
         let mut command = unisono(words);
         command.current_dir(self.directory.path()).arg("--instance").arg(self.instance());
         command
     }
 
-    /// Runs a command about the instance to its end.
+    /// Runs a command on the instance to its end.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, words: &[S]) -> Ended {
         run(self.command(words))
     }
@@ -84,7 +84,7 @@ impl Place {
         self.run(&[&["start", "--json"], words].concat()).done().json()
     }
 
-    /// What `status --json` printed about each server.
+    /// Entries of the servers in the output of `status --json`.
     pub(crate) fn status(&self) -> Vec<Value> {
         let status = self.run(&["status", "--json"]).json();
         status["servers"].as_array().expect("status lists the servers").clone()
@@ -96,7 +96,7 @@ impl Place {
         until("no client and no buffer is left", || self.status().iter().all(quiet).then_some(()));
     }
 
-    /// The process of each server, as the instance has it.
+    /// Process id of each server, as recorded in the instance.
     pub(crate) fn server_pids(&self) -> Vec<u32> {
         let file = std::fs::read(self.instance().join("instance.json")).unwrap_or_default();
         let file: Value = serde_json::from_slice(&file).unwrap_or_default();
@@ -130,7 +130,7 @@ pub(crate) fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(step).collect()
 }
 
-/// Asks again and again until there is an answer; fails when none comes in time.
+/// Polls until `ask` returns a value; fails after a time limit.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -149,7 +149,7 @@ pub(crate) fn until_moving(place: &Place, more_than: u64) {
     until("bytes move", || (moved() > before + more_than).then_some(()));
 }
 
-/// Sends a signal; a process that has ended already does not mind.
+/// Sends a signal. A process that has ended already is no error.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(pid as i32).expect("a process has a number");
     let _ = rustix::process::kill_process(pid, signal);
@@ -164,7 +164,7 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     (fields[0] != "Z" && fields[0] != "X").then_some(fields)
 }
 
-/// Whether a process is there with anything it had: its first thread may end before its others,
+/// True until a process has ended with all of its threads. Its first thread may end before others,
 /// which still hold its files.
 pub(crate) fn is_running(pid: u32) -> bool {
     let pid = Pid::from_raw(pid as i32).expect("a process has a number");

@@ -1,4 +1,4 @@
-//! Commands that run, and what came of them.
+//! Commands that run, and their results.
 
 use super::{DONE, PATIENCE, signal};
 use rustix::process::Signal;
@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-/// What would name an instance, an input, or the hosts of a job.
+/// Variables that would name an instance, an input, or the hosts of a job.
 const UNWANTED: [&str; 9] = [
     "UNISONO_INSTANCE",
     "UNISONO_LAUNCHER",
@@ -91,7 +91,7 @@ impl Drop for Running {
     }
 }
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
     shown: String,

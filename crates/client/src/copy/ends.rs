@@ -11,10 +11,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use units::KIB;
 
-/// Holes of the target are multiples of this: finer ones are written as zeros.
+/// Alignment of holes in the target, in bytes. Smaller holes are written as zeros.
 const HOLE_BYTES: usize = 64 * KIB as usize;
 
-/// Bytes for which there is room at the least: a file may have some where it says it has none.
+/// Smallest buffer for a file, in bytes: a file that reports size 0 may still have data.
 pub(super) const UNTOLD_BYTES: u64 = 64 * KIB;
 
 /// A part of a file: its offset in the file, its offset in memory, its length.
@@ -30,10 +30,10 @@ pub(super) fn list_of(segments: &[Segment]) -> OwnPart {
     OwnPart::List(segments.iter().map(entry).collect())
 }
 
-/// A regular file and its size. One that says it has none may give bytes all the same, as those of
-/// /proc do: then it is what reading gives, to its end.
+/// Opens a regular file and returns its size. A file that reports size 0, as those of /proc do, may
+/// still have data; then it is read to its end.
 pub(super) fn open_local(path: &Path) -> io::Result<(File, u64)> {
-    // Without waiting for whoever is at the other end of a pipe.
+    // Does not wait for the other end of a pipe.
     let waits_not = OFlags::NONBLOCK.bits() as i32;
     let file = File::options().read(true).custom_flags(waits_not).open(path)?;
     let metadata = file.metadata()?;
@@ -44,8 +44,8 @@ pub(super) fn open_local(path: &Path) -> io::Result<(File, u64)> {
     }
 }
 
-/// The bytes of a file that does not say how many it has, in one that has no name: they are asked
-/// for by their offsets later, and again.
+/// Copies a file of unknown size into an unnamed temporary file, because its bytes are later read
+/// by offset, more than once.
 fn read_out(mut file: File) -> io::Result<(File, u64)> {
     let mut first = vec![0; UNTOLD_BYTES as usize];
     let length = file.read(&mut first)?;
@@ -58,23 +58,23 @@ fn read_out(mut file: File) -> io::Result<(File, u64)> {
     Ok((whole, length as u64 + rest))
 }
 
-/// The first byte of a local file of `bytes` bytes, at or behind `offset`, that lies in no hole, or
-/// its end.
+/// Offset of the first data of a local file of `bytes` bytes at or after `offset`, or the size of
+/// the file if only a hole follows.
 pub(super) fn next_data(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(offset)) {
         Ok(start) => Ok(start),
-        // A hole up to the end looks like an end that has moved.
+        // A hole up to the end of the file looks like an end that has moved.
         Err(Errno::NXIO) if file.metadata()?.len() < bytes => {
             Err(io::ErrorKind::UnexpectedEof.into())
         }
         Err(Errno::NXIO) => Ok(bytes),
-        // A file system that knows no holes.
+        // The file system does not support holes.
         Err(Errno::INVAL) => Ok(offset),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The parts of `bytes`, which lie at `offset` in the file, that are not zero throughout.
+/// The parts of `bytes`, which lie at `offset` in the file, that are not all zero.
 pub(super) fn data_of(bytes: &[u8], offset: u64) -> Vec<Segment> {
     let mut found: Vec<Segment> = Vec::new();
     for (number, piece) in bytes.chunks(HOLE_BYTES).enumerate() {

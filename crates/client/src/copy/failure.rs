@@ -1,10 +1,10 @@
-//! Why a copy ends before its time.
+//! The reason for which a copy fails, shared by its workers.
 
 use interface::UserError;
 use std::sync::{Mutex, PoisonError};
 
-/// Why a copy ends before its time: the first error of any of its files. What others meet after
-/// that, most of all that they were stopped, is no reason.
+/// First error of any file of a copy. Later errors are ignored: most of them only say that the
+/// worker was stopped.
 #[derive(Default)]
 pub(super) struct Failure(Mutex<Option<UserError>>);
 

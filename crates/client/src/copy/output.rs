@@ -1,4 +1,4 @@
-//! What is written to under a local name.
+//! Local targets of a copy: regular files, devices and pipes.
 
 use super::part::PartFile;
 use rustix::io::Errno;
@@ -8,29 +8,29 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// As many symbolic links as Linux follows, one after the other.
+/// Symbolic links followed one after the other, as many as Linux follows.
 const LINKS_MAX: usize = 40;
 
-/// A file that is made or replaced when it is whole; or a device or a pipe, which takes what is
-/// written to it and is never replaced.
+/// A local target. A regular file is replaced atomically when all data is written. A device or a
+/// pipe takes the data directly and is never replaced.
 pub struct LocalOutput(Kind);
 
 enum Kind {
-    /// A file; where its name is that of a symbolic link, what that leads to.
+    /// A regular file. A symbolic link is resolved to its target.
     Part(PartFile),
     /// A device or a pipe.
     Stream(File),
 }
 
 impl LocalOutput {
-    /// Begins to write to `path`. A pipe with a name waits for somebody who reads it.
+    /// Opens `path` for writing. Opening a named pipe blocks until a reader opens it.
     ///
     /// # Errors
     /// When it cannot be written to.
     pub fn open(path: &Path) -> io::Result<Self> {
         let target = followed(path)?;
         let kind = match fs::metadata(path) {
-            // What /dev/stdout leads to: what this process has open already, whatever that is.
+            // /dev/stdout leads here. Uses the open descriptor, whatever kind of file it is.
             _ if target == Path::new("/proc/self/fd/1") => {
                 Kind::Stream(io::stdout().as_fd().try_clone_to_owned()?.into())
             }
@@ -45,12 +45,12 @@ impl LocalOutput {
         Ok(Self(kind))
     }
 
-    /// Whether it takes every byte in its turn, zeros too.
+    /// True if the target is written sequentially, every byte, zeros too.
     pub(super) fn is_stream(&self) -> bool {
         matches!(self.0, Kind::Stream(_))
     }
 
-    /// Writes `bytes` at `offset` of a file; of a stream, where the bytes before them end.
+    /// Writes `bytes` at `offset` of a regular file. A stream appends them instead.
     pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         match &self.0 {
             Kind::Part(part) => part.as_file().write_all_at(bytes, offset),
@@ -58,7 +58,7 @@ impl LocalOutput {
         }
     }
 
-    /// Says how long a file is: what was not written of it is a hole.
+    /// Sets the length of a regular file. Ranges that were not written are holes.
     pub(super) fn set_length(&self, bytes: u64) -> io::Result<()> {
         match &self.0 {
             Kind::Part(part) => part.as_file().set_len(bytes),
@@ -66,10 +66,10 @@ impl LocalOutput {
         }
     }
 
-    /// Ends it when everything is written.
+    /// Finishes the target after all data is written.
     ///
     /// # Errors
-    /// When a file cannot be in its place, for example because a directory is.
+    /// When a file cannot be renamed to its target, for example because that is a directory.
     pub fn keep(self) -> io::Result<()> {
         match self.0 {
             Kind::Part(part) => part.keep(),
@@ -78,8 +78,8 @@ impl LocalOutput {
     }
 }
 
-/// What a path leads to, whether or not anything is there. Links of /proc are not followed: what
-/// they say need not be a path.
+/// Resolves the symbolic links of a path, which need not exist. Links of /proc are not followed,
+/// because their text need not be a path.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut at = path.to_owned();
     for _ in 0..LINKS_MAX {

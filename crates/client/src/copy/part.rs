@@ -1,4 +1,4 @@
-//! A local file on its way.
+//! Temporary file of a copy, which replaces the target when it is complete.
 
 use crate::cleanup::{Cleanup, Undo};
 use std::fs::{self, Permissions};
@@ -7,17 +7,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file that takes the place of another when it is whole. Until then it lies beside it, by a
-/// name that nobody can foresee, and is removed when dropped, or when the user interrupts.
+/// A file that replaces another when it is complete. Until then it lies beside the target, under an
+/// unpredictable name. It is removed when dropped, or when the user interrupts.
 pub(super) struct PartFile {
     file: NamedTempFile,
     target: PathBuf,
-    // Dropped last: whoever interrupts may have to remove the file until it is gone.
+    // Dropped last: an interrupt may have to remove the file until it is gone.
     _undo: Undo,
 }
 
 impl PartFile {
-    /// Makes an empty one that is to become `target`. Who may read what is there may read this.
+    /// Makes an empty file that will replace `target`. It gets the mode of the file it replaces,
+    /// if there is one.
     ///
     /// # Errors
     /// When the directory of `target` cannot be written to.
@@ -27,7 +28,7 @@ impl PartFile {
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let file = tempfile::Builder::new()
             .prefix(".unisono-part-")
-            // A new file as any: the umask says who may read it.
+            // A file that replaces none gets its mode from the umask, as any new file.
             .permissions(Permissions::from_mode(mode.unwrap_or(0o666)))
             .tempfile_in(parent.unwrap_or(Path::new(".")))?;
         if let Some(mode) = mode {
@@ -42,10 +43,10 @@ impl PartFile {
         self.file.as_file()
     }
 
-    /// Puts it in its place.
+    /// Renames the file to its target.
     ///
     /// # Errors
-    /// When it cannot be there, for example because a directory is.
+    /// When the rename fails, for example because the target is a directory.
     pub(super) fn keep(self) -> io::Result<()> {
         self.file.persist(&self.target).map(|_| ()).map_err(|error| error.error)
     }

@@ -1,4 +1,4 @@
-//! What is to be copied where.
+//! Plan of a copy: which files go where, and which directories they need.
 
 use crate::names::Place;
 use crate::session::Session;
@@ -7,18 +7,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use wire::{EntryKind, Fault, name_flaw};
 
-/// So much is shown of a name that cannot be one.
+/// Characters shown of an invalid name in an error.
 const SHOWN_CHARS_MAX: usize = 80;
 
 /// Files to copy, and the directories that they need.
 #[derive(Clone, Debug)]
 pub struct CopyPlan {
     target: Place,
-    /// What was there when the plan was made.
+    /// State of the target when the plan was made.
     target_is: Kind,
-    /// Bytes of a block of every file, whatever its directory says.
+    /// Block size of every file, in bytes. Overrides the default of the directory.
     block_bytes: Option<u64>,
-    /// Whether what is in the instance is compared with what was copied.
+    /// True if the copy compares the data in the instance with the data copied.
     verifies: bool,
     /// Directories to make, each before those in it.
     directories: Vec<Place>,
@@ -28,17 +28,17 @@ pub struct CopyPlan {
 /// One file to copy.
 #[derive(Clone, Debug)]
 pub struct FileCopy {
-    /// Where it is.
+    /// Source of the file.
     pub from: Place,
-    /// Where it is to be.
+    /// Destination of the file.
     pub to: Place,
-    /// Its size when the plan was made.
+    /// Size when the plan was made, in bytes.
     pub bytes: u64,
-    /// Whether it may take the place of another file.
+    /// True if the file may replace another.
     pub replaces: bool,
 }
 
-/// What a place is now.
+/// Object that a place holds now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Nothing,
@@ -47,8 +47,8 @@ enum Kind {
 }
 
 impl CopyPlan {
-    /// Copies `sources` to `target`, as `cp` does: into it if it is a directory, under its name if
-    /// not. Directories are copied with `recursive` only. Existing files are replaced.
+    /// Copies `sources` to `target`, as `cp` does: into `target` if it is a directory, else under
+    /// its name. Directories are copied with `recursive` only. Existing files are replaced.
     ///
     /// # Errors
     /// When something is not there, is a directory without `recursive`, or several would go to one
@@ -94,15 +94,15 @@ impl CopyPlan {
         Ok(plan)
     }
 
-    /// Refuses what cannot be a name, a file that would take its own place, and two files for one
-    /// name: which of them would be there is chance.
+    /// Refuses invalid names, a file copied onto itself, and two files with the same target,
+    /// because either of them could win.
     fn check_targets(&self) -> Result<(), UserError> {
         let files = self.files.iter().map(|file| &file.to);
         for target in self.directories.iter().chain(files) {
             if let Place::Instance(name) = target
                 && let Some(flaw) = name_flaw(name)
             {
-                // Servers say so too, but one file at a time.
+                // Servers check this too, but one file at a time.
                 let name: String = name.chars().take(SHOWN_CHARS_MAX).collect();
                 let what = format!("cannot copy to {name:?}");
                 let fault = Fault::BadName { name, cause: flaw.to_owned() };
@@ -153,7 +153,7 @@ impl CopyPlan {
         })
     }
 
-    /// The same without comparing what is in the instance with what was copied.
+    /// Turns off the comparison of the data in the instance with the data copied.
     pub fn unverified(self) -> Self {
         Self { verifies: false, ..self }
     }
@@ -162,8 +162,8 @@ impl CopyPlan {
         self.verifies
     }
 
-    /// The same, refused where the target itself would be a file: whoever writes it with a slash
-    /// at its end wants a directory.
+    /// Refuses a plan whose target would be a file. A target written with a slash at its end must
+    /// be a directory.
     ///
     /// # Errors
     /// When it would be a file.
@@ -177,17 +177,17 @@ impl CopyPlan {
         ))
     }
 
-    /// Where everything goes.
+    /// Destination of the whole copy.
     pub fn target(&self) -> &Place {
         &self.target
     }
 
-    /// The files, in the order in which they are begun.
+    /// Files in the order in which they are begun.
     pub fn files(&self) -> &[FileCopy] {
         &self.files
     }
 
-    /// Bytes of all files together.
+    /// Total size of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
@@ -232,7 +232,7 @@ impl CopyPlan {
         }
     }
 
-    /// Adds a local directory. `above` are the directories that it is in, as the system knows them.
+    /// Adds a local directory. `above` lists its parent directories, as the system identifies them.
     fn add_local_tree(
         &mut self,
         path: &Path,
@@ -258,7 +258,7 @@ impl CopyPlan {
         let mut entries = read.map_err(failed)?;
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
-            // What a link leads to is copied.
+            // Symbolic links are followed: their targets are copied.
             let found = std::fs::metadata(entry.path());
             let metadata = found.map_err(|error| unreachable_entry(&entry.path(), &error))?;
             let Ok(part) = entry.file_name().into_string() else {
@@ -292,7 +292,7 @@ fn kind_of(session: &Session, place: &Place) -> Result<Kind, UserError> {
     match place {
         Place::Local(path) => match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => Ok(Kind::Directory),
-            // A pipe or a device is there, too; whether it can be copied is seen in its turn.
+            // A pipe or a device exists, too. Its worker finds out if it can be copied.
             Ok(found) => Ok(Kind::File(found.len())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Kind::Nothing),
             Err(error) => {
@@ -308,7 +308,7 @@ fn kind_of(session: &Session, place: &Place) -> Result<Kind, UserError> {
     }
 }
 
-/// What is in a local directory and cannot be looked at.
+/// Error of an entry of a local directory that cannot be inspected.
 fn unreachable_entry(path: &Path, error: &std::io::Error) -> UserError {
     let what = format!("cannot copy {}", path.display());
     match std::fs::read_link(path) {
@@ -322,7 +322,7 @@ fn unreachable_entry(path: &Path, error: &std::io::Error) -> UserError {
     }
 }
 
-/// A name with a slash at its end that is that of a file, or of nothing.
+/// Error of a name with a slash at its end that names a file, or nothing.
 pub fn no_directory(what: impl Into<String>, is_there: bool) -> UserError {
     let cause = match is_there {
         true => "it is not a directory, which the / at its end asks for",

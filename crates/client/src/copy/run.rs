@@ -16,24 +16,24 @@ use std::sync::{Mutex, PoisonError};
 use units::MIB;
 use wire::FileRecord;
 
-/// Bytes that are copied at a time, of each file under way.
+/// Bytes copied at a time, for each file under way.
 const WINDOW_BYTES: u64 = 16 * MIB;
 
 /// Files that are copied at the same time.
 const FILES_AT_ONCE: usize = 4;
 
-/// What came of a copy.
+/// Result of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Copied {
     /// Files copied.
     pub files: u64,
-    /// Their bytes, holes included.
+    /// Their total size in bytes, holes included.
     pub bytes: u64,
 }
 
 impl Session {
-    /// Carries out a plan; `progress` is called with the bytes that are done, from any thread. The
-    /// first error ends it: files that were whole by then stay.
+    /// Carries out a plan. Calls `progress` with the number of bytes done, from any thread. The
+    /// first error ends the copy; files that were complete by then stay.
     ///
     /// # Errors
     /// What the servers and the local file system meet; data that is not what was copied.
@@ -56,7 +56,7 @@ impl Session {
         let block_bytes = plan.block_bytes();
         let disks_per_server = self.stripe(block_bytes.unwrap_or(BLOCK_BYTES))?.disks_per_server;
         let usual = Usual { block_bytes, disks_per_server };
-        // A file of the instance may be longer than the catalogue knew when the plan was made.
+        // A file of the instance may have grown since the plan was made.
         let known = |file: &FileCopy| matches!(file.from, Place::Local(_)).then_some(file.bytes);
         let largest = plan.files().iter().try_fold(0, |most, file| Some(known(file)?.max(most)));
         let window = WINDOW_BYTES.max(block_bytes.unwrap_or(0));
@@ -81,7 +81,7 @@ impl Session {
                 }
             }
         };
-        // To the end of each, also after a failure: each removes what it has half made.
+        // Waits for every worker, also after a failure: each removes its incomplete file.
         std::thread::scope(|scope| {
             for _ in 0..FILES_AT_ONCE.min(plan.files().len()) {
                 scope.spawn(work);
@@ -91,15 +91,15 @@ impl Session {
         failure.first().map_or(Ok(copied), Err)
     }
 
-    /// A connection for copies, which need no buffers of a pool.
+    /// Connects without a buffer pool, which copies do not need.
     fn connection(&self) -> Result<Connection, UserError> {
         let options = ConnectionOptions { pool_bytes: 0, ..ConnectionOptions::from_environment()? };
         Connection::open_with(self.instance(), options)
     }
 
     /// Copies a local file in; the name must be free. A copy that fails leaves no file, nor does
-    /// one that a signal ends after [`crate::clean_up_on_signals`]; one that is killed (SIGKILL)
-    /// leaves a file beside it, of a name that begins with a dot.
+    /// one that a signal ends after [`crate::clean_up_on_signals`]. A copy that is killed (SIGKILL)
+    /// leaves a file beside the target, whose name begins with a dot.
     pub fn put(
         &self,
         local: &Path,
@@ -116,7 +116,7 @@ impl Session {
         self.stat_file(name)
     }
 
-    /// Copies a file out, to `target`; `local` names it in errors.
+    /// Copies a file out, to `target`. `local` names the target in errors.
     pub fn get(
         &self,
         name: &str,

@@ -1,4 +1,5 @@
-//! Whether the servers hold what was copied: checksums of both ends, piece by piece.
+//! Verification of a copy: compares checksums of the copied data with those of the servers, piece
+//! by piece.
 
 use crate::library::File;
 use interface::{ExitCode, UserError};
@@ -6,25 +7,25 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::KIB;
 use world_real::digest;
 
-/// Bytes of a piece, where blocks are multiples of it.
+/// Size of a piece in bytes, if it divides the block size.
 const PIECE_BYTES: u64 = 64 * KIB;
 
 /// Blocks whose digests are asked for at the same time.
 const BLOCKS_AT_ONCE: usize = 16;
 
-/// The digests of what was moved, by where each piece begins in the file.
+/// Digests of the data copied, by the offset of each piece in the file.
 #[derive(Default)]
 pub(super) struct Moved(BTreeMap<u64, u32>);
 
 impl Moved {
-    /// Takes in `bytes`, which lie at `offset` of the file, a multiple of `piece_bytes`.
+    /// Adds the digests of `bytes`, which lie at `offset` of the file, a multiple of `piece_bytes`.
     pub(super) fn add(&mut self, bytes: &[u8], offset: u64, piece_bytes: u64) {
         let starts = (offset..).step_by(piece_bytes as usize);
         self.0.extend(starts.zip(bytes.chunks(piece_bytes as usize).map(digest)));
     }
 
-    /// Where the first of the pieces from `offset` on begins that was moved and is held with
-    /// another digest.
+    /// Returns the offset of the first copied piece at or after `offset` whose digest differs from
+    /// the server's (`held`).
     fn first_difference(&self, offset: u64, piece_bytes: u64, held: Vec<u32>) -> Option<u64> {
         let differs = |(start, digest): &(u64, u32)| {
             self.0.get(start).is_some_and(|expected| expected != digest)
@@ -33,13 +34,13 @@ impl Moved {
     }
 }
 
-/// Bytes of a piece of this file, such that no piece lies in two blocks.
+/// Size of a piece of this file in bytes, such that no piece crosses a block boundary.
 pub(super) fn piece_bytes(file: &File) -> u64 {
     let block_bytes = file.page_bytes();
     if block_bytes.is_multiple_of(PIECE_BYTES) { PIECE_BYTES } else { block_bytes }
 }
 
-/// Compares what the servers hold of an open file, where anything was moved, with what was moved.
+/// Compares the copied pieces with the data that the servers hold of an open file.
 pub(super) fn verify(file: &File, moved: &Moved, what: &str) -> Result<(), UserError> {
     let (block_bytes, piece_bytes) = (file.page_bytes(), piece_bytes(file));
     let blocks: BTreeSet<u64> = moved.0.keys().map(|offset| offset / block_bytes).collect();

@@ -17,24 +17,24 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use wire::{EntryKind, FileDefaults, NAME_BYTES_MAX};
 
-/// A group of one with a window of memory.
+/// A worker: a group of one member, with a window of memory.
 pub(super) struct Worker<'a> {
     connection: &'a Connection,
     group: Group,
     window: RefCell<Vec<u8>>,
     window_bytes: u64,
-    /// How files are made where their directory does not say.
+    /// Defaults for new files, used where the directory has none.
     usual: Usual,
     verifies: bool,
 }
 
-/// Where bytes come from.
+/// Source of the bytes.
 enum Source {
     Local(std::fs::File),
     Instance(File),
 }
 
-/// Where they go.
+/// Target of the bytes.
 enum Target {
     Local(LocalOutput),
     Instance(File),
@@ -58,8 +58,7 @@ impl<'a> Worker<'a> {
         Ok(Self { connection, group, window, window_bytes, usual, verifies })
     }
 
-    /// Copies one file. Stops in the middle, as if by an error, when there is a `failure` of
-    /// another.
+    /// Copies one file. Stops early, as if by an error, if there is a `failure` of another.
     pub(super) fn copy(
         &self,
         copy: &FileCopy,
@@ -91,7 +90,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The copying of one file.
+/// Copy of one file.
 struct Work<'a> {
     worker: &'a Worker<'a>,
     source: Source,
@@ -99,7 +98,7 @@ struct Work<'a> {
     what: &'a str,
     progress: &'a dyn Fn(u64),
     failure: &'a Failure,
-    /// The digests of what was moved.
+    /// Digests of the data copied.
     moved: RefCell<Moved>,
 }
 
@@ -116,7 +115,7 @@ impl Work<'_> {
         sized.and_then(|()| output.keep()).map_err(|error| self.local(&error))
     }
 
-    /// Copies to a name that nobody can foresee, which becomes `name` when everything is there.
+    /// Copies to an unpredictable temporary name, then renames the file to `name`.
     fn to_instance(&self, name: &str, replaces: bool) -> Result<(), UserError> {
         let connection = self.worker.connection;
         let failing = |error: UserError| error.doing(self.what);
@@ -130,7 +129,7 @@ impl Work<'_> {
                 EntryKind::Directory(defaults) => defaults,
                 EntryKind::File(_) => FileDefaults::default(),
             },
-            // Whoever makes the file will learn what is wrong.
+            // The call that makes the file will report the error.
             Ok(None) | Err(_) => FileDefaults::default(),
         };
         let Placement { stripe, pool, buffering } =
@@ -159,7 +158,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Compares what the servers hold of a file with what was moved.
+    /// Compares the data that the servers hold of a file with the data copied.
     fn verify(&self, file: &File) -> Result<(), UserError> {
         match self.piece_of(file) {
             Some(_) => verify(file, &self.moved.take(), self.what),
@@ -167,14 +166,14 @@ impl Work<'_> {
         }
     }
 
-    /// Bytes of the pieces in which a file is compared, if it is: parts that are moved begin and
-    /// end with pieces.
+    /// Size of the pieces in which a file is compared, in bytes, if it is. The parts moved begin
+    /// and end at piece boundaries.
     fn piece_of(&self, file: &File) -> Option<u64> {
         let (piece, window) = (piece_bytes(file), self.worker.window_bytes);
         (self.worker.verifies && (piece <= window || self.bytes <= window)).then_some(piece)
     }
 
-    /// The pieces of the file that is compared at the end, if any is.
+    /// Size of the pieces of the file that is compared at the end, in bytes, if any is.
     fn piece_to(&self, target: &Target) -> Option<u64> {
         match (target, &self.source) {
             (Target::Instance(file), _) | (_, Source::Instance(file)) => self.piece_of(file),
@@ -182,7 +181,7 @@ impl Work<'_> {
         }
     }
 
-    /// Refuses a name that is taken before anything is copied.
+    /// Fails if the name is taken, before anything is copied.
     fn check_free(&self, name: &str) -> Result<(), UserError> {
         match self.worker.connection.find(name).map_err(|error| error.doing(self.what))? {
             None => Ok(()),
@@ -198,7 +197,7 @@ impl Work<'_> {
         let mut offset = 0;
         while offset < self.bytes {
             if self.failure.is_there() {
-                // Nobody is told: that failure is the reason.
+                // This error is not reported: that failure is the reason.
                 return Err(UserError::of_fault(self.what, &Fault::Cancelled));
             }
             let (start, end) = self.next_part(offset, piece.unwrap_or(1), target)?;
@@ -209,8 +208,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The next part to move, at most a window, behind what is a hole; empty behind the last. It
-    /// begins and ends at multiples of `unit`, or at the end of the file.
+    /// Returns the next part to move, at most a window, after any hole; empty after the last.
+    /// Begins and ends at multiples of `unit`, or at the end of the file.
     fn next_part(&self, offset: u64, unit: u64, target: &Target) -> Result<(u64, u64), UserError> {
         let start = match &self.source {
             Source::Local(_) if target.is_stream() => offset,
@@ -270,10 +269,11 @@ impl Work<'_> {
     }
 }
 
-/// The name of a file that is to become `name`: beside it, unless that would be too long.
+/// Temporary name of a file that will be renamed to `name`. It lies beside `name`, unless that
+/// would be too long.
 fn part_name(name: &str, random: u64) -> String {
     let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
-    // A name of the greatest length would have no room for more.
+    // A name of the greatest length has no room for a suffix.
     let last: String = last.chars().take(40).collect();
     let part = format!(".{last}.part-{random:016x}");
     let beside = join(directory, &part);

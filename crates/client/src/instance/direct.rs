@@ -1,25 +1,25 @@
-//! Which disks of an instance move their data past the page cache of their system (O_DIRECT).
+//! Choice of the disks that bypass the page cache of their system (O_DIRECT).
 
 use super::path::absolute;
 use interface::UserError;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Which disks do.
+/// The disks of an instance that use O_DIRECT.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direct {
-    /// None.
+    /// No disk.
     #[default]
     None,
-    /// All.
+    /// All disks.
     All,
-    /// Those whose directories are these or lie in them.
+    /// The disks whose directories are among these or lie below them.
     In(Vec<PathBuf>),
 }
 
 impl Direct {
-    /// Those in some of the `data` directories.
+    /// Selects the disks in `directories`, which must be some of the `data` directories.
     ///
     /// # Errors
     /// When one of them is not a data directory.
@@ -36,7 +36,7 @@ impl Direct {
         }
     }
 
-    /// Whether a disk does that is this directory.
+    /// True if the disk in this directory uses O_DIRECT.
     pub fn is_for(&self, directory: &Path) -> bool {
         match self {
             Self::None => false,

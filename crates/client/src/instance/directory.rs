@@ -1,4 +1,4 @@
-//! An instance by its private directory: finds its servers, its key and its logs.
+//! An instance, identified by its private directory: finds its servers, its key and its logs.
 
 use super::path::absolute;
 use super::{InstanceFile, ServerEntry};
@@ -9,23 +9,23 @@ use std::path::{Path, PathBuf};
 use world::Address;
 use world_real::NodeConfig;
 
-/// The part of an instance's directory in which clients that work in groups listen.
+/// Subdirectory of an instance's directory for the sockets of clients that work in groups.
 pub const CLIENTS_DIRECTORY: &str = "clients";
 
-/// An instance by its directory.
+/// An instance, identified by its directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instance {
     directory: PathBuf,
 }
 
 impl Instance {
-    /// The instance of this directory, which need not exist yet. Its servers run wherever they
-    /// like, so the path is made absolute.
+    /// The instance of this directory, which need not exist yet. Servers run in any working
+    /// directory, so the path is made absolute.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: absolute(&directory.into()) }
     }
 
-    /// Its directory.
+    /// Directory of the instance.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -36,7 +36,7 @@ impl Instance {
         Address(format!("unix:{}", socket.display()))
     }
 
-    /// What a client of `servers` needs to connect. Unix sockets need no key.
+    /// Configuration that a client needs to connect to `servers`. Unix sockets need no key.
     ///
     /// # Errors
     /// When a server listens by TCP and the key cannot be used.
@@ -66,7 +66,7 @@ impl Instance {
         bytes.try_into().map_err(|_| unreadable(format!("it has {length} bytes")))
     }
 
-    /// What its file says.
+    /// Reads `instance.json`.
     ///
     /// # Errors
     /// When nothing was started there.
@@ -87,7 +87,7 @@ impl Instance {
         serde_json::from_slice(&text).map_err(|error| none(format!("{}: {error}", path.display())))
     }
 
-    /// Whether the process of this server is there and is a server of this instance.
+    /// True if the process of this server exists on this machine and serves this instance.
     pub fn is_running(&self, server: &ServerEntry) -> bool {
         let command = fs::read(format!("/proc/{}/cmdline", server.pid)).unwrap_or_default();
         let directory = self.directory.as_os_str().as_encoded_bytes();
@@ -95,7 +95,7 @@ impl Instance {
         words.any(|word| word == directory)
     }
 
-    /// What a server says, and its launcher.
+    /// Log file of a server, and of its launcher.
     pub fn log_path(&self, id: u32) -> PathBuf {
         self.directory.join(format!("server-{id}.log"))
     }

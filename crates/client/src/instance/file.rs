@@ -4,37 +4,37 @@ use super::{Direct, Origin, ProcessName};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Names the form of `instance.json`.
+/// Schema name of `instance.json`.
 pub const INSTANCE_SCHEMA: &str = "unisono.instance/1";
 
-/// How much of a server's cache may be dirty if nothing is said, in hundredths. Clients may pin
-/// half of a cache; if all the rest were dirty, whoever needs room would wait for a disk.
+/// Default dirty high-water mark, percent of a server's cache. Clients may pin half of a cache. If
+/// all the rest were dirty, a request that needs room would wait for a disk.
 pub const DIRTY_PERCENT: u32 = 50;
 
 fn usual_dirty_percent() -> u32 {
     DIRTY_PERCENT
 }
 
-/// What `instance.json` says.
+/// Content of `instance.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InstanceFile {
     /// `unisono.instance/1`.
     pub schema: String,
-    /// The servers, by number.
+    /// Servers, by number.
     pub servers: Vec<ServerEntry>,
-    /// Disks of each server.
+    /// Number of disks of each server.
     pub disks_per_server: u32,
-    /// Room of each server's block cache, in bytes.
+    /// Size of each server's block cache, in bytes.
     pub cache_bytes: u64,
-    /// How much of it may be dirty, in hundredths.
+    /// Dirty high-water mark, percent of the cache.
     #[serde(default = "usual_dirty_percent")]
     pub dirty_percent: u32,
-    /// Which disks move their data past the page cache.
+    /// Disks that bypass the page cache.
     pub direct: Direct,
-    /// The process that keeps the launchers of servers on other hosts.
+    /// Process that holds the launchers of servers on other hosts.
     #[serde(rename = "keeper", default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<ProcessName>,
-    /// How the directory is known that such servers were started from.
+    /// Mark of the directory from which servers on other hosts were started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
@@ -42,21 +42,21 @@ pub struct InstanceFile {
 /// One server of an instance.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerEntry {
-    /// Its number.
+    /// Number of the server.
     pub id: u32,
-    /// Where it listens.
+    /// Address on which the server listens.
     pub address: String,
-    /// Its process.
+    /// Process id of the server.
     pub pid: u32,
-    /// Its data directories.
+    /// Data directories of the server.
     pub data: Vec<PathBuf>,
-    /// Its host, if it was started by a launcher; its process and its directories are there.
+    /// Host of the server, if a launcher started it. `pid` and `data` are of that host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
 
 impl ServerEntry {
-    /// Its host and port, if it listens by TCP.
+    /// Host and port of the server, if it listens by TCP.
     pub fn tcp(&self) -> Option<&str> {
         self.address.strip_prefix("tcp:")
     }

@@ -1,4 +1,4 @@
-//! Where a client that works in a group listens for the other members.
+//! Listening address of a client that works in a group, for the other members.
 //!
 //! Invariants: a member is reached as its servers are, by socket files or by TCP; by TCP each
 //! chooses a host of its own machine, because nobody else knows which of its addresses others
@@ -11,19 +11,20 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket}
 use world::Address;
 use world_real::RealWorld;
 
-/// A member before it meets the others.
+/// A member of a group before it connects to the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
-    /// The group's number.
+    /// Number of the group.
     pub group: u64,
-    /// Its place in the group.
+    /// Rank of the member in the group.
     pub rank: u32,
-    /// The host of this machine to listen on by TCP; `None` for the one that calls server 0.
+    /// Host name of this machine to listen on by TCP. `None` uses the address that reaches server
+    /// 0.
     pub host: Option<&'a str>,
 }
 
 impl Member<'_> {
-    /// Begins to listen. The world's address is what the other members are to be told.
+    /// Begins to listen. The world's address is the one to give to the other members.
     ///
     /// # Errors
     /// When there is no such host here, or the key cannot be used.
@@ -46,7 +47,7 @@ impl Member<'_> {
         })
     }
 
-    /// Any port of the host chosen, or of the one that calls `server`.
+    /// Any port of the chosen host, or of the address that reaches `server`.
     fn port(&self, server: &str) -> Result<Address, UserError> {
         if let Some(host) = self.host {
             return Ok(Address(format!("tcp:{host}:0")));
@@ -63,8 +64,8 @@ impl Member<'_> {
     }
 }
 
-/// The address that this machine has for `server`. Connecting a datagram socket only asks the
-/// system for its route and sends nothing.
+/// Address of this machine on the route to `server`. Connecting a datagram socket only asks the
+/// system for the route and sends nothing.
 pub fn own_address_towards(server: &str) -> io::Result<IpAddr> {
     let server = server.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
     let any: IpAddr = match server {

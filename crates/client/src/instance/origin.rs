@@ -1,4 +1,4 @@
-//! The mark by which an instance's directory is known from a copy of it.
+//! Mark that tells an instance's directory from a copy of it.
 
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// An empty file that nobody has a reason to touch.
+/// Name of the mark, an empty file that no program has a reason to touch.
 const MARK: &str = "origin";
 
-/// What the mark of a directory is like: no copy of it is, on whatever machine, while the
-/// directory is the same on every machine that shares it.
+/// Inode number and change time of the mark. A copy of the directory has others, on any machine.
+/// All machines that share the directory see the same.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Origin {
     inode: u64,
@@ -19,7 +19,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Marks a directory anew.
+    /// Makes a new mark in a directory.
     pub fn mark(directory: &Path) -> io::Result<Self> {
         let path = directory.join(MARK);
         match fs::remove_file(&path) {
@@ -30,7 +30,7 @@ impl Origin {
         Self::of(directory)
     }
 
-    /// Whether a directory is the one that was marked, and no copy.
+    /// True if `directory` is the marked one, not a copy.
     pub fn is(&self, directory: &Path) -> bool {
         Self::of(directory).is_ok_and(|found| found == *self)
     }

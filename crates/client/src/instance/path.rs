@@ -1,9 +1,9 @@
-//! Paths that mean the same in every directory.
+//! Absolute paths, which do not depend on the working directory.
 
 use std::path::{Path, PathBuf};
 
-/// The same path from the root, without a slash at its end, which would lead through a link; as it
-/// is when it is empty.
+/// Makes a path absolute and removes a slash at its end, which would lead through a link. An empty
+/// path stays empty.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components().collect()
 }

@@ -1,14 +1,14 @@
-//! A process by a name that no other process ever has.
+//! Identification of a process that is never reused, unlike a process id.
 
 use serde::{Deserialize, Serialize};
 
-/// A process: its number may be another's later, and is another's on another machine.
+/// Identifies a process. Its process id alone may be reused later, or exist on another machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProcessName {
-    /// The machine, since it was switched on.
+    /// Boot id of the machine.
     pub boot: String,
-    /// The process's number.
+    /// Process id.
     pub pid: u32,
-    /// When it began, in ticks since then.
+    /// Start time of the process, in clock ticks since boot.
     pub began: u64,
 }

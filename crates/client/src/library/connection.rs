@@ -19,7 +19,7 @@ use units::{Duration, MIB};
 use world::Scope;
 use world_real::RealWorld;
 
-/// How a program connects.
+/// Options of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionOptions {
     /// Size of the pool that buffers come from, in bytes. Only what is used of it takes memory.
@@ -74,9 +74,9 @@ impl ConnectionOptions {
     }
 }
 
-/// A connection to all servers of an instance. Clones are handles to the same one; files, buffers,
-/// pages and groups hold it. It ends with the last of them, and gives up what was begun and not
-/// waited for.
+/// A connection to all servers of an instance. Clones are handles to the same connection; files,
+/// buffers, pages and groups hold one. The connection closes with the last handle, and cancels
+/// operations that were begun and not waited for.
 #[derive(Clone)]
 pub struct Connection(pub(super) Arc<Inner>);
 
@@ -89,22 +89,22 @@ pub(super) struct Inner {
     pub(super) servers: u32,
 }
 
-/// What lives on the I/O thread.
+/// State of a connection on the I/O thread.
 struct Local {
     operations: Scope<RealWorld, Infallible>,
-    /// Requests for buffers, which wait for operations, and the watch on silent servers.
+    /// Tasks that wait for operations: requests for buffers, and the watch on silent servers.
     others: Scope<RealWorld, Infallible>,
     shared: Rc<Shared>,
 }
 
-/// What operations use.
+/// State that operations use.
 pub(super) struct Shared {
     pub(super) client: Client<RealWorld>,
     pub(super) pool: BufferPool<RealWorld>,
 }
 
 impl Drop for Inner {
-    /// Closes the connection: the catalogue hears of the sizes of files that were not closed.
+    /// Closes the connection. Sends the catalogue the sizes of files that were not closed.
     fn drop(&mut self) {
         let Some(local) = self.local.take() else { return };
         if self.thread.is_here() {
@@ -115,7 +115,7 @@ impl Drop for Inner {
         let job = Box::new(move || {
             let client = own.get().shared.client.clone();
             own.get().others.spawn(async move {
-                // Where this fails, whoever opens them next finds it out.
+                // If this fails, the next client that opens the files finds the sizes.
                 let _ = client.record_sizes().await;
                 drop(done);
                 Ok(())
@@ -153,11 +153,11 @@ impl Connection {
         let (own, pool_bytes, timeout) =
             (Arc::clone(&thread), options.pool_bytes, options.timeout());
         let job = Box::new(move || {
-            // Until there is a world there is no scope for tasks.
+            // Tasks need a scope, which needs the world.
             world_real::detach(async move {
                 let local = connect(node, &file.servers, pool_bytes, timeout).await;
                 let local = local.map(|local| Arc::new(OnThread::new(&own, local)));
-                // Whoever asked waits for it.
+                // The caller waits for this result.
                 let _ = sender.send(local);
             });
         });
@@ -173,7 +173,7 @@ impl Connection {
         &self.0.instance
     }
 
-    /// Options that it was made with.
+    /// Options with which the connection was made.
     pub fn options(&self) -> &ConnectionOptions {
         &self.0.options
     }
@@ -244,7 +244,7 @@ impl Connection {
         let job = Box::new(move || {
             let work = work(Rc::clone(&local.get().shared));
             local.get().operations.spawn(async move {
-                // All that the work holds, memory of the caller too, is gone before the answer.
+                // All that the work holds, memory of the caller too, is dropped before the answer.
                 let outcome = work.await;
                 let _ = sender.send(outcome.map_err(|fault| UserError::of_fault(&what(), &fault)));
                 Ok(())
@@ -252,8 +252,8 @@ impl Connection {
         });
         match self.0.thread.post(job) {
             Ok(()) => Operation::new(answer, uses_memory),
-            // The job is dropped here; nothing of it has begun. What it holds belongs to the
-            // I/O thread of another process, if to any.
+            // The job is dropped here before any of it ran. The values that it holds belong to the
+            // I/O thread of the parent process, if to any.
             Err((job, error)) => {
                 std::mem::forget(job);
                 Operation::ended(Err(error))
@@ -315,7 +315,7 @@ async fn connect(
     Ok(Local { operations, others, shared: Rc::new(Shared { client, pool }) })
 }
 
-/// The error of a place in a file that no file has.
+/// Error of an offset beyond the greatest file size.
 pub(super) fn beyond_all_files(what: String) -> UserError {
     UserError::of_kind(
         ErrorKind::Usage,

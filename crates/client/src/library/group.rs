@@ -17,7 +17,7 @@ use units::ClientId;
 use wire::CollectiveCall;
 use world_real::RealWorld;
 
-/// Bytes of the number of a group, as members tell it to one another.
+/// Length of a group's number in bytes, as members exchange it.
 const NUMBER_BYTES: usize = 8;
 
 /// One process's membership in a group. Members make the same collective calls in the same order,
@@ -33,7 +33,7 @@ struct Inner {
     size: u32,
 }
 
-/// What lives on the I/O thread.
+/// State of a member on the I/O thread.
 struct Member {
     membership: Membership<RealWorld>,
     peers: Peers,
@@ -45,7 +45,7 @@ impl Drop for Member {
     }
 }
 
-/// How a collective call is carried out. The same at every member.
+/// Options of a collective call. All members must pass equal ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CollectiveOptions {
     /// Strategy of the transfer.
@@ -151,7 +151,7 @@ impl Group {
         )?;
         let (connection, member) = (connection.clone(), Some(member));
         let group = Self(Arc::new(Inner { connection, member, rank, size }));
-        // A member that is enrolled everywhere may be named as missing; so all are, from here on.
+        // A member that is registered everywhere may be named as missing; from here on, all may be.
         group.barrier()?;
         Ok(group)
     }
@@ -348,8 +348,8 @@ impl Member {
 }
 
 impl Drop for Inner {
-    /// Leaves the group. Waits until the servers were told, so that members that the process still
-    /// owes a call learn it before its connection ends.
+    /// Leaves the group. Waits until the servers know, so that members that wait for this process
+    /// learn it before its connection ends.
     fn drop(&mut self) {
         let Some(member) = self.member.take() else { return };
         let thread = &self.connection.0.thread;
@@ -368,7 +368,7 @@ impl Drop for Inner {
     }
 }
 
-/// A number for the group, of which that of rank 0 counts.
+/// Proposes a number for the group. All members use that of rank 0.
 fn some_number(rank: u32) -> Vec<u8> {
     random_number().wrapping_add(u64::from(rank)).to_le_bytes().to_vec()
 }

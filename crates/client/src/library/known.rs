@@ -1,11 +1,11 @@
-//! What a library knows of a file that it has open, shared with what was begun on it.
+//! Cached record of an open file, shared with the operations on it.
 
 use filesystem::{Client, Fault};
 use std::sync::{Arc, Mutex, PoisonError};
 use wire::FileRecord;
 use world_real::RealWorld;
 
-/// The record of an open file. Its size is what this library has last heard of it.
+/// Cached record of an open file. Its size is the last that this library has heard of.
 #[derive(Clone)]
 pub(super) struct Known(Arc<Mutex<Arc<FileRecord>>>);
 
@@ -14,7 +14,7 @@ impl Known {
         Self(Arc::new(Mutex::new(Arc::new(record))))
     }
 
-    /// The record as it is known now.
+    /// Returns the cached record.
     pub(super) fn get(&self) -> Arc<FileRecord> {
         Arc::clone(&self.lock())
     }
@@ -23,7 +23,7 @@ impl Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The record, with the size that the servers know now.
+    /// Returns the record with its current size, asked from the servers.
     pub(super) async fn refreshed(
         &self,
         client: &Client<RealWorld>,
@@ -31,7 +31,8 @@ impl Known {
         self.change(async |record| client.refresh(record).await).await
     }
 
-    /// The same when a server has said that the file ends before what was asked of it.
+    /// Updates the size after a server reported that the file ends before the requested range. That
+    /// server may be the only one that knows.
     pub(super) async fn caught_up(
         &self,
         client: &Client<RealWorld>,
@@ -39,7 +40,7 @@ impl Known {
         self.change(async |record| client.catch_up(record).await).await
     }
 
-    /// The record, with the size that the servers know now if the one that is known is less than
+    /// Returns the record. Asks the servers for the current size if the cached one is less than
     /// `bytes`.
     pub(super) async fn reaching(
         &self,
@@ -73,8 +74,8 @@ impl Known {
         self.change(async |record| client.set_size(record, bytes).await).await.map(|_| ())
     }
 
-    /// Makes the file at least `bytes` bytes long and writes to it; again if another program makes
-    /// it shorter in between.
+    /// Makes the file at least `bytes` bytes long and writes to it. Tries again if another program
+    /// truncates it in between.
     pub(super) async fn write(
         &self,
         client: &Client<RealWorld>,

@@ -31,7 +31,7 @@ impl<T> Operation<T> {
         Self { answer, outcome: None, uses_memory, process, finish: None }
     }
 
-    /// The same operation, with work on its result by the thread that takes it.
+    /// Adds work on the result, done by the thread that takes it.
     pub(super) fn finish_with(mut self, finish: impl FnOnce(&mut T) + Send + 'static) -> Self {
         self.finish = Some(Box::new(finish));
         self
@@ -45,7 +45,7 @@ impl<T> Operation<T> {
         outcome
     }
 
-    /// One that has ended already.
+    /// Returns an operation that has ended already.
     pub(super) fn ended(outcome: Result<T, UserError>) -> Self {
         let (sender, answer) = oneshot::channel();
         drop(sender);

@@ -1,18 +1,18 @@
-//! Where a server listens so that all other hosts reach it.
+//! Listening address of a server, such that all other hosts can reach it.
 
 use client::own_address_towards;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 
-/// Any port: only the address is of interest.
+/// Arbitrary port: only the address matters.
 const PORT: u16 = 9;
 
-/// The address of this machine, which is called `host`, by which the `others` reach it.
+/// Address of this machine, named `host`, on which the `others` can reach it.
 ///
-/// A host's own name is often that of its loopback; then the way to another host tells. A batch
-/// system may have names of its own; then the one that the machine has for itself tells.
+/// The name of a host often resolves to its loopback address. Then the route to another host
+/// decides. A batch system may use names of its own. Then the machine's own name decides.
 ///
 /// # Errors
-/// When no name is known here, and no way tells.
+/// When neither a name nor a route gives an address.
 pub(super) fn own_address(host: &str, others: &[String]) -> Result<IpAddr, String> {
     let own = |name: &str| addresses(name).into_iter().filter(is_here).collect::<Vec<_>>();
     let named = own(host);
@@ -33,14 +33,14 @@ pub(super) fn own_address(host: &str, others: &[String]) -> Result<IpAddr, Strin
     found.copied().ok_or_else(|| format!("{host} is no name or address of this machine"))
 }
 
-/// Whether this process runs on the host of that name.
+/// True if this process runs on the host of that name.
 pub(super) fn is_this_host(host: &str) -> bool {
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
     let is_address = host.parse::<IpAddr>().is_ok();
     (!is_address && short(&own_name()) == short(host)) || addresses(host).iter().any(is_here)
 }
 
-/// What this machine calls itself.
+/// Host name of this machine.
 fn own_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
@@ -52,7 +52,7 @@ fn addresses(host: &str) -> Vec<IpAddr> {
     found.map_or_else(|_| Vec::new(), |all| all.map(|one| one.ip()).collect())
 }
 
-/// Whether it is one of this machine's: only such can be bound to.
+/// True if the address belongs to this machine: only such can be bound to.
 fn is_here(address: &IpAddr) -> bool {
     !address.is_unspecified() && UdpSocket::bind((*address, 0)).is_ok()
 }

@@ -8,26 +8,26 @@ use std::path::Path;
 /// Hosts that belong to a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Allocation {
-    /// How to speak of it.
+    /// Description of the job for messages.
     pub(super) name: String,
-    /// Its hosts, each once: that a batch system counts its processors is no wish for as many
+    /// Hosts of the job, each once. The batch system's count of processors is not a number of
     /// servers.
     pub(super) hosts: Vec<String>,
-    /// Whether it is one of Slurm.
+    /// True if the job is one of Slurm.
     pub(super) is_slurm: bool,
 }
 
-/// Variables that name a file with the hosts of a job, as the first word of each line.
+/// Variables that name a file with the hosts of a job. The first word of each line is a host.
 const FILES: [&str; 4] = ["PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "OAR_NODEFILE", "PE_HOSTFILE"];
 
-/// A variable that lists hosts, one after the other.
+/// Variable that lists hosts, separated by spaces.
 const LIST: &str = "LSB_HOSTS";
 
 impl Allocation {
-    /// The one that `variable` tells of, if there is one.
+    /// Finds the job that `variable` describes, if there is one.
     ///
     /// # Errors
-    /// When there is one and its hosts cannot be known.
+    /// When there is a job and its hosts cannot be determined.
     pub(super) fn find(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, UserError> {

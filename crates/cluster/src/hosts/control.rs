@@ -11,46 +11,47 @@ use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 
-/// What stands before what a server says: launchers and shells say things of their own there.
+/// Prefix of a server's messages. It tells them from the output of launchers and shells.
 pub(super) const MARK: &str = "unisono-server ";
 
-/// The most bytes of a line.
+/// Maximum length of a line in bytes.
 pub(super) const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// What the supervisor is told first.
+/// First message to the supervisor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SupervisorOrder {
     pub(super) launcher: Launcher,
-    /// This program, as the hosts have it.
+    /// Path of this program on the hosts.
     pub(super) program: PathBuf,
     #[serde(rename = "seats")]
     pub(super) placements: Vec<Placement>,
     pub(super) options: HostOptions,
 }
 
-/// What the supervisor answers, once.
+/// The one answer of the supervisor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum SupervisorAnswer {
-    /// All servers run; the instance's file says so.
+    /// All servers run, and `instance.json` lists them.
     Running(InstanceFile),
-    /// One could not begin, and all have ended.
+    /// A server could not start, and all have ended.
     Failed(Failure),
 }
 
-/// What a server is told first.
+/// First message to a server.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ServerOrder {
-    /// The version of who tells it: that of the server must be the same.
+    /// Version of the sender. The server's version must be equal.
     pub(super) version: String,
     pub(super) id: u32,
     pub(super) servers: u32,
-    /// What its host is called.
+    /// Name of the server's host.
     pub(super) host: String,
-    /// Some of the others.
+    /// Some of the other hosts.
     pub(super) others: Vec<String>,
-    /// Directories in which it makes one of its own for each disk; none for what is usual there.
+    /// Directories in each of which the server makes one of its own, as a disk. Empty: the default
+    /// of its host.
     pub(super) data: Vec<PathBuf>,
-    /// What the instance is called where many have their data.
+    /// Name of the instance's data directory, where many instances have theirs.
     pub(super) instance_name: String,
     pub(super) cache_bytes: u64,
     pub(super) dirty_percent: u32,
@@ -59,47 +60,47 @@ pub(super) struct ServerOrder {
     pub(super) key: [u8; 32],
 }
 
-/// What a server is told when all have said what they found.
+/// Message to a server after all servers have reported what they found.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Permission {
-    /// The identity of the directories that belong together.
+    /// Identity of the directories that belong together.
     pub(super) set: String,
 }
 
-/// What a server says.
+/// Message of a server.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Said {
-    /// What it finds on its host.
+    /// State of the server's data directories.
     Found(Found),
-    /// It serves.
+    /// The server serves at this address.
     Listening { address: String, pid: u32 },
-    /// It cannot.
+    /// The server cannot start.
     Failed(Failure),
 }
 
-/// What a server finds on its host.
+/// State of a server's data directories.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Found {
-    /// Its directories …
+    /// Data directories of the server.
     pub(super) data: Vec<PathBuf>,
-    /// … and the identity of each that has one already.
+    /// Identity of each directory that is already labelled.
     pub(super) sets: Vec<Option<String>>,
-    /// Whether the first of them has a catalogue.
+    /// True if the first directory has a catalogue.
     pub(super) has_catalogue: bool,
-    /// Whether any of them holds data of files.
+    /// True if any directory holds data of files.
     pub(super) has_objects: bool,
 }
 
-/// A line that says this.
+/// Encodes a message as a line.
 pub(super) fn line(value: &impl Serialize) -> String {
     // These types have no keys that JSON cannot hold.
     serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
-/// What the next line says.
+/// Reads the next message.
 ///
 /// # Errors
-/// When there is none, or it says something else.
+/// At the end of the input, or for a line that is not such a message.
 pub(super) fn hear<T: DeserializeOwned>(input: &mut impl BufRead) -> std::io::Result<T> {
     let mut line = Vec::new();
     if input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {

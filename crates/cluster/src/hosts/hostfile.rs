@@ -1,4 +1,4 @@
-//! Files that name hosts, one a line, as MPI's launchers have them.
+//! Host files, which name one host a line, as MPI's launchers use them.
 //!
 //! ```text
 //! # the two with the fast disks
@@ -12,20 +12,20 @@ use interface::UserError;
 use std::io::Read;
 use std::path::Path;
 
-/// The most bytes of a file of hosts.
+/// Maximum size of a host file in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Words that MPI's launchers know and that say nothing about servers.
+/// Words of MPI's launchers that do not concern servers.
 const UNUSED: [&str; 2] = ["max_slots", "max-slots"];
 
-/// A host and the number of servers that it is to have.
+/// A host and its number of servers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Slots {
     pub(super) host: String,
     pub(super) servers: u32,
 }
 
-/// The hosts that a file names. One that is named again has the servers of all its lines.
+/// Reads the hosts of a file. A host that is named again gets the servers of all its lines.
 ///
 /// # Errors
 /// When the file cannot be read or a line makes no sense; the line is named.
@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Slots>, UserError> {
     })
 }
 
-/// What is wrong with which line.
+/// Error of a line.
 #[derive(Debug)]
 struct Wrong {
     line: usize,
@@ -79,7 +79,7 @@ fn parse(text: &str) -> Result<Vec<Slots>, Wrong> {
 fn parse_line(line: &str) -> Result<Option<Slots>, String> {
     let mut words = line.split_whitespace();
     let Some(first) = words.next() else { return Ok(None) };
-    // More than one colon are those of an address.
+    // An IPv6 address has more than one colon.
     let (host, mut servers) = match first.split_once(':') {
         Some((host, number)) if !number.contains(':') => (host, Some(count(first, number)?)),
         _ => (first, None),

@@ -1,4 +1,4 @@
-//! One launcher and the server behind it, as their supervisor has them.
+//! One launcher and the server behind it, as seen by their supervisor.
 
 use super::control::{LINE_BYTES_MAX, MARK, Said, line};
 use super::launcher::Launcher;
@@ -15,10 +15,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// How long a launcher may take to end after it was told to.
+/// Time limit of a launcher to end after it was asked to.
 const TERM_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Lines of a log that say why something failed.
+/// Number of last log lines quoted in an error.
 const TAIL_LINES_MAX: usize = 5;
 const TAIL_BYTES_MAX: u64 = 8 << 10;
 
@@ -31,7 +31,7 @@ pub(super) struct Launched<'a> {
     log_begin: u64,
     process: Child,
     group: Option<Pid>,
-    /// While this is open, the server serves.
+    /// The server serves as long as this is open.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
@@ -72,16 +72,16 @@ impl<'a> Launched<'a> {
         Ok(Self { id, host, launcher, log_path, log_begin, process, group, input, output })
     }
 
-    /// Tells the server something.
+    /// Sends the server a message.
     pub(super) async fn tell(&mut self, what: &impl Serialize) {
         if let Some(input) = &mut self.input {
-            // Why it does not listen is what it says, or its end.
+            // If this fails, the server's answer or its end tells the reason.
             let _ = input.write_all(line(what).as_bytes()).await;
             let _ = input.flush().await;
         }
     }
 
-    /// What the server says next, which must come within `patience`.
+    /// Waits for the next message of the server, at most `patience`.
     pub(super) async fn hear(&mut self, patience: Duration) -> Result<Said, UserError> {
         let waited = timeout(patience, async {
             while let Some(line) = next_line(&mut self.output).await {
@@ -107,7 +107,7 @@ impl<'a> Launched<'a> {
         }
     }
 
-    /// Stays until the launcher has ended; then its server has no input any more.
+    /// Waits until the launcher has ended, then closes the server's input.
     pub(super) async fn stay(&mut self) {
         let (output, process, log) = (&mut self.output, &mut self.process, &self.log_path);
         let listen = async {
@@ -123,8 +123,8 @@ impl<'a> Launched<'a> {
         self.input = None;
     }
 
-    /// Ends it: by the end of the server's input, and if it takes longer than `patience`, in ways
-    /// that launchers cannot miss.
+    /// Ends the launcher: closes the server's input, and after `patience` sends SIGTERM, then
+    /// SIGKILL.
     pub(super) async fn end(&mut self, patience: Duration) {
         self.input = None;
         for (patience, next) in [
@@ -136,7 +136,7 @@ impl<'a> Launched<'a> {
                 return;
             }
             if let (Some(group), Some(next)) = (self.group, next) {
-                // It may have ended by itself.
+                // The launcher may have ended already.
                 let _ = kill_process_group(group, next);
             }
         }
@@ -157,7 +157,7 @@ impl<'a> Launched<'a> {
         )
     }
 
-    /// The last lines of what was said since the start.
+    /// Last lines of the log since the start.
     fn tail(&self) -> Vec<String> {
         let read = || -> io::Result<Vec<u8>> {
             let mut log = File::open(&self.log_path)?;
@@ -179,7 +179,7 @@ impl<'a> Launched<'a> {
     }
 }
 
-/// The log of a server, and where what is said from now on begins.
+/// Opens the log of a server. Also returns its length, where new output begins.
 fn open_log(path: &Path) -> io::Result<(File, u64)> {
     let mut log = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let begin = log.seek(SeekFrom::End(0))?;
@@ -191,13 +191,14 @@ fn append(log: &Path, line: &str) {
     let _ = OpenOptions::new().append(true).open(log).and_then(|mut log| writeln!(log, "{line}"));
 }
 
-/// What a server says in a line, if it is one of a server: a launcher may put something before it.
+/// Parses a message of a server. A launcher may put text before it; a line without a message gives
+/// `None`.
 fn said(line: &str) -> Option<Said> {
     let (_, said) = line.split_once(MARK)?;
     serde_json::from_str(said).ok()
 }
 
-/// The next line, or part of one that is too long; `None` at the end.
+/// Reads the next line, or a part of one that is too long; `None` at the end.
 async fn next_line(output: &mut BufReader<ChildStdout>) -> Option<String> {
     let mut line = Vec::new();
     let read = output.take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await;

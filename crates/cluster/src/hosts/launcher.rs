@@ -1,4 +1,4 @@
-//! Programs that start other programs on other hosts, and the words that each wants.
+//! Launchers: programs that start other programs on other hosts, and the arguments of each.
 
 use super::names::HOSTS_MAX;
 use client::absolute;
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
 
-/// A program that starts others on other hosts, with what its user wants it to be told.
+/// A program that starts programs on other hosts, with the user's options.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Launcher {
-    /// Its name or path, then words that come before all others.
+    /// Name or path of the launcher, then the options that come before all others.
     words: Vec<String>,
 }
 
-/// What a launcher wants to be told, known by its name.
+/// Syntax of a launcher's arguments, chosen by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
-    /// `ssh OPTIONS HOST WORDS`, which a shell there reads.
+    /// `ssh OPTIONS HOST WORDS`; a shell on the host interprets the words.
     Ssh,
     /// `srun OPTIONS --nodelist=HOST WORDS`.
     Srun,
@@ -28,10 +28,10 @@ enum Form {
 }
 
 impl Launcher {
-    /// What a user calls it: a name or path, then its own options, separated by spaces.
+    /// Parses a name or path with options, separated by spaces.
     ///
     /// # Errors
-    /// When there is no word.
+    /// When the text is empty.
     pub(super) fn parse(text: &str) -> Result<Self, UserError> {
         let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let Some(program) = words.first_mut() else {
@@ -42,16 +42,16 @@ impl Launcher {
             ));
         };
         if program.contains('/') {
-            // It runs in another directory.
+            // The launcher runs in another working directory.
             *program = absolute(Path::new(&program)).display().to_string();
         }
         Ok(Self { words })
     }
 
-    /// The words that run `command` on `host`.
+    /// Command line that runs `command` on `host`.
     pub(super) fn words(&self, host: &str, command: &[String]) -> Vec<String> {
         let own: Vec<String> = match self.form() {
-            // The first of ssh's options that says something counts: the user's are before these.
+            // ssh uses the first value of an option: the user's come before these.
             Form::Ssh => [
                 "-T",
                 "-oBatchMode=yes",
@@ -105,7 +105,7 @@ impl std::fmt::Display for Launcher {
     }
 }
 
-/// The word as a shell must see it to mean just that.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-=:+,@%".contains(letter);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -114,7 +114,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Whether a program of this name is where programs are looked for.
+/// True if `PATH` has a program of this name.
 pub(super) fn is_on_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).take(HOSTS_MAX).any(|directory| directory.join(name).is_file())

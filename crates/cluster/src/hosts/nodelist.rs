@@ -5,10 +5,10 @@
 
 use super::names::{HOSTS_MAX, is_host_name};
 
-/// The hosts that a list stands for, in its order.
+/// Expands a list to its hosts, in its order.
 ///
 /// # Errors
-/// What is wrong with the list.
+/// Description of the error in the list.
 pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
     let mut hosts = Vec::new();
     for item in split(list)? {
@@ -23,7 +23,7 @@ pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// The parts between commas that are in no brackets.
+/// Splits a list at the commas outside brackets.
 fn split(list: &str) -> Result<Vec<&str>, String> {
     let (mut items, mut begin, mut is_inside) = (Vec::new(), 0, false);
     for (at, letter) in list.char_indices() {
@@ -48,7 +48,7 @@ fn split(list: &str) -> Result<Vec<&str>, String> {
     }
 }
 
-/// All that an item stands for: each beginning with each number of the next brackets.
+/// Expands an item: each prefix with each number of the next brackets.
 fn expand_item(item: &str) -> Result<Vec<String>, String> {
     let mut hosts = vec![String::new()];
     let mut rest = item;
@@ -70,7 +70,7 @@ fn expand_item(item: &str) -> Result<Vec<String>, String> {
     Ok(hosts.into_iter().map(|host| host + rest).collect())
 }
 
-/// `01-03,7` is 01, 02, 03 and 7: each range is as wide as its beginning.
+/// Expands ranges: `01-03,7` is 01, 02, 03 and 7. Numbers of a range are as wide as its beginning.
 fn numbers(ranges: &str) -> Result<Vec<String>, String> {
     let mut numbers = Vec::new();
     for range in ranges.split(',') {

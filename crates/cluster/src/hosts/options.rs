@@ -1,22 +1,22 @@
-//! How servers on hosts are to work.
+//! Options of servers on hosts.
 
 use client::Direct;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// How the servers on hosts are to work.
+/// Options of servers on hosts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HostOptions {
-    /// Room of each server's block cache, in bytes.
+    /// Size of each server's block cache, in bytes.
     pub cache_bytes: u64,
-    /// How much of it may be dirty, in hundredths.
+    /// Dirty high-water mark, percent of the cache.
     pub dirty_percent: u32,
-    /// Which disks move their data past the page cache.
+    /// Disks that bypass the page cache.
     pub direct: Direct,
-    /// Whether servers may run as root.
+    /// True if servers may run as root.
     pub allow_root: bool,
-    /// Seconds that each server may take to begin, and again to serve.
+    /// Time limit for each server to start, and again to serve, in seconds.
     pub patience_s: u32,
-    /// Where the hosts have this program, if not where it is here.
+    /// Path of this program on the hosts, if it differs from the path here.
     pub remote_program: Option<PathBuf>,
 }

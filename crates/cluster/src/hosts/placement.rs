@@ -1,4 +1,4 @@
-//! Which server runs on which host, with which directories there.
+//! Placement of servers on hosts, with their directories there.
 
 use super::hostfile::Slots;
 use super::names::HOSTS_MAX;
@@ -7,18 +7,18 @@ use interface::UserError;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One server's place.
+/// Placement of one server.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Placement {
-    /// Its host.
+    /// Host of the server.
     pub host: String,
-    /// The directories there, one for each of its disks, in each of which it has one of its own;
-    /// none for what is usual on that host.
+    /// Directories on the host, one for each disk. The server makes one of its own in each. Empty:
+    /// the default of that host.
     pub data: Vec<PathBuf>,
 }
 
-/// Deals servers to hosts in rounds, so that neighbours by number are on different hosts: as many
-/// to each as it is to have, or `total` in all.
+/// Deals servers to hosts in rounds, so that servers with consecutive numbers are on different
+/// hosts. Each host gets its own number of servers, or all hosts `total` together.
 ///
 /// # Errors
 /// When there are too many, or the servers of a host cannot share its directories.
@@ -67,8 +67,8 @@ pub(super) fn placements(
     }
 }
 
-/// The directories of server `turn` of the `servers` of a host: all the same number, or one that
-/// the same number of others share.
+/// Directories of server `turn` of the `servers` of a host. Either every server has the same number
+/// of directories, or every directory the same number of servers.
 fn share(directories: &[PathBuf], turn: usize, servers: usize) -> Option<Vec<PathBuf>> {
     let number = directories.len();
     if number == 0 {

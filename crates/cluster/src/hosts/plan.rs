@@ -1,4 +1,5 @@
-//! Where servers are to run, and by what: what the user says, else what the job has, else here.
+//! Choice of the hosts and the launcher. The user's options come first, then the job's hosts, then
+//! this machine.
 
 use super::address::is_this_host;
 use super::allocation::Allocation;
@@ -8,53 +9,53 @@ use super::placement::{Placement, placements};
 use interface::UserError;
 use std::path::{Path, PathBuf};
 
-/// What a user says about it.
+/// Options of the user about hosts and launchers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaunchRequest<'a> {
-    /// A file that names the hosts.
+    /// File that names the hosts.
     pub hostfile: Option<&'a Path>,
-    /// `auto`, `local`, or what starts programs on hosts, with its options.
+    /// `auto`, `local`, or a launcher with its options.
     pub launcher: Option<&'a str>,
-    /// What starts programs on hosts, where there are other hosts and nothing else is said.
+    /// Default launcher, used if there are other hosts and no launcher is named.
     pub usual_launcher: Option<&'a str>,
-    /// Whether something else that was said is about servers on this machine.
+    /// True if another option of the user requires servers on this machine.
     pub is_here: bool,
 }
 
-/// Where servers are to run, and why there.
+/// Chosen target, and the reason for the choice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LaunchPlan {
-    /// Where.
+    /// Chosen target.
     pub target: Target,
-    /// Why, if it is not plain from what the user said.
+    /// Reason for the choice, unless the user's options make it plain.
     pub why: Option<String>,
 }
 
-/// Where servers run.
+/// Machines on which servers run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// On this machine.
+    /// This machine.
     Here,
-    /// On these hosts.
+    /// These hosts.
     Hosts(HostPlan),
 }
 
-/// Hosts, and what starts programs there.
+/// Hosts and their launcher.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostPlan {
-    /// What starts programs there.
+    /// Launcher that starts programs on the hosts.
     pub launcher: Launcher,
     hosts: Vec<Slots>,
 }
 
 impl HostPlan {
-    /// The names of the hosts.
+    /// Names of the hosts.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         self.hosts.iter().map(|one| one.host.as_str())
     }
 
-    /// The places of the servers: `per_host` on each host if that is said, or `total` in all, or
-    /// as many on each host as it is said to have.
+    /// Placements of the servers: `per_host` on each host if given, or `total` in all, or the
+    /// number that each host has.
     ///
     /// # Errors
     /// When there are too many, or the servers of a host cannot share `data`.
@@ -73,12 +74,12 @@ impl HostPlan {
 }
 
 impl LaunchPlan {
-    /// Chooses by what is said and by what the environment tells of a job.
+    /// Chooses the target from the user's request and from the job in the environment.
     ///
     /// # Errors
     /// When the hosts cannot be known, or there are none.
     pub fn make(request: &LaunchRequest<'_>) -> Result<Self, UserError> {
-        // What is not UTF-8 names no host.
+        // A variable that is not UTF-8 names no host.
         Self::of(request, |name| std::env::var(name).ok())
     }
 

@@ -1,4 +1,4 @@
-//! Whether a launcher can start what is to be started on each host.
+//! Checks that a launcher can start programs on each host.
 
 use super::launcher::Launcher;
 use super::plan::HostPlan;
@@ -11,14 +11,14 @@ use std::os::unix::process::CommandExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a program that does next to nothing may take on a host.
+/// Time limit of a trivial program on a host.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The most bytes of what a probe says that are looked at.
+/// Maximum length of a probe's output that is read, in bytes.
 const SAID_BYTES_MAX: u64 = 8 << 10;
 
 impl HostPlan {
-    /// Runs `true` on each host, on all at once.
+    /// Runs `true` on all hosts at once.
     ///
     /// # Errors
     /// Of the first host on which that fails.
@@ -29,10 +29,10 @@ impl HostPlan {
         Ok(format!("{} runs `true` on {hosts} hosts, in {seconds:.2} s", self.launcher))
     }
 
-    /// Asks this program on each host which version it is.
+    /// Asks this program on each host for its version.
     ///
     /// # Errors
-    /// When one does not answer, or with another version than that of this one.
+    /// When a host does not answer, or has another version than this program.
     pub(crate) fn probe_program(&self, program: &Program) -> Result<String, UserError> {
         let version = env!("CARGO_PKG_VERSION");
         let path = program.path.display().to_string();
@@ -71,7 +71,7 @@ impl HostPlan {
     }
 }
 
-/// Runs a command on a host. Returns how it ended, if it did in time, and what it said.
+/// Runs a command on a host. Returns its exit status, if it ended in time, and its output.
 fn run(
     launcher: &Launcher,
     host: &str,
@@ -84,7 +84,7 @@ fn run(
     let id = process.id();
     let in_time = ProcessEnd::of(id).is_none_or(|end| end.wait_until(Instant::now() + PATIENCE));
     if !in_time && let Some(group) = Pid::from_raw(id as i32) {
-        // It may have ended by itself.
+        // The command may have ended already.
         let _ = kill_process_group(group, Signal::KILL);
     }
     let status = process.wait()?;

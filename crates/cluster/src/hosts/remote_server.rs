@@ -1,4 +1,4 @@
-//! A server on its host, told by its standard input what it is.
+//! A server on another host, configured by messages on its standard input.
 //!
 //! Invariants: nothing of the instance's secrets is on a command line or in the environment; when
 //! its input ends, whoever started it is gone, so it writes everything back and ends.
@@ -20,14 +20,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use world::Address;
 
-/// Variables that name a directory of a host that is for a job's own use, the first that is set.
+/// Variables that name scratch space of a job on a host. The first that is set counts.
 const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 
-/// Serves as standard input says, until asked to stop by a client or a signal, or until standard
-/// input ends. Its cache can use these replacement policies.
+/// Serves as the messages on standard input say. Ends when a client or a signal asks for it, or at
+/// the end of standard input. The cache offers these replacement policies.
 ///
 /// # Errors
-/// When it cannot begin, which whoever started it is told too, or cannot write everything back.
+/// When it cannot start, which the supervisor is told too, or cannot write everything back.
 pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     let order: ServerOrder = told()?;
     let begun = begin(&order).and_then(|(plan, own)| {
@@ -43,7 +43,7 @@ pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     });
     let (sender, input_ended) = oneshot::channel();
     on_stdin_closed(|| {
-        // It may be ending by itself.
+        // The server may be ending already.
         let _ = sender.send(());
     });
     let mut is_ready = false;
@@ -59,7 +59,7 @@ pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     })
 }
 
-/// Everything that this server is, its directories made.
+/// Builds the plan of this server and makes its directories.
 fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError> {
     let version = env!("CARGO_PKG_VERSION");
     if order.version != version {
@@ -106,8 +106,8 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError>
     Ok((plan, own))
 }
 
-/// Where servers of an instance have their data if nothing is said: in what the job has for itself
-/// on this host, or the system's temporary directory, in a directory that no other instance has.
+/// Default parent of the data directories of an instance: in the job's scratch space on this host,
+/// or else in /tmp. The directory's name is unique to the instance.
 fn usual_parent(instance_name: &str) -> Result<PathBuf, UserError> {
     let named = SCRATCH.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let scratch = named.into_iter().find(|path| path.is_absolute() && path.is_dir());
@@ -139,11 +139,11 @@ fn told<T: DeserializeOwned>() -> Result<T, UserError> {
 
 fn say(said: &Said) {
     let mut output = std::io::stdout().lock();
-    // Nobody may be listening any more; then its input ends too.
+    // If the reader is gone, the input ends too.
     let _ = write!(output, "{MARK}{}", line(said)).and_then(|()| output.flush());
 }
 
-/// Ends when whoever started this server is gone, or this process is told so.
+/// Returns when standard input ends, or when a signal asks this process to end.
 async fn left_alone(input_ended: oneshot::Receiver<()>) {
     tokio::select! {
         _ = input_ended => {}

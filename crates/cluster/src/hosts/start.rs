@@ -1,4 +1,4 @@
-//! Starting an instance on hosts, as the command that asks for it sees it.
+//! Start of an instance on hosts, as seen by the command.
 
 use super::control::{SupervisorAnswer, SupervisorOrder, hear, line};
 use super::launcher::Launcher;
@@ -13,10 +13,10 @@ use std::io::{BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 
-/// Starts a server at each placement, by launchers that stay as long as the servers do.
+/// Starts a server at each placement, through launchers that run as long as the servers.
 ///
 /// # Errors
-/// When one does not begin: then all that did have been ended.
+/// When a server does not start. Then all servers that did have been ended.
 pub fn start_on_hosts(
     instance: &Instance,
     program: &Program,
@@ -41,7 +41,7 @@ pub fn start_on_hosts(
         options,
     };
     if let Some(input) = &mut supervisor.stdin {
-        // Should it not listen, it does not answer.
+        // If the supervisor does not listen, it does not answer either.
         let _ = input.write_all(line(&order).as_bytes());
     }
     let answer = supervisor.stdout.take().map(|output| hear(&mut BufReader::new(output)));

@@ -24,23 +24,24 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// How long launchers may take to end when not all servers could begin.
+/// Time limit of launchers to end after a failed start.
 const GIVE_UP_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The most servers that are in their start at once.
+/// Maximum number of servers that start at once.
 const STARTS_MAX: usize = 64;
 
-/// The most of them on one host: an `sshd` refuses more than 10 callers whom it does not know yet.
+/// Maximum number of servers that start at once on one host. An `sshd` refuses more than 10
+/// connections that have not authenticated yet.
 const STARTS_PER_HOST_MAX: usize = 4;
 
-/// The other hosts that each server is told of.
+/// Maximum number of other hosts in the first message to a server.
 const OTHERS_MAX: usize = 3;
 
-/// Starts the servers that standard input says, answers on standard output, and stays until all
-/// have ended or it is told to end them.
+/// Starts the servers that standard input names and answers on standard output. Waits until all
+/// have ended, or a signal asks to end them.
 ///
 /// # Errors
-/// When it cannot begin; what goes wrong with servers is answered.
+/// When it cannot begin. Errors of servers are part of the answer.
 pub fn supervise(instance: &Instance) -> Result<(), UserError> {
     let failed = |cause: String| {
         UserError::new(
@@ -50,7 +51,8 @@ pub fn supervise(instance: &Instance) -> Result<(), UserError> {
             "servers are started by: unisono start",
         )
     };
-    // From now on no terminal's end or Ctrl-C is for this process and its launchers.
+    // From here on, neither Ctrl-C nor the end of the terminal reaches this process or its
+    // launchers.
     rustix::process::setsid().map_err(|error| failed(error.to_string()))?;
     let order: SupervisorOrder =
         hear(&mut std::io::stdin().lock()).map_err(|error| failed(error.to_string()))?;
@@ -91,8 +93,8 @@ async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(
     Ok(())
 }
 
-/// Starts all, and leaves each in `launched` as soon as it is there. Returns the instance's file,
-/// which is written.
+/// Starts all servers. Adds each to `launched` as soon as its launcher runs. Returns the content of
+/// `instance.json`, which has been written.
 async fn begin<'a>(
     instance: &Instance,
     order: &'a SupervisorOrder,
@@ -126,7 +128,8 @@ async fn begin<'a>(
     Ok(file)
 }
 
-/// Starts the launchers, some at a time, and tells each server what it is. Returns what they find.
+/// Starts the launchers in waves, and sends each server its first message. Returns what the servers
+/// found.
 async fn launch_all<'a>(
     instance: &Instance,
     order: &'a SupervisorOrder,
@@ -155,7 +158,7 @@ async fn launch_all<'a>(
     Ok(found)
 }
 
-/// Parts of the placements that are in their start at once.
+/// Waves of placements that start at once.
 fn waves<'w, 'a>(mut left: &'w [(u32, &'a Placement)]) -> Vec<&'w [(u32, &'a Placement)]> {
     let mut waves = Vec::new();
     while !left.is_empty() {
@@ -201,7 +204,7 @@ fn server_order(
     }
 }
 
-/// The identity of all directories.
+/// Identity that all directories share.
 fn set_of(order: &SupervisorOrder, found: &[Found]) -> Result<String, UserError> {
     let named = order.placements.iter().zip(found).flat_map(|(placement, found)| {
         let name = |path: &PathBuf| format!("{} of {}", path.display(), placement.host);
@@ -221,7 +224,7 @@ fn refuse_lost_catalogue(found: &[Found]) -> Result<(), UserError> {
     }
 }
 
-/// The words of a server's command line; what is not its number is for those who look for it.
+/// Command line of a server. All words but its number are only for listings of processes.
 fn server_command(program: &Path, instance: &Instance, id: u32) -> Vec<String> {
     let directory = instance.directory().display().to_string();
     let words =
@@ -233,7 +236,7 @@ async fn end_all(launched: &mut [Launched<'_>], patience: Duration) {
     join_all(launched.iter_mut().map(|one| one.end(patience))).await;
 }
 
-/// Ends when this process is told to end.
+/// Returns when a signal asks this process to end.
 async fn told_to_end() {
     let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let caught = kinds.into_iter().filter_map(|kind| signal(kind).ok());
@@ -243,11 +246,11 @@ async fn told_to_end() {
 
 fn answer(answer: &SupervisorAnswer) {
     let mut output = std::io::stdout().lock();
-    // Whoever asked may be gone; then they see the instance's file.
+    // If the command is gone, the user sees `instance.json`.
     let _ = output.write_all(line(answer).as_bytes()).and_then(|()| output.flush());
 }
 
-/// Says something in the supervisor's log.
+/// Writes to the supervisor's log.
 fn note(text: &str) {
     // A log that cannot be written is no reason to end servers.
     let _ = writeln!(std::io::stderr(), "{text}");
