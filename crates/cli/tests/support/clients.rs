@@ -83,7 +83,7 @@ pub(crate) fn others_learn_of_client_2(
     for rank in [0, 1, 3] {
         let refusal = clients[rank].answer().expect_err("the collective cannot be completed");
         assert_eq!(refusal.code, i64::from(COLLECTIVE), "{case:?}: {refusal:?}");
-        assert!(refusal.cause.contains("client 2 left"), "{case:?}: {refusal:?}");
+        assert!(refusal.cause.contains("client 2 disconnected"), "{case:?}: {refusal:?}");
     }
     drop(clients);
     place.assert_nothing_held();
