@@ -101,23 +101,8 @@ pub(crate) fn serve_plan(
 ) -> Result<(), UserError> {
     let id = plan.id;
     raise_descriptors();
-    let mut records = vec![(Shelf::Sizes, SIZES)];
-    if id == 0 {
-        records.push((Shelf::Catalogue, CATALOGUE));
-    }
-    let first = plan.data.first().cloned().unwrap_or_default();
-    let records = records.into_iter().map(|(shelf, name)| (shelf, first.join(name)));
-    let records: Vec<(Shelf, PathBuf)> = records.collect();
-    for (_, directory) in &records {
-        std::fs::create_dir_all(directory).map_err(|error| cannot_begin(id, &error.to_string()))?;
-    }
-    let disks = plan.data.into_iter().map(|directory| {
-        let options =
-            DiskOptions { direct: plan.direct.is_for(&directory), ..DiskOptions::default() };
-        let identity = identity_of(&directory)?;
-        Ok(DiskConfig { directory, identity, options })
-    });
-    let disks = disks.collect::<Result<_, UserError>>()?;
+    let records = create_records(&plan)?;
+    let disks = disks_of(&plan)?;
     let config = NodeConfig {
         listen: Some(plan.listen),
         disks,
@@ -138,22 +123,7 @@ pub(crate) fn serve_plan(
         rosters: RosterCache::default(),
     };
     run(async move {
-        let world = RealWorld::open(config).map_err(|error| match error {
-            OpenError::NotDirect { .. } => UserError::new(
-                ExitCode::NoServer,
-                format!("server {id} cannot begin"),
-                error.to_string(),
-                "start without --direct, or name data directories on another file system",
-            ),
-            OpenError::DamagedRecords { .. } => UserError::new(
-                ExitCode::DataCheck,
-                format!("server {id} cannot begin"),
-                error.to_string(),
-                "bring that directory back from a copy, or remove records.last there to go on with \
-                 what it has; the data of files is not touched",
-            ),
-            other => cannot_begin(id, &other.to_string()),
-        })?;
+        let world = RealWorld::open(config).map_err(|error| cannot_open(id, &error))?;
         let mut terminate = signal(SignalKind::terminate())
             .map_err(|error| cannot_begin(id, &error.to_string()))?;
         let address = world.address();
@@ -169,6 +139,53 @@ pub(crate) fn serve_plan(
         let served = serve(world, server, || ready(&address), told_to_stop).await;
         served.map_err(|fault| UserError::of_fault(&format!("server {id} failed"), &fault))
     })
+}
+
+/// Creates the directories of a server's records, in its first data directory.
+fn create_records(plan: &ServerPlan) -> Result<Vec<(Shelf, PathBuf)>, UserError> {
+    let mut records = vec![(Shelf::Sizes, SIZES)];
+    if plan.id == 0 {
+        records.push((Shelf::Catalogue, CATALOGUE));
+    }
+    let first = plan.data.first().cloned().unwrap_or_default();
+    let records = records.into_iter().map(|(shelf, name)| (shelf, first.join(name)));
+    let records: Vec<(Shelf, PathBuf)> = records.collect();
+    for (_, directory) in &records {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| cannot_begin(plan.id, &error.to_string()))?;
+    }
+    Ok(records)
+}
+
+/// Returns the disks of a server, one for each data directory.
+fn disks_of(plan: &ServerPlan) -> Result<Vec<DiskConfig>, UserError> {
+    let disks = plan.data.iter().map(|directory| {
+        let options =
+            DiskOptions { direct: plan.direct.is_for(directory), ..DiskOptions::default() };
+        let identity = identity_of(directory)?;
+        Ok(DiskConfig { directory: directory.clone(), identity, options })
+    });
+    disks.collect()
+}
+
+/// Returns the error of a server whose world does not open.
+fn cannot_open(id: u32, error: &OpenError) -> UserError {
+    match error {
+        OpenError::NotDirect { .. } => UserError::new(
+            ExitCode::NoServer,
+            format!("server {id} cannot begin"),
+            error.to_string(),
+            "start without --direct, or name data directories on another file system",
+        ),
+        OpenError::DamagedRecords { .. } => UserError::new(
+            ExitCode::DataCheck,
+            format!("server {id} cannot begin"),
+            error.to_string(),
+            "bring that directory back from a copy, or remove records.last there to go on with \
+             what it has; the data of files is not touched",
+        ),
+        other => cannot_begin(id, &other.to_string()),
+    }
 }
 
 fn cannot_begin(id: u32, cause: &str) -> UserError {

@@ -2,8 +2,8 @@
 //!
 //! An [`Experiment`] is data: points (a pattern, a record size, a layout, a value of the variable)
 //! and methods. Each pair of both is one [`simulate::Scenario`]. [`run`] simulates all trials of
-//! all cases from one queue, [`Comparison`] sets the results beside the published ones, and [`text()`]
-//! and [`Folder`] present them.
+//! all cases from one queue, [`Comparison`] sets the results beside the published ones, and
+//! [`text()`] and [`Folder`] present them.
 //!
 //! Invariant: published values are files in `published/`, never code.
 

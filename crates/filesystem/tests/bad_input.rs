@@ -129,17 +129,27 @@ fn client_of_another_version_gets_a_fault() {
     assert!(told, "{reaction:?}");
 }
 
+/// A request, and the body of its message.
+type RequestWithBody = (Request, Option<Vec<u8>>);
+
 /// Invalid requests; the file of the test is number 1, with 64 bytes in a block.
-fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
-    let map = |turns: &[u32]| PageMap::try_from(turns.to_vec()).ok();
-    let too_large = FileSize { cuts: 7, bytes: BYTES_MAX + 1 };
+fn senseless() -> Vec<RequestWithBody> {
+    let mut all = senseless_reads();
+    all.extend(senseless_writes());
+    for request in senseless_records().into_iter().chain(senseless_names_and_sizes()) {
+        all.push((request, None));
+    }
+    all.extend(senseless_parts());
+    all
+}
+
+/// Reads, pulls and digests.
+fn senseless_reads() -> Vec<RequestWithBody> {
     let read = |file, block, offset, length| {
         let region = RegionId(0);
         let file = FileId(file);
         Request::Read(ReadRequest { file, block, offset, length, region, region_offset: 0 })
     };
-    let write =
-        |file, block, offset| Request::Write(WriteRequest { file: FileId(file), block, offset });
     let pull = |file, block, offset, length| {
         let (file, region) = (FileId(file), RegionId(9));
         Request::Pull(PullRequest { file, block, offset, length, region, region_offset: 1 << 40 })
@@ -147,9 +157,91 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
     let digests = |file, block, piece_bytes| {
         Request::Digests(DigestsRequest { file: FileId(file), block, piece_bytes })
     };
+    let requests = [
+        read(99, 0, 0, 8),
+        read(1, 1, 0, 8),  // a block of the other server
+        read(1, 16, 0, 8), // beyond the end
+        read(1, u64::MAX, 0, 8),
+        read(1, 0, 60, 8),
+        read(1, 0, u64::MAX, 8),
+        read(1, 0, 8, u64::MAX),
+        read(1, 0, 0, 0),
+        pull(99, 0, 0, 8),
+        pull(1, 1, 0, 8),
+        pull(1, 0, 60, 8),
+        pull(1, 0, 0, 0),
+        pull(1, 0, 8, u64::MAX),
+        pull(1, 0, 0, 8), // a memory that nobody has exposed
+        digests(99, 0, 8),
+        digests(1, 1, 8),
+        digests(1, u64::MAX, 8),
+        digests(1, 0, 0),
+    ];
+    requests.map(|request| (request, None)).into()
+}
+
+/// Writes and flushes.
+fn senseless_writes() -> Vec<RequestWithBody> {
+    let write =
+        |file, block, offset| Request::Write(WriteRequest { file: FileId(file), block, offset });
+    let some = Some(vec![1; 10]);
+    vec![
+        (write(99, 0, 0), some.clone()),
+        (write(1, 0, 0), None),
+        (write(1, 0, 60), some.clone()),
+        (write(1, 1, 0), some),
+        (write(1, 0, 0), Some(Vec::new())),
+        (Request::Flush(FlushRequest { file: FileId(99), sync: true }), None),
+    ]
+}
+
+/// Records of files to open or to create.
+fn senseless_records() -> Vec<Request> {
+    let map = |turns: &[u32]| PageMap::try_from(turns.to_vec()).ok();
     let good = Stripe::round_robin(64, 2, 1);
     let open = |bytes, stripe| Request::Open(record(1, bytes, stripe));
-    let some = Some(vec![1; 10]);
+    let none = Buffering { blocks_min: 2, blocks_max: 1, ..Buffering::default() };
+    let create = |record| Request::Create { record, made: Made::default() };
+    let named = |servers: &[u32]| Pool::Named(servers.iter().copied().map(ServerId).collect());
+    vec![
+        open(FILE_BYTES, Stripe { block_bytes: 0, ..good.clone() }),
+        open(FILE_BYTES, Stripe { servers: 0, ..good.clone() }),
+        open(FILE_BYTES, Stripe { servers: 3, ..good.clone() }),
+        open(FILE_BYTES, Stripe { disks_per_server: u32::MAX, ..good.clone() }),
+        Request::Open(record(5, u64::MAX, good.clone())),
+        Request::Open(FileRecord { pool: Pool::all(3), ..record(5, 1, good.clone()) }),
+        Request::Open(FileRecord { pool: named(&[1, 1]), ..record(5, 1, good.clone()) }),
+        Request::Open(FileRecord { pool: named(&[0, 2]), ..record(5, 1, good.clone()) }),
+        Request::Open(FileRecord { pool: named(&[]), ..record(5, 1, good.clone()) }),
+        create(FileRecord { buffering: none, ..record(0, 1, good.clone()) }),
+        create(record(0, u64::MAX, good.clone())),
+        create(record(0, BYTES_MAX + 1, good.clone())),
+        create(FileRecord { pool: named(&[0]), ..record(0, 1, good.clone()) }),
+        open(FILE_BYTES, Stripe { map: map(&[0, 2]), ..good.clone() }),
+        create(FileRecord { name: "a//b".to_owned(), ..record(0, 1, good.clone()) }),
+        create(FileRecord { name: "../b".to_owned(), ..record(0, 1, good) }),
+    ]
+}
+
+/// Names and sizes of files and directories.
+fn senseless_names_and_sizes() -> Vec<Request> {
+    let too_large = FileSize { cuts: 7, bytes: BYTES_MAX + 1 };
+    vec![
+        Request::Stat { name: "x".repeat(1 << 20) },
+        Request::Remove { name: String::new() },
+        Request::Rename { from: String::new(), to: "r".to_owned(), replace: false },
+        Request::Rename { from: "f".to_owned(), to: String::new(), replace: true },
+        Request::Resize { file: FileId(99), size: FileSize::default() },
+        Request::Resize { file: FileId(1), size: too_large },
+        Request::RecordSize { file: FileId(99), size: FileSize::default() },
+        Request::RecordSize { file: FileId(1), size: too_large },
+        Request::MakeDirectory { name: String::new(), made: Made::default() },
+        Request::List { directory: "f".to_owned(), after: None },
+    ]
+}
+
+/// Parts of single clients.
+fn senseless_parts() -> Vec<RequestWithBody> {
     let part = |file, access, client| {
         let (file, client, region) = (FileId(file), ClientId(client), RegionId(0));
         let (direction, order) = (Direction::Write, DiskOrder::Sorted);
@@ -157,60 +249,7 @@ fn senseless() -> Vec<(Request, Option<Vec<u8>>)> {
         (Request::Part(Box::new(part)), None)
     };
     let all = |bytes, clients| Access::All { bytes, clients };
-    let none = Buffering { blocks_min: 2, blocks_max: 1, ..Buffering::default() };
-    let create = |record| Request::Create { record, made: Made::default() };
-    let named = |servers: &[u32]| Pool::Named(servers.iter().copied().map(ServerId).collect());
     vec![
-        (read(99, 0, 0, 8), None),
-        (read(1, 1, 0, 8), None),  // a block of the other server
-        (read(1, 16, 0, 8), None), // beyond the end
-        (read(1, u64::MAX, 0, 8), None),
-        (read(1, 0, 60, 8), None),
-        (read(1, 0, u64::MAX, 8), None),
-        (read(1, 0, 8, u64::MAX), None),
-        (read(1, 0, 0, 0), None),
-        (pull(99, 0, 0, 8), None),
-        (pull(1, 1, 0, 8), None),
-        (pull(1, 0, 60, 8), None),
-        (pull(1, 0, 0, 0), None),
-        (pull(1, 0, 8, u64::MAX), None),
-        (pull(1, 0, 0, 8), None), // a memory that nobody has exposed
-        (digests(99, 0, 8), None),
-        (digests(1, 1, 8), None),
-        (digests(1, u64::MAX, 8), None),
-        (digests(1, 0, 0), None),
-        (write(99, 0, 0), some.clone()),
-        (write(1, 0, 0), None),
-        (write(1, 0, 60), some.clone()),
-        (write(1, 1, 0), some.clone()),
-        (write(1, 0, 0), Some(Vec::new())),
-        (Request::Flush(FlushRequest { file: FileId(99), sync: true }), None),
-        (open(FILE_BYTES, Stripe { block_bytes: 0, ..good.clone() }), None),
-        (open(FILE_BYTES, Stripe { servers: 0, ..good.clone() }), None),
-        (open(FILE_BYTES, Stripe { servers: 3, ..good.clone() }), None),
-        (open(FILE_BYTES, Stripe { disks_per_server: u32::MAX, ..good.clone() }), None),
-        (Request::Open(record(5, u64::MAX, good.clone())), None),
-        (Request::Open(FileRecord { pool: Pool::all(3), ..record(5, 1, good.clone()) }), None),
-        (Request::Open(FileRecord { pool: named(&[1, 1]), ..record(5, 1, good.clone()) }), None),
-        (Request::Open(FileRecord { pool: named(&[0, 2]), ..record(5, 1, good.clone()) }), None),
-        (Request::Open(FileRecord { pool: named(&[]), ..record(5, 1, good.clone()) }), None),
-        (create(FileRecord { buffering: none, ..record(0, 1, good.clone()) }), None),
-        (create(record(0, u64::MAX, good.clone())), None),
-        (create(record(0, BYTES_MAX + 1, good.clone())), None),
-        (create(FileRecord { pool: named(&[0]), ..record(0, 1, good.clone()) }), None),
-        (open(FILE_BYTES, Stripe { map: map(&[0, 2]), ..good.clone() }), None),
-        (create(FileRecord { name: "a//b".to_owned(), ..record(0, 1, good.clone()) }), None),
-        (create(FileRecord { name: "../b".to_owned(), ..record(0, 1, good.clone()) }), None),
-        (Request::Stat { name: "x".repeat(1 << 20) }, None),
-        (Request::Remove { name: String::new() }, None),
-        (Request::Rename { from: String::new(), to: "r".to_owned(), replace: false }, None),
-        (Request::Rename { from: "f".to_owned(), to: String::new(), replace: true }, None),
-        (Request::Resize { file: FileId(99), size: FileSize::default() }, None),
-        (Request::Resize { file: FileId(1), size: too_large }, None),
-        (Request::RecordSize { file: FileId(99), size: FileSize::default() }, None),
-        (Request::RecordSize { file: FileId(1), size: too_large }, None),
-        (Request::MakeDirectory { name: String::new(), made: Made::default() }, None),
-        (Request::List { directory: "f".to_owned(), after: None }, None),
         part(99, all(FILE_BYTES, 1), 0),
         part(1, all(FILE_BYTES, 1), 1),
         part(1, all(FILE_BYTES, 1), u32::MAX),

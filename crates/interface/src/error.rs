@@ -1,5 +1,6 @@
 //! Errors as a user sees them, in three parts: error, cause and help.
 
+use crate::exit_code::ExitCode;
 use crate::kind::{ErrorKind, ErrorPlace, KINDS};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -20,26 +21,6 @@ pub struct UserError {
     pub kind: ErrorKind,
     /// File, bytes, server and ranks, as far as they are known.
     pub place: Box<ErrorPlace>,
-}
-
-/// Exit code of a command. The numbers are part of the interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum ExitCode {
-    /// The command succeeded.
-    Done = 0,
-    /// The command failed in a way that no other code names.
-    Failed = 1,
-    /// The command line or its input makes no sense.
-    Usage = 2,
-    /// There is no instance, or a server cannot be reached.
-    NoServer = 3,
-    /// Data differs from the expected data.
-    DataCheck = 4,
-    /// A collective could not be completed by all its clients.
-    Collective = 5,
-    /// There is no space left.
-    NoSpace = 6,
 }
 
 impl UserError {

@@ -4,7 +4,7 @@
 //! - Each fault of the file system has one kind ([`ErrorKind::of_fault`] is exhaustive).
 //! - Numbers and names of kinds are part of the interface: new ones go to the end.
 
-use crate::error::ExitCode;
+use crate::exit_code::ExitCode;
 use units::{ByteRange, ClientId, ServerId};
 use wire::Fault;
 

@@ -8,6 +8,7 @@
 mod access;
 mod availability;
 mod error;
+mod exit_code;
 mod kind;
 mod limits;
 mod nearest;
@@ -17,7 +18,8 @@ mod whole_file;
 
 pub use access::access_of;
 pub use availability::Availability;
-pub use error::{ExitCode, Failure, UserError};
+pub use error::{Failure, UserError};
+pub use exit_code::ExitCode;
 pub use filesystem::collective::Strategy;
 pub use kind::{ErrorKind, ErrorPlace, KINDS, KindRow};
 pub use limits::Limits;

@@ -9,6 +9,7 @@
 //! - Decoding never panics, for any bytes.
 //! - A decoded message can ask for anything. The program that serves it checks that.
 
+mod client_key;
 mod codec;
 mod entry;
 mod fault;
@@ -17,6 +18,7 @@ mod group_roster;
 mod message;
 mod rendezvous;
 
+pub use client_key::ClientKey;
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
 pub use entry::{
     Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made, NAME_BYTES_MAX, name_flaw,
@@ -25,7 +27,7 @@ pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use group_roster::{Addresses, GroupRoster, Regions};
 pub use message::{
-    BufferStatistics, ClientKey, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
+    BufferStatistics, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
     GroupMessage, Message, NamedCollective, PARTICIPANTS_MAX, PartRequest, Participant,
     PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
 };

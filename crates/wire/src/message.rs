@@ -1,8 +1,8 @@
 //! Messages of clients and servers.
 
 use crate::{
-    EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize, GroupRoster, JoinRequest, Made,
-    MeetRequest, Regions,
+    ClientKey, EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize, GroupRoster,
+    JoinRequest, Made, MeetRequest, Regions,
 };
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,6 @@ pub const PARTICIPANTS_MAX: usize = 1 << 16;
 /// Number of one request of one client, until it is answered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct RequestId(pub u64);
-
-/// Name of one client process at all servers. The client draws it at random.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct ClientKey(pub u64);
 
 /// Header of anything that is sent.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.

@@ -65,22 +65,57 @@ fn the_corpus_is_of_today() {
     }
 }
 
+/// Returns a message of each kind, with the name of its file in the corpus.
 fn some_messages() -> Vec<(&'static str, Message)> {
     let id = RequestId(7);
-    let request = |request| Message::Request { id, request };
-    let map = PageMap::try_from(vec![0, 1, 1]).ok();
-    let stripe = Stripe { map, ..Stripe::round_robin(1 << 16, 2, 2) };
-    let buffering = Buffering { blocks_max: 7, ..Buffering::default() };
-    let pool = Pool::Named(vec![ServerId(3), ServerId(1)]);
-    let record = FileRecord {
-        file: FileId(9),
-        name: "a/b".to_owned(),
-        bytes: FILE_BYTES,
-        cuts: 3,
-        stripe,
-        pool,
-        buffering,
+    let hello = Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1) };
+    let mut messages = vec![("hello", hello)];
+    for (name, request) in some_requests().into_iter().chain(transfer_requests()) {
+        messages.push((name, Message::Request { id, request }));
+    }
+    let made = Made { owner: 1000, at_s: 1 << 31 };
+    let known = Entry { name: "a/b".to_owned(), made, kind: EntryKind::File(file_record()) };
+    let fault = Fault::NoSpace { server: ServerId(1), cause: "full".to_owned() };
+    let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
+    let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };
+    messages.extend([
+        ("entry", Message::Reply { id, result: Ok(Reply::Entry(known)) }),
+        ("fault", Message::Reply { id, result: Err(fault) }),
+        ("agree", Message::Group(agree)),
+    ]);
+    messages
+}
+
+/// Returns requests about names, sizes and groups.
+fn some_requests() -> Vec<(&'static str, Request)> {
+    let record = file_record();
+    let file = record.file;
+    let made = Made { owner: 1000, at_s: 1 << 31 };
+    let rename = Request::Rename { from: "a/b".to_owned(), to: "c".to_owned(), replace: true };
+    let roster = GroupRoster {
+        group: 7,
+        members: vec![ClientKey(1); 4],
+        addresses: ["", "node:3", "tcp:127.0.0.1:7001", ""].into_iter().collect(),
     };
+    vec![
+        ("introduce", Request::RegisterGroup(Box::new(roster))),
+        ("create", Request::Create { record: record.clone(), made }),
+        ("list", Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) }),
+        ("rename", rename),
+        ("measure", Request::Measure(record.clone())),
+        ("open", Request::Open(record)),
+        ("resize", Request::Resize { file, size: FileSize { cuts: 1, bytes: 1 << 40 } }),
+        ("nameless", Request::Nameless { after: Some(file) }),
+        ("forget", Request::Forget { file }),
+        ("open_sizes", Request::OpenSizes { after: Some(file) }),
+    ]
+}
+
+/// Returns requests that move data, of one client and of groups.
+fn transfer_requests() -> [(&'static str, Request); 4] {
+    let (direction, order, file) = (Direction::Read, DiskOrder::Sorted, file_record().file);
+    let (block, region) = (1 << 40, RegionId(5));
+    let read = ReadRequest { file, block, offset: 8, length: 8, region, region_offset: 64 };
     let distribution = Access::Distribution(Distribution {
         shape: vec![128, 1024],
         record_bytes: 8,
@@ -88,71 +123,38 @@ fn some_messages() -> Vec<(&'static str, Message)> {
         grid: vec![2, 2],
         clients: 4,
     });
-    let entry = ListEntry { file_offset: 100, memory_offset: 0, length: 1000 };
-    let (direction, order, file) = (Direction::Read, DiskOrder::Sorted, record.file);
-    let participant = Participant { key: ClientKey(u64::MAX), region: RegionId(3) };
-    let collective = CollectiveRequest {
-        collective: 5,
-        direction,
-        file,
-        access: distribution,
-        order,
-        sync: true,
-    };
+    let (collective, access) = (5, distribution);
+    let request = CollectiveRequest { collective, direction, file, access, order, sync: true };
     let among = GroupCollective {
-        request: collective.clone(),
+        request: request.clone(),
         group: 7,
         regions: [3, 3, 4, 3].map(RegionId).into_iter().collect(),
     };
-    let collective = NamedCollective { request: collective, participants: vec![participant; 4] };
-    let part = PartRequest {
-        number: 6,
-        direction,
-        file,
-        access: Access::List(vec![vec![entry]]),
-        client: ClientId(0),
-        region: RegionId(4),
-        order,
-    };
-    let read = ReadRequest {
-        file,
-        block: 1 << 40,
-        offset: 8,
-        length: 8,
-        region: RegionId(5),
-        region_offset: 64,
-    };
-    let made = Made { owner: 1000, at_s: 1 << 31 };
-    let known = Entry { name: "a/b".to_owned(), made, kind: EntryKind::File(record.clone()) };
-    let fault = Fault::NoSpace { server: ServerId(1), cause: "full".to_owned() };
-    let rename = Request::Rename { from: "a/b".to_owned(), to: "c".to_owned(), replace: true };
-    let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
-    let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };
-    let roster = GroupRoster {
-        group: 7,
-        members: vec![ClientKey(1); 4],
-        addresses: ["", "node:3", "tcp:127.0.0.1:7001", ""].into_iter().collect(),
-    };
-    vec![
-        ("introduce", request(Request::RegisterGroup(Box::new(roster)))),
-        ("hello", Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1) }),
-        ("create", request(Request::Create { record: record.clone(), made })),
-        ("list", request(Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) })),
-        ("rename", request(rename)),
-        ("measure", request(Request::Measure(record.clone()))),
-        ("open", request(Request::Open(record))),
-        ("resize", request(Request::Resize { file, size: FileSize { cuts: 1, bytes: 1 << 40 } })),
-        ("nameless", request(Request::Nameless { after: Some(file) })),
-        ("forget", request(Request::Forget { file })),
-        ("open_sizes", request(Request::OpenSizes { after: Some(file) })),
-        ("read", request(Request::Read(read))),
-        ("group-collective", request(Request::GroupCollective(Box::new(among)))),
-        ("collective", request(Request::Collective(Box::new(collective)))),
-        ("part", request(Request::Part(Box::new(part)))),
-        ("entry", Message::Reply { id, result: Ok(Reply::Entry(known)) }),
-        ("fault", Message::Reply { id, result: Err(fault) }),
-        ("agree", Message::Group(agree)),
+    let participant = Participant { key: ClientKey(u64::MAX), region: RegionId(3) };
+    let named = NamedCollective { request, participants: vec![participant; 4] };
+    let entry = ListEntry { file_offset: 100, memory_offset: 0, length: 1000 };
+    let (client, region) = (ClientId(0), RegionId(4));
+    let access = Access::List(vec![vec![entry]]);
+    let part = PartRequest { number: 6, direction, file, access, client, region, order };
+    [
+        ("read", Request::Read(read)),
+        ("group-collective", Request::GroupCollective(Box::new(among))),
+        ("collective", Request::Collective(Box::new(named))),
+        ("part", Request::Part(Box::new(part))),
     ]
+}
+
+fn file_record() -> FileRecord {
+    let map = PageMap::try_from(vec![0, 1, 1]).ok();
+    FileRecord {
+        file: FileId(9),
+        name: "a/b".to_owned(),
+        bytes: FILE_BYTES,
+        cuts: 3,
+        stripe: Stripe { map, ..Stripe::round_robin(1 << 16, 2, 2) },
+        pool: Pool::Named(vec![ServerId(3), ServerId(1)]),
+        buffering: Buffering { blocks_max: 7, ..Buffering::default() },
+    }
 }
 
 /// Does with a message what its receiver does before it asks anyone.

@@ -10,8 +10,8 @@
 #![allow(unsafe_code)]
 
 use crate::copy::{Side, copy_strided};
-use crate::network::Borrowed;
 use crate::pool;
+use std::any::Any;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -40,8 +40,11 @@ enum Origin {
     /// Caller of [`RealMemory::foreign`], who keeps the bytes.
     Foreign { revoked: AtomicBool },
     /// Peer that lent the bytes, which are read-only.
-    Borrowed(#[expect(dead_code, reason = "given back when dropped")] Borrowed),
+    Borrowed(#[expect(dead_code, reason = "given back when dropped")] PeerLoan),
 }
+
+/// Loan of a peer's bytes, returned to the peer when dropped. Only the network knows its type.
+type PeerLoan = Box<dyn Any + Send + Sync>;
 
 // SAFETY: an area is plain memory. While payloads (which may move between threads) hold it, nobody
 // writes it; memories that hold it are all on one thread (`RealMemory` is not `Send`).
@@ -107,7 +110,7 @@ impl RealPayload {
 
     /// Returns a payload of `length` bytes at `base` that a peer lends. The peer must not change
     /// them while the loan is held, as with exposed memory.
-    pub(crate) fn borrowed(loan: Borrowed, base: NonNull<u8>, length: usize) -> Self {
+    pub(crate) fn borrowed(loan: PeerLoan, base: NonNull<u8>, length: usize) -> Self {
         let (origin, views) = (Origin::Borrowed(loan), AtomicI32::new(0));
         Self { area: Arc::new(Area { base, length, origin, views }), offset: 0, length }
     }

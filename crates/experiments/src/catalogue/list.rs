@@ -52,7 +52,8 @@ pub(crate) fn experiments() -> Vec<Experiment> {
             )
         },
     ]);
-    all.extend(experiments_that_vary());
+    all.extend(experiments_that_vary_the_machine());
+    all.extend(experiments_that_vary_the_data());
     all.push(Experiment {
         methods: vec![Method::Caching, Method::DiskDirected],
         note: "Random tracks are said to lie between the other layouts; no figure is printed.",
@@ -78,13 +79,13 @@ fn experiments_1994() -> [Experiment; 2] {
     ]
 }
 
-/// Returns TOCS 1997, Figures 8 to 15: "the patterns ra, rn, rb, and rc with 8KB records".
-fn experiments_that_vary() -> [Experiment; 8] {
+/// Returns TOCS 1997, Figures 8 to 12: "the patterns ra, rn, rb, and rc with 8KB records" on other
+/// numbers of clients, servers and disks.
+fn experiments_that_vary_the_machine() -> [Experiment; 5] {
     const CONTIGUOUS: LayoutName = LayoutName::Contiguous;
     const RANDOM: LayoutName = LayoutName::RandomBlocks;
     let powers = [1, 2, 4, 8, 16];
     let disks = [1, 2, 4, 8, 16, 32];
-    let files = [10, 100, 1000];
     [
         sensitivity(
             "tocs-fig8",
@@ -125,6 +126,13 @@ fn experiments_that_vary() -> [Experiment; 8] {
             Axis::Disks,
             varied(&SENSITIVITY, &disks, RANDOM),
         ),
+    ]
+}
+
+/// Returns TOCS 1997, Figures 13 to 15: other sizes of the file and of its records.
+fn experiments_that_vary_the_data() -> [Experiment; 3] {
+    let files = [10, 100, 1000];
+    [
         Experiment {
             note: PICTURE_NOTE,
             ..sensitivity(
@@ -132,7 +140,7 @@ fn experiments_that_vary() -> [Experiment; 8] {
                 "The size of the file varies, contiguous",
                 "Figure 13",
                 Axis::FileMib,
-                varied(&SENSITIVITY, &files, CONTIGUOUS),
+                varied(&SENSITIVITY, &files, LayoutName::Contiguous),
             )
         },
         Experiment {
@@ -142,7 +150,7 @@ fn experiments_that_vary() -> [Experiment; 8] {
                 "The size of the file varies, random blocks",
                 "Figure 14",
                 Axis::FileMib,
-                varied(&SENSITIVITY, &files, RANDOM),
+                varied(&SENSITIVITY, &files, LayoutName::RandomBlocks),
             )
         },
         Experiment {

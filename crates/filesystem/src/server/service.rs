@@ -46,6 +46,21 @@ pub async fn serve<W: World>(
     };
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
     is_ready();
+    let server = build_server(world, config, kept_sizes, catalogue);
+    let listening = std::pin::pin!(join(listen(&server), disconnect_stalled(&server)));
+    let stopped = std::pin::pin!(server.stop.until(|| server.stopping.get().then_some(())));
+    let stop_requested = std::pin::pin!(stop_requested);
+    select(listening, select(stopped, stop_requested)).await;
+    finish(&server).await
+}
+
+/// Builds the state of a server that has no clients.
+fn build_server<W: World>(
+    world: W,
+    config: ServerConfig,
+    kept_sizes: KeptSizes<W>,
+    catalogue: Option<Catalogue<W>>,
+) -> Rc<Server<W>> {
     let locks = Rc::new(BlockLocks::default());
     let watchdog = Rc::new(TransferWatchdog::new(config.buffer_bytes < u64::MAX));
     let cache = {
@@ -62,7 +77,7 @@ pub async fn serve<W: World>(
         )
     };
     let spaces = world.disks().iter().map(|_| Cell::default()).collect();
-    let server = Rc::new(Server {
+    Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
         buffer_pools: (0..world.disks().len() as u32).map(DiskId).map(buffer_pool).collect(),
@@ -83,11 +98,11 @@ pub async fn serve<W: World>(
         rendezvous: Rendezvous::default(),
         stopping: Cell::new(false),
         stop: Signal::default(),
-    });
-    let listening = std::pin::pin!(join(listen(&server), disconnect_stalled(&server)));
-    let stopped = std::pin::pin!(server.stop.until(|| server.stopping.get().then_some(())));
-    let stop_requested = std::pin::pin!(stop_requested);
-    select(listening, select(stopped, stop_requested)).await;
+    })
+}
+
+/// Disconnects all clients, finishes the changes of the catalogue and writes everything back.
+async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     // Dropping the sessions ends their active requests.
     let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
     for (peer, _) in sessions.iter() {

@@ -395,17 +395,20 @@ impl Member {
                 run.model.borrow_mut().grow(*file, *by);
                 self.open_whole(client, name, *file).await.map(|_| ())
             }
-            _ => {
-                let mut found = BTreeMap::new();
-                for entry in client.list("").await? {
-                    if team_of(&entry.name) == team {
-                        found.insert(entry.name.clone(), entry.file().unwrap().file);
-                    }
-                }
-                run.model.borrow_mut().listed(team, &found, "a list");
-                Ok(())
+            _ => self.list(client).await,
+        }
+    }
+
+    /// Lists the files of the team, and compares them with the model.
+    async fn list(&self, client: &TestClient) -> Result<(), Fault> {
+        let mut found = BTreeMap::new();
+        for entry in client.list("").await? {
+            if team_of(&entry.name) == self.team {
+                found.insert(entry.name.clone(), entry.file().unwrap().file);
             }
         }
+        self.run.model.borrow_mut().listed(self.team, &found, "a list");
+        Ok(())
     }
 
     /// Opens a file and makes it as long as the model says, if it was cut.

@@ -243,7 +243,7 @@ impl Connection {
         let borrower = state.borrower.as_ref().ok_or("the peer lends what was not shared")?;
         let borrowed = borrower.borrow(frame.region, frame.number, frame.body_bytes);
         let (loan, first) = borrowed.ok_or("the peer lends what is not in its shared memory")?;
-        Ok(RealPayload::borrowed(loan, first, frame.body_bytes as usize))
+        Ok(RealPayload::borrowed(Box::new(loan), first, frame.body_bytes as usize))
     }
 
     /// Copies `pieces` of the peer's shared memory, where their file sides are, into `memory`; the

@@ -28,6 +28,5 @@ mod regions;
 mod socket;
 mod transfer;
 
-pub(crate) use borrowed::Borrowed;
 pub(crate) use node::Node;
 pub(crate) use socket::watch;

@@ -11,6 +11,7 @@ use super::flights::{Bound, ENVELOPE_BYTES, Flights, Kept, Parcel, Stage, Token,
 use super::message_costs::MessageCosts;
 use super::node::{Arrival, Node};
 use super::transport::Transport;
+use crate::device::{DiskConfig, SimulatedDisk};
 use crate::engine::{Engine, HandlerId, TimerHandler};
 use crate::models::layout::LayoutError;
 use crate::models::network::Network;
@@ -20,7 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::task::Waker;
-use units::{Duration, Instant, PeerId};
+use units::{Duration, Instant, PeerId, SplitMix64};
 use world::payload::Kind;
 use world::{Incoming, Message};
 
@@ -50,11 +51,16 @@ impl<P: Kind> Machine<P> {
     /// # Errors
     /// When the blocks do not fit the disks, or the nodes the network.
     pub fn new(engine: Engine, config: &MachineConfig) -> Result<Rc<Self>, MachineError> {
+        // One drive for all disks: an idle node must stay small.
+        let disk = DiskConfig { kind: config.disk.kind.with_drive(), ..config.disk.clone() };
+        let random =
+            |disk: u32| SplitMix64::mix(config.seed ^ SplitMix64::mix(u64::from(disk) + 1));
         let mut disks_before = 0;
         let nodes = config.nodes.iter().enumerate().map(|(index, node)| {
             let first = disks_before;
             disks_before += node.disks;
-            Ok(Rc::new(Node::new(&engine, config, index as u32, first, *node)?))
+            let disks = SimulatedDisk::on_one_bus(&engine, &disk, first, node.disks, random)?;
+            Ok(Rc::new(Node::new(config.seed, index as u32, disks, *node)))
         });
         let nodes: Vec<_> = nodes.collect::<Result<_, LayoutError>>()?;
         let network = Network::new(&config.network, nodes.len() as u32)?;

@@ -1,12 +1,11 @@
 //! One node of a machine: its processor, disks, records, memory and ends of connections.
 
-use super::config::{MachineConfig, NodeConfig};
+use super::config::NodeConfig;
 use super::connection::ConnectionEnd;
 use super::records::NodeRecords;
 use super::regions::Regions;
 use crate::device::SimulatedDisk;
 use crate::engine::{Engine, Wakeup};
-use crate::models::layout::LayoutError;
 use crate::models::processor::Processor;
 use crate::random::next_random;
 use crate::timeline::{MarkId, Slice, Track, What};
@@ -56,35 +55,29 @@ pub(crate) struct Work {
 }
 
 impl<P: Kind> Node<P> {
+    /// Creates node number `index` of a machine, with its disks. `seed` is that of the machine.
     pub(super) fn new(
-        engine: &Engine,
-        config: &MachineConfig,
+        seed: u64,
         index: u32,
-        first_disk: u32,
+        disks: Vec<SimulatedDisk<P>>,
         node: NodeConfig,
-    ) -> Result<Self, LayoutError> {
+    ) -> Self {
         let processor = Processor::new(node.speed, node.reference_speed);
-        let random =
-            |disk: u32| SplitMix64::mix(config.seed ^ SplitMix64::mix(u64::from(disk) + 1));
-        let disks =
-            SimulatedDisk::on_one_bus(engine, &config.disk, first_disk, node.disks, random)?;
-        Ok(Self {
+        Self {
             index,
             processor: RefCell::new(if node.traced { processor.traced() } else { processor }),
             variation_percent: node.variation_percent.min(100),
-            work_random: Cell::new(SplitMix64::mix(
-                config.seed ^ SplitMix64::mix(!u64::from(index)),
-            )),
+            work_random: Cell::new(SplitMix64::mix(seed ^ SplitMix64::mix(!u64::from(index)))),
             disks,
             records: NodeRecords::default(),
             random: Cell::new(SplitMix64::mix(
-                config.seed.wrapping_add(SplitMix64::mix(u64::from(index))),
+                seed.wrapping_add(SplitMix64::mix(u64::from(index))),
             )),
             regions: RefCell::default(),
             links: RefCell::default(),
             inbox: RefCell::default(),
             receiver: RefCell::default(),
-        })
+        }
     }
 
     /// Occupies the processor with work of mean cost `cost` on the reference processor. `what`

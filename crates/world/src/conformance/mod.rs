@@ -7,6 +7,7 @@
 
 mod clock;
 mod disk;
+mod fixture;
 mod memory;
 mod network;
 mod one_sided;
@@ -20,4 +21,5 @@ mod support;
 mod tasks;
 mod wakers;
 
-pub use suite::{Case, Fixture, PayloadOf, cases, run_all};
+pub use fixture::{Case, Fixture, PayloadOf};
+pub use suite::{cases, run_all};

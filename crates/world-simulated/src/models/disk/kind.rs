@@ -59,6 +59,12 @@ impl DiskKind {
         self.drive().map(|drive| drive.spec().buffer_bytes)
     }
 
+    /// Returns this kind with its drive built, if it has one. All disks built from the result share
+    /// that drive.
+    pub(crate) fn with_drive(&self) -> Self {
+        self.drive().map_or_else(|| self.clone(), Self::Mechanical)
+    }
+
     /// Builds a disk at rest. `angle` is the rotation of the medium at the start, in nanoseconds;
     /// whole revolutions do not count. Disks without a medium that turns ignore it.
     pub fn build(&self, angle: u64) -> Box<dyn DiskModel> {

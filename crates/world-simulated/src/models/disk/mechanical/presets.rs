@@ -4,7 +4,7 @@ use super::drive::Drive;
 use super::spec::{DriveSpec, Region, SeekCurve, Zone};
 use crate::models::ModelInfo;
 use crate::models::bus::BusSpec;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use units::Duration;
 
 /// Name and help text of the HP 97560.
@@ -26,8 +26,7 @@ impl Drive {
     /// modeling", IEEE Computer 27(3), 1994, as restated in the disk model of the OMNeT++ file
     /// system simulator FSS.
     pub fn hp97560() -> Arc<Self> {
-        static DRIVE: LazyLock<Arc<Drive>> = LazyLock::new(hp97560);
-        Arc::clone(&DRIVE)
+        Self::of_preset(hp97560())
     }
 
     /// The HP C2200A, also known as HP 7937: 335 MB on an HP-IB bus, the other disk of Ruemmler and
@@ -36,14 +35,18 @@ impl Drive {
     /// Parameters, unless said otherwise: the header of HP's own trace of such disks,
     /// `ajw.1week.srt` (disk type "hp335h").
     pub fn hp_c2200a() -> Arc<Self> {
-        static DRIVE: LazyLock<Arc<Drive>> = LazyLock::new(hp_c2200a);
-        Arc::clone(&DRIVE)
+        Self::of_preset(hp_c2200a())
+    }
+
+    fn of_preset(spec: DriveSpec) -> Arc<Self> {
+        let drive = Self::new(spec);
+        Arc::new(drive.expect("the specification of a preset must make sense"))
     }
 }
 
-fn hp97560() -> Arc<Drive> {
+fn hp97560() -> DriveSpec {
     let us = Duration::from_us;
-    expect_sense(DriveSpec {
+    DriveSpec {
         name: "HP 97560".to_owned(),
         sector_bytes: 512,
         revolutions_per_minute: 4_002,
@@ -91,12 +94,12 @@ fn hp97560() -> Arc<Drive> {
         immediate_reporting: true,
         read_ahead: true,
         bus: BusSpec::SCSI_2,
-    })
+    }
 }
 
-fn hp_c2200a() -> Arc<Drive> {
+fn hp_c2200a() -> DriveSpec {
     let us = Duration::from_us;
-    expect_sense(DriveSpec {
+    DriveSpec {
         name: "HP C2200A".to_owned(),
         sector_bytes: 256,
         revolutions_per_minute: 4_002,
@@ -133,10 +136,5 @@ fn hp_c2200a() -> Arc<Drive> {
         // Ruemmler and Wilkes describe for the HP 97560 only.
         read_ahead: false,
         bus: BusSpec::HP_IB,
-    })
-}
-
-fn expect_sense(spec: DriveSpec) -> Arc<Drive> {
-    let drive = Drive::new(spec);
-    Arc::new(drive.expect("the specification of a preset must make sense"))
+    }
 }
