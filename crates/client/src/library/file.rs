@@ -87,10 +87,11 @@ impl File {
     /// Beyond what a file may have; what servers meet.
     pub fn set_size(&self, bytes: u64) -> Result<(), UserError> {
         let (known, name) = (self.known.clone(), self.name());
-        self.connection.run(
-            move || format!("cannot make {name:?} {bytes} bytes long"),
-            async move |shared| known.set_size(&shared.client, bytes).await,
-        )
+        let what = move || format!("cannot make {name:?} {bytes} bytes long");
+        if bytes > BYTES_MAX {
+            return Err(beyond_all_files(what()));
+        }
+        self.connection.run(what, async move |shared| known.set_size(&shared.client, bytes).await)
     }
 
     /// Size of its pages (its blocks) in bytes; the last one may be shorter.
