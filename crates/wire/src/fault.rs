@@ -200,7 +200,9 @@ impl Fault {
                  still while others wait is let go)"
             }
             Self::CatalogueFailed { .. } => "look at the first data directory's file system",
-            Self::PastEnd { .. } => "open it again: another program has made it shorter meanwhile",
+            Self::PastEnd { .. } => {
+                "ask for bytes that it has: another program may have made it shorter"
+            }
             Self::MembersMissing { .. } => {
                 "every member must make the call, with an empty part if it has nothing to move"
             }

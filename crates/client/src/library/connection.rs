@@ -109,10 +109,13 @@ impl Drop for Inner {
         let (done, closed) = oneshot::channel::<()>();
         let own = Arc::clone(&local);
         let job = Box::new(move || {
-            let client = own.get().shared.client.clone();
+            let shared = Rc::clone(&own.get().shared);
             own.get().others.spawn(async move {
                 // Where this fails, whoever opens them next finds it out.
-                let _ = client.record_sizes().await;
+                let _ = shared.client.record_sizes().await;
+                // Memory that servers may still write is never freed; so they are told first.
+                shared.pool.clone().close().await;
+                drop(shared);
                 drop(done);
                 Ok(())
             });

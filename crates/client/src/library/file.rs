@@ -240,8 +240,9 @@ impl File {
     /// `into`. Other bytes of `into` stay as they are.
     ///
     /// # Errors
-    /// [`ErrorKind::BadAccess`](interface::ErrorKind::BadAccess) for a part that does not fit the
-    /// file or `into`; what servers meet.
+    /// [`ErrorKind::PastEnd`](interface::ErrorKind::PastEnd) when the file ends before the part does;
+    /// [`ErrorKind::BadAccess`](interface::ErrorKind::BadAccess) for a part that makes no sense or
+    /// does not fit `into`; what servers meet.
     pub fn read_part(&self, part: &OwnPart, into: &mut [u8]) -> Result<(), UserError> {
         // SAFETY: the slice is borrowed until the operation has ended, which is waited for here.
         #[allow(unsafe_code)]
@@ -278,7 +279,7 @@ impl File {
             let access = Access::Parts(vec![part]);
             match direction {
                 Direction::Read => {
-                    let record = known.reaching(&shared.client, end).await?;
+                    let record = known.holding(&shared.client, end).await?;
                     let part = alone(&record, direction, access, false);
                     shared.client.transfer_part(&part, &memory).await
                 }
