@@ -181,9 +181,9 @@ typedef struct unisono_stat {
     uint32_t padding;     /* 0 */
 } unisono_stat_t;
 
-/* Opens a file, and creates it first if the flags say so: empty, over all servers that its directory
- * permits. flags: UNISONO_CREATE, UNISONO_EXCL and UNISONO_TRUNC, or 0. layout: used only when the
- * file is created; NULL means the default.
+/* Opens a file, and creates it first if the flags say so: empty, over all servers that its
+ * directory permits. flags: UNISONO_CREATE, UNISONO_EXCL and UNISONO_TRUNC, or 0. layout: used only
+ * when the file is created; NULL means the default.
  * Errors: -ENOENT, -EEXIST, -EISDIR; what servers meet. */
 int unisono_open(unisono_t *connection, const char *name, unsigned flags,
                  const unisono_layout_t *layout, unisono_file_t **file);
@@ -456,8 +456,8 @@ int unisono_start_write_all(unisono_group_t *group, unisono_file_t *file,
 /* Sets *ended to 1 when the call has ended, to 0 otherwise. Never waits, never frees. */
 int unisono_op_test(unisono_op_t *op, int *ended);
 
-/* Waits for the end of the call and frees the operation. Returns the number of bytes, or the error of
- * the call. For NULL returns 0. */
+/* Waits for the end of the call and frees the operation. Returns the number of bytes, or the error
+ * of the call. For NULL returns 0. */
 int64_t unisono_op_wait(unisono_op_t *op);
 
 /* Waits until one of `count` operations has ended, and sets *index to the lowest such index. NULL

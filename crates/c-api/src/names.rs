@@ -112,7 +112,8 @@ exported! {
                 let cause = format!("has block_bytes {block_bytes}, more than {BLOCK_BYTES_MAX}");
                 return Err(Failure::argument("layout", cause));
             }
-            let opened = open(connection, &name, flags, Some(block_bytes).filter(|some| *some > 0))?;
+            let block_bytes = Some(block_bytes).filter(|bytes| *bytes > 0);
+            let opened = open(connection, &name, flags, block_bytes)?;
             if flags & TRUNC != 0
                 && let Err(error) = opened.set_size(0)
             {

@@ -38,6 +38,11 @@ thread_local! {
 
 /// Starts `future` as a task of this thread.
 pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
+    Task(start(future))
+}
+
+/// Starts `future` as a task of this thread, which nothing cancels but its handle.
+fn start(future: impl Future<Output = ()> + 'static) -> AbortHandle {
     let guarded = async move {
         if let Err(payload) = AssertUnwindSafe(future).catch_unwind().await {
             let waiting = PANICKED.with_borrow_mut(|panicked| {
@@ -49,13 +54,13 @@ pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
             }
         }
     };
-    Task(tokio::task::spawn_local(guarded).abort_handle())
+    tokio::task::spawn_local(guarded).abort_handle()
 }
 
 /// Starts `future` as a task of this thread's event loop, which ends by itself or with the loop.
 pub fn detach(future: impl Future<Output = ()> + 'static) {
-    // Dropping the handle would cancel the task.
-    std::mem::forget(spawn(future));
+    // This handle does not cancel the task when it is dropped, as [`Task`] does.
+    drop(start(future));
 }
 
 /// Runs `future` and the tasks that it starts on this thread until `future` ends; then cancels the

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use units::{Duration, MIB};
-use world::Scope;
+use world::{Clock, Scope};
 use world_real::RealWorld;
 
 /// Options of a connection.
@@ -74,6 +74,9 @@ impl ConnectionOptions {
     }
 }
 
+/// Time that a connection waits at its end for servers to forget the memory of its pool.
+const CLOSE_TIMEOUT: Duration = Duration::from_ms(1_000);
+
 /// A connection to all servers of an instance. Clones are handles to the same connection; files,
 /// buffers, pages and groups hold one. The connection closes with the last handle, and cancels
 /// operations that were begun and not waited for.
@@ -113,10 +116,16 @@ impl Drop for Inner {
         let (done, closed) = oneshot::channel::<()>();
         let own = Arc::clone(&local);
         let job = Box::new(move || {
-            let client = own.get().shared.client.clone();
+            let shared = Rc::clone(&own.get().shared);
             own.get().others.spawn(async move {
                 // If this fails, the next client that opens the files finds the sizes.
-                let _ = client.record_sizes().await;
+                let _ = shared.client.record_sizes().await;
+                // Memory that servers may still write is never freed, so they are told first. A
+                // server that has stopped does not answer; then the memory stays.
+                let told = pin!(shared.pool.clone().close());
+                let limit = pin!(shared.client.world().sleep(CLOSE_TIMEOUT));
+                select(told, limit).await;
+                drop(shared);
                 drop(done);
                 Ok(())
             });

@@ -87,10 +87,11 @@ impl File {
     /// Beyond what a file may have; what servers meet.
     pub fn set_size(&self, bytes: u64) -> Result<(), UserError> {
         let (known, name) = (self.known.clone(), self.name());
-        self.connection.run(
-            move || format!("cannot make {name:?} {bytes} bytes long"),
-            async move |shared| known.set_size(&shared.client, bytes).await,
-        )
+        let what = move || format!("cannot make {name:?} {bytes} bytes long");
+        if bytes > BYTES_MAX {
+            return Err(beyond_all_files(what()));
+        }
+        self.connection.run(what, async move |shared| known.set_size(&shared.client, bytes).await)
     }
 
     /// Size of its pages (its blocks) in bytes; the last one may be shorter.
@@ -233,8 +234,9 @@ impl File {
     /// `into`. Other bytes of `into` stay as they are.
     ///
     /// # Errors
-    /// [`ErrorKind::BadAccess`](interface::ErrorKind::BadAccess) for a part that does not fit the
-    /// file or `into`; what servers meet.
+    /// [`ErrorKind::PastEnd`](interface::ErrorKind::PastEnd) when the file ends before the part does;
+    /// [`ErrorKind::BadAccess`](interface::ErrorKind::BadAccess) for a part that makes no sense or
+    /// does not fit `into`; what servers meet.
     pub fn read_part(&self, part: &OwnPart, into: &mut [u8]) -> Result<(), UserError> {
         RawMemory::read_to(into, |memory| {
             self.start_part(Direction::Read, part.clone(), memory, false)
@@ -269,7 +271,7 @@ impl File {
             let access = Access::Parts(vec![part]);
             match direction {
                 Direction::Read => {
-                    let record = known.reaching(&shared.client, end).await?;
+                    let record = known.holding(&shared.client, end).await?;
                     let part = alone(&record, direction, access, false);
                     shared.client.transfer_part(&part, &memory).await
                 }

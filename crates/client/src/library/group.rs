@@ -307,7 +307,7 @@ impl Group {
                     let end = part.file_extent().map_or(0, |extent| extent.end);
                     let bytes = part.bytes();
                     let reached = match direction {
-                        Direction::Read => known.reaching(&shared.client, end).await,
+                        Direction::Read => known.holding(&shared.client, end).await,
                         Direction::Write => known.grown(&shared.client, end).await,
                     };
                     let (record, part) = match reached {

@@ -53,6 +53,18 @@ impl Known {
         }
     }
 
+    /// The record of a file that has at least `bytes` bytes.
+    pub(super) async fn holding(
+        &self,
+        client: &Client<RealWorld>,
+        bytes: u64,
+    ) -> Result<Arc<FileRecord>, Fault> {
+        match self.reaching(client, bytes).await? {
+            known if known.bytes >= bytes => Ok(known),
+            known => Err(Fault::PastEnd { file: known.name.clone(), bytes: known.bytes }),
+        }
+    }
+
     /// Makes the file at least `bytes` bytes long.
     pub(super) async fn grown(
         &self,

@@ -58,14 +58,25 @@ impl OwnPart {
                 Err(AccessError::Entries { entries: nests.len() })
             }
             Self::Nested(nests) => {
-                nests.iter().try_for_each(|nest| nest.validate(client, file_bytes))
+                nests.iter().try_for_each(|nest| nest.validate(client, file_bytes))?;
+                // Nests of a union may overlap, so that together they may have more than a file.
+                let all = ByteRange::new(0, BYTES_MAX);
+                let bytes = |nest: &Nested| nest.footprint().count_bytes(all);
+                let total = nests.iter().map(bytes).try_fold(0, u64::checked_add);
+                match total {
+                    Some(total) if total <= BYTES_MAX => Ok(()),
+                    Some(_) | None => Err(AccessError::MemoryTooLarge { client }),
+                }
             }
             Self::Dealt { distribution, file_offset, .. } => {
-                let (entry, past_end) = (0, *file_offset > file_bytes.min(BYTES_MAX));
-                if past_end {
-                    return Err(AccessError::OutsideFile { client, entry, file_bytes });
+                let (entry, room) = (0, BYTES_MAX.checked_sub(*file_offset));
+                let outside = AccessError::OutsideFile { client, entry, file_bytes };
+                distribution.validate(room.ok_or(outside.clone())?)?;
+                // The file may end before the array does, but not before this client's part.
+                match self.end() {
+                    Some(end) if end > file_bytes => Err(outside),
+                    Some(_) | None => Ok(()),
                 }
-                distribution.validate(file_bytes - file_offset)
             }
             Self::List(entries) if entries.len() > LIST_ENTRIES_MAX => {
                 Err(AccessError::Entries { entries: entries.len() })
@@ -237,6 +248,35 @@ mod tests {
                 let own: Vec<_> = own.into_iter().map(|(file, at)| (file - 100, at)).collect();
                 assert_eq!(own, bytes_of(whole.pieces(client, ByteRange::new(start, end))));
             }
+        }
+    }
+
+    #[test]
+    fn a_part_of_an_array_needs_the_file_as_far_as_its_own_pieces() {
+        let part = |client, file_offset| OwnPart::Dealt {
+            distribution: dealt(),
+            client: ClientId(client),
+            file_offset,
+        };
+        // The upper half of the rows ends in the middle of the array, which has 480 bytes.
+        for (client, end) in [(0, 240), (1, 240 - 24), (2, 480), (3, 480 - 24)] {
+            let extent = part(client, 100).file_extent().map_or(0, |extent| extent.end);
+            assert_eq!(part(client, 100).validate(ClientId(client), extent), Ok(()));
+            assert!(part(client, 100).validate(ClientId(client), extent - 1).is_err());
+            assert!(extent <= 100 + end + 24, "client {client} ends at {extent}");
+        }
+        assert!(part(0, BYTES_MAX - 479).validate(ClientId(0), BYTES_MAX).is_err());
+        assert!(part(0, u64::MAX).validate(ClientId(0), BYTES_MAX).is_err());
+    }
+
+    #[test]
+    fn a_union_has_no_more_bytes_than_a_file() {
+        let whole =
+            Nested { file_offset: 0, memory_offset: 0, length: BYTES_MAX, levels: Vec::new() };
+        let union = |count| OwnPart::Nested(vec![whole.clone(); count]);
+        assert_eq!(union(1).validate(ClientId(0), BYTES_MAX), Ok(()));
+        for count in [2, 3, 5] {
+            assert!(union(count).validate(ClientId(0), BYTES_MAX).is_err());
         }
     }
 

@@ -1,0 +1,82 @@
+//! Proves: C programs that are compiled with all warnings and with the sanitizers of gcc use every
+//! call of the library, alone, as four processes and as eight threads; a forked child and bad
+//! arguments get errors.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use interface::KINDS;
+use std::process::Command;
+use support::{Servers, done, package};
+
+#[test]
+fn each_call_does_what_its_comment_says() {
+    Servers::start().run("calls", &[]);
+}
+
+#[test]
+fn four_processes_write_in_one_distribution_and_read_in_another() {
+    Servers::start().run("group", &[]);
+}
+
+#[test]
+fn eight_threads_use_one_connection() {
+    Servers::start().run("threads", &[]);
+}
+
+#[test]
+fn a_forked_child_is_refused_and_connects_by_itself() {
+    // A child has the memory of the parent's I/O thread, but no thread that holds it.
+    Servers::start().run("forked", &[("ASAN_OPTIONS", "detect_leaks=0")]);
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_refused() {
+    Servers::start().run("arguments", &[]);
+}
+
+#[test]
+fn the_table_of_kinds_is_that_of_the_command() {
+    let shown = Servers::start().run("kinds", &[]);
+    let row = |row: &interface::KindRow| {
+        let (number, code) = (row.kind as u32, row.code as u8);
+        format!("{number} {} {} {code} {}\n", row.name, row.errno, row.mpi_class)
+    };
+    assert_eq!(shown, KINDS.iter().map(row).collect::<String>());
+    // The header has a number for each, and for no other.
+    let header = support::text("include/unisono.h");
+    let named = |row: &interface::KindRow| {
+        let name = row.name.to_uppercase().replace('-', "_");
+        let constant = format!("UNISONO_ERR_{name} = {}", row.kind as u32);
+        let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_digit());
+        let found = header.split_once(&constant).is_some_and(|(_, rest)| ends(rest));
+        assert!(found, "{constant}");
+    };
+    KINDS.iter().for_each(named);
+    assert_eq!(
+        header.matches("UNISONO_ERR_").count() - header.matches("UNISONO_ERR_...").count(),
+        KINDS.len()
+    );
+}
+
+#[test]
+fn the_header_is_clean_in_c_and_in_cpp() {
+    let languages = [
+        ("gcc", "c", "c11"),
+        ("gcc", "c", "gnu17"),
+        ("g++", "c++", "c++11"),
+        ("g++", "c++", "c++20"),
+    ];
+    for (compiler, language, standard) in languages {
+        let mut check = Command::new(compiler);
+        check.args(["-x", language, &format!("-std={standard}"), "-Wall", "-Wextra", "-Werror"]);
+        check.args(["-pedantic", "-Wconversion", "-fsyntax-only"]);
+        check.arg(package().join("include/unisono.h"));
+        match check.output() {
+            // Whether there is a compiler for C++ is not what this proves.
+            Err(_) if compiler == "g++" => {}
+            _ => drop(done(check)),
+        }
+    }
+}
