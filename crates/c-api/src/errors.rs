@@ -54,7 +54,7 @@ thread_local! {
 static NAMES: LazyLock<Vec<[CString; 2]>> =
     LazyLock::new(|| KINDS.iter().map(|row| [text(row.name), text(row.mpi_class)]).collect());
 
-/// Keeps an error as the last one of this thread. (At the end of a thread there is no place for it.)
+/// Keeps an error as the last one of this thread, if the thread is not at its end.
 pub(crate) fn keep(error: &UserError) {
     let kept = Box::new(Kept::new(error));
     let _ = LAST.try_with(|last| last.replace(Some(kept)));

@@ -5,7 +5,24 @@ use super::tree::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The files of each circle that may stay, and the reason.
-const PERMITTED: [(&[&str], &str); 0] = [];
+const PERMITTED: [(&[&str], &str); 2] = [
+    (
+        &[
+            "crates/c-api/src/arguments.rs",
+            "crates/c-api/src/border.rs",
+            "crates/c-api/src/errors.rs",
+        ],
+        "the border keeps the error of a call, and the calls that return errors pass the border",
+    ),
+    (
+        &[
+            "crates/c-api/src/handles.rs",
+            "crates/c-api/src/operations.rs",
+            "crates/c-api/src/parts.rs",
+        ],
+        "a handle is declared with the type behind it, and calls on that type take the handle",
+    ),
+];
 const _: () = assert!(PERMITTED.len() <= 2, "two circles at most may stay");
 
 /// Files of one crate that reach one another.

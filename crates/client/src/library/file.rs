@@ -234,7 +234,7 @@ impl File {
     /// `into`. Other bytes of `into` stay as they are.
     ///
     /// # Errors
-    /// [`ErrorKind::PastEnd`](interface::ErrorKind::PastEnd) when the file ends before the part does;
+    /// [`ErrorKind::PastEnd`](interface::ErrorKind::PastEnd) when the file ends before the part;
     /// [`ErrorKind::BadAccess`](interface::ErrorKind::BadAccess) for a part that makes no sense or
     /// does not fit `into`; what servers meet.
     pub fn read_part(&self, part: &OwnPart, into: &mut [u8]) -> Result<(), UserError> {
