@@ -32,6 +32,12 @@ fn a_forked_child_is_refused_and_connects_by_itself() {
 }
 
 #[test]
+fn servers_that_end_are_an_error() {
+    let end = format!("{} stop", support::built().join("unisono").display());
+    Servers::start().run("ended", &[("UNISONO_END", &end), ("UNISONO_ALLOW_ROOT", "true")]);
+}
+
+#[test]
 fn arguments_that_make_no_sense_are_refused() {
     Servers::start().run("arguments", &[]);
 }

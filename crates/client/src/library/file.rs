@@ -313,7 +313,7 @@ impl File {
         let Range { start, end: behind } = numbers;
         let what = move || format!("cannot read pages {start} to {behind} of {name:?}");
         let pages = self.connection.begin(what, false, async move |shared| {
-            let record = known.reaching(&shared.client, end).await?;
+            let record = known.holding(&shared.client, end).await?;
             let pages = shared.client.pages(&record, start..behind).await?;
             let page = |page: &filesystem::Page<RealWorld>| Page {
                 payload: page.payload().clone(),
