@@ -114,8 +114,8 @@ impl Answer for *const ErrorView {
 exported! {
     /// Last error of the calling thread.
     fn unisono_last_error() -> *const ErrorView {
-        let view = |kept: &Box<Kept>| &raw const kept.view;
-        let last = LAST.try_with(|last| last.borrow().as_ref().map_or(ptr::null(), view));
+        let view = |kept: &Kept| &raw const kept.view;
+        let last = LAST.try_with(|last| last.borrow().as_deref().map_or(ptr::null(), view));
         Ok(last.unwrap_or(ptr::null()))
     }
 

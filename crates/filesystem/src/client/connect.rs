@@ -69,6 +69,12 @@ impl<W: World> Client<W> {
         Ok(Exposed { region, is_open: false })
     }
 
+    /// Lets the servers reach `memory`, and waits for none of them: a server that has stopped holds
+    /// up nobody here. A message that names the memory comes after it on each connection.
+    pub(crate) async fn expose_at_once(&self, memory: &W::Memory) -> Exposed {
+        Exposed { region: self.world().expose_to_all(memory).await, is_open: true }
+    }
+
     fn not_exposed(&self, error: &NetworkError) -> Fault {
         let server = match error {
             NetworkError::Departed { peer, .. } => self.server_at(*peer),

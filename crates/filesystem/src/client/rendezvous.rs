@@ -171,7 +171,7 @@ impl<W: World> Membership<W> {
             check(&part, self.rank, file, memory.length())?;
             Ok(part)
         });
-        let exposed = self.client.expose_to_servers(memory).await?;
+        let exposed = self.client.expose_at_once(memory).await;
         let request = Request::Join(Box::new(JoinRequest {
             group: self.group,
             number,

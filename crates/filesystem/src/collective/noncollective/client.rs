@@ -51,7 +51,7 @@ impl<W: World> Client<W> {
         check(part, memory.length())?;
         // No server gets the end of a transfer before its beginning.
         self.reach(|| servers_of(part)).await?;
-        let exposed = self.expose_to_servers(memory).await?;
+        let exposed = self.expose_at_once(memory).await;
         let withdrawn_if_dropped = WithdrawnOnDrop { world: self.world(), exposed };
         let number = self.world().random();
         let moved = ask(self, part, exposed.region, number).await;
