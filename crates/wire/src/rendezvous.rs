@@ -78,3 +78,8 @@ pub struct JoinRequest {
 pub fn collective_number(group: u64, number: u64) -> u64 {
     group.wrapping_add(number)
 }
+
+/// Name of a meeting of the members of a group.
+pub fn meeting_of_group(group: u64, name: &str) -> String {
+    format!("group {group:x} {name}")
+}

@@ -11,6 +11,7 @@ use futures_util::future::{Either, select};
 use interface::{ErrorKind, ExitCode, UserError};
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::TcpListener;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -156,6 +157,9 @@ impl Connection {
         let file = instance.read()?;
         let node = instance.client_node(&file.servers)?;
         let servers = file.servers.len() as u32;
+        if let Some(host) = &options.peer_host {
+            check_host(host)?;
+        }
         let thread = IoThread::current()?;
         let what = format!("cannot use the instance {}", instance.directory().display());
         let (sender, connected) = oneshot::channel();
@@ -332,4 +336,21 @@ pub(super) fn beyond_all_files(what: String) -> UserError {
         format!("a file has at most {} bytes", policy::BYTES_MAX),
         "use an offset that a file can have",
     )
+}
+
+/// Refuses a host on which members of a group cannot listen, before they have to.
+fn check_host(host: &str) -> Result<(), UserError> {
+    let refused = |cause: String| {
+        UserError::usage(
+            format!("cannot listen on {host} for the other members of a group"),
+            cause,
+            "name an address of this machine that the other members reach",
+        )
+    };
+    let listening = TcpListener::bind((host, 0)).map_err(|error| refused(error.to_string()))?;
+    let address = listening.local_addr().map_err(|error| refused(error.to_string()))?;
+    if address.ip().is_unspecified() {
+        return Err(refused(format!("{host} stands for all addresses of this machine")));
+    }
+    Ok(())
 }

@@ -18,7 +18,7 @@ use std::cell::Cell;
 use units::{ClientId, Duration, ServerId};
 use wire::{
     CollectiveCall, EnrolRequest, Fault, FileRecord, JoinRequest, MeetRequest, Reply, Request,
-    collective_number,
+    collective_number, meeting_of_group,
 };
 use world::{Memory, World};
 
@@ -141,7 +141,7 @@ impl<W: World> Membership<W> {
     /// # Errors
     /// As [`Client::meet`].
     pub async fn gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Fault> {
-        let name = format!("group {:x} {name}", self.group);
+        let name = meeting_of_group(self.group, name);
         self.client.meet(&name, (self.rank, self.size), bytes, self.timeout).await
     }
 

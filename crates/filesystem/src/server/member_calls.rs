@@ -42,6 +42,9 @@ impl<W: World> Server<W> {
             ));
         }
         let rendezvous = &self.rendezvous;
+        if let Some(fault) = rendezvous.broken_group_of(&name) {
+            return Err(fault);
+        }
         let meeting = {
             let mut meetings = rendezvous.meetings.borrow_mut();
             if meetings.len() >= MEETINGS_MAX && !meetings.contains_key(&name) {

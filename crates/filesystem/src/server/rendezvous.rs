@@ -16,7 +16,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use units::{ClientId, PeerId, RegionId};
-use wire::{ClientKey, CollectiveCall, EnrolRequest, Fault, JoinRequest, PARTICIPANTS_MAX};
+use wire::{
+    ClientKey, CollectiveCall, EnrolRequest, Fault, JoinRequest, PARTICIPANTS_MAX, meeting_of_group,
+};
 
 /// Maximum number of groups of a server.
 const GROUPS_MAX: usize = 1 << 16;
@@ -182,6 +184,24 @@ impl Rendezvous {
             }
             !group.members.is_empty()
         });
+        let waiting: Vec<_> =
+            self.meetings.borrow().iter().map(|(name, of)| (name.clone(), Rc::clone(of))).collect();
+        for (name, meeting) in waiting {
+            if let Some(fault) = self.broken_group_of(&name) {
+                self.forget_meeting(&name, &meeting);
+                meeting.end(Err(fault));
+            }
+        }
+    }
+
+    /// Returns the reason why a meeting is in vain, if it is one of a broken group.
+    pub(super) fn broken_group_of(&self, meeting: &str) -> Option<Fault> {
+        let groups = self.groups.borrow();
+        let broken =
+            groups.iter().filter_map(|(number, group)| Some((number, group.broken.as_ref()?)));
+        let of_meeting =
+            |(number, _): &(&u64, &Fault)| meeting.starts_with(&meeting_of_group(**number, ""));
+        broken.into_iter().find(of_meeting).map(|(_, fault)| fault.clone())
     }
 
     /// Returns the member in whose name the transfer of a call runs, if `from` has joined the call.

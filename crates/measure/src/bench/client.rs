@@ -104,7 +104,10 @@ fn start(
         let joined = Group::form(&connection, &name, spec.rank, spec.clients);
         for order in received {
             let measured = match &joined {
-                Ok(group) => measure(group, &spec, &order),
+                Ok(group) => measure(group, &spec, &order).map_err(|error| {
+                    let CaseSpec { pattern, file_bytes, strategy, .. } = &order.case;
+                    error.doing(format!("{pattern} of {file_bytes} bytes by {strategy} failed"))
+                }),
                 Err(error) => Err(error.clone()),
             };
             let answer = measured.unwrap_or_else(|error| CaseResult::Failed(error.into()));
@@ -169,14 +172,15 @@ fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseRe
     let measured = case.run(spec.clients, order);
     let closed = case.file.close();
     if order.life != FileLife::Kept {
-        // No client has the file open any more.
-        group.barrier()?;
+        // No client has the file open any more, or the group is broken: then it goes all the same.
+        let together = group.barrier();
         let removed = match group.rank() {
             0 => group.connection().remove(&order.file),
             _ => Ok(()),
         };
-        group.barrier()?;
-        removed?;
+        let measured = measured?;
+        together.and(removed).and_then(|()| group.barrier())?;
+        return closed.map(|()| measured);
     }
     closed?;
     measured
