@@ -4,14 +4,14 @@
 //! rules in order:
 //!
 //! 1. A head that is first in its buffer, with no other packet before it there, requests the next
-//!   channel of its route. A channel belongs to one packet at a time. Channels are granted in the
-//!   order of the requests; requests of one tick in the order of sending.
+//!    channel of its route. A channel belongs to one packet at a time. Channels are granted in the
+//!    order of the requests; requests of one tick in the order of sending.
 //! 2. Flow control: a flit may move when its packet owns the next channel, no flit of the packet is
-//!   before it in its buffer, and the buffer of that channel has room (a credit). Both are judged
-//!   at the beginning of the tick.
+//!    before it in its buffer, and the buffer of that channel has room (a credit). Both are judged
+//!    at the beginning of the tick.
 //! 3. If two channels of a link have a flit that may move, the channel that moved last waits.
 //! 4. When the last flit of a packet has entered a channel, the channel is free. The next packet in
-//!   the buffer that it left becomes the first there.
+//!    the buffer that it left becomes the first there.
 //!
 //! So a blocked packet goes on until all buffers behind its head are full, and holds every channel
 //! that its tail has not entered. The first channel of a route leads out of a node, where the whole
