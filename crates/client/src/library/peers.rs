@@ -85,8 +85,9 @@ impl Peers {
             moved = group.transfer(&transfer, &shared).await;
         }
         group.unshare(shared).await;
-        group.client().close(&transfer.file).await?;
-        moved.map(|()| bytes)
+        let closed = group.client().close(&transfer.file).await;
+        // When both failed, the transfer says why.
+        moved.and(closed).map(|()| bytes)
     }
 
     /// The group, which its members join now if they have not.
