@@ -119,10 +119,10 @@ pub(crate) fn table_row(row: &Row, limits: Option<&Limits>) -> String {
 
 /// Converts an error of the command line into three parts.
 pub(crate) fn usage_error(error: &clap::Error) -> UserError {
-    let help = "unisono --help, or --help after a command, shows what can be said";
+    let help = "`unisono --help` lists the commands, `unisono COMMAND --help` their options";
     let (what, cause) = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            ("no command was given".to_owned(), "unisono does nothing by itself".to_owned())
+            ("no command was given".to_owned(), "a command is required".to_owned())
         }
         _ => what_and_cause(error),
     };

@@ -67,7 +67,7 @@ impl Drop for Undo {
 /// ends the process with exit code 130.
 ///
 /// # Errors
-/// When the system refuses, or a handler is there already.
+/// Fails when the system refuses, or a handler is there already.
 pub fn clean_up_on_signals() -> Result<(), UserError> {
     let handled = ctrlc::set_handler(|| {
         // The lock is never released: a thread that notices the end of its children blocks here

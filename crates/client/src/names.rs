@@ -20,7 +20,7 @@ impl Place {
     /// local.
     ///
     /// # Errors
-    /// When it begins as if it were in the instance.
+    /// Fails when it begins as if it were in the instance.
     pub fn of_word(word: &str) -> Result<Self, UserError> {
         match (word.strip_prefix(SCHEME), word.strip_prefix(SCHEME.trim_end_matches('/'))) {
             (Some(name), _) => Ok(Self::Instance(plain(name))),

@@ -53,7 +53,7 @@ impl DataDirectories {
     /// each server gets one below `default_parent`.
     ///
     /// # Errors
-    /// When the servers cannot have the same number each, or a directory is named twice.
+    /// Fails when the servers cannot have the same number each, or a directory is named twice.
     pub fn share(
         directories: &[PathBuf],
         servers: u32,
@@ -102,8 +102,8 @@ impl DataDirectories {
     /// without it holds another disk's blocks.
     ///
     /// # Errors
-    /// When they do not belong together so, or cannot be used. Then no label was written, unless
-    /// writing one failed.
+    /// Fails when they do not belong together so, or cannot be used. Then no label was written,
+    /// unless writing one failed.
     pub fn prepare(&self) -> Result<(), UserError> {
         let mut found = Vec::new();
         for (directory, place) in self.places() {
@@ -267,7 +267,7 @@ impl Label {
 /// holds the name of each directory and the identity of its label.
 ///
 /// # Errors
-/// When they do not belong together.
+/// Fails when they do not belong together.
 pub(crate) fn common_set(
     directories: &[(String, Option<String>)],
 ) -> Result<Option<String>, UserError> {
@@ -329,7 +329,7 @@ impl OwnDirectories {
     /// Identity of each directory, if it has one.
     ///
     /// # Errors
-    /// When one is that of another server or disk.
+    /// Fails when one is that of another server or disk.
     pub(crate) fn labels(&self, directories: &[PathBuf]) -> Result<Vec<Option<String>>, UserError> {
         let read = |(disk, directory): (usize, &PathBuf)| {
             Ok(read_label(directory, self.place(disk))?.map(|label| label.set))

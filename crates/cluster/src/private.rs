@@ -76,7 +76,7 @@ fn what(directory: &Path) -> String {
 /// Refuses to go on as root.
 ///
 /// # Errors
-/// When the effective user of this process is root.
+/// Fails when the effective user of this process is root.
 pub fn refuse_root() -> Result<(), UserError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());

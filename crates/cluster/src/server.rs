@@ -52,7 +52,7 @@ pub(crate) struct ServerPlan {
 /// policies.
 ///
 /// # Errors
-/// When it cannot begin, or cannot write everything back at its end.
+/// Fails when it cannot begin, or cannot write everything back at its end.
 pub fn serve_process(
     instance: &Instance,
     id: u32,
@@ -92,7 +92,7 @@ pub fn serve_process(
 /// address on which it listens.
 ///
 /// # Errors
-/// When it cannot begin, or cannot write everything back at its end.
+/// Fails when it cannot begin, or cannot write everything back at its end.
 pub(crate) fn serve_plan(
     plan: ServerPlan,
     policies: ReplacementPolicies,

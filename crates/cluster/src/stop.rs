@@ -35,8 +35,8 @@ pub struct Stopped {
 /// Asks every running server to end. Waits until all servers and their supervisor have ended.
 ///
 /// # Errors
-/// When a server cannot write everything back and so goes on, or does not end. When this is a copy
-/// of an instance that runs elsewhere, which is left as it is.
+/// Fails when a server cannot write everything back and so goes on, or does not end. When this is a
+/// copy of an instance that runs elsewhere, which is left as it is.
 pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
     instance.read()?;
     let _nobody_starts = lock(instance)?;

@@ -248,6 +248,35 @@ fn a_member_that_has_left_is_missing_at_once() {
 }
 
 #[test]
+fn a_meeting_does_not_wait_for_a_member_that_has_left() {
+    for before in [true, false] {
+        let cluster = Cluster::new(shape(1));
+        let ended = cluster.run(0..3, |start| async move {
+            let member = enrol(&start, "all", 3).await.unwrap();
+            member.all_gather(Vec::new()).await.unwrap();
+            // It leaves before the others come, or while they wait.
+            let leaves = start.rank.0 == 1;
+            if leaves != before {
+                start.world.sleep(Duration::from_ms(50)).await;
+            }
+            if leaves {
+                member.leave();
+                start.world.sleep(Duration::from_ms(100)).await;
+                return None;
+            }
+            let began = start.now();
+            let met = member.all_gather(Vec::new()).await;
+            Some((met, start.now().since(began)))
+        });
+        for (met, waited) in ended.into_iter().flatten() {
+            let fault = met.unwrap_err();
+            let named = matches!(&fault, Fault::MembersMissing { missing, .. } if *missing == [ClientId(1)]);
+            assert!(named && waited < TIMEOUT, "{fault} after {waited}");
+        }
+    }
+}
+
+#[test]
 fn members_that_disagree_all_learn_it() {
     let cluster = Cluster::new(shape(2));
     let ended = cluster.run(0..3, |start| async move {
@@ -333,8 +362,9 @@ fn a_member_that_dies_is_named_soon() {
                 loop {
                     let rank = u64::from(start.rank.0);
                     let part = OwnPart::contiguous(rank * BYTES / 4, BYTES / 4);
-                    let moved = match seed % 2 {
+                    let moved = match seed % 3 {
                         0 => read(&member, &file, part).await.map(|_| ()),
+                        1 => member.all_gather(vec![1]).await.map(|_| ()),
                         _ => {
                             let memory = vec![1; BYTES as usize / 4];
                             write(&member, &file, part, memory).await.map(|_| ())

@@ -6,7 +6,7 @@ use policy::{Access, Pattern};
 /// The access of a pattern.
 ///
 /// # Errors
-/// When the pattern does not fit the sizes or the number of clients.
+/// Fails when the pattern does not fit the sizes or the number of clients.
 pub fn access_of(
     pattern: &Pattern,
     clients: u32,

@@ -7,7 +7,7 @@ use policy::BYTES_MAX;
 /// misread.
 ///
 /// # Errors
-/// When the word is not a size, or too large; the text says what to write.
+/// Fails when the word is not a size, or too large; the text says what to write.
 pub fn parse_size(word: &str) -> Result<u64, String> {
     match word.parse::<bytesize::ByteSize>() {
         Ok(size) if size.0 > BYTES_MAX => Err("the largest size is 4EiB, 2^62".to_owned()),

@@ -24,7 +24,7 @@ impl WholeFile {
     /// file can be made.
     ///
     /// # Errors
-    /// When `path` cannot be written.
+    /// Fails when `path` cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         let stream = |path: &Path| File::create(path).map(|file| Self(Kind::Stream(file)));
         let is_link = std::fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
@@ -70,7 +70,7 @@ impl WholeFile {
     /// Returns a handle for writing.
     ///
     /// # Errors
-    /// When the process has no more descriptors.
+    /// Fails when the process has no more descriptors.
     pub fn writer(&self) -> io::Result<File> {
         match &self.0 {
             Kind::New { file, .. } => file.as_file().try_clone(),
@@ -82,7 +82,7 @@ impl WholeFile {
     /// stream.
     ///
     /// # Errors
-    /// When the data cannot be synchronised or the file cannot be renamed.
+    /// Fails when the data cannot be synchronised or the file cannot be renamed.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             Kind::New { path, file } => {

@@ -64,7 +64,7 @@ pub enum DemoEvent<'a> {
 /// Runs the demo. All processes and files that it starts and makes are gone when it returns.
 ///
 /// # Errors
-/// When there is no input, a transfer fails, or the output differs from the input.
+/// Fails when there is no input, a transfer fails, or the output differs from the input.
 pub fn demo(
     program: &Program,
     input: Option<&Path>,

@@ -111,8 +111,8 @@ impl Scenario {
     /// Checks that the scenario can be simulated, without simulating it.
     ///
     /// # Errors
-    /// When the scenario makes no sense: a count of zero, a pattern that does not fit, an invalid
-    /// block size.
+    /// Fails when the scenario makes no sense: a count of zero, a pattern that does not fit, an
+    /// invalid block size.
     pub fn check(&self) -> Result<(), UserError> {
         self.access()?;
         if let Some(unknown) = self.replacement.filter(|wanted| !self.policies.has(*wanted)) {

@@ -33,7 +33,7 @@ pub use message::{
 };
 pub use rendezvous::{
     CollectiveCall, EnrolRequest, JoinRequest, MEETING_BYTES_MAX, MEETING_NAME_BYTES_MAX,
-    MEETING_TOTAL_BYTES_MAX, MeetRequest, collective_number, meeting_of_group,
+    MEETING_TOTAL_BYTES_MAX, MeetRequest, collective_number,
 };
 
 /// Version of the messages. Both sides must have the same.

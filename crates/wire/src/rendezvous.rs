@@ -20,6 +20,8 @@ pub const MEETING_TOTAL_BYTES_MAX: usize = 3 << 20;
 pub struct MeetRequest {
     /// Name of the meeting, at most [`MEETING_NAME_BYTES_MAX`] bytes.
     pub name: String,
+    /// Group whose members meet, if they have enrolled: then nobody waits for one that has left.
+    pub group: Option<u64>,
     /// Rank of the sender.
     pub rank: ClientId,
     /// Number of members, the same at all of them.
@@ -77,9 +79,4 @@ pub struct JoinRequest {
 /// Number by which a collective call of a group is cancelled.
 pub fn collective_number(group: u64, number: u64) -> u64 {
     group.wrapping_add(number)
-}
-
-/// Name of a meeting of the members of a group.
-pub fn meeting_of_group(group: u64, name: &str) -> String {
-    format!("group {group:x} {name}")
 }

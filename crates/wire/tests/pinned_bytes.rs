@@ -177,7 +177,7 @@ pinned!(request: Request {
          00 00 00";
     Request::GroupCollective(_), Request::GroupCollective(Box::new(group_collective())),
         "1f | 05 01 09 00 06 02 01 01 07 02 02 03 03 04";
-    Request::Meet(_), Request::Meet(Box::new(meet())), "20 | 01 61 01 02 ac 02 02 08 09";
+    Request::Meet(_), Request::Meet(Box::new(meet())), "20 | 01 61 01 07 01 02 ac 02 02 08 09";
     Request::Enrol(_), Request::Enrol(EnrolRequest { group: 7, rank: ClientId(1), size: 2 }),
         "21 | 07 01 02";
     Request::Join(_), Request::Join(Box::new(join())),
@@ -356,7 +356,8 @@ fn group_collective() -> GroupCollective {
 }
 
 fn meet() -> MeetRequest {
-    MeetRequest { name: a(), rank: ClientId(1), size: 2, timeout_ms: 300, bytes: vec![8, 9] }
+    let (name, group, rank, bytes) = (a(), Some(7), ClientId(1), vec![8, 9]);
+    MeetRequest { name, group, rank, size: 2, timeout_ms: 300, bytes }
 }
 
 fn join() -> JoinRequest {

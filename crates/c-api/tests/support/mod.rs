@@ -1,4 +1,5 @@
-//! What the tests share: the library and the command as cargo builds them now, C programs, servers.
+//! Shared parts of the tests: the library and the command as cargo builds them, C programs,
+//! servers.
 //!
 //! `cargo test` builds neither a static library nor a command of another package, so the tests ask
 //! cargo for both, in the profile that they are themselves of.

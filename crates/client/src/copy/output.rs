@@ -26,7 +26,7 @@ impl LocalOutput {
     /// Opens `path` for writing. Opening a named pipe blocks until a reader opens it.
     ///
     /// # Errors
-    /// When it cannot be written to.
+    /// Fails when it cannot be written to.
     pub fn open(path: &Path) -> io::Result<Self> {
         let target = followed(path)?;
         let kind = match fs::metadata(path) {
@@ -69,7 +69,7 @@ impl LocalOutput {
     /// Finishes the target after all data is written.
     ///
     /// # Errors
-    /// When a file cannot be renamed to its target, for example because that is a directory.
+    /// Fails when a file cannot be renamed to its target, for example because that is a directory.
     pub fn keep(self) -> io::Result<()> {
         match self.0 {
             Kind::Part(part) => part.keep(),

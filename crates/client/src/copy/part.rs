@@ -21,7 +21,7 @@ impl PartFile {
     /// if there is one.
     ///
     /// # Errors
-    /// When the directory of `target` cannot be written to.
+    /// Fails when the directory of `target` cannot be written to.
     pub(super) fn new(target: &Path) -> io::Result<Self> {
         let replaced = fs::metadata(target).ok().filter(fs::Metadata::is_file);
         let mode = replaced.map(|file| file.permissions().mode() & 0o777);
@@ -46,7 +46,7 @@ impl PartFile {
     /// Renames the file to its target.
     ///
     /// # Errors
-    /// When the rename fails, for example because the target is a directory.
+    /// Fails when the rename fails, for example because the target is a directory.
     pub(super) fn keep(self) -> io::Result<()> {
         self.file.persist(&self.target).map(|_| ()).map_err(|error| error.error)
     }

@@ -51,8 +51,8 @@ impl CopyPlan {
     /// its name. Directories are copied with `recursive` only. Existing files are replaced.
     ///
     /// # Errors
-    /// When something is not there, is a directory without `recursive`, or several would go to one
-    /// name; nothing has been copied then.
+    /// Fails when something is not there, is a directory without `recursive`, or several would go
+    /// to one name; nothing has been copied then.
     pub fn new(
         session: &Session,
         sources: &[Place],
@@ -166,7 +166,7 @@ impl CopyPlan {
     /// be a directory.
     ///
     /// # Errors
-    /// When it would be a file.
+    /// Fails when it would be a file.
     pub fn with_slash(self) -> Result<Self, UserError> {
         if self.files.iter().all(|file| file.to != self.target) {
             return Ok(self);

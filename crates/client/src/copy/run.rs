@@ -36,7 +36,7 @@ impl Session {
     /// first error ends the copy; files that were complete by then stay.
     ///
     /// # Errors
-    /// What the servers and the local file system meet; data that is not what was copied.
+    /// Errors of the servers and of the local file system; data that differs from the source.
     pub fn copy(
         &self,
         plan: &CopyPlan,

@@ -22,7 +22,7 @@ impl Direct {
     /// Selects the disks in `directories`, which must be some of the `data` directories.
     ///
     /// # Errors
-    /// When one of them is not a data directory.
+    /// Fails when one of them is not a data directory.
     pub fn in_some(directories: &[PathBuf], data: &[PathBuf]) -> Result<Self, UserError> {
         let data: Vec<PathBuf> = data.iter().map(|path| absolute(path)).collect();
         let named: Vec<PathBuf> = directories.iter().map(|path| absolute(path)).collect();

@@ -39,7 +39,7 @@ impl Instance {
     /// Configuration that a client needs to connect to `servers`. Unix sockets need no key.
     ///
     /// # Errors
-    /// When a server listens by TCP and the key cannot be used.
+    /// Fails when a server listens by TCP and the key cannot be used.
     pub fn client_node(&self, servers: &[ServerEntry]) -> Result<NodeConfig, UserError> {
         let needs_key = servers.iter().any(|server| server.tcp().is_some());
         let key = needs_key.then(|| self.key()).transpose()?;
@@ -69,7 +69,7 @@ impl Instance {
     /// Reads `instance.json`.
     ///
     /// # Errors
-    /// When nothing was started there.
+    /// Fails when nothing was started there.
     pub fn read(&self) -> Result<InstanceFile, UserError> {
         let path = self.directory.join("instance.json");
         let none = |cause: String| {

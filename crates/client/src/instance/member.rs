@@ -27,7 +27,7 @@ impl Member<'_> {
     /// Begins to listen. The world's address is the one to give to the other members.
     ///
     /// # Errors
-    /// When there is no such host here, or the key cannot be used.
+    /// Fails when there is no such host here, or the key cannot be used.
     pub fn listen(
         &self,
         instance: &Instance,

@@ -48,7 +48,7 @@ impl ConnectionOptions {
     /// The default, with what the environment says: `UNISONO_TIMEOUT` is the time-out in seconds.
     ///
     /// # Errors
-    /// When that is no number of seconds.
+    /// Fails when that is no number of seconds.
     pub fn from_environment() -> Result<Self, UserError> {
         let Some(word) = std::env::var_os("UNISONO_TIMEOUT") else { return Ok(Self::default()) };
         let seconds = word.to_str().and_then(|word| word.parse::<f64>().ok());
@@ -200,7 +200,7 @@ impl Connection {
     /// their end may make room.
     ///
     /// # Errors
-    /// When the pool has no room for it and nothing is under way that could make some.
+    /// Fails when the pool has no room for it and nothing is under way that could make some.
     pub fn buffer(&self, bytes: u64) -> Result<Buffer, UserError> {
         let (sender, taken) = oneshot::channel();
         let (thread, local) = (Arc::clone(&self.0.thread), self.local());

@@ -71,7 +71,7 @@ impl File {
     /// Size in bytes now, whoever has changed it.
     ///
     /// # Errors
-    /// What the servers meet.
+    /// Faults of the servers.
     pub fn size(&self) -> Result<u64, UserError> {
         let (known, name) = (self.known.clone(), self.name());
         let record = self.connection.run(
@@ -108,7 +108,7 @@ impl File {
     /// its end (pread).
     ///
     /// # Errors
-    /// What servers meet.
+    /// Faults of the servers.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
         RawMemory::read_to(into, |memory| self.start_read_memory(memory, offset))
     }
@@ -117,7 +117,7 @@ impl File {
     /// longer. Every later read sees it; [`File::flush`] says when it is stored.
     ///
     /// # Errors
-    /// What servers met. Which bytes were written is not known then.
+    /// Faults of the servers. Any part of the bytes may then have been written.
     pub fn write_at(&self, from: &[u8], offset: u64) -> Result<(), UserError> {
         RawMemory::write_from(from, |memory| self.start_write_memory(memory, offset))
     }
@@ -289,7 +289,7 @@ impl File {
     /// Pins a page.
     ///
     /// # Errors
-    /// When the file has no such page; what its server meets.
+    /// Fails when the file has no such page; what its server meets.
     pub fn page(&self, number: u64) -> Result<Page, UserError> {
         let mut pages = self.page_range(number..number.saturating_add(1))?;
         pages.pop().ok_or_else(|| beyond_all_files(format!("cannot read page {number}")))
@@ -333,7 +333,7 @@ impl File {
     /// longer.
     ///
     /// # Errors
-    /// When `page` is empty or longer than a page; as for [`File::write_at`].
+    /// Fails when `page` is empty or longer than a page; as for [`File::write_at`].
     pub fn write_page(&self, number: u64, page: &[u8]) -> Result<(), UserError> {
         let (most, length) = (self.page_bytes(), page.len() as u64);
         let ends_within = self.begin_of(number).saturating_add(length) < self.bytes();
@@ -360,8 +360,8 @@ impl File {
     /// every server of the file (fsync).
     ///
     /// # Errors
-    /// What went wrong behind anyone's back since this connection's last flush, or since it opened
-    /// the file.
+    /// Failures of earlier writes to the file that were not reported yet: since the last flush of
+    /// this connection, or since it opened the file.
     pub fn flush(&self, sync: bool) -> Result<(), UserError> {
         self.start_flush(sync).wait()
     }
@@ -369,7 +369,7 @@ impl File {
     /// Statistics of how each of its servers has buffered it since it was opened.
     ///
     /// # Errors
-    /// What servers meet.
+    /// Faults of the servers.
     pub fn statistics(&self) -> Result<Vec<BufferStatistics>, UserError> {
         let record = self.record();
         let name = record.name.clone();
@@ -380,7 +380,7 @@ impl File {
     /// Closes it. What was written stays.
     ///
     /// # Errors
-    /// What servers meet.
+    /// Faults of the servers.
     pub fn close(self) -> Result<(), UserError> {
         let record = self.record();
         let name = record.name.clone();

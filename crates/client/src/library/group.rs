@@ -93,7 +93,7 @@ impl Group {
     /// A group of this process alone.
     ///
     /// # Errors
-    /// What the servers answer.
+    /// Faults that the servers answer with.
     pub fn alone(connection: &Connection) -> Result<Self, UserError> {
         Self::enrol(connection, 0, 1, &[some_number(0)])
     }
@@ -102,7 +102,7 @@ impl Group {
     /// bytes to all of them, and returns them by rank. It is called once, with 8 bytes.
     ///
     /// # Errors
-    /// What `all_gather` and the servers answer.
+    /// Errors of `all_gather`, and faults that the servers answer with.
     pub fn form_with<E: std::fmt::Display>(
         connection: &Connection,
         rank: u32,

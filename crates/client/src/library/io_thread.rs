@@ -61,7 +61,7 @@ impl IoThread {
     /// The I/O thread of this process; starts it if there is none.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// Fails when the system gives no thread.
     pub(super) fn current() -> Result<Arc<Self>, UserError> {
         let mut current = Current::get().thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = current.upgrade().filter(|running| running.is_alive()) {

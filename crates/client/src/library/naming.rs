@@ -101,7 +101,7 @@ impl Connection {
     /// Entry of a name, if there is something of that name.
     ///
     /// # Errors
-    /// What the servers answer.
+    /// Faults that the servers answer with.
     pub fn find(&self, name: &str) -> Result<Option<Entry>, UserError> {
         let (what, name) = (format!("cannot look at {name:?}"), name.to_owned());
         self.run(
@@ -116,7 +116,7 @@ impl Connection {
     /// Opens a file, or makes an empty one as its directory says when there is none.
     ///
     /// # Errors
-    /// What the servers answer.
+    /// Faults that the servers answer with.
     pub fn open_or_create(&self, name: &str) -> Result<File, UserError> {
         for _ in 0..OPEN_ATTEMPTS_MAX {
             match self.open_file(name) {
@@ -159,7 +159,7 @@ impl Connection {
     /// Stripe over all disks of the instance.
     ///
     /// # Errors
-    /// When blocks cannot be that large.
+    /// Fails when blocks cannot be that large.
     pub fn stripe(&self, block_bytes: u64) -> Result<Stripe, UserError> {
         crate::session::Session::new(self.instance().clone()).stripe(block_bytes)
     }
@@ -167,7 +167,7 @@ impl Connection {
     /// Removes a file or an empty directory.
     ///
     /// # Errors
-    /// What the servers answer.
+    /// Faults that the servers answer with.
     pub fn remove(&self, name: &str) -> Result<(), UserError> {
         let (what, name) = (format!("cannot remove {name:?}"), name.to_owned());
         self.run(|| what, async move |shared| shared.client.remove(&name).await)
@@ -177,7 +177,7 @@ impl Connection {
     /// then.
     ///
     /// # Errors
-    /// What the servers answer.
+    /// Faults that the servers answer with.
     pub fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), UserError> {
         let what = format!("cannot rename {from:?} to {to:?}");
         let (from, to) = (from.to_owned(), to.to_owned());
@@ -194,7 +194,7 @@ impl Connection {
     /// there.
     ///
     /// # Errors
-    /// What the servers answer.
+    /// Faults that the servers answer with.
     pub fn make_directory(&self, name: &str, parents: bool) -> Result<(), UserError> {
         let (what, name) = (format!("cannot make the directory {name:?}"), name.to_owned());
         self.run(
@@ -218,7 +218,7 @@ impl Connection {
     /// Entries of a directory, by name. Sizes of files that were not closed may be old.
     ///
     /// # Errors
-    /// What the servers answer.
+    /// Faults that the servers answer with.
     pub fn list(&self, directory: &str) -> Result<Vec<Entry>, UserError> {
         let (what, name) = (format!("cannot list {directory:?}"), directory.to_owned());
         self.run(|| what, async move |shared| shared.client.list(&name).await)

@@ -69,7 +69,7 @@ impl<T> Operation<T> {
     /// Waits until it has ended. The thread sleeps meanwhile.
     ///
     /// # Errors
-    /// What the call met.
+    /// Error of the call.
     pub fn wait(mut self) -> Result<T, UserError> {
         pollster::block_on(poll_fn(|context| self.poll_ended(context)));
         self.take()

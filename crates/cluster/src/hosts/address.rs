@@ -12,7 +12,7 @@ const PORT: u16 = 9;
 /// decides. A batch system may use names of its own. Then the machine's own name decides.
 ///
 /// # Errors
-/// When neither a name nor a route gives an address.
+/// Fails when neither a name nor a route gives an address.
 pub(super) fn own_address(host: &str, others: &[String]) -> Result<IpAddr, String> {
     let own = |name: &str| addresses(name).into_iter().filter(is_here).collect::<Vec<_>>();
     let named = own(host);

@@ -27,7 +27,7 @@ impl Allocation {
     /// Finds the job that `variable` describes, if there is one.
     ///
     /// # Errors
-    /// When there is a job and its hosts cannot be determined.
+    /// Fails when there is a job and its hosts cannot be determined.
     pub(super) fn find(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, UserError> {

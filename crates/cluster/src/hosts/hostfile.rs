@@ -28,7 +28,7 @@ pub(super) struct Slots {
 /// Reads the hosts of a file. A host that is named again gets the servers of all its lines.
 ///
 /// # Errors
-/// When the file cannot be read or a line makes no sense; the line is named.
+/// Fails when the file cannot be read or a line makes no sense; the line is named.
 pub(super) fn read(path: &Path) -> Result<Vec<Slots>, UserError> {
     let mut text = String::new();
     let file = std::fs::File::open(path);

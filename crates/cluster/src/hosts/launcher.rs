@@ -31,7 +31,7 @@ impl Launcher {
     /// Parses a name or path with options, separated by spaces.
     ///
     /// # Errors
-    /// When the text is empty.
+    /// Fails when the text is empty.
     pub(super) fn parse(text: &str) -> Result<Self, UserError> {
         let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let Some(program) = words.first_mut() else {

@@ -21,7 +21,7 @@ pub struct Placement {
 /// hosts. Each host gets its own number of servers, or all hosts `total` together.
 ///
 /// # Errors
-/// When there are too many, or the servers of a host cannot share its directories.
+/// Fails when there are too many, or the servers of a host cannot share its directories.
 pub(super) fn placements(
     hosts: &[Slots],
     total: Option<u32>,

@@ -58,7 +58,7 @@ impl HostPlan {
     /// number that each host has.
     ///
     /// # Errors
-    /// When there are too many, or the servers of a host cannot share `data`.
+    /// Fails when there are too many, or the servers of a host cannot share `data`.
     pub fn placements(
         &self,
         total: Option<u32>,
@@ -77,7 +77,7 @@ impl LaunchPlan {
     /// Chooses the target from the user's request and from the job in the environment.
     ///
     /// # Errors
-    /// When the hosts cannot be known, or there are none.
+    /// Fails when the hosts cannot be known, or there are none.
     pub fn make(request: &LaunchRequest<'_>) -> Result<Self, UserError> {
         // A variable that is not UTF-8 names no host.
         Self::of(request, |name| std::env::var(name).ok())

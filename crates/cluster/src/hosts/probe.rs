@@ -32,7 +32,7 @@ impl HostPlan {
     /// Asks this program on each host for its version.
     ///
     /// # Errors
-    /// When a host does not answer, or has another version than this program.
+    /// Fails when a host does not answer, or has another version than this program.
     pub(crate) fn probe_program(&self, program: &Program) -> Result<String, UserError> {
         let version = env!("CARGO_PKG_VERSION");
         let path = program.path.display().to_string();

@@ -27,7 +27,7 @@ const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 /// the end of standard input. The cache offers these replacement policies.
 ///
 /// # Errors
-/// When it cannot start, which the supervisor is told too, or cannot write everything back.
+/// Fails when it cannot start, which the supervisor is told too, or cannot write everything back.
 pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     let order: ServerOrder = told()?;
     let begun = begin(&order).and_then(|(plan, own)| {

@@ -16,7 +16,7 @@ use std::process::Stdio;
 /// Starts a server at each placement, through launchers that run as long as the servers.
 ///
 /// # Errors
-/// When a server does not start. Then all servers that did have been ended.
+/// Fails when a server does not start. Then all servers that did have been ended.
 pub fn start_on_hosts(
     instance: &Instance,
     program: &Program,

@@ -41,7 +41,7 @@ const OTHERS_MAX: usize = 3;
 /// have ended, or a signal asks to end them.
 ///
 /// # Errors
-/// When it cannot begin. Errors of servers are part of the answer.
+/// Fails when it cannot begin. Errors of servers are part of the answer.
 pub fn supervise(instance: &Instance) -> Result<(), UserError> {
     let failed = |cause: String| {
         UserError::new(

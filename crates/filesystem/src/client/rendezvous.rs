@@ -15,10 +15,10 @@ use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use policy::OwnPart;
 use std::cell::Cell;
-use units::{ClientId, Duration, ServerId};
+use units::{ClientId, Duration, FileId, ServerId};
 use wire::{
     CollectiveCall, EnrolRequest, Fault, FileRecord, JoinRequest, MeetRequest, Reply, Request,
-    collective_number, meeting_of_group,
+    collective_number,
 };
 use world::{Memory, World};
 
@@ -52,9 +52,14 @@ impl<W: World> Client<W> {
         timeout: Duration,
     ) -> Result<Vec<Vec<u8>>, Fault> {
         let (name, timeout_ms) = (name.to_owned(), timeout.as_ms());
-        let request = MeetRequest { name, rank, size, timeout_ms, bytes };
+        let group = None;
+        self.attend(MeetRequest { name, group, rank, size, timeout_ms, bytes }).await
+    }
+
+    async fn attend(&self, request: MeetRequest) -> Result<Vec<Vec<u8>>, Fault> {
+        let size = request.size as usize;
         match self.call(MEETING_PLACE, Request::Meet(Box::new(request))).await? {
-            Reply::Met(brought) if brought.len() == size as usize => Ok(brought),
+            Reply::Met(brought) if brought.len() == size => Ok(brought),
             other => Err(unexpected(&other)),
         }
     }
@@ -71,7 +76,9 @@ impl<W: World> Client<W> {
 
     /// Sends a server a small request, and disconnects it when it does not answer.
     async fn probe(&self, server: ServerId, timeout: Duration) {
-        let asked = std::pin::pin!(self.call(server, Request::Status));
+        // The answer is short, and waits for no disk.
+        let nothing = Request::OpenSizes { after: Some(FileId(u64::MAX)) };
+        let asked = std::pin::pin!(self.call(server, nothing));
         let limit = std::pin::pin!(self.world().sleep(timeout));
         if let futures_util::future::Either::Right(_) =
             futures_util::future::select(asked, limit).await
@@ -141,8 +148,9 @@ impl<W: World> Membership<W> {
     /// # Errors
     /// As [`Client::meet`].
     pub async fn gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Fault> {
-        let name = meeting_of_group(self.group, name);
-        self.client.meet(&name, (self.rank, self.size), bytes, self.timeout).await
+        let (name, group, timeout_ms) = (name.to_owned(), Some(self.group), self.timeout.as_ms());
+        let (rank, size) = (self.rank, self.size);
+        self.client.attend(MeetRequest { name, group, rank, size, timeout_ms, bytes }).await
     }
 
     /// Takes the number of a collective call. Members must take numbers in the same order; the

@@ -27,7 +27,7 @@ const TIMEOUT_MS_MAX: u64 = 365 * 24 * 3600 * 1000;
 impl<W: World> Server<W> {
     /// Takes part in a meeting until all members have come.
     pub(crate) async fn meet(&self, request: MeetRequest) -> Result<Reply, Fault> {
-        let MeetRequest { name, rank, size, timeout_ms, bytes } = request;
+        let MeetRequest { name, group, rank, size, timeout_ms, bytes } = request;
         if size == 0 || size as usize > PARTICIPANTS_MAX || rank.0 >= size {
             return bad(format!("a meeting of {size} members has no rank {}", rank.0));
         }
@@ -42,23 +42,26 @@ impl<W: World> Server<W> {
             ));
         }
         let rendezvous = &self.rendezvous;
-        if let Some(fault) = rendezvous.broken_group_of(&name) {
+        let key = (group, name);
+        if let Some(fault) = rendezvous.why_apart(&key) {
             return Err(fault);
         }
+        let name = &key.1;
         let meeting = {
             let mut meetings = rendezvous.meetings.borrow_mut();
-            if meetings.len() >= MEETINGS_MAX && !meetings.contains_key(&name) {
+            if meetings.len() >= MEETINGS_MAX && !meetings.contains_key(&key) {
                 return bad(format!("{MEETINGS_MAX} meetings wait for members already"));
             }
             let new = || {
                 Rc::new(Meeting {
+                    name: name.clone(),
                     size,
                     brought: RefCell::default(),
                     outcome: RefCell::default(),
                     changed: Signal::default(),
                 })
             };
-            Rc::clone(meetings.entry(name.clone()).or_insert_with(new))
+            Rc::clone(meetings.entry(key.clone()).or_insert_with(new))
         };
         if meeting.size != size || meeting.brought.borrow().contains_key(&rank) {
             return bad(format!(
@@ -69,11 +72,11 @@ impl<W: World> Server<W> {
         }
         meeting.brought.borrow_mut().insert(rank, bytes);
         if meeting.brought.borrow().len() == size as usize {
-            rendezvous.forget_meeting(&name, &meeting);
+            rendezvous.forget_meeting(&key, &meeting);
             let brought = std::mem::take(&mut *meeting.brought.borrow_mut());
             meeting.end(Ok(brought.into_values().collect()));
         }
-        let attendance = Attendance { rendezvous, meeting, name: &name, rank };
+        let attendance = Attendance { rendezvous, meeting, key: &key, rank };
         let meeting = &attendance.meeting;
         let met = pin!(meeting.changed.until(|| meeting.outcome.borrow().clone()));
         let limit = pin!(self.world.sleep(timeout_of(timeout_ms)));
@@ -86,7 +89,7 @@ impl<W: World> Server<W> {
                 drop(brought);
                 let call = format!("the meeting {name:?}");
                 let fault = Fault::MembersMissing { missing, call, waited_ms: timeout_ms };
-                rendezvous.forget_meeting(&name, meeting);
+                rendezvous.forget_meeting(&key, meeting);
                 meeting.end(Err(fault.clone()));
                 Err(fault)
             }

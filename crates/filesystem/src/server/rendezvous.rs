@@ -16,9 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use units::{ClientId, PeerId, RegionId};
-use wire::{
-    ClientKey, CollectiveCall, EnrolRequest, Fault, JoinRequest, PARTICIPANTS_MAX, meeting_of_group,
-};
+use wire::{ClientKey, CollectiveCall, EnrolRequest, Fault, JoinRequest, PARTICIPANTS_MAX};
 
 /// Maximum number of groups of a server.
 const GROUPS_MAX: usize = 1 << 16;
@@ -33,7 +31,7 @@ const CALLS_MAX: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Rendezvous {
     pub(super) groups: RefCell<BTreeMap<u64, Group>>,
-    pub(super) meetings: RefCell<BTreeMap<String, Rc<Meeting>>>,
+    pub(super) meetings: RefCell<BTreeMap<MeetingKey, Rc<Meeting>>>,
 }
 
 /// One group.
@@ -69,8 +67,12 @@ pub(super) struct Arrival {
     pub(super) region: RegionId,
 }
 
+/// Group of the members, if they have enrolled, and name of the meeting.
+pub(super) type MeetingKey = (Option<u64>, String);
+
 /// An all-gather that waits for its members.
 pub(super) struct Meeting {
+    pub(super) name: String,
     pub(super) size: u32,
     pub(super) brought: RefCell<BTreeMap<ClientId, Vec<u8>>>,
     pub(super) outcome: RefCell<Option<Result<Vec<Vec<u8>>, Fault>>>,
@@ -100,7 +102,7 @@ impl Meeting {
 pub(super) struct Attendance<'a> {
     pub(super) rendezvous: &'a Rendezvous,
     pub(super) meeting: Rc<Meeting>,
-    pub(super) name: &'a str,
+    pub(super) key: &'a MeetingKey,
     pub(super) rank: ClientId,
 }
 
@@ -108,7 +110,7 @@ impl Drop for Attendance<'_> {
     fn drop(&mut self) {
         if self.meeting.outcome.borrow().is_none() {
             let cause = "its connection to a server ended".to_owned();
-            self.rendezvous.forget_meeting(self.name, &self.meeting);
+            self.rendezvous.forget_meeting(self.key, &self.meeting);
             self.meeting.end(Err(Fault::ClientLeft { client: self.rank, cause }));
         }
     }
@@ -158,11 +160,17 @@ impl Rendezvous {
         if group.members.is_empty() {
             groups.remove(&number);
         }
+        drop(groups);
+        self.end_meetings(number, |meeting| {
+            let has_come = meeting.brought.borrow().contains_key(&rank);
+            (!has_come).then(|| absent_from(&meeting.name, rank))
+        });
     }
 
     /// Fails the calls that wait for a departed client, and those whose transfer runs in its name.
     pub(crate) fn peer_left(&self, peer: PeerId) {
-        self.groups.borrow_mut().retain(|_, group| {
+        let mut broken = Vec::new();
+        self.groups.borrow_mut().retain(|number, group| {
             let gone: Vec<ClientId> = group
                 .members
                 .iter()
@@ -180,28 +188,34 @@ impl Rendezvous {
                         call.end(Err(fault.clone()));
                     }
                 }
+                broken.push((*number, fault.clone()));
                 group.broken.get_or_insert(fault);
             }
             !group.members.is_empty()
         });
-        let waiting: Vec<_> =
-            self.meetings.borrow().iter().map(|(name, of)| (name.clone(), Rc::clone(of))).collect();
-        for (name, meeting) in waiting {
-            if let Some(fault) = self.broken_group_of(&name) {
-                self.forget_meeting(&name, &meeting);
-                meeting.end(Err(fault));
-            }
+        for (group, fault) in broken {
+            self.end_meetings(group, |_| Some(fault.clone()));
         }
     }
 
-    /// Returns the reason why a meeting is in vain, if it is one of a broken group.
-    pub(super) fn broken_group_of(&self, meeting: &str) -> Option<Fault> {
+    /// Ends the meetings of a group for which `reason` gives a fault.
+    fn end_meetings(&self, group: u64, reason: impl Fn(&Meeting) -> Option<Fault>) {
+        self.meetings.borrow_mut().retain(|(of, _), meeting| {
+            let fault = if *of == Some(group) { reason(meeting) } else { None };
+            let goes_on = fault.is_none();
+            if let Some(fault) = fault {
+                meeting.end(Err(fault));
+            }
+            goes_on
+        });
+    }
+
+    /// Returns the reason why the members of a group cannot meet: one of them has gone.
+    pub(super) fn why_apart(&self, (group, name): &MeetingKey) -> Option<Fault> {
         let groups = self.groups.borrow();
-        let broken =
-            groups.iter().filter_map(|(number, group)| Some((number, group.broken.as_ref()?)));
-        let of_meeting =
-            |(number, _): &(&u64, &Fault)| meeting.starts_with(&meeting_of_group(**number, ""));
-        broken.into_iter().find(of_meeting).map(|(_, fault)| fault.clone())
+        let group = groups.get(group.as_ref()?)?;
+        let absent = |first: &ClientId| absent_from(name, *first);
+        group.broken.clone().or_else(|| group.left.first().map(absent))
     }
 
     /// Returns the member in whose name the transfer of a call runs, if `from` has joined the call.
@@ -304,16 +318,22 @@ impl Rendezvous {
         }
     }
 
-    pub(super) fn forget_meeting(&self, name: &str, meeting: &Rc<Meeting>) {
+    pub(super) fn forget_meeting(&self, key: &MeetingKey, meeting: &Rc<Meeting>) {
         let mut meetings = self.meetings.borrow_mut();
-        if meetings.get(name).is_some_and(|known| Rc::ptr_eq(known, meeting)) {
-            meetings.remove(name);
+        if meetings.get(key).is_some_and(|known| Rc::ptr_eq(known, meeting)) {
+            meetings.remove(key);
         }
     }
 }
 
 pub(super) fn bad<T>(cause: String) -> Result<T, Fault> {
     Err(Fault::BadRequest { cause })
+}
+
+/// Returns the fault of a meeting to which a member that has left cannot come.
+fn absent_from(meeting: &str, member: ClientId) -> Fault {
+    let call = format!("the meeting {meeting:?}");
+    Fault::MembersMissing { missing: vec![member], call, waited_ms: 0 }
 }
 
 pub(super) fn missing_from(call: &Call, missing: Vec<ClientId>, waited_ms: u64) -> Fault {

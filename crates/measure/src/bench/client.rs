@@ -38,7 +38,7 @@ enum Event {
 /// parent was killed, and the result is not needed.
 ///
 /// # Errors
-/// When the client cannot join the group, or its orders cannot be read.
+/// Fails when the client cannot join the group, or its orders cannot be read.
 pub fn bench_client() -> Result<(), UserError> {
     let (happens, events) = channel();
     listen(happens.clone());
@@ -53,15 +53,26 @@ pub fn bench_client() -> Result<(), UserError> {
         Err(error) => return tell(&ClientReady::Failed(error.into())),
     };
     tell(&ClientReady::Connected)?;
-    forward(&events, &orders)?;
+    if forward(&events, &orders)? == Work::Abandoned {
+        return Ok(());
+    }
     drop(orders);
     // The client leaves its group in peace.
     worker.join().map_err(|_| lost_parent("its work ended in a panic"))
 }
 
+/// State of the worker when standard input has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Every order is answered.
+    Done,
+    /// An order is under way; it ends with the process.
+    Abandoned,
+}
+
 /// Passes lines to the worker until standard input ends. If that is in the middle of an order,
-/// returns at once, and the order ends with the process.
-fn forward(events: &Receiver<Event>, orders: &SyncSender<CaseOrder>) -> Result<(), UserError> {
+/// returns at once.
+fn forward(events: &Receiver<Event>, orders: &SyncSender<CaseOrder>) -> Result<Work, UserError> {
     let mut is_busy = false;
     while let Ok(event) = events.recv() {
         match event {
@@ -73,11 +84,11 @@ fn forward(events: &Receiver<Event>, orders: &SyncSender<CaseOrder>) -> Result<(
                 is_busy = false;
                 answered?;
             }
-            Event::ParentLeft if is_busy => std::process::exit(ExitCode::Done as i32),
+            Event::ParentLeft if is_busy => return Ok(Work::Abandoned),
             Event::ParentLeft => break,
         }
     }
-    Ok(())
+    Ok(Work::Done)
 }
 
 /// Reads standard input on a thread of its own.

@@ -23,7 +23,7 @@ const DD_RUNS: u32 = 3;
 /// whose servers are idle meanwhile. The file is removed again.
 ///
 /// # Errors
-/// When that directory is on another machine or cannot hold such a file, or `dd` is missing.
+/// Fails when that directory is on another machine or cannot hold such a file, or `dd` is missing.
 pub fn measure_limits(instance: &Instance, bytes: u64) -> Result<Limits, UserError> {
     let file = instance.read()?;
     let server = file.servers.first().filter(|server| instance.is_running(server));

@@ -25,7 +25,7 @@ pub(crate) struct Clients {
 /// measured.
 ///
 /// # Errors
-/// When a case makes no sense, a transfer fails, a client dies, or a byte is wrong.
+/// Fails when a case makes no sense, a transfer fails, a client dies, or a byte is wrong.
 pub fn bench(
     instance: &Instance,
     program: &Program,

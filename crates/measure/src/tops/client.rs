@@ -14,7 +14,7 @@ pub(super) const UNDER_WAY: usize = 2;
 /// Runs one client until standard input ends.
 ///
 /// # Errors
-/// When the instance cannot be used, or orders cannot be read.
+/// Fails when the instance cannot be used, or orders cannot be read.
 pub fn tops_client() -> Result<(), UserError> {
     let mut orders = std::io::stdin().lock().lines();
     let mut next = || orders.next().transpose().map_err(|error| unread(&error));

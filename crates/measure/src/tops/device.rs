@@ -76,7 +76,7 @@ impl Device {
     /// there, it is the file's data.
     ///
     /// # Errors
-    /// When the file does not have `bytes` bytes, or cannot be read.
+    /// Fails when the file does not have `bytes` bytes, or cannot be read.
     pub(super) fn longest_below(directory: &Path, bytes: u64) -> Result<Self, UserError> {
         let opened = || {
             let mut longest = (0, directory.to_owned());

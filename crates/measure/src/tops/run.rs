@@ -11,7 +11,8 @@ use units::{KIB, MIB};
 /// Measures everything; calls `progress` with each point as it is measured.
 ///
 /// # Errors
-/// When servers cannot be started, a client dies, or a page is not the one that was requested.
+/// Fails when servers cannot be started, a client dies, or a page is not the one that was
+/// requested.
 pub fn tops(
     program: &Program,
     plan: &TopsPlan,

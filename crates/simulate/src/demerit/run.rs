@@ -77,7 +77,7 @@ const PERCENTS: [f64; 8] = [1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 99.0, 100.0];
 /// whole microseconds, the resolution of the traces.
 ///
 /// # Errors
-/// When the trace cannot be read, is not valid, or does not fit the disk.
+/// Fails when the trace cannot be read, is not valid, or does not fit the disk.
 pub fn demerit(plan: &DemeritPlan<'_>) -> Result<Demerit, UserError> {
     let mechanism = plan.disk.mechanism()?;
     let model = mechanism.build(0);

@@ -46,7 +46,7 @@ impl DiskName {
     /// Returns the model of this name; a file is read at this call.
     ///
     /// # Errors
-    /// When the file cannot be read, or describes no disk.
+    /// Fails when the file cannot be read, or describes no disk.
     pub fn mechanism(&self) -> Result<DiskKind, UserError> {
         Ok(match self {
             Self::Hp97560 => DiskKind::Hp97560,

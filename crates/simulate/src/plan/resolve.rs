@@ -13,7 +13,7 @@ impl SimulationPlan {
     /// replacement policies. Options override the file.
     ///
     /// # Errors
-    /// When the file cannot be read, or something in it or in the options makes no sense.
+    /// Fails when the file cannot be read, or something in it or in the options makes no sense.
     pub fn resolve(
         file: Option<&Path>,
         options: Vec<Setting>,

@@ -20,7 +20,7 @@ impl Setting {
     /// Sets key `name` to this value by the key's option.
     ///
     /// # Panics
-    /// When there is no such key.
+    /// Panics when there is no such key.
     pub fn option(name: &str, value: &str) -> Self {
         let key = key(name).expect("an option must be about a key");
         Self::new(key, key.option.to_owned(), key.kind.of_text(value), value)
@@ -29,7 +29,7 @@ impl Setting {
     /// Sets key `name` to a list of values by `option` of the command line.
     ///
     /// # Panics
-    /// When there is no such key.
+    /// Panics when there is no such key.
     pub fn list(option: &str, name: &str, values: &[String]) -> Self {
         let key = key(name).expect("an option must be about a key");
         let words = values.iter().cloned().map(Value::Word).collect();
@@ -39,7 +39,7 @@ impl Setting {
     /// Parses `name=value`, which changes a parameter of the machine.
     ///
     /// # Errors
-    /// When the text is not of this form, or there is no such parameter.
+    /// Fails when the text is not of this form, or there is no such parameter.
     pub fn parameter(assignment: &str) -> Result<Self, UserError> {
         let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
         let (name, value) = (name.trim(), value.trim());

@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// events.
 ///
 /// # Errors
-/// When the trial fails, or writing to `out` fails.
+/// Fails when the trial fails, or writing to `out` fails.
 pub fn trace_trial(
     scenario: &Scenario,
     out: impl Write + 'static,
@@ -39,7 +39,7 @@ pub(super) fn trace_with(
 /// Runs trial 0 of a scenario and follows the head of disk number `disk`, counted over all servers.
 ///
 /// # Errors
-/// When the trial fails, the disk does not exist, or the disk has no head.
+/// Fails when the trial fails, the disk does not exist, or the disk has no head.
 pub fn follow_head(scenario: &Scenario, disk: u32) -> Result<(Trial, HeadPath), UserError> {
     check_disk(scenario, disk)?;
     let recorder = Rc::new(RefCell::new(HeadRecorder::new(disk)));
@@ -58,7 +58,7 @@ pub fn follow_head(scenario: &Scenario, disk: u32) -> Result<(Trial, HeadPath), 
 /// Checks that disk number `disk` exists, counted over all servers, without simulating anything.
 ///
 /// # Errors
-/// When the disk does not exist, or the scenario makes no sense.
+/// Fails when the disk does not exist, or the scenario makes no sense.
 pub fn check_disk(scenario: &Scenario, disk: u32) -> Result<(), UserError> {
     scenario.check()?;
     let disks = u64::from(scenario.servers) * u64::from(scenario.disks_per_server);

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 /// not depend on the number of processors.
 ///
 /// # Errors
-/// When the scenario makes no sense, or the file system reports a fault.
+/// Fails when the scenario makes no sense, or the file system reports a fault.
 pub fn simulate(scenario: &Scenario) -> Result<Report, UserError> {
     scenario.check()?;
     let row = combine_trials(scenario, &run_trials(scenario)?)?;

@@ -42,7 +42,7 @@ pub struct Trial {
 /// [`crate::combine_trials`] combines them into the row that [`crate::simulate`] reports.
 ///
 /// # Errors
-/// When the scenario makes no sense, or the file system reports a fault.
+/// Fails when the scenario makes no sense, or the file system reports a fault.
 pub fn simulate_trial(scenario: &Scenario, number: u32) -> Result<Trial, UserError> {
     run(scenario, number, Engine::new())
 }
@@ -86,10 +86,10 @@ fn run(scenario: &Scenario, number: u32, engine: Engine) -> Result<Trial, UserEr
 /// Combines the trials of a scenario into its row, in whatever order they were run.
 ///
 /// # Errors
-/// When the scenario makes no sense.
+/// Fails when the scenario makes no sense.
 ///
 /// # Panics
-/// When there is no trial.
+/// Panics when there is no trial.
 pub fn combine_trials(scenario: &Scenario, trials: &[Trial]) -> Result<Row, UserError> {
     assert!(!trials.is_empty(), "a row is made of at least one trial");
     let access = scenario.access()?;

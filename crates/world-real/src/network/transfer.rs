@@ -113,8 +113,8 @@ impl Peers {
         Ok(())
     }
 
-    /// Puts the body of a message into its place, if the direct way is possible and worth it;
-    /// returns false if the body must travel with the message.
+    /// Puts the body of a message into its place, if the direct or the lent way is possible and
+    /// worth it; returns false if the body must travel with the message.
     pub(crate) async fn place(
         &self,
         connection: &Rc<Connection>,
@@ -137,7 +137,8 @@ impl Peers {
         }
         match self.put_direct(&transfer, body)? {
             Direct::Done => transfer.yield_if_long().await,
-            Direct::NotPossible => return Ok(false),
+            // The peer copies the body from shared memory, or gets it with the message.
+            Direct::NotPossible => return transfer.put_lent(body).await,
         }
         Ok(true)
     }

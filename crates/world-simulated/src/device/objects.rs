@@ -33,7 +33,7 @@ impl<P: Kind> Objects<P> {
     /// Creates an empty disk.
     ///
     /// # Errors
-    /// When the layout cannot place slots of this size on a disk of this shape.
+    /// Fails when the layout cannot place slots of this size on a disk of this shape.
     pub(super) fn new(
         disk: u32,
         slot_bytes: u64,

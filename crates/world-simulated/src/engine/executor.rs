@@ -229,7 +229,8 @@ impl Engine {
     /// Runs the simulation until `program` returns.
     ///
     /// # Errors
-    /// When nothing is left to do and `program` has not returned: every task waits for another.
+    /// Fails when nothing is left to do and `program` has not returned: every task waits for
+    /// another.
     pub fn run<R: 'static>(
         &self,
         program: impl Future<Output = R> + 'static,

@@ -49,7 +49,7 @@ impl<P: Kind> Machine<P> {
     /// Creates a machine at rest at the engine's present instant.
     ///
     /// # Errors
-    /// When the blocks do not fit the disks, or the nodes the network.
+    /// Fails when the blocks do not fit the disks, or the nodes the network.
     pub fn new(engine: Engine, config: &MachineConfig) -> Result<Rc<Self>, MachineError> {
         // One drive for all disks: an idle node must stay small.
         let disk = DiskConfig { kind: config.disk.kind.with_drive(), ..config.disk.clone() };

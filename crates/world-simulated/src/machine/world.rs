@@ -23,7 +23,7 @@ impl<P: Kind> Machine<P> {
     /// Returns the world of node number `node`.
     ///
     /// # Panics
-    /// When there is no such node.
+    /// Panics when there is no such node.
     pub fn world(self: &Rc<Self>, node: u32) -> SimulatedWorld<P> {
         SimulatedWorld { machine: Rc::clone(self), node: Rc::clone(&self.nodes[node as usize]) }
     }

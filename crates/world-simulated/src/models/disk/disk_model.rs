@@ -31,17 +31,17 @@ pub trait DiskModel {
     /// Accepts a command that has arrived. Returns the first step of the disk.
     ///
     /// # Errors
-    /// When `sectors` is empty, runs backwards, or ends beyond the disk; the state has not changed
-    /// then.
+    /// Fails when `sectors` is empty, runs backwards, or ends beyond the disk; the state has not
+    /// changed then.
     ///
     /// # Panics
-    /// When the disk cannot take another command.
+    /// Panics when the disk cannot take another command.
     fn begin(&mut self, now: Instant, command: &Command) -> Result<Step, SectorsOutOfRange>;
 
     /// Accepts the burst that the disk asked for and that has moved. Returns the next step.
     ///
     /// # Panics
-    /// When the disk asked for none, or `now` is before the burst could start.
+    /// Panics when the disk asked for none, or `now` is before the burst could start.
     fn moved(&mut self, now: Instant) -> Step;
 
     /// Cancels the command whose burst is pending, if any. The next command may start at once. Data

@@ -54,7 +54,7 @@ impl RequestQueue {
     /// Adds a request for `sectors`, which is also its range in scans.
     ///
     /// # Panics
-    /// When its ticket is not higher than all before.
+    /// Panics when its ticket is not higher than all before.
     pub fn push(&mut self, ticket: u64, sectors: Range<u64>) {
         let scanned = sectors.clone();
         self.push_at(ticket, sectors, scanned);
@@ -63,7 +63,7 @@ impl RequestQueue {
     /// Adds a request for `sectors`, with the range `scanned` in scans.
     ///
     /// # Panics
-    /// When its ticket is not higher than all before.
+    /// Panics when its ticket is not higher than all before.
     pub fn push_at(&mut self, ticket: u64, sectors: Range<u64>, scanned: Range<u64>) {
         let latest = self.requests.last_key_value();
         assert!(

@@ -47,8 +47,8 @@ impl FatTreeShape {
     /// Checks that such a tree can be built for `nodes` nodes.
     ///
     /// # Errors
-    /// When it has no nodes on a leaf, no spine, or more of either than [`NODES_MAX`]; or too many
-    /// links in between.
+    /// Fails when it has no nodes on a leaf, no spine, or more of either than [`NODES_MAX`]; or too
+    /// many links in between.
     pub(super) fn check(self, nodes: u32) -> Result<(), UnfitNetwork> {
         let Self { leaf_nodes, spines } = self;
         let counts = 1..=NODES_MAX;
@@ -82,7 +82,7 @@ impl FatTree {
     /// Creates a quiet fat tree with as many leaves as `nodes` nodes need.
     ///
     /// # Errors
-    /// Those of [`FatTreeShape::check`].
+    /// As for [`FatTreeShape::check`].
     pub fn new(nodes: u32, shape: FatTreeShape, link: LinkSpec) -> Result<Self, UnfitNetwork> {
         shape.check(nodes)?;
         let FatTreeShape { leaf_nodes, spines } = shape;

@@ -22,7 +22,7 @@ impl Drive {
     /// Checks a specification and derives values from it.
     ///
     /// # Errors
-    /// When no such disk can exist.
+    /// Fails when no such disk can exist.
     pub fn new(spec: DriveSpec) -> Result<Self, DriveError> {
         spec.check()?;
         let divisor = greatest_common_divisor(NS_PER_MINUTE, spec.revolutions_per_minute);

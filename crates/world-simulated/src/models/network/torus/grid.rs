@@ -30,7 +30,7 @@ impl TorusSize {
     /// papers, and so are 33.
     ///
     /// # Panics
-    /// When there are no nodes.
+    /// Panics when there are no nodes.
     pub fn for_nodes(nodes: u32) -> Self {
         let root = nodes.isqrt();
         let width = if root * root < nodes { root + 1 } else { root };

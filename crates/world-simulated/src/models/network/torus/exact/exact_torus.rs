@@ -39,7 +39,8 @@ impl ExactTorus {
     /// that ends there.
     ///
     /// # Errors
-    /// When the buffers hold nothing, or a link carries no whole number of bytes in a hop time.
+    /// Fails when the buffers hold nothing, or a link carries no whole number of bytes in a hop
+    /// time.
     pub fn new(size: TorusSize, link: LinkSpec, buffer_flits: u32) -> Result<Self, UnfitNetwork> {
         let flit_bytes = check(link, buffer_flits)?;
         let grid = Grid::new(size);
@@ -51,7 +52,7 @@ impl ExactTorus {
     /// Sends `bytes` now from one node to another; [`arrived`](Self::arrived) will return `parcel`.
     ///
     /// # Panics
-    /// When both nodes are the same: such a message uses no network.
+    /// Panics when both nodes are the same: such a message uses no network.
     pub fn send(&mut self, now: Instant, (from, to): (u32, u32), bytes: u64, parcel: u32) {
         assert_ne!(from, to, "a message to its own sender uses no network");
         self.advance(now);
@@ -87,7 +88,7 @@ impl ExactTorus {
 /// flit.
 ///
 /// # Errors
-/// When the buffers hold nothing, or a link carries no whole number of bytes in a hop time.
+/// Fails when the buffers hold nothing, or a link carries no whole number of bytes in a hop time.
 pub(in crate::models::network::torus) fn check(
     link: LinkSpec,
     buffer_flits: u32,
