@@ -270,8 +270,8 @@ fn a_meeting_does_not_wait_for_a_member_that_has_left() {
         });
         for (met, waited) in ended.into_iter().flatten() {
             let fault = met.unwrap_err();
-            let named = matches!(&fault, Fault::MembersMissing { missing, .. } if *missing == [ClientId(1)]);
-            assert!(named && waited < TIMEOUT, "{fault} after {waited}");
+            let Fault::MembersMissing { missing, .. } = &fault else { panic!("{fault}") };
+            assert!(*missing == [ClientId(1)] && waited < TIMEOUT, "{fault} after {waited}");
         }
     }
 }

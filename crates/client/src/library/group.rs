@@ -314,7 +314,13 @@ impl Group {
                         Ok(record) => (record, Ok(part)),
                         Err(fault) => (known.get(), Err(fault)),
                     };
-                    member.transfer(number, &record, direction, options, part, &memory).await?;
+                    let moved =
+                        member.transfer(number, &record, direction, options, part, &memory).await;
+                    if let Err(Fault::PastEnd { .. }) = &moved {
+                        // Another program has truncated the file. The next call knows its size.
+                        let _ = known.caught_up(&shared.client).await;
+                    }
+                    moved?;
                     bytes
                 };
                 Ok(result(moved))
