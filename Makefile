@@ -20,7 +20,7 @@ demo: setup
 	@UNISONO_ALLOW_ROOT=true "$(TARGET)/release/unisono" demo $(if $(INPUT),--input "$$INPUT")
 
 test: setup
-	@cargo x check
+	@cargo x lint
 	@cargo x test
 
 setup:

@@ -18,6 +18,7 @@ usage: cargo x <command>
 
   check   everything that must hold before a commit: format, subjects of
           commits, tidy, clippy, unit tests
+  lint    the same without the tests
   test    every test, optimised, with one closing line; further arguments go to cargo test
   tidy    the rules of the tree: crate edges, file rules, links
   calibrate-1994 PATH
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let root = root();
     let succeeded = match (command.as_str(), rest.as_slice()) {
         ("check", []) => check::run(&root),
+        ("lint", []) => check::lint(&root),
         ("test", _) => suite::run(&root, &rest),
         ("tidy", []) => tidy::run(&root),
         ("calibrate-1994", [path]) => calibrate::run(&root, path),
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
             print!("{HELP}");
             true
         }
-        ("check" | "tidy" | "scenarios-page", _) => {
+        ("check" | "lint" | "tidy" | "scenarios-page", _) => {
             refuse(&format!("`{command}` takes no arguments"))
         }
         _ => refuse(&format!("there is no command `{command}`")),
