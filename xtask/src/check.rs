@@ -1,4 +1,4 @@
-//! `cargo x check`: the checks before a commit, the quickest step first; and `cargo x lint`, those of
+//! `cargo x check`: the checks before a commit, the quickest step first. `cargo x lint`: those of
 //! them that run no test.
 
 use crate::steps::{cargo, step, succeeds};
