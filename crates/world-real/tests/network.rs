@@ -347,7 +347,7 @@ fn malformed_frames_end_only_their_connection() {
     run(async {
         let (a, of_a, b, _) = met(&place, Kind::OneSided).await;
         let mut hello = b"UNISONO\0".to_vec();
-        hello.extend([2, 0, 0, 0, 0, 0, 0, 0]);
+        hello.extend([3, 0, 0, 0, 0, 0, 0, 0]);
         hello.extend([0; 24]);
         let frame = |kind: u8, header: u32, body: u64| {
             let mut frame = hello.clone();
@@ -364,7 +364,8 @@ fn malformed_frames_end_only_their_connection() {
             (frame(0, u32::MAX, 0), "over the limits"),
             (frame(0, 0, u64::MAX), "over the limits"),
             (frame(5, 0, 0), "no question"),
-            ([frame(1, 16, 0), vec![0xff; 16]].concat(), "address space"),
+            ([frame(1, 16, 0), vec![0xff; 16]].concat(), "no exposure"),
+            ([frame(1, 17, 0), vec![0xff; 16], vec![1]].concat(), "address space"),
             ([frame(4, 33, 0), vec![0xff; 33]].concat(), "list of runs"),
             ([frame(7, 15, 0), vec![0xff; 15]].concat(), "two numbers"),
             (frame(8, 0, 100), "not shared"),
