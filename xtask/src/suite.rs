@@ -1,14 +1,20 @@
 //! `cargo x test`: runs every test, optimised, and prints one line of totals.
 //!
-//! Invariant: a run that failed to build, or ran no test, fails.
+//! Invariants: a run that failed to build, or ran no test, fails; so does one that hangs.
 
 use crate::steps::{cargo, succeeds};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
 
 /// Build profile of the workspace that is optimised and keeps its checks.
 const PROFILE: &str = "checked";
+
+/// Time without a line of output after which a run counts as hung. No crate takes longer to build.
+const SILENCE_MAX: Duration = Duration::from_secs(300);
 
 /// Arguments that build a program which tests run and `cargo test` does not build: the command with
 /// a replacement policy of its own.
@@ -23,7 +29,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     let fixed = ["test", "--workspace", "--tests", "--no-fail-fast", "--profile", PROFILE];
     let mut command = cargo(root, &fixed);
     command.args(arguments);
-    let (tally, exited_well) = match stream(command) {
+    let (tally, exited_well) = match stream(command, SILENCE_MAX) {
         Ok(outcome) => outcome,
         Err(cause) => {
             eprintln!("error: cargo test could not be run\ncause: {cause}\nhelp:  is cargo there?");
@@ -38,20 +44,51 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     complaint.is_none()
 }
 
-/// Runs a command, copies its output line by line, and sums the results in it.
-fn stream(mut command: Command) -> io::Result<(Tally, bool)> {
-    let mut child = command.stdout(Stdio::piped()).spawn()?;
+/// Runs a command, copies its output line by line, and sums the results in it. Ends a command that
+/// printed nothing for `silence_max`.
+fn stream(mut command: Command, silence_max: Duration) -> io::Result<(Tally, bool)> {
+    // A process group of its own, so that the tests end with the command.
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
+    let (sender, lines) = mpsc::channel();
+    copy(child.stdout.take(), io::stdout(), sender.clone());
+    copy(child.stderr.take(), io::stderr(), sender);
     let mut tally = Tally::default();
-    if let Some(output) = child.stdout.take() {
-        let mut own = io::stdout().lock();
-        for line in BufReader::new(output).split(b'\n') {
-            let line = line?;
-            own.write_all(&line)?;
-            own.write_all(b"\n")?;
-            tally.add_line(&String::from_utf8_lossy(&line));
+    loop {
+        match lines.recv_timeout(silence_max) {
+            Ok(line) => tally.add_line(&line),
+            Err(RecvTimeoutError::Disconnected) => return Ok((tally, child.wait()?.success())),
+            Err(RecvTimeoutError::Timeout) => {
+                tally.hung = true;
+                end_group(&mut child)?;
+                return Ok((tally, false));
+            }
         }
     }
-    Ok((tally, child.wait()?.success()))
+}
+
+/// Copies `output` line by line to `own` and to `lines`, on a thread, until it ends.
+fn copy(
+    output: Option<impl Read + Send + 'static>,
+    mut own: impl Write + Send + 'static,
+    lines: Sender<String>,
+) {
+    let Some(output) = output else { return };
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            // A closed terminal ends the output, not the tests.
+            let _ = own.write_all(&[&line[..], b"\n"].concat());
+            if lines.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Kills the process group of `child`.
+fn end_group(child: &mut Child) -> io::Result<()> {
+    Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+    child.wait().map(drop)
 }
 
 /// Numbers of passed and failed tests.
@@ -59,6 +96,8 @@ fn stream(mut command: Command) -> io::Result<(Tally, bool)> {
 struct Tally {
     passed: u64,
     failed: u64,
+    /// True if the run was ended because it printed nothing.
+    hung: bool,
 }
 
 impl Tally {
@@ -81,6 +120,8 @@ impl Tally {
     fn complaint(self, exited_well: bool) -> Option<(&'static str, &'static str)> {
         if self.failed > 0 {
             Some(("a test failed", "its output is above, under `failures:`"))
+        } else if self.hung {
+            Some(("a test hung: nothing was printed for five minutes", "it was started last above"))
         } else if !exited_well {
             Some(("cargo test failed outside a test", "the last error above is the reason"))
         } else if self.passed == 0 {
@@ -105,16 +146,27 @@ mod tests {
             test result: FAILED. 10 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out\n\
             test test_result: 4 passed ... ok\n";
         output.lines().for_each(|line| tally.add_line(line));
-        assert_eq!(tally, Tally { passed: 13, failed: 2 });
+        assert_eq!(tally, Tally { passed: 13, failed: 2, hung: false });
     }
 
     #[test]
     fn a_run_passes_only_when_tests_ran_and_none_failed() {
-        let outcome = |passed, failed, exited_well| Tally { passed, failed }.complaint(exited_well);
+        let outcome = |passed, failed, exited_well| {
+            Tally { passed, failed, hung: false }.complaint(exited_well)
+        };
         assert_eq!(outcome(3, 0, true), None);
         assert!(outcome(3, 1, false).is_some());
         assert!(outcome(3, 1, true).is_some(), "failures count whatever cargo says");
         assert!(outcome(3, 0, false).is_some(), "a suite that did not build is a failure");
         assert!(outcome(0, 0, true).is_some(), "a run of nothing is a failure");
+    }
+    #[test]
+    fn a_run_that_hangs_is_ended_with_what_it_started() {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "echo 'test result: ok. 2 passed; 0 failed;'; sleep 1000 & sleep 1000"]);
+        let (tally, exited_well) = stream(command, Duration::from_secs(1)).expect("sh runs");
+        assert_eq!(tally, Tally { passed: 2, failed: 0, hung: true });
+        assert!(tally.complaint(exited_well).expect("it failed").0.contains("hung"));
     }
 }
