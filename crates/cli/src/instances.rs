@@ -95,7 +95,7 @@ fn start_on_hosts(
         dirty_percent: arguments.dirty,
         direct: direct(arguments)?,
         allow_root: arguments.root.allow_root,
-        patience_s: arguments.patience,
+        start_timeout_s: arguments.start_timeout_s,
         remote_program: arguments.remote_program.clone(),
     };
     cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, placements, options)

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Tops) -> Result<(), UserError> {
     }
     let program = Program::current()?;
     client::clean_up_on_signals()?;
-    let report = measure::tops(&program, &plan, |point| present::note(&told(point)))?;
+    let report = measure::tops(&program, &plan, |point| present::note(&progress_line(point)))?;
     if let Some(folder) = &arguments.out {
         write(folder, &report)?;
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Tops) -> Result<(), UserError> {
     }
 }
 
-fn told(point: &TopsPoint) -> String {
+fn progress_line(point: &TopsPoint) -> String {
     let TopsPoint { figure, line, servers, clients, mib_s, .. } = point;
     let line = if line.is_empty() { String::new() } else { format!(", {line}") };
     format!("{figure:?}{line}, {servers} servers, {clients} clients: {mib_s:.1} MiB/s")

@@ -179,7 +179,7 @@ fn hosts_whose_catalogue_is_lost_start_no_new_one() {
 
 #[test]
 fn one_host_that_fails_ends_all() {
-    // Proves: when a host refuses, does nothing within the patience, or has no such program, start
+    // Proves: when a host refuses, does nothing within the timeout, or has no such program, start
     // fails with code 3 and names the host and what it said; those that had begun are ended.
     let refuses = "[ $host = 127.0.0.3 ] && { echo 'the node is closed' >&2; exit 7; }\n";
     let site = Site::new(&[BEGIN, refuses, BECOME].concat());

@@ -113,7 +113,7 @@ impl Session {
     /// of a client or a server. Takes at most 200 ms; the rest is left for the next call.
     pub fn free_leftovers(&self) {
         let _ = self.with_onlooker("cannot free what is left", async |client| {
-            let limit = pin!(client.world().sleep(LEFTOVERS_PATIENCE));
+            let limit = pin!(client.world().sleep(LEFTOVERS_TIMEOUT));
             match select(pin!(client.drop_nameless()), limit).await {
                 Either::Left((dropped, _)) => dropped,
                 Either::Right(_) => Ok(()),
@@ -151,7 +151,7 @@ fn shown(name: &str) -> String {
 
 /// Time limit of freeing leftovers, for a command that has other work to do. Disks that have begun
 /// to free data go on.
-const LEFTOVERS_PATIENCE: Duration = Duration::from_ms(200);
+const LEFTOVERS_TIMEOUT: Duration = Duration::from_ms(200);
 
 /// Maximum number of files removed at the same time.
 const REMOVALS_AT_ONCE: usize = 64;

@@ -40,16 +40,16 @@ pub fn doctor(
     tell: &mut dyn FnMut(&Finding),
 ) {
     let directory = parent.map_or_else(std::env::temp_dir, Path::to_owned);
-    let mut look = |what, found| tell(&Finding { what, found });
-    look("memory", memory());
-    look("descriptors", descriptors());
-    look("space", space(&directory));
-    look("servers and files", probe(program, parent));
+    let mut check = |what, found| tell(&Finding { what, found });
+    check("memory", memory());
+    check("descriptors", descriptors());
+    check("space", space(&directory));
+    check("servers and files", probe(program, parent));
     if let Some(hosts) = hosts {
-        look("launcher", hosts.probe_launcher());
-        look("program on hosts", hosts.probe_program(program));
+        check("launcher", hosts.probe_launcher());
+        check("program on hosts", hosts.probe_program(program));
     }
-    look("instance", state_of(instance));
+    check("instance", state_of(instance));
 }
 
 fn memory() -> Result<String, UserError> {
@@ -120,10 +120,10 @@ fn probe(program: &Program, parent: Option<&Path>) -> Result<String, UserError> 
         )
     };
     std::fs::write(&from, &content).map_err(here)?;
-    session.put(&from, "trial", None)?;
+    session.put(&from, "probe", None)?;
     let plan = client::CopyPlan::new(
         &session,
-        &[Place::Instance("trial".to_owned())],
+        &[Place::Instance("probe".to_owned())],
         &Place::Local(to.clone()),
         false,
         None,

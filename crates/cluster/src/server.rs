@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use units::{MIB, ServerId};
-use world::{Address, Network, Shelf};
+use world::{Address, Network, RecordTable};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// Prefix of the address in the line that a server prints when it listens.
@@ -142,14 +142,14 @@ pub(crate) fn serve_plan(
 }
 
 /// Creates the directories of a server's records, in its first data directory.
-fn create_records(plan: &ServerPlan) -> Result<Vec<(Shelf, PathBuf)>, UserError> {
-    let mut records = vec![(Shelf::Sizes, SIZES)];
+fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, UserError> {
+    let mut records = vec![(RecordTable::Sizes, SIZES)];
     if plan.id == 0 {
-        records.push((Shelf::Catalogue, CATALOGUE));
+        records.push((RecordTable::Catalogue, CATALOGUE));
     }
     let first = plan.data.first().cloned().unwrap_or_default();
-    let records = records.into_iter().map(|(shelf, name)| (shelf, first.join(name)));
-    let records: Vec<(Shelf, PathBuf)> = records.collect();
+    let records = records.into_iter().map(|(table, name)| (table, first.join(name)));
+    let records: Vec<(RecordTable, PathBuf)> = records.collect();
     for (_, directory) in &records {
         std::fs::create_dir_all(directory)
             .map_err(|error| cannot_begin(plan.id, &error.to_string()))?;

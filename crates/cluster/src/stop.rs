@@ -11,14 +11,14 @@ use wire::Fault;
 use world_real::NodeConfig;
 
 /// Time limit of a server to end after it was asked to.
-pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Extra time of a supervisor, beyond that of its servers: it first tries gentler ways to end
 /// launchers.
-const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(15);
+const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Time limit to end for a server that does not answer, and may not know of the request.
-const LEAVING_PATIENCE: Duration = Duration::from_secs(10);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval between requests to servers whose processes are not visible here.
 const ASKING_PAUSE: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
             }
         }
     }
-    let deadline = Instant::now() + STOP_PATIENCE;
+    let deadline = Instant::now() + STOP_TIMEOUT;
     for (server, end) in &ending {
         let has_ended = match end {
             Some(end) => end.wait_until(deadline),
@@ -121,7 +121,7 @@ fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
         (Err(Fault::ServerLeft { .. }), Some(end)) if server.host.is_some() => Asked::IsSilent(end),
         // The server is about to end by itself, unless it only refuses this connection.
         (Err(fault @ Fault::ServerLeft { .. }), Some(end)) => {
-            match end.wait_until(Instant::now() + LEAVING_PATIENCE) {
+            match end.wait_until(Instant::now() + LEAVE_TIMEOUT) {
                 true => Asked::Ends(Some(end)),
                 false => Asked::GoesOn(fault),
             }
@@ -142,7 +142,7 @@ fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserEr
         // The supervisor may have ended already.
         let _ = kill_process(pid, Signal::TERM);
     }
-    if end.wait_until(Instant::now() + STOP_PATIENCE + SUPERVISOR_PATIENCE) {
+    if end.wait_until(Instant::now() + STOP_TIMEOUT + SUPERVISOR_TIMEOUT) {
         return Ok(());
     }
     Err(does_not_end(

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use thiserror::Error;
-use world::{Address, Shelf};
+use world::{Address, RecordTable};
 
 /// Configuration of a node: its address and its directories.
 #[derive(Clone, Default)]
@@ -13,7 +13,7 @@ pub struct NodeConfig {
     /// Disks of the node; empty on a client.
     pub disks: Vec<DiskConfig>,
     /// Tables of records that the node keeps, each with its directory, which must exist.
-    pub records: Vec<(Shelf, PathBuf)>,
+    pub records: Vec<(RecordTable, PathBuf)>,
     /// Key that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
     /// Size of the memory that this process shares with others on its machine for zero-copy

@@ -61,8 +61,8 @@ pub(crate) struct Start {
     #[arg(long, value_name = "PATH")]
     pub(crate) remote_program: Option<PathBuf>,
     /// Time limit for a server on another host to start, and again to serve, in seconds.
-    #[arg(long, default_value = "60", value_parser = count, value_name = "SECONDS")]
-    pub(crate) patience: u32,
+    #[arg(long = "patience", default_value = "60", value_parser = count, value_name = "SECONDS")]
+    pub(crate) start_timeout_s: u32,
     #[command(flatten)]
     pub(crate) root: AsRoot,
 }

@@ -1,8 +1,8 @@
 //! The calls on an open file.
 
 use super::buffer::Buffer;
+use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
-use super::known::Known;
 use super::operation::Operation;
 use super::user_memory::{RawMemory, UserMemory};
 use filesystem::Fault;
@@ -25,7 +25,7 @@ const POOLED_BYTES_MAX: usize = 64 * KIB as usize;
 #[derive(Clone)]
 pub struct File {
     connection: Connection,
-    known: Known,
+    known: CachedRecord,
 }
 
 /// A page of a file as it was when it was asked for, mapped from its server if that is on this
@@ -45,7 +45,7 @@ impl Deref for Page {
 }
 
 impl File {
-    pub(super) fn new(connection: Connection, known: Known) -> Self {
+    pub(super) fn new(connection: Connection, known: CachedRecord) -> Self {
         Self { connection, known }
     }
 
@@ -54,7 +54,7 @@ impl File {
         &self.connection
     }
 
-    pub(super) fn known(&self) -> &Known {
+    pub(super) fn known(&self) -> &CachedRecord {
         &self.known
     }
 

@@ -10,11 +10,11 @@
 //! - Nothing waits for ever: for members of a group, and for servers, there is a time-out.
 
 mod buffer;
+mod cached_record;
 mod connection;
 mod file;
 mod group;
 mod io_thread;
-mod known;
 mod naming;
 mod on_thread;
 mod operation;

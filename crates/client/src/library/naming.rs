@@ -1,9 +1,9 @@
 //! Names: opening, making, finding and removing files and directories.
 
+use super::cached_record::CachedRecord;
 use super::connection::Connection;
 use super::file::File;
 use super::group::random_number;
-use super::known::Known;
 use crate::files::{Placement, Usual, made_now, make_directories, placement};
 use filesystem::{Fault, NewFile};
 use interface::{ErrorKind, UserError};
@@ -225,6 +225,6 @@ impl Connection {
     }
 
     fn file(&self, record: FileRecord) -> File {
-        File::new(self.clone(), Known::new(record))
+        File::new(self.clone(), CachedRecord::new(record))
     }
 }

@@ -190,12 +190,12 @@ impl Mailbox {
         clients: &[ClientId],
         outside: impl Fn() -> Option<Fault>,
     ) -> Result<(ClientId, PeerId), Fault> {
-        let look = || {
+        let find = || {
             let state = self.state.borrow();
             let joined = &state.groups.get(&group)?.joined;
             clients.iter().find_map(|client| Some((*client, *joined.get(client)?)))
         };
-        let ask = || look().map(Ok).or_else(|| outside().map(Err));
+        let ask = || find().map(Ok).or_else(|| outside().map(Err));
         self.changed.until(ask).await
     }
 

@@ -50,9 +50,9 @@ pub fn bench_client() -> Result<(), UserError> {
     let (orders, worker) = match connected {
         Ok(connection) => start(connection, spec, happens),
         // The parent reports the failure.
-        Err(error) => return tell(&ClientReady::Failed(error.into())),
+        Err(error) => return send(&ClientReady::Failed(error.into())),
     };
-    tell(&ClientReady::Connected)?;
+    send(&ClientReady::Connected)?;
     if forward(&events, &orders)? == Work::Abandoned {
         return Ok(());
     }
@@ -122,7 +122,7 @@ fn start(
                 Err(error) => Err(error.clone()),
             };
             let answer = measured.unwrap_or_else(|error| CaseResult::Failed(error.into()));
-            if happens.send(Event::Answered(tell(&answer))).is_err() {
+            if happens.send(Event::Answered(send(&answer))).is_err() {
                 return;
             }
         }
@@ -141,7 +141,7 @@ fn parse<T: serde::de::DeserializeOwned>(line: std::io::Result<String>) -> Resul
     serde_json::from_str(&line).map_err(|error| lost_parent(&error.to_string()))
 }
 
-fn tell(answer: &impl serde::Serialize) -> Result<(), UserError> {
+fn send(answer: &impl serde::Serialize) -> Result<(), UserError> {
     let mut output = std::io::stdout();
     let line = serde_json::to_string(answer).unwrap_or_default();
     let told = writeln!(output, "{line}").and_then(|()| output.flush());

@@ -86,10 +86,10 @@ impl Clients {
             };
             let command = program.command(&["bench-client".to_owned()]);
             clients.children.push(Child::start(command, Stdio::inherit())?);
-            clients.tell(rank, &spec)?;
+            clients.send(rank, &spec)?;
         }
         for rank in 0..plan.clients {
-            match clients.hear(rank)? {
+            match clients.receive(rank)? {
                 ClientReady::Connected => {}
                 ClientReady::Failed(failure) => return Err(failure.into()),
             }
@@ -115,12 +115,12 @@ impl Clients {
                 life,
                 dump: dump.map(|directory| directory.join(rank.to_string())),
             };
-            self.tell(rank, &order)?;
+            self.send(rank, &order)?;
         }
         let mut slowest = vec![0.0_f64; case.repeat as usize];
         let (mut moved, mut client_peak_bytes) = (0, 0);
         for rank in 0..self.plan.clients {
-            match self.hear(rank)? {
+            match self.receive(rank)? {
                 CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes } => {
                     if let Some(wrong) = wrong {
                         return Err(wrong_data(case, &wrong));
@@ -160,15 +160,15 @@ impl Clients {
         row
     }
 
-    fn tell(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
+    fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
         let line = serde_json::to_string(what).unwrap_or_default();
-        let told = self.children[rank as usize].tell(&line);
+        let told = self.children[rank as usize].send_line(&line);
         told.map_err(|error| lost(rank, &error.to_string()))
     }
 
-    fn hear<T: serde::de::DeserializeOwned>(&mut self, rank: u32) -> Result<T, UserError> {
+    fn receive<T: serde::de::DeserializeOwned>(&mut self, rank: u32) -> Result<T, UserError> {
         let child = &mut self.children[rank as usize];
-        match child.hear() {
+        match child.read_line() {
             Ok(Some(line)) => {
                 serde_json::from_str(&line).map_err(|error| lost(rank, &error.to_string()))
             }

@@ -30,11 +30,11 @@ pub fn tops_client() -> Result<(), UserError> {
         let file = match opened {
             Ok(file) => file,
             Err(error) => {
-                tell(&Answer::Failed(error.into()))?;
+                send(&Answer::Failed(error.into()))?;
                 continue;
             }
         };
-        tell(&Answer::Ready)?;
+        send(&Answer::Ready)?;
         if next()?.is_none() {
             return Ok(());
         }
@@ -46,7 +46,7 @@ pub fn tops_client() -> Result<(), UserError> {
         });
         let answer = done.unwrap_or_else(|error| Answer::Failed(error.into()));
         file.close()?;
-        tell(&answer)?;
+        send(&answer)?;
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ fn buffering(work: Work) -> Buffering {
     Buffering { declared, prefetch, ..Buffering::default() }
 }
 
-fn tell(answer: &Answer) -> Result<(), UserError> {
+fn send(answer: &Answer) -> Result<(), UserError> {
     let line = serde_json::to_string(answer).unwrap_or_default();
     let mut output = std::io::stdout().lock();
     let told = writeln!(output, "{line}").and_then(|()| output.flush());

@@ -48,13 +48,13 @@ pub(super) struct Field {
     pub(super) set: fn(&mut SimulationPlan, &Value) -> Result<(), String>,
 }
 
-/// Makes the accessors of a field whose type converts to and from values by `Said`.
+/// Makes the accessors of a field whose type converts to and from values by `ConvertValue`.
 macro_rules! field {
     ($($field:ident).+) => {
         Field {
-            get: |plan| Some(plan.$($field).+.say()),
+            get: |plan| Some(plan.$($field).+.to_value()),
             set: |plan, value| {
-                plan.$($field).+ = Said::hear(value)?;
+                plan.$($field).+ = ConvertValue::from_value(value)?;
                 Ok(())
             },
         }

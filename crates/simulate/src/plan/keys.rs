@@ -4,7 +4,7 @@
 
 use super::key::{Field, Key, Owner, Table, field};
 use super::parameters::PARAMETERS;
-use super::value::{AS_DECLARED, Kind, STRATEGIES, Said, strategies};
+use super::value::{AS_DECLARED, ConvertValue, Kind, STRATEGIES, strategies};
 use crate::disk::DiskName;
 use crate::machine::Machine;
 use crate::names::{LayoutName, MachineName, NetworkName, PayloadName, ReadAhead};
@@ -56,9 +56,9 @@ static TOP: [Key; 21] = [
          disk, and writes end when the data is on the medium. ideal-disks is tr94 with disks that \
          know only a rate.",
         Field {
-            get: |plan| Some(plan.base.machine.preset.say()),
+            get: |plan| Some(plan.base.machine.preset.to_value()),
             set: |plan, value| {
-                plan.base.machine = Machine::of(Said::hear(value)?);
+                plan.base.machine = Machine::of(ConvertValue::from_value(value)?);
                 Ok(())
             },
         },
@@ -123,7 +123,7 @@ static TOP: [Key; 21] = [
         "How the transfer is carried out. Each strategy of a list is simulated; all is each of \
          them.",
         Field {
-            get: |plan| Some(plan.strategies.say()),
+            get: |plan| Some(plan.strategies.to_value()),
             set: |plan, value| {
                 plan.strategies = strategies(value)?;
                 Ok(())

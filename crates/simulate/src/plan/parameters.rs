@@ -3,7 +3,7 @@
 //! [`presets.rs`](crate::presets) holds the values themselves, with the reasons for each.
 
 use super::key::{Field, Key, Owner, Table, field};
-use super::value::{Kind, QUEUES, STARTS, STRATEGIES, Said, Value, set_of_strategies};
+use super::value::{ConvertValue, Kind, QUEUES, STARTS, STRATEGIES, Value, set_of_strategies};
 use crate::presets::BATCHED;
 use units::Duration;
 use world_simulated::Pieces;
@@ -96,7 +96,7 @@ pub(super) static PARAMETERS: [Key; 31] = [
          when the disks have it. sync has all of them wait.",
         "TOCS 1997, section 5: all; for tr94 inferred from its contiguous writes.",
         Field {
-            get: |plan| Some(plan.base.machine.waits_for_medium.say()),
+            get: |plan| Some(plan.base.machine.waits_for_medium.to_value()),
             set: |plan, value| {
                 plan.base.machine.waits_for_medium = set_of_strategies(value)?;
                 Ok(())
@@ -200,12 +200,12 @@ pub(super) static PARAMETERS: [Key; 31] = [
         "From TOCS 1997, section 6: batching improves 8-byte cyclic patterns by 10 to 24 %.",
         Field {
             get: |plan| match plan.base.machine.messages.pieces {
-                Pieces::Batched { gather } => Some(gather.say()),
+                Pieces::Batched { gather } => Some(gather.to_value()),
                 Pieces::Individual => None,
             },
             set: |plan, value| match &mut plan.base.machine.messages.pieces {
                 Pieces::Batched { gather } => {
-                    *gather = Duration::hear(value)?;
+                    *gather = Duration::from_value(value)?;
                     Ok(())
                 }
                 Pieces::Individual => {

@@ -14,7 +14,7 @@ use interface::ExitCode;
 use interface::UserError;
 use policy::ReplacementPolicies;
 use units::{Duration, SplitMix64};
-use value::{Kind, Said};
+use value::{ConvertValue, Kind};
 use world_simulated::{Pieces, QueueKind};
 
 /// The plan of a file with this text, and options.
@@ -276,7 +276,7 @@ fn keys_are_in_order() {
     let strange = Value::Word("a\"b\\c\u{7f}\n.toml".to_owned());
     let settings = file::settings("x", &format!("disk = {}", strange.in_toml())).unwrap();
     assert_eq!(settings[0].value, strange);
-    assert!(DiskName::hear(&strange).is_ok());
+    assert!(DiskName::from_value(&strange).is_ok());
 }
 
 #[test]

@@ -63,7 +63,7 @@ const FILE: &str = "matrix";
 const CONNECTED_AT_ONCE_MAX: u32 = 64;
 
 /// Timeout of members that wait for one another. They start together, so any value will do.
-const PATIENCE: Duration = Duration::from_ms(60_000);
+const JOIN_TIMEOUT: Duration = Duration::from_ms(60_000);
 
 /// Runs one trial to its end, on an engine that has not run yet.
 pub(crate) fn run_trial<P: Verify>(
@@ -194,7 +194,7 @@ async fn client<P: Verify>(
         true => Client::connecting_when_needed(world.clone(), servers, costs),
         false => Client::connect(world.clone(), &servers, costs).await?,
     };
-    let group = Group::join(client.clone(), 0, rank, members, PATIENCE).await?;
+    let group = Group::join(client.clone(), 0, rank, members, JOIN_TIMEOUT).await?;
     let file = match rank {
         ClientId(0) => client.create_as(new_file(&scenario)).await.map(Some),
         _ => Ok(None),
