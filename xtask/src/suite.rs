@@ -32,7 +32,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     let (tally, exited_well) = match stream(command, SILENCE_MAX) {
         Ok(outcome) => outcome,
         Err(cause) => {
-            eprintln!("error: cargo test could not be run\ncause: {cause}\nhelp:  is cargo there?");
+            eprintln!(
+                "error: cargo test could not be run\ncause: {cause}\nhelp:  check that cargo \
+                       is on your PATH"
+            );
             (Tally::default(), false)
         }
     };
@@ -119,13 +122,13 @@ impl Tally {
     /// passed.
     fn complaint(self, exited_well: bool) -> Option<(&'static str, &'static str)> {
         if self.failed > 0 {
-            Some(("a test failed", "its output is above, under `failures:`"))
+            Some(("a test failed", "see its output above, under `failures:`"))
         } else if self.hung {
             Some(("a test hung: nothing was printed for five minutes", "it was started last above"))
         } else if !exited_well {
-            Some(("cargo test failed outside a test", "the last error above is the reason"))
+            Some(("cargo test failed outside a test", "see the last error above"))
         } else if self.passed == 0 {
-            Some(("no test ran", "is there a filter that matches nothing?"))
+            Some(("no test ran", "check that the test filter matches a test"))
         } else {
             None
         }

@@ -97,7 +97,9 @@ fn tables(report: &TopsReport) -> Vec<String> {
         }
     }
     out.push(String::new());
-    out.push("in turns, and what the median ratio should be at least".to_owned());
+    out.push(
+        "throughput and limit measured in turns: median ratio (goal), range of ratios".to_owned(),
+    );
     for goal in &report.goals {
         let (wanted, met) = match goal.wanted {
             Some(wanted) if goal.ratio < wanted => (format!("(>= {wanted})"), "   not reached"),
@@ -179,6 +181,6 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
     UserError::usage(
         format!("cannot write {}", path.display()),
         error.to_string(),
-        "name with --out a folder that can be written",
+        "with --out, name a folder that you may write to",
     )
 }

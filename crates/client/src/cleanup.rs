@@ -98,7 +98,7 @@ pub fn clean_up_on_signals() -> Result<(), UserError> {
         // The terminal may be gone.
         let _ = writeln!(
             std::io::stderr(),
-            "unisono: interrupted; what it had started is ended, what was not whole is removed"
+            "unisono: interrupted; started processes were ended and incomplete files were removed"
         );
         std::process::exit(130);
     });
@@ -126,6 +126,6 @@ fn remove_copy(instance: &Instance, name: &str) {
     // The terminal may be gone.
     let _ = writeln!(
         std::io::stderr(),
-        "unisono: {name:?} is not whole and could not be removed: {cause}"
+        "unisono: {name:?} is incomplete and could not be removed: {cause}"
     );
 }

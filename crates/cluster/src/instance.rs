@@ -48,8 +48,8 @@ pub(crate) fn lock(instance: &Instance) -> Result<Starting, UserError> {
                 return Err(UserError::new(
                     ExitCode::Failed,
                     format!("the instance at {} is in use", instance.directory().display()),
-                    "another command starts or stops its servers, for minutes already",
-                    "wait for that command, or end it",
+                    "another command has been starting or stopping its servers for minutes",
+                    "wait for the other command, or end it",
                 ));
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),

@@ -145,7 +145,7 @@ pub(crate) fn cannot_start(command: &Command, error: &std::io::Error) -> UserErr
         ExitCode::Failed,
         format!("cannot start {}", command.get_program().to_string_lossy()),
         error.to_string(),
-        "check that the executable is there and that you may start more processes",
+        "check that the executable exists and that you may start more processes",
     )
 }
 

@@ -64,7 +64,7 @@ pub fn serve_process(
         UserError::usage(
             format!("there is no server {id}"),
             format!("the instance has {} servers", file.servers.len()),
-            "servers are started by: unisono start",
+            "start servers with: unisono start",
         )
     })?;
     let plan = ServerPlan {
@@ -173,16 +173,16 @@ fn cannot_open(id: u32, error: &OpenError) -> UserError {
     match error {
         OpenError::NotDirect { .. } => UserError::new(
             ExitCode::NoServer,
-            format!("server {id} cannot begin"),
+            format!("server {id} cannot start"),
             error.to_string(),
             "start without --direct, or name data directories on another file system",
         ),
         OpenError::DamagedRecords { .. } => UserError::new(
             ExitCode::DataCheck,
-            format!("server {id} cannot begin"),
+            format!("server {id} cannot start"),
             error.to_string(),
-            "bring that directory back from a copy, or remove records.last there to go on with \
-             what it has; the data of files is not touched",
+            "restore that directory from a copy, or remove records.last in it to continue with the \
+             remaining records; file data is not affected",
         ),
         other => cannot_begin(id, &other.to_string()),
     }
@@ -191,7 +191,7 @@ fn cannot_open(id: u32, error: &OpenError) -> UserError {
 fn cannot_begin(id: u32, cause: &str) -> UserError {
     UserError::new(
         ExitCode::NoServer,
-        format!("server {id} cannot begin"),
+        format!("server {id} cannot start"),
         cause,
         "check the data directories and the instance directory",
     )

@@ -184,8 +184,8 @@ fn start_detached(
         Err(RecvTimeoutError::Timeout) => Err(UserError::new(
             ExitCode::NoServer,
             format!("server {id} did not start"),
-            format!("it does not serve after {} s", SERVER_TIMEOUT.as_secs()),
-            format!("does its disk answer? Look at {}", instance.log_path(id).display()),
+            format!("it is not ready after {} s", SERVER_TIMEOUT.as_secs()),
+            format!("check its disk, and see {}", instance.log_path(id).display()),
         )),
         heard => {
             let said = heard.unwrap_or_default();
@@ -206,8 +206,8 @@ fn check_ready(instance: &Instance, id: u32, said: Option<String>) -> Result<Str
     Err(UserError::new(
         ExitCode::NoServer,
         format!("server {id} did not start"),
-        if tail.is_empty() { "it said nothing".to_owned() } else { tail.join("; ") },
-        format!("look at {}", instance.log_path(id).display()),
+        if tail.is_empty() { "it printed nothing".to_owned() } else { tail.join("; ") },
+        format!("see {}", instance.log_path(id).display()),
     ))
 }
 
@@ -217,7 +217,7 @@ fn check_listen(host: &str) -> Result<(), UserError> {
         UserError::usage(
             format!("servers cannot listen at {host:?}"),
             cause,
-            "name an address of this machine that its clients call, such as 127.0.0.1",
+            "name an address of this machine that its clients can reach, such as 127.0.0.1",
         )
     };
     let listener = std::net::TcpListener::bind(format!("{host}:0"));

@@ -82,7 +82,7 @@ fn must(instance: &Instance, has_ended: bool, server: &ServerEntry) -> Result<()
     }
     Err(does_not_end(
         &format!("server {}", server.id),
-        &format!("process {} is still there after a minute", server.pid),
+        &format!("process {} still runs after a minute", server.pid),
         &instance.log_path(server.id),
     ))
 }
@@ -105,8 +105,8 @@ fn refuse_copy(
     let Some(server) = file.servers.iter().find(is_elsewhere) else { return Ok(()) };
     Err(UserError::usage(
         format!("server {} was not started from {}", server.id, instance.directory().display()),
-        format!("it answers at {}, but no process here is it", server.address),
-        "stop the instance where it was started: this is a copy of its directory",
+        format!("it answers at {}, but it is not a process of this machine", server.address),
+        "stop the instance on the machine that started it: this is a copy of its directory",
     ))
 }
 
@@ -114,7 +114,7 @@ fn refuse_copy(
 fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
     let end = ProcessEnd::of(server.pid).filter(|_| instance.is_running(server));
     if end.is_none() && server.host.is_none() {
-        return Asked::IsGone(format!("there is no process {} that is it", server.pid));
+        return Asked::IsGone(format!("process {} is not this server", server.pid));
     }
     match (stop_server(server, node.clone()), end) {
         (Ok(()), end) => Asked::Ends(end),
@@ -147,7 +147,7 @@ fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserEr
     }
     Err(does_not_end(
         "the supervisor of the launchers",
-        &format!("process {} is still there", supervisor.pid),
+        &format!("process {} still runs", supervisor.pid),
         &instance.directory().join("keeper.log"),
     ))
 }
@@ -176,6 +176,6 @@ fn wait_for(deadline: Instant, is_so: impl Fn() -> bool) -> bool {
 }
 
 fn does_not_end(who: &str, cause: &str, log: &std::path::Path) -> UserError {
-    let help = format!("look at {}", log.display());
+    let help = format!("see {}", log.display());
     UserError::new(ExitCode::Failed, format!("{who} does not end"), cause, help)
 }

@@ -98,7 +98,7 @@ impl RealWorld {
     fn records(&self, table: RecordTable, operation: &str) -> Result<&RecordStore, RecordsError> {
         self.shared.records[table as usize].as_ref().ok_or_else(|| RecordsError::Failed {
             operation: operation.into(),
-            cause: format!("this node keeps no records of the table {table:?}"),
+            cause: format!("this node has no table {table:?}"),
         })
     }
 }

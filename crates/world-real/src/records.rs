@@ -86,7 +86,7 @@ impl RecordStore {
         // The library panics on some kinds of damage.
         let checked = catch_unwind(|| open_checked(directory));
         let store = match checked {
-            Err(_) => return Err(damaged("they cannot be read".to_owned())),
+            Err(_) => return Err(damaged("the record file cannot be read".to_owned())),
             Ok(Ok(store)) => store,
             Ok(Err(redb::Error::Corrupted(cause))) => return Err(damaged(cause)),
             Ok(Err(error)) if is_damage(&error) => return Err(damaged(error.to_string())),
@@ -326,7 +326,7 @@ fn open_checked(directory: &Path) -> Result<Store, redb::Error> {
     let (mut database, file) = open_file(directory)?;
     // Verify before the first write, which could compute new checksums.
     if !database.check_integrity()? {
-        return Err(redb::Error::Corrupted("their checksums do not match".to_owned()));
+        return Err(redb::Error::Corrupted("the checksums do not match".to_owned()));
     }
     prepare(directory, &database, &file, &commit_count)?;
     let opened = Some((database, file));
@@ -405,7 +405,7 @@ fn prepare(
     if counted > made {
         // To the library, missing transactions look like one that a crash interrupted.
         let cause =
-            format!("the last {} changes that {LAST_FILE} counts are not there", counted - made);
+            format!("the last {} changes counted in {LAST_FILE} are missing", counted - made);
         return Err(redb::Error::Corrupted(cause));
     }
     create_tables(database)?;

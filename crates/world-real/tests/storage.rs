@@ -234,7 +234,7 @@ fn older_records_are_told() {
     for _ in 0..2 {
         let refused = run(async { open_later(&place).err() });
         let Some(OpenError::DamagedRecords { cause, .. }) = refused else { panic!("{refused:?}") };
-        assert!(cause.contains("last 2 changes that records.last counts"), "{cause}");
+        assert!(cause.contains("last 2 changes counted in records.last"), "{cause}");
     }
     std::fs::remove_file(directory.join("records.last")).expect("it is there");
     run(async {

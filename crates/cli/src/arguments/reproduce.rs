@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Reproduce {
-    /// tr94-table4, tr94-table3, cai-table2, cai-table3, cai-fig2, cai-fig3, tocs-fig4 to
-    /// tocs-fig15, tocs-table3, tocs-layouts, or all.
+    /// Experiments: tr94-table4, tr94-table3, cai-table2, cai-table3, cai-fig2, cai-fig3, tocs-fig4
+    /// to tocs-fig15, tocs-table3, tocs-layouts, or all.
     #[arg(required = true, value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
-    /// Number of trials of each case; trial n has seed n in every case.
+    /// Number of trials of each case. Trial n has seed n in every case.
     #[arg(long, default_value = "5", value_parser = count)]
     pub(crate) trials: u32,
     /// Write EXPERIMENT.csv and EXPERIMENT.parquet, with every trial, and report.html, with plots,

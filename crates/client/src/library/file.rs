@@ -75,7 +75,7 @@ impl File {
     pub fn size(&self) -> Result<u64, UserError> {
         let (known, name) = (self.known.clone(), self.name());
         let record = self.connection.run(
-            move || format!("cannot ask for the size of {name:?}"),
+            move || format!("cannot get the size of {name:?}"),
             async move |shared| known.refreshed(&shared.client).await,
         )?;
         Ok(record.bytes)
@@ -87,7 +87,7 @@ impl File {
     /// Beyond what a file may have; what servers meet.
     pub fn set_size(&self, bytes: u64) -> Result<(), UserError> {
         let (known, name) = (self.known.clone(), self.name());
-        let what = move || format!("cannot make {name:?} {bytes} bytes long");
+        let what = move || format!("cannot set the size of {name:?} to {bytes} bytes");
         if bytes > BYTES_MAX {
             return Err(beyond_all_files(what()));
         }
@@ -351,7 +351,7 @@ impl File {
     pub fn start_flush(&self, sync: bool) -> Operation<()> {
         let record = self.record();
         let name = record.name.clone();
-        let what = move || format!("cannot store {name:?}");
+        let what = move || format!("cannot flush {name:?}");
         self.connection
             .begin(what, false, async move |shared| shared.client.flush(&record, sync).await)
     }
@@ -373,7 +373,7 @@ impl File {
     pub fn statistics(&self) -> Result<Vec<BufferStatistics>, UserError> {
         let record = self.record();
         let name = record.name.clone();
-        let what = move || format!("cannot ask about {name:?}");
+        let what = move || format!("cannot get the buffer statistics of {name:?}");
         self.connection.run(what, async move |shared| shared.client.buffers(&record).await)
     }
 

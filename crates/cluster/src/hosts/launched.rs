@@ -60,7 +60,8 @@ impl<'a> Launched<'a> {
                 ExitCode::NoServer,
                 format!("cannot start {launcher} for server {id} on {host}"),
                 error.to_string(),
-                "name another with --launcher: ssh, srun, mpiexec, or a program of your own",
+                "name another launcher with --launcher: ssh, srun, mpiexec, or a program of your \
+                 own",
             )
         };
         let mut process = started.map_err(cannot)?;
@@ -101,9 +102,9 @@ impl<'a> Launched<'a> {
             Ok(None) => {
                 let ended = timeout(TERM_TIMEOUT, self.process.wait()).await;
                 let status = ended.ok().and_then(Result::ok).map(|status| status.to_string());
-                Err(self.failed(&status.unwrap_or_else(|| "it said no more".to_owned())))
+                Err(self.failed(&status.unwrap_or_else(|| "it sent no further message".to_owned())))
             }
-            Err(_) => Err(self.failed(&format!("nothing within {} s", limit.as_secs()))),
+            Err(_) => Err(self.failed(&format!("it sent nothing within {} s", limit.as_secs()))),
         }
     }
 
@@ -143,7 +144,7 @@ impl<'a> Launched<'a> {
     fn failed(&self, how: &str) -> UserError {
         let tail = self.tail();
         let cause = match tail.is_empty() {
-            true => format!("{} said nothing: {how}", self.launcher),
+            true => format!("{} printed nothing: {how}", self.launcher),
             false => format!("{} ({how})", tail.join("; ")),
         };
         let probe = self.launcher.words(self.host, &["true".to_owned()]).join(" ");
@@ -151,7 +152,7 @@ impl<'a> Launched<'a> {
             ExitCode::NoServer,
             format!("server {} did not start on {}", self.id, self.host),
             cause,
-            format!("look at {}, or try: {probe}", self.log_path.display()),
+            format!("see {}, or try: {probe}", self.log_path.display()),
         )
     }
 

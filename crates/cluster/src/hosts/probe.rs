@@ -38,7 +38,7 @@ impl HostPlan {
         let path = program.path.display().to_string();
         let hosts = self.run_on_all(&[path.clone(), "--version".to_owned()], |said| {
             let is_same = said.lines().any(|line| line.trim() == format!("unisono {version}"));
-            is_same.then_some(()).ok_or_else(|| format!("it is not unisono {version}: {said}"))
+            is_same.then_some(()).ok_or_else(|| format!("it printed {said}, not unisono {version}"))
         })?;
         Ok(format!("{path} is version {version} on {hosts} hosts"))
     }
@@ -64,7 +64,10 @@ impl HostPlan {
             match status {
                 Some(status) if status.success() => check(said).map_err(cannot),
                 Some(status) => Err(cannot(format!("{status}: {said}"))),
-                None => Err(cannot(format!("no end within {} s: {said}", PROBE_TIMEOUT.as_secs()))),
+                None => Err(cannot(format!(
+                    "it did not end within {} s: {said}",
+                    PROBE_TIMEOUT.as_secs()
+                ))),
             }
         });
         tried.into_iter().collect::<Result<(), UserError>>().map(|()| hosts.len())

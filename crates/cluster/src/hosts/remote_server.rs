@@ -1,7 +1,7 @@
 //! A server on another host, configured by messages on its standard input.
 //!
 //! Invariants: nothing of the instance's secrets is on a command line or in the environment; when
-//! its input ends, whoever started it is gone, so it writes everything back and ends.
+//! its input ends, its supervisor is gone, so it writes everything back and ends.
 
 use super::address::own_address;
 use super::control::{Found, MARK, Permission, ServerMessage, ServerOrder, line, receive};
@@ -23,11 +23,12 @@ use world::Address;
 /// Variables that name scratch space of a job on a host. The first that is set counts.
 const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 
-/// Serves as the messages on standard input order. Ends when a client or a signal asks for it, or at
-/// the end of standard input. The cache offers these replacement policies.
+/// Serves according to the messages on standard input. Ends when a client or a signal asks for it,
+/// or at the end of standard input. The cache offers these replacement policies.
 ///
 /// # Errors
-/// Fails when it cannot start, which it also reports to the supervisor, or cannot write everything back.
+/// Fails when it cannot start, which it also reports to the supervisor, or cannot write everything
+/// back.
 pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     let order: ServerOrder = receive_order()?;
     let begun = begin(&order).and_then(|(plan, own)| {
@@ -65,9 +66,12 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError>
     if order.version != version {
         return Err(UserError::new(
             ExitCode::NoServer,
-            "the hosts do not have the same unisono",
-            format!("it is {version} here, and {} where it was started", order.version),
-            "install one version everywhere, or name it with --remote-program",
+            "the hosts do not have the same version of unisono",
+            format!(
+                "the version here is {version}, and {} on the host of the start command",
+                order.version
+            ),
+            "install one version everywhere, or name the program with --remote-program",
         ));
     }
     if !order.allow_root {
@@ -76,9 +80,9 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError>
     let address = own_address(&order.host, &order.others).map_err(|cause| {
         UserError::new(
             ExitCode::NoServer,
-            "cannot listen where others reach it",
+            "cannot listen on an address that other hosts can reach",
             cause,
-            "name each host by a name or an address that it knows as its own",
+            "name each host by a host name or address that belongs to it",
         )
     })?;
     let parents = match &order.data[..] {
@@ -121,7 +125,9 @@ fn usual_parent(instance_name: &str) -> Result<PathBuf, UserError> {
 fn make_private(directory: &Path) -> Result<(), UserError> {
     private::make_directory(directory).map_err(|error| UserError {
         error: format!("cannot use the data directory {}", directory.display()),
-        help: "name one of that host that only you may enter, or none yet, with --data".to_owned(),
+        help: "with --data, name a directory on that host that only you may enter, or that does \
+               not exist"
+            .to_owned(),
         ..error
     })
 }
@@ -130,9 +136,9 @@ fn receive_order<T: DeserializeOwned>() -> Result<T, UserError> {
     receive(&mut std::io::stdin().lock()).map_err(|error| {
         UserError::new(
             ExitCode::NoServer,
-            "nobody tells this server what it is",
+            "this server received no orders",
             error.to_string(),
-            "servers are started by: unisono start",
+            "start servers with: unisono start",
         )
     })
 }

@@ -51,8 +51,8 @@ pub fn start_on_hosts(
         Some(Err(_)) | None => Err(UserError::new(
             ExitCode::Failed,
             "the supervisor of the launchers has ended",
-            "it did not say why",
-            format!("look at {}", log_path.display()),
+            "it gave no reason",
+            format!("see {}", log_path.display()),
         )),
     }
 }

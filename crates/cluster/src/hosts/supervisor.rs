@@ -48,7 +48,7 @@ pub fn supervise(instance: &Instance) -> Result<(), UserError> {
             ExitCode::Failed,
             "cannot supervise the launchers of servers",
             cause,
-            "servers are started by: unisono start",
+            "start servers with: unisono start",
         )
     };
     // From here on, neither Ctrl-C nor the end of the terminal reaches this process or its
@@ -259,8 +259,8 @@ fn note(text: &str) {
 fn given_up() -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "the start of servers was given up",
-        "the command that asked for it has ended, or this was told to",
+        "the start of the servers was cancelled",
+        "the start command has ended, or a signal asked the supervisor to end",
         "start the instance again",
     )
 }
@@ -269,8 +269,8 @@ fn unexpected_message(id: u32) -> UserError {
     UserError::new(
         ExitCode::NoServer,
         format!("server {id} did not start"),
-        "it says something else than it should",
-        "check that all hosts have the same unisono",
+        "it sent an unexpected message",
+        "check that all hosts have the same version of unisono",
     )
 }
 

@@ -93,7 +93,7 @@ impl Mailbox {
             members.broken = state.ended.remove(at).map(|ended| ended.1);
         }
         if std::mem::replace(&mut members.is_open, true) {
-            let cause = format!("this client is in group {group} already");
+            let cause = format!("this client is already in group {group}");
             return Err(Fault::BadRequest { cause });
         }
         Ok(())

@@ -58,7 +58,7 @@ pub fn bench_client() -> Result<(), UserError> {
     }
     drop(orders);
     // The client leaves its group in peace.
-    worker.join().map_err(|_| lost_parent("its work ended in a panic"))
+    worker.join().map_err(|_| lost_parent("its worker thread panicked"))
 }
 
 /// State of the worker when standard input has ended.
@@ -78,7 +78,9 @@ fn forward(events: &Receiver<Event>, orders: &SyncSender<CaseOrder>) -> Result<W
         match event {
             Event::Line(line) => {
                 is_busy = true;
-                orders.send(parse(line)?).map_err(|_| lost_parent("its work has ended"))?;
+                orders
+                    .send(parse(line)?)
+                    .map_err(|_| lost_parent("its worker thread has ended"))?;
             }
             Event::Answered(answered) => {
                 is_busy = false;
@@ -151,9 +153,9 @@ fn send(answer: &impl serde::Serialize) -> Result<(), UserError> {
 fn lost_parent(cause: &str) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "a client of a bench cannot understand its orders",
+        "a bench client cannot read its orders",
         cause,
-        "clients are started by: unisono bench",
+        "start clients with: unisono bench",
     )
 }
 
@@ -172,7 +174,12 @@ fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseRe
     let (strategy, pattern) = order.case.parse()?;
     let access = order.case.access(spec.clients)?;
     let source = Source::open(&order.source).map_err(|error| {
-        UserError::usage("cannot open the input", error.to_string(), "name a file to read")
+        UserError::usage(
+            "cannot open the input",
+            error.to_string(),
+            "name a file that you may \
+                                                                      read",
+        )
     })?;
     let file = open(group, spec, order)?;
     let direction = pattern.direction;
@@ -326,7 +333,7 @@ fn contiguous(clients: u32, file_bytes: u64) -> Result<Access, UserError> {
 fn input_failed(error: &std::io::Error) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "a client could not read its input or leave its result",
+        "a client could not read its input or write its result",
         error.to_string(),
         "check the input file and the space in the instance directory",
     )

@@ -61,7 +61,7 @@ impl Clients {
         let file = instance.read()?;
         if plan.client_host.is_some() && file.servers.iter().all(|server| server.tcp().is_none()) {
             return Err(UserError::usage(
-                "these clients cannot listen on a host",
+                "cannot use --client-host with this instance",
                 format!("the servers of {} use socket files", instance.directory().display()),
                 "leave out --client-host, or start the servers with --tcp HOST",
             ));
@@ -188,9 +188,9 @@ fn new_group() -> Result<u64, UserError> {
     let random = getrandom::u32().map_err(|error| {
         UserError::new(
             ExitCode::Failed,
-            "cannot give the clients' group a number",
+            "cannot generate a number for the clients' group",
             error.to_string(),
-            "the system must have random numbers: check that /dev/urandom is there",
+            "the system must supply random numbers: check that /dev/urandom exists",
         )
     })?;
     Ok(u64::from(std::process::id()) << 32 | u64::from(random))
@@ -199,16 +199,16 @@ fn new_group() -> Result<u64, UserError> {
 fn lost(rank: u32, cause: &str) -> UserError {
     UserError::new(
         ExitCode::Collective,
-        format!("client {rank} of the bench ended before its work was done"),
+        format!("client {rank} of the bench ended before it had finished"),
         cause,
-        "what it said on standard error tells more; the servers are unharmed",
+        "see its standard error output above; the servers continue to run",
     )
 }
 
 fn wrong_data(case: &CaseSpec, wrong: &str) -> UserError {
     UserError::new(
         ExitCode::DataCheck,
-        format!("{} by {} moved wrong data", case.pattern, case.strategy),
+        format!("{} by {} transferred wrong data", case.pattern, case.strategy),
         wrong,
         "this is a defect of unisono or of the disk; please report it with the command line",
     )

@@ -75,9 +75,9 @@ fn parse<T: serde::de::DeserializeOwned>(line: &str) -> Result<T, UserError> {
 fn unread(error: &std::io::Error) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "a client of the bench lost whoever started it",
+        "a bench client lost the connection to the process that started it",
         error.to_string(),
-        "it is started by: unisono bench tops",
+        "start bench clients with: unisono bench tops",
     )
 }
 
@@ -240,8 +240,8 @@ impl Worker<'_> {
         }
         Err(UserError::new(
             ExitCode::DataCheck,
-            format!("page {number} of {:?} is another one", self.order.file),
-            format!("it begins with {:?}", page.get(..8)),
+            format!("page {number} of {:?} is not the requested page", self.order.file),
+            format!("the page begins with {:?}", page.get(..8)),
             "this is a defect of unisono or of the disk; please report it with the command line",
         ))
     }

@@ -69,8 +69,9 @@ fn check(plan: &TopsPlan) -> Result<(), UserError> {
     let page = |bytes: u64| bytes < 4 * KIB || !bytes.is_power_of_two() || bytes > 16 * MIB;
     if is_wrong || page(plan.page_bytes) || page(plan.disk_page_bytes) || plan.pages == 0 {
         return Err(UserError::usage(
-            "cannot measure this",
-            "there must be servers and clients, and pages of 4KiB to 16MiB, a power of two",
+            "cannot run this measurement",
+            "at least one server, client and page are required, and a page size from 4KiB to 16MiB \
+             that is a power of two",
             "see: unisono bench tops --help",
         ));
     }

@@ -118,7 +118,9 @@ impl<'a> Testbed<'a> {
             match receive(&mut children[rank], rank as u32)? {
                 Answer::Done { bytes, seconds } => sum += bytes as f64 / MIB as f64 / seconds,
                 Answer::Failed(failure) => return Err(failure.into()),
-                Answer::Ready => return Err(lost(rank as u32, "it is ready twice")),
+                Answer::Ready => {
+                    return Err(lost(rank as u32, "it reported twice that it is ready"));
+                }
             }
         }
         Ok(sum)
@@ -163,8 +165,8 @@ fn receive(child: &mut Child, rank: u32) -> Result<Answer, UserError> {
 fn lost(rank: u32, cause: &str) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        format!("client {rank} of the bench ended before its work was done"),
+        format!("client {rank} of the bench ended before it had finished"),
         cause,
-        "what it said on standard error tells more",
+        "see its standard error output above",
     )
 }

@@ -75,10 +75,13 @@ impl FromStr for DiskName {
         }
         Err(UserError::usage(
             format!("there is no disk {word:?}"),
-            format!("there are {}, and descriptions in files FILE.toml", Self::WORDS.join(", ")),
+            format!(
+                "the disk models are {}; a file FILE.toml can describe another",
+                Self::WORDS.join(", ")
+            ),
             match nearest(word, Self::WORDS.iter().copied()) {
                 Some(name) => format!("did you mean {name}?"),
-                None => "choose one of them, or describe a disk in a file".to_owned(),
+                None => "choose a disk model, or describe a disk in a file".to_owned(),
             },
         ))
     }

@@ -57,11 +57,17 @@ impl SsdFile {
         within("link_bytes_per_second", self.link_bytes_per_second, RATE)?;
         within("write_buffer_bytes", self.write_buffer_bytes, self.page_bytes..=GIB * KIB)?;
         if !self.page_bytes.is_multiple_of(512) {
-            return Err(format!("page_bytes, {}, must be whole sectors of 512", self.page_bytes));
+            return Err(format!(
+                "page_bytes is {}, not a multiple of 512, the size of a sector",
+                self.page_bytes
+            ));
         }
         if !self.capacity_bytes.is_multiple_of(self.page_bytes) {
             let Self { capacity_bytes, page_bytes, .. } = self;
-            return Err(format!("capacity_bytes, {capacity_bytes}, must be pages of {page_bytes}"));
+            return Err(format!(
+                "capacity_bytes is {capacity_bytes}, not a multiple of page_bytes, \
+                                {page_bytes}"
+            ));
         }
         Ok(SsdSpec {
             capacity_bytes: self.capacity_bytes,

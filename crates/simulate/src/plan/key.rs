@@ -71,11 +71,11 @@ impl Key {
         let why = match (self.kind, value) {
             (Kind::Size, Value::Word(word)) => interface::parse_size(word).err(),
             (Kind::List { .. }, Value::List(values)) if values.is_empty() => {
-                Some("an empty list leaves nothing to simulate".to_owned())
+                Some("the list is empty, so there is nothing to simulate".to_owned())
             }
             _ => None,
         };
-        Err(why.unwrap_or_else(|| format!("it is {}", self.kind.expected())))
+        Err(why.unwrap_or_else(|| format!("the value must be {}", self.kind.expected())))
     }
 
     /// Returns the value in a plan; nothing when the key has no meaning for it.

@@ -49,12 +49,12 @@ static TOP: [Key; 21] = [
         "machine",
         "--machine",
         Kind::Word(MachineName::WORDS),
-        "The machine and the file system on it: the preset that gives every parameter its value. \
-         tr94 is that of TR94-226: 50 MHz processors, HP 97560 disks, a torus; pieces travel one \
-         by one, and a client has one request under way at each disk. tocs97 is that of TOCS 1997: \
-         the same hardware; pieces travel together, a client has four requests under way at each \
-         disk, and writes end when the data is on the medium. ideal-disks is tr94 with disks that \
-         know only a rate.",
+        "Preset of the machine and its file system, which gives every parameter its default. tr94: \
+         the machine of TR94-226, with 50 MHz processors, HP 97560 disks and a torus. Pieces are \
+         sent one by one, and a client has one request outstanding at each disk. tocs97: the \
+         machine of TOCS 1997, with the same hardware. Pieces are sent together, a client has four \
+         requests outstanding at each disk, and writes end when the data is on the medium. \
+         ideal-disks: tr94 with disks that have only a transfer rate.",
         Field {
             get: |plan| Some(plan.base.machine.preset.to_value()),
             set: |plan, value| {
@@ -70,10 +70,9 @@ static TOP: [Key; 21] = [
             "disk",
             "--disk",
             Kind::Word(DiskName::WORDS),
-            "The disks of the machine: the name of a model, or a description of a mechanical, \
-             solid-state or analytic disk in a file FILE.toml, from the folder in which the \
-             command runs (hp97560.toml, nvme.toml and analytic.toml in docs/disks explain such \
-             files).",
+            "Disk model of the machine: a name, or a file FILE.toml that describes a mechanical, \
+             solid-state or analytic disk. The path is relative to the current folder. \
+             hp97560.toml, nvme.toml and analytic.toml in docs/disks explain such files.",
             field!(base.machine.disk),
         )
     },
@@ -84,9 +83,9 @@ static TOP: [Key; 21] = [
             "network",
             "--network",
             Kind::Word(NetworkName::WORDS),
-            "What connects the nodes: a torus of two dimensions, nearly square, with wormhole \
-             routing, whose contention is modelled or exact, flit by flit; one switch between all \
-             nodes; or two levels of switches.",
+            "Network between the nodes. torus: a nearly square torus of two dimensions with \
+             wormhole routing and modelled contention. exact-torus: the same torus, simulated flit \
+             by flit. crossbar: one switch between all nodes. fat-tree: two levels of switches.",
             field!(base.machine.network.name),
         )
     },
@@ -94,17 +93,19 @@ static TOP: [Key; 21] = [
         "layout",
         "--layout",
         Kind::Word(LayoutName::WORDS),
-        "How the blocks of the file lie on a disk: one after the other, each anywhere, or \
-         consecutive within tracks that are anywhere.",
+        "Layout of the file's blocks on a disk. contiguous: one after the other. random-blocks: \
+         each block at a random place. random-tracks: consecutive within a track, with the tracks \
+         at random places.",
         field!(base.layout),
     ),
     case(
         "pattern",
         "--pattern",
         Kind::List { of: &Kind::Word(PATTERNS), may_be_empty: false },
-        "Which bytes belong to whom, by the names of the papers: r or w for reading or writing, \
-         then a letter for each dimension of the array: n (none), b (block), c (cyclic); ra has \
-         every client read all. Or the same in words of High-Performance Fortran, such as \
+        "Access pattern: the bytes of the file that each client reads or writes, named as in the \
+         papers. The first letter is r for reading or w for writing. A letter for each dimension \
+         of the array follows: n (none), b (block) or c (cyclic). With ra, every client reads the \
+         whole file. The notation of High-Performance Fortran is also accepted, such as \
          \"r:block,cyclic(4)\". Each pattern of a list is simulated.",
         field!(patterns),
     ),
@@ -112,16 +113,16 @@ static TOP: [Key; 21] = [
         "record",
         "--record",
         Kind::List { of: &Kind::Size, may_be_empty: false },
-        "Bytes of a record, the element of the array; the file is a whole number of them. Each \
-         size of a list is simulated.",
+        "Size of a record, the element of the array, in bytes. The file must be a whole number of \
+         records. Each size of a list is simulated.",
         field!(records),
     ),
     case(
         "strategy",
         "--strategy",
         Kind::List { of: &Kind::Word(STRATEGIES), may_be_empty: false },
-        "How the transfer is carried out. Each strategy of a list is simulated; all is each of \
-         them.",
+        "Strategy of the transfer. Each strategy of a list is simulated; all means caching, \
+         two-phase and disk-directed.",
         Field {
             get: |plan| Some(plan.strategies.to_value()),
             set: |plan, value| {
@@ -130,21 +131,21 @@ static TOP: [Key; 21] = [
             },
         },
     ),
-    case("size", "--size", Kind::Size, "Bytes of the file.", field!(base.file_bytes)),
+    case("size", "--size", Kind::Size, "Size of the file in bytes.", field!(base.file_bytes)),
     case("clients", "--clients", COUNT, "Number of clients.", field!(base.clients)),
     case("servers", "--servers", COUNT, "Number of servers.", field!(base.servers)),
     case(
         "disks-per-server",
         "--disks",
         COUNT,
-        "Disks of each server, on one bus.",
+        "Number of disks of each server, on one bus.",
         field!(base.disks_per_server),
     ),
     case(
         "block",
         "--block",
         Kind::Size,
-        "Bytes of a block: the unit of striping and of requests to disks.",
+        "Size of a block, the unit of striping and of disk requests, in bytes.",
         field!(base.block_bytes),
     ),
     case("order", "--order", Kind::Word(DiskOrder::WORDS), DiskOrder::HELP, field!(base.order)),
@@ -166,47 +167,50 @@ static TOP: [Key; 21] = [
         "read-ahead",
         "--read-ahead",
         Kind::Word(ReadAhead::WORDS),
-        "What servers read before anyone asks for it: what suits the declaration, nothing, the \
-         next block on the same disk, or a window that slides over the file (Tower of Pizzas, \
-         section 2.2).",
+        "Prefetching by servers. declared: as the declared access suggests. nothing: no \
+         prefetching. next: the next block on the same disk. window: a window that slides over the \
+         file (Tower of Pizzas, section 2.2).",
         field!(base.read_ahead),
     ),
     case(
         "trials",
         "--trials",
         COUNT,
-        "Number of trials of each case, each with a seed of its own.",
+        "Number of trials of each case. Each trial has its own seed.",
         field!(base.trials),
     ),
     case(
         "seed",
         "--seed",
         Kind::Number { least: 0, most: u64::MAX, unit: "" },
-        "Seed of the first trial; trial n has this plus n. Equal seeds make equal results.",
+        "Seed of the first trial. Trial n has this seed plus n, with n counted from 0. Equal seeds \
+         give equal results.",
         field!(base.seed),
     ),
     case(
         "sync",
         "--sync",
         Kind::Flag,
-        "Whether every write ends only when the data is on the medium, also by strategies whose \
-         writes do not wait for it by themselves.",
+        "True if every write ends only when the data is on the medium. This includes strategies \
+         whose writes otherwise end earlier.",
         field!(base.sync),
     ),
     case(
         "payload",
         "--payload",
         Kind::Word(PayloadName::WORDS),
-        "What moves: lengths only, or traces, which prove that every byte comes to its place and \
-         change no time.",
+        "Kind of data in the simulation. phantom: lengths only. traced: the origin of each byte, \
+         which proves that every byte arrives at its place. The kind does not change simulated \
+         times.",
         field!(base.payload),
     ),
     case(
         "availability",
         "--availability",
         Kind::Flag,
-        "Whether to find out how much of the servers' processors the transfer leaves to a \
-         computation on them, without synchronisation and with a barrier every 5 ms.",
+        "True to measure the share of the servers' processors that the transfer leaves to a \
+         computation on them. The share is measured without synchronisation and with a barrier \
+         every 5 ms.",
         field!(base.availability),
     ),
 ];

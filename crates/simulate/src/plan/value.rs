@@ -51,7 +51,7 @@ impl Kind {
             }
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Flag => "true or false".to_owned(),
-            Self::List { of, .. } => format!("{}; or a list of such", of.expected()),
+            Self::List { of, .. } => format!("{}; or a list of such values", of.expected()),
         }
     }
 
@@ -64,8 +64,8 @@ impl Kind {
         }
     }
 
-    /// True if a value is of this kind and in its range. Words are not checked here; [`ConvertValue::from_value`]
-    /// refuses unknown ones.
+    /// True if a value is of this kind and in its range. Words are not checked here;
+    /// [`ConvertValue::from_value`] refuses unknown ones.
     pub(super) fn permits(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Number { least, most, .. }, Value::Number(number)) => {
@@ -169,7 +169,7 @@ pub(super) trait ConvertValue: Sized {
 }
 
 fn wrong_kind<T>(value: &Value) -> Result<T, String> {
-    Err(format!("{} is of another kind", value.in_toml()))
+    Err(format!("{} is a value of the wrong type", value.in_toml()))
 }
 
 impl ConvertValue for u64 {
@@ -312,7 +312,7 @@ macro_rules! worded {
                 match value {
                     $(Value::Word(word) if word == $text => Ok(Self::$word),)+
                     _ => Err(format!(
-                        concat!("{} is no ", $what, "; there are {}"),
+                        concat!("{} is not a known ", $what, "; use one of {}"),
                         value.in_toml(),
                         $words.join(", "),
                     )),
@@ -322,12 +322,12 @@ macro_rules! worded {
     };
 }
 
-worded!(QueueKind, "order of a queue", QUEUES {
+worded!(QueueKind, "queue order", QUEUES {
     Fcfs = "fcfs",
     Cscan = "cscan",
     CscanOfFile = "cscan-of-file"
 });
-worded!(StartAngle, "rule for the start of disks", STARTS {
+worded!(StartAngle, "start angle", STARTS {
     Zero = "zero",
     Common = "common",
     Independent = "independent"

@@ -76,9 +76,9 @@ pub(crate) fn run_trial<P: Verify>(
     let config = config::config(scenario, mechanism, seed);
     let machine = Machine::<P>::new(engine.clone(), &config).map_err(|error| {
         UserError::usage(
-            "there is no such machine",
+            "this machine cannot be simulated",
             error.to_string(),
-            "choose blocks that its disks can hold, and a network that can be built",
+            "choose a block size that fits the disks, and a network that can be built",
         )
     })?;
     let mut tasks = Vec::new();
@@ -143,7 +143,7 @@ fn run_on<P: Verify>(
     }
     let (events, digest) = (engine.events(), engine.digest());
     let times = progress.first_start.get().zip(progress.last_end.get());
-    let (start, end) = times.ok_or_else(|| defect(scenario, "no client was timed"))?;
+    let (start, end) = times.ok_or_else(|| defect(scenario, "no client recorded a time"))?;
     let availability = scenario.availability.then(|| {
         let traces = (0..scenario.servers).map(|server| machine.processor_trace(server));
         availability_of(&traces.collect::<Vec<_>>(), Period { start, end })
@@ -162,7 +162,7 @@ fn run_on<P: Verify>(
 fn defect(scenario: &Scenario, cause: &str) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        format!("the simulation of {} by {} got stuck", scenario.pattern, scenario.strategy),
+        format!("the simulation of {} by {} did not end", scenario.pattern, scenario.strategy),
         cause,
         "this is a defect of unisono; please report it with the command line",
     )

@@ -140,7 +140,7 @@ mod tests {
         let queried = extents(&file);
         std::fs::remove_file(&path).expect("it was made above");
         let Ok((extents, _)) = queried else {
-            println!("skipped: this file system does not tell where files lie");
+            println!("skipped: this file system does not report where files are");
             return;
         };
         let bytes: u64 = extents.iter().map(|extent| extent.bytes.length()).sum();

@@ -305,7 +305,7 @@ impl<'a> Transfer<'a> {
             match data.filter(|data| data.length() == wanted) {
                 Some(data) => target.scatter(&runs, &data),
                 None => {
-                    let cause = "it answered with another number of bytes".into();
+                    let cause = "its answer has the wrong number of bytes".into();
                     return Err(TransferError::Departed { peer: self.connection.peer, cause });
                 }
             }

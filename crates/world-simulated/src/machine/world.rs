@@ -80,12 +80,12 @@ impl<P: Kind> SimulatedWorld<P> {
             |cause: &str| TransferError::OutOfRegion { peer, region, cause: cause.to_owned() };
         let regions = node.regions.borrow();
         let exposed = regions.exposed(region, link.theirs);
-        let memory = exposed.ok_or_else(|| outside("no such region is exposed"))?;
+        let memory = exposed.ok_or_else(|| outside("this region is not exposed"))?;
         let inside = |piece: &PieceRun| {
             piece.memory_side().checked_end().is_some_and(|end| end <= memory.length())
         };
         if !pieces.iter().all(inside) {
-            return Err(outside("the pieces leave the region"));
+            return Err(outside("the pieces go past the end of the region"));
         }
         Ok(act(link.node, memory))
     }

@@ -61,7 +61,10 @@ impl<W: World> Catalogue<W> {
             if key == ROOT_KEY {
                 let (format, number, defaults): Root = decode(key, &value)?;
                 if format != FORMAT {
-                    let cause = format!("its records have format {format}, this build {FORMAT}");
+                    let cause = format!(
+                        "its records have format {format}, and this build uses \
+                                         format {FORMAT}"
+                    );
                     return Err(Fault::CatalogueFailed { cause });
                 }
                 (reserved, root) = (reserved.max(number), defaults);

@@ -8,8 +8,8 @@ pub const NODES_MAX: u32 = 1 << 20;
 pub enum UnfitNetwork {
     /// A torus with fewer places than nodes, or with too many.
     #[error(
-        "a torus of {width} by {height} cannot hold {nodes} nodes; it needs as many places, and \
-         may have at most {NODES_MAX}"
+        "a torus of {width} by {height} cannot hold {nodes} nodes; it needs a place for each node, \
+         and has at most {NODES_MAX}"
     )]
     TorusSize {
         /// Places along x.
@@ -26,12 +26,12 @@ pub enum UnfitNetwork {
         nodes: u32,
     },
     /// Links of no speed.
-    #[error("the links of a network must carry at least a byte a second")]
+    #[error("the links of a network must carry at least one byte per second")]
     Speed,
     /// A hop in which an exact network cannot move a whole number of bytes.
     #[error(
-        "an exact network moves a flit a hop, so hop time times speed must be a whole number of \
-         bytes and not zero; {hop_ns} ns at {bytes_per_second} bytes/s are not"
+        "in an exact network, a link must carry a whole number of bytes in one hop time; {hop_ns} \
+         ns at {bytes_per_second} bytes/s do not give one"
     )]
     Flit {
         /// Time of a hop, in ns.
@@ -43,7 +43,7 @@ pub enum UnfitNetwork {
     #[error("the buffers of an exact network must hold at least one flit")]
     Buffer,
     /// More links than fit in memory.
-    #[error("{links} links between leaves and spines are too many, there may be {links_max}")]
+    #[error("{links} links between leaves and spines are too many; the maximum is {links_max}")]
     SpineLinks {
         /// Number of links from leaves to spines.
         links: u64,
