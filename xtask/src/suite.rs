@@ -16,14 +16,23 @@ const PROFILE: &str = "checked";
 /// Time without a line of output after which a run counts as hung. No crate takes longer to build.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
-/// Arguments that build a program which tests run and `cargo test` does not build: the command with
-/// a replacement policy of its own.
-const OWN_COMMAND: [&str; 7] =
-    ["build", "--package", "cli", "--example", "own_policy", "--profile", PROFILE];
+/// Folder of the programs that a test runs and `cargo test` does not build.
+const EXAMPLES: &str = "examples";
 
 /// Runs all tests; `arguments` go to `cargo test`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
-    if !succeeds(cargo(root, &OWN_COMMAND)) {
+    let examples = match examples(root) {
+        Ok(names) => names,
+        Err(cause) => {
+            eprintln!(
+                "error: cannot build the examples\ncause: {cause}\nhelp:  is {EXAMPLES}/ there?"
+            );
+            return false;
+        }
+    };
+    let mut build = cargo(root, &["build", "--workspace", "--profile", PROFILE]);
+    build.args(examples.iter().flat_map(|name| ["--example", name]));
+    if !succeeds(build) {
         return false;
     }
     let fixed = ["test", "--workspace", "--tests", "--no-fail-fast", "--profile", PROFILE];
@@ -42,6 +51,20 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     }
     println!("unisono: {} passed, {} failed", tally.passed, tally.failed);
     complaint.is_none()
+}
+
+/// Returns the names of the examples in Rust. One build of the whole workspace has the dependencies
+/// that its tests have, and compiles them once.
+fn examples(root: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in root.join(EXAMPLES).read_dir()? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|kind| kind == "rs") {
+            names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Runs a command, copies its output line by line, and sums the results in it. Ends a command that
