@@ -16,14 +16,15 @@ const PROFILE: &str = "checked";
 /// Time without a line of output after which a run counts as hung. No crate takes longer to build.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
-/// Arguments that build a program which tests run and `cargo test` does not build: the command with
-/// a replacement policy of its own.
-const OWN_COMMAND: [&str; 7] =
-    ["build", "--package", "cli", "--example", "own_policy", "--profile", PROFILE];
+/// Arguments that build the tests, and a program which tests run and `cargo test` does not build:
+/// the command with a replacement policy of its own. Both in one build, because a build of other
+/// packages has other features of dependencies, and compiles half of the workspace again.
+const BUILD: [&str; 7] =
+    ["build", "--workspace", "--tests", "--example", "own_policy", "--profile", PROFILE];
 
 /// Runs all tests; `arguments` go to `cargo test`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
-    if !succeeds(cargo(root, &OWN_COMMAND)) {
+    if !succeeds(cargo(root, &BUILD)) {
         return false;
     }
     let fixed = ["test", "--workspace", "--tests", "--no-fail-fast", "--profile", PROFILE];
