@@ -40,7 +40,9 @@ async fn client(world: SimulatedWorld<Bytes>) -> Result<(), Fault> {
         say(world.now(), format!("version {stored} is stored"));
     };
     say(world.now(), format!("version {} is interrupted: {fault}", stored + 1));
-    world.sleep_until(Instant::START + Duration::from_ms(1500)).await;
+    world.sleep_until(Instant::START + Duration::from_ms(500)).await;
+    // A node has one client at a time.
+    drop(client);
     let client = Client::connect(world.clone(), &servers, Costs::FREE).await?;
     (part.direction, part.file) = (Direction::Read, client.open("f").await?);
     let memory = world.thaw(vec![0; FILE as usize].into());
@@ -66,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let servers = RefCell::new(vec![start(0), start(1)]);
     let slow = |times| DiskIsSlow { node: 0, disk: 0, times };
     let faults =
-        [(300, slow(5)), (600, slow(1)), (1000, Crash { node: 1 }), (1200, Restart { node: 1 })];
+        [(60, slow(5)), (200, slow(1)), (270, Crash { node: 1 }), (400, Restart { node: 1 })];
     let planned = |(ms, what)| PlannedFault { at: Instant::START + Duration::from_ms(ms), what };
     let plan = FaultPlan { seed: 1, faults: faults.map(planned).to_vec(), ..FaultPlan::default() };
     let clock = engine.clone();

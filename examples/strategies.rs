@@ -1,4 +1,4 @@
-//! Three strategies compared on the simulated machine of 1994: 16 clients read and write a matrix
+//! Three strategies compared on the simulated machine of 1994: 16 clients read and write a file
 //! of 2 MiB by caching, two-phase and disk-directed I/O. Times are those of the simulated machine.
 //!
 //! ```sh
@@ -7,8 +7,8 @@
 
 use simulate::{Scenario, simulate};
 
-/// Patterns of the papers: reading and writing, rows in blocks or in turn, columns in turn.
-const PATTERNS: [&str; 4] = ["rb", "rbc", "wb", "wbc"];
+/// Patterns of the papers: read and write, records in blocks (b) or in turn, that is cyclically (c).
+const PATTERNS: [&str; 4] = ["rb", "rc", "wb", "wc"];
 const RECORDS: [u64; 2] = [64, 8192];
 const STRATEGIES: [&str; 3] = ["caching", "two-phase", "disk-directed"];
 

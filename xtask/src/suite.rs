@@ -30,7 +30,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
             return false;
         }
     };
-    let mut build = cargo(root, &["build", "--workspace", "--profile", PROFILE]);
+    // One build with the tests, because a build of other packages has other features of
+    // dependencies, and compiles half of the workspace again.
+    let mut build = cargo(root, &["build", "--workspace", "--tests", "--profile", PROFILE]);
     build.args(examples.iter().flat_map(|name| ["--example", name]));
     if !succeeds(build) {
         return false;
@@ -53,8 +55,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     complaint.is_none()
 }
 
-/// Returns the names of the examples in Rust. One build of the whole workspace has the dependencies
-/// that its tests have, and compiles them once.
+/// Returns the names of the examples in Rust.
 fn examples(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in root.join(EXAMPLES).read_dir()? {
