@@ -119,7 +119,7 @@ impl Scenario {
             let cause = format!("this program has no replacement policy {unknown}");
             let help = format!(
                 "choose one of {}; a program of your own adds others, see \
-                 crates/cli/examples/own_policy.rs",
+                 examples/own_policy.rs",
                 Replacement::WORDS.join(", "),
             );
             refused(cause, &help)?;

@@ -388,7 +388,11 @@ fn is_half_created(file: &File) -> std::io::Result<bool> {
         return Ok(false);
     }
     let mut bytes = vec![0; length as usize];
-    file.read_exact_at(&mut bytes, 0)?;
+    match file.read_exact_at(&mut bytes, 0) {
+        // Its last owner is shortening it, as the library does at the end: it was created whole.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
+        read => read?,
+    }
     let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
     let (magic, behind) = (bytes.len().min(MAGIC_BYTES), bytes.len().min(HEADER_BYTES));
     Ok(is_zero(&bytes[..magic]) && is_zero(&bytes[behind..]))

@@ -18,8 +18,15 @@ use world_real::{DiskOptions, NodeConfig, OpenError, RealDisk, RealWorld};
 fn in_a_process_that_fails(name: &str) {
     let Some(library) = Library::build() else { return };
     let place = Place::new();
-    let status = library.process(name, &place).status().expect("it starts");
-    assert!(status.success(), "the process that fails must pass its test");
+    // Its lines of results are not those of this run, which are counted.
+    let ended = library.process(name, &place).output().expect("it starts");
+    let printed =
+        [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(
+        ended.status.success(),
+        "the process that fails must pass its test:\n{}",
+        printed.concat()
+    );
 }
 
 /// Makes an operation of the device fail or succeed.

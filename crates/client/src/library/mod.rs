@@ -19,6 +19,7 @@ mod naming;
 mod on_thread;
 mod operation;
 mod peers;
+mod staged;
 mod user_memory;
 
 pub use buffer::Buffer;

@@ -288,6 +288,8 @@ impl Case<'_> {
                 Direction::Read => self.group.read_as(options, &self.file, &part, &mut memory),
             };
             seconds.push(start.elapsed().as_secs_f64());
+            // Whoever compares now would take the processor from those that are still in the call.
+            self.group.barrier()?;
             moved?;
             let found = match self.direction {
                 Direction::Read => self.compare(&self.access, &memory)?,

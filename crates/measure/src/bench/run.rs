@@ -10,6 +10,9 @@ use interface::{BENCH_SCHEMA, ExitCode, Report, Row, UserError};
 use std::path::Path;
 use std::process::Stdio;
 
+/// Has the C library ask for huge pages for large memory, as NumPy does for its arrays.
+const HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
+
 /// Client processes that work as one group.
 pub(crate) struct Clients {
     children: Vec<Child>,
@@ -84,7 +87,8 @@ impl Clients {
                 host: plan.client_host.clone(),
                 block_bytes: plan.block_bytes,
             };
-            let command = program.command(&["bench-client".to_owned()]);
+            let mut command = program.command(&["bench-client".to_owned()]);
+            command.env("GLIBC_TUNABLES", HUGE_PAGES);
             clients.children.push(Child::start(command, Stdio::inherit())?);
             clients.send(rank, &spec)?;
         }
