@@ -133,6 +133,16 @@ impl Comparison {
         format!("{}, {}", self.paper.short_name(), self.place)
     }
 
+    /// True if cells of rows are published.
+    pub(crate) fn has_cells(&self) -> bool {
+        !(self.columns.is_empty() && self.available.is_empty())
+    }
+
+    /// True if cells or improvement factors are published, not only figures in a text.
+    pub(crate) fn is_tabulated(&self) -> bool {
+        self.has_cells() || !self.improvements.is_empty()
+    }
+
     /// True if any throughput of a method is published.
     pub(crate) fn is_published(&self, method: Method) -> bool {
         self.columns.iter().any(|column| column.method == method)

@@ -3,7 +3,8 @@
 //! Invariant: a limit that the text states ("at most") is shown, and counts as no figure.
 
 use crate::anchors::AnchorResult;
-use crate::catalogue::Axis;
+use crate::availability::{AvailableSummary, WITHIN_POINTS};
+use crate::catalogue::{Axis, Processors};
 use crate::compare::{Comparison, WITHIN_PERCENT};
 use crate::method::Method;
 use crate::notes::Standing;
@@ -11,6 +12,9 @@ use crate::results::RowResult;
 use crate::stats::{Improvement, median};
 use crate::text::{NOTHING, percent, range, ratio, throughput};
 use std::fmt::Write;
+
+/// Fragment of the section of figures that are only stated in a text.
+const STATED_FRAGMENT: &str = "stated-in-the-text";
 
 /// Error above which a figure is bold, in percent.
 const BOLD_PERCENT: f64 = 10.0;
@@ -27,26 +31,44 @@ pub(crate) fn agreement_table(comparisons: &[&Comparison]) -> String {
     for comparison in comparisons {
         let begin = |name: &str| {
             let standing = Standing::of(comparison.name).name().to_owned();
-            vec![name.to_owned(), comparison.short_source(), standing]
+            let source = format!("{}: {}", comparison.short_source(), comparison.title);
+            vec![name.to_owned(), source, standing]
         };
-        let link = format!("[{0}](#{0})", comparison.name);
+        let link = format!("[{}](#{})", comparison.name, section(comparison));
         let mut row = begin(&link);
         row.extend(errors(&deviations(comparison)));
         rows.push(row);
-        for left in &comparison.available {
-            let mut row = begin(&format!("{link}, processor time, {}", left.method));
-            row.extend([
-                left.cells.to_string(),
-                NOTHING.to_owned(),
-                format!("{:+.1} points ({})", left.worst_points, left.worst_row),
-                format!("{} within {} points", left.within, crate::availability::WITHIN_POINTS),
-            ]);
-            rows.push(row);
-        }
+        rows.extend(processor_time(&comparison.available).map(|cells| {
+            let mut row = begin(&format!("{link}, processor time"));
+            row.extend(cells);
+            row
+        }));
     }
     let within = format!("within {} %", WITHIN_PERCENT.map(|limit| limit.to_string()).join(" / "));
     let heads = ["experiment", "published in", "evidence", "figures", "median error", "worst"];
     table(&[&heads.map(str::to_owned)[..], &[within]].concat(), rows)
+}
+
+/// Formats number, worst difference and agreement of all shares of processor time.
+fn processor_time(methods: &[AvailableSummary]) -> Option<[String; 4]> {
+    let by_size = |a: &&AvailableSummary, b: &&AvailableSummary| {
+        a.worst_points.abs().total_cmp(&b.worst_points.abs())
+    };
+    let AvailableSummary { method, worst_points, worst_row, .. } =
+        methods.iter().max_by(by_size)?;
+    let within: usize = methods.iter().map(|left| left.within).sum();
+    let cells: usize = methods.iter().map(|left| left.cells).sum();
+    Some([
+        cells.to_string(),
+        NOTHING.to_owned(),
+        format!("{worst_points:+.1} points ({method} {worst_row})"),
+        format!("{within} within {WITHIN_POINTS} points"),
+    ])
+}
+
+/// Returns the fragment of the section that has the figures of an experiment.
+fn section(comparison: &Comparison) -> &str {
+    if comparison.is_tabulated() { comparison.name } else { STATED_FRAGMENT }
 }
 
 /// Formats number, median, worst and counts of errors.
@@ -176,47 +198,71 @@ pub(crate) fn improvement_table(comparison: &Comparison) -> String {
     table(&heads.map(str::to_owned), improvements(comparison).into_iter().map(row).collect())
 }
 
-/// Returns the table of figures that the text states.
-pub(crate) fn anchor_table(comparison: &Comparison) -> String {
-    let row = |anchor: &AnchorResult| {
-        let agreement = match anchor.error_percent {
-            Some(0.0) if is_limit(anchor) => "kept".to_owned(),
-            percent => or_nothing(percent, error),
-        };
-        vec![
-            anchor.name.clone(),
-            format!("{} {}", range(anchor), anchor.unit),
-            or_nothing(anchor.simulated, throughput),
-            agreement,
-            anchor.source.clone(),
-        ]
-    };
-    let heads = ["stated in the text", "published", "simulated", "error", "place"];
-    table(&heads.map(str::to_owned), comparison.anchors.iter().map(row).collect())
+/// Returns the table of figures that texts state. Equal figures of several experiments share a row.
+pub(crate) fn anchor_table(comparisons: &[&Comparison]) -> String {
+    let mut rows: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
+    for comparison in comparisons {
+        for anchor in &comparison.anchors {
+            let cells = anchor_cells(anchor);
+            match rows.iter_mut().find(|(_, known)| *known == cells) {
+                Some((names, _)) => names.push(comparison.name),
+                None => rows.push((vec![comparison.name], cells)),
+            }
+        }
+    }
+    let heads = ["experiment", "stated in the text", "published", "simulated", "error", "place"];
+    let row = |(names, cells): (Vec<&str>, Vec<String>)| [vec![names.join(", ")], cells].concat();
+    table(&heads.map(str::to_owned), rows.into_iter().map(row).collect())
 }
 
-/// Returns a table of experiments with the range of the throughputs of each method.
-pub(crate) fn simulated_table(comparisons: &[&Comparison]) -> String {
-    let of_method = |comparison: &Comparison, method: Method| {
-        let rows = comparison.rows.iter();
-        let all: Vec<f64> = rows.filter_map(|row| row.simulated(method)).collect();
-        let range = Improvement::of(&all)?;
-        Some(format!("{method} {}..{}", throughput(range.minimum), throughput(range.maximum)))
+fn anchor_cells(anchor: &AnchorResult) -> Vec<String> {
+    let agreement = match anchor.error_percent {
+        Some(0.0) if is_limit(anchor) => "kept".to_owned(),
+        percent => or_nothing(percent, error),
     };
+    vec![
+        anchor.name.clone(),
+        format!("{} {}", range(anchor), anchor.unit),
+        or_nothing(anchor.simulated, throughput),
+        agreement,
+        anchor.source.clone(),
+    ]
+}
+
+/// Returns a table of experiments with the range of the results of each method.
+pub(crate) fn simulated_table(comparisons: &[&Comparison]) -> String {
     let row = |comparison: &&Comparison| {
         let methods = comparison.methods.iter();
         let shown: Vec<String> =
-            methods.filter_map(|method| of_method(comparison, *method)).collect();
+            methods.filter_map(|method| simulated_range(comparison, *method)).collect();
         vec![
             comparison.name.to_owned(),
-            comparison.short_source(),
-            format!("`{}`", comparison.machine),
-            comparison.title.to_owned(),
+            format!("{}: {}", comparison.short_source(), comparison.title),
             shown.join("; "),
         ]
     };
-    let heads = ["experiment", "published in", "preset", "shows", "simulated, MB/s"];
+    let heads = ["experiment", "published in", "simulated, all rows"];
     table(&heads.map(str::to_owned), comparisons.iter().map(row).collect())
+}
+
+/// Formats the smallest and the largest throughput of a method, or the processor time that it
+/// leaves if the experiment is about it.
+fn simulated_range(comparison: &Comparison, method: Method) -> Option<String> {
+    let left = |row: &RowResult| {
+        let left = row.availability(method)?;
+        Some(match comparison.processors {
+            Processors::WithBarriers => left.cpu_usable_with_barriers_percent,
+            Processors::Ignored | Processors::Available => left.cpu_available_percent,
+        })
+    };
+    let value = |row: &RowResult| match comparison.processors {
+        Processors::Ignored => row.simulated(method),
+        Processors::Available | Processors::WithBarriers => left(row),
+    };
+    let unit = if comparison.processors == Processors::Ignored { "MB/s" } else { "% left" };
+    let all: Vec<f64> = comparison.rows.iter().filter_map(value).collect();
+    let Improvement { minimum, maximum, .. } = Improvement::of(&all)?;
+    Some(format!("{method} {}..{} {unit}", throughput(minimum), throughput(maximum)))
 }
 
 /// True if the text states one side only.
@@ -242,4 +288,41 @@ fn table(heads: &[String], rows: Vec<Vec<String>>) -> String {
         let _ = writeln!(out, "{}", line(&row));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: equal figures of two experiments share a row, a limit is not counted, and a large
+    //! error is bold.
+    use super::*;
+    use crate::compare::tests::comparison;
+
+    fn stated(low: Option<f64>, simulated: f64, error_percent: f64) -> AnchorResult {
+        AnchorResult {
+            name: "fastest".to_owned(),
+            low,
+            high: Some(10.0),
+            unit: "MB/s".to_owned(),
+            simulated: Some(simulated),
+            error_percent: Some(error_percent),
+            source: "page 1".to_owned(),
+            sentence: String::new(),
+        }
+    }
+
+    #[test]
+    fn equal_figures_share_a_row() {
+        let (mut one, mut other) = (comparison(), comparison());
+        one.anchors = vec![stated(Some(10.0), 11.5, 15.0), stated(None, 6.0, 0.0)];
+        other.name = "other";
+        other.anchors = vec![stated(None, 6.0, 0.0)];
+        let shown = anchor_table(&[&one, &other]);
+        let rows: Vec<&str> = shown.lines().skip(2).collect();
+        let expected = [
+            "| made-up | fastest | 10 MB/s | 11.5 | **+15.0 %** | page 1 |",
+            "| made-up, other | fastest | at most 10 MB/s | 6.00 | kept | page 1 |",
+        ];
+        assert_eq!(rows, expected);
+        assert_eq!(deviations(&one).len(), deviations(&other).len() + 1);
+    }
 }

@@ -42,8 +42,8 @@ impl Standing {
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Calibration => {
-                "constants are fitted on these figures or derived from them; agreement is weak \
-                 evidence."
+                "[constants](decisions/0012-costs-of-the-1994-machine.md) are fitted on these \
+                 figures\n  or derived from them; agreement is weak evidence."
             }
             Self::Related => {
                 "no constant is fitted on these figures, but a rule of the preset was chosen after \
@@ -56,17 +56,14 @@ impl Standing {
 }
 
 /// Notes by experiment, in the order of the papers.
-const NOTES: [(&str, &str); 10] = [
+const NOTES: [(&str, &str); 7] = [
     ("tr94-table4", include_str!("../notes/tr94-table4.md")),
-    ("tr94-table3", include_str!("../notes/tr94-table3.md")),
     ("cai-table2", include_str!("../notes/cai-table2.md")),
     ("tocs-fig4", include_str!("../notes/tocs-fig4.md")),
-    ("tocs-fig6", include_str!("../notes/tocs-fig6.md")),
     ("tocs-table3", include_str!("../notes/tocs-table3.md")),
     ("tocs-fig8", include_str!("../notes/tocs-fig8.md")),
     ("tocs-fig10", include_str!("../notes/tocs-fig10.md")),
     ("tocs-fig11", include_str!("../notes/tocs-fig11.md")),
-    ("tocs-fig13", include_str!("../notes/tocs-fig13.md")),
 ];
 
 /// Returns the notes on an experiment as a Markdown list; empty if there are none.
