@@ -22,10 +22,9 @@ const STATED: &str = "Stated in the text";
 const TRIALS: u32 = 5;
 
 const HOW_TO_READ: &str = "\
-This page compares simulated machines with published measurements of the same file systems, and says
-which agreement is evidence. Figures are from a run, sentences on experiments from
-[notes](../crates/experiments/notes), published values from
-[files](../crates/experiments/published/README.md).
+This page compares simulated machines with published measurements of the same file systems. Figures
+are from a run, sentences on experiments from [notes](../crates/experiments/notes), published values
+from [files](../crates/experiments/published/README.md).
 
 - Throughput is in MB/s of 2^20 bytes. An error is the simulated value over the published one, less
   one; inside a published range it is zero. **Bold** errors are above 10 %.
@@ -49,8 +48,8 @@ const TRUST: &str = "
 const OTHER_CHECKS: &str = "\
 ## Other checks
 
-- **Disk.** The model is compared with published throughputs of random and contiguous transfers in
-  [its tests](../crates/world-simulated/src/models/disk/mechanical/calibration.rs).
+- **Disk.** [Tests](../crates/world-simulated/src/models/disk/mechanical/calibration.rs) compare the
+  model with published throughputs of random and contiguous transfers.
 - **Network.** The papers' modelled network differs from an exact one by at most 5.4 %. So does
   [ours](decisions/0014-two-forms-of-a-network.md), in each case of the
   [tables](notebook/validation.md#exact-and-modelled-network) that
@@ -83,7 +82,7 @@ pub fn markdown(comparisons: &[Comparison]) -> String {
         stated(&mut out, &published);
     }
     if !unpublished.is_empty() {
-        out.push_str("\n## Nothing to compare\n\n");
+        out.push_str("\n## Only pictures, or kept back\n\n");
         without_figures(&mut out, &unpublished);
     }
     out.push('\n');
@@ -172,9 +171,6 @@ fn list_notes<'a>(out: &mut String, comparisons: impl Iterator<Item = &'a &'a Co
 
 /// Writes a table of experiments that have no published figures, and the notes on them.
 fn without_figures(out: &mut String, comparisons: &[&Comparison]) {
-    out.push_str(
-        "The published values are pictures, or tables that are kept back for a later check.\n\n",
-    );
     out.push_str(&simulated_table(comparisons));
     list_notes(out, comparisons.iter());
 }
