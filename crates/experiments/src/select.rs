@@ -5,7 +5,7 @@ use interface::UserError;
 use std::str::FromStr;
 
 /// Name that selects all experiments.
-const ALL: &str = "all";
+pub(crate) const ALL: &str = "all";
 
 /// Returns the name of every experiment, in the order of the papers, and `all`.
 pub fn experiment_names() -> Vec<&'static str> {

@@ -17,6 +17,10 @@ pub(crate) struct Reproduce {
     /// into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write a Markdown page that compares simulated with published figures to this file; with
+    /// `all`, docs/validation.md.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
     /// Only these rows: patterns, or patterns with a record size in bytes such as rc:8192,
     /// separated by commas.
     #[arg(long, value_name = "ROWS", value_delimiter = ',')]
