@@ -1,0 +1,58 @@
+/* border.h - what the front end and a back end know of each other.
+ *
+ * The front end has no MPI type: arguments are integers and addresses, which it passes on as they
+ * are. A back end is compiled for one binary interface of MPI. */
+#ifndef UNISONO_MPI_BORDER_H
+#define UNISONO_MPI_BORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Changes with this header and functions.def. */
+enum { BORDER_VERSION = 1 };
+
+/* Numbers of the functions, such as CALL_File_open. */
+enum {
+#define NAME_CALL(arguments, name) CALL_##name,
+#define FILE_CALL NAME_CALL
+#define LARGE_CALL NAME_CALL
+#define REQUEST_CALL NAME_CALL
+#include "functions.def"
+#undef NAME_CALL
+#undef FILE_CALL
+#undef LARGE_CALL
+#undef REQUEST_CALL
+    CALL_COUNT
+};
+
+/* Greatest number of open files of a process. */
+enum { FILES_MAX = 4096 };
+
+/* Bytes at the address that is the MPI_File of an open file. Only the address counts. */
+typedef struct file_handle {
+    uint64_t number;
+} file_handle_t;
+
+/* What the front end gives to a back end when it loads it. */
+typedef struct front {
+    uint32_t version;        /* BORDER_VERSION */
+    file_handle_t *handles;  /* FILES_MAX handles */
+    void *(*real)(int call); /* function of the MPI library, or NULL when it has none */
+} front_t;
+
+/* What a back end gives in return. */
+typedef struct back {
+    uint32_t version;             /* BORDER_VERSION */
+    void *functions[CALL_COUNT];  /* NULL for those that this interface of MPI lacks */
+    int (*to_fortran)(void *file);
+    void *(*from_fortran)(int number);
+    const int *requests_under_way; /* requests that programs have and have not waited for */
+} back_t;
+
+/* The one function that a back end exports. Returns NULL when the versions differ. */
+typedef const back_t *unisono_mpi_back_t(const front_t *front);
+
+/* Numbers of files in Fortran are this and more; MPI libraries use small ones. */
+enum { FORTRAN_BASE = 0x55000000 };
+
+#endif

@@ -1,0 +1,275 @@
+/* front.c - MPI_File_* functions for programs: those of unisono files go to a back end, all others
+ * to the MPI library, untouched.
+ *
+ * The library is loaded by LD_PRELOAD or linked before MPI. It finds the MPI library of the process
+ * at the first call, which Python may have loaded long after the start and out of sight, and loads
+ * the back end that was compiled for its binary interface.
+ *
+ * Arguments are passed on as machine words. That is right where integers and addresses travel in
+ * the same registers, and no function here has more than six arguments. */
+#include "border.h"
+
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "arguments are passed on as the calling conventions of x86-64 and AArch64 permit"
+#endif
+
+#define PUBLIC __attribute__((visibility("default")))
+
+static file_handle_t handles[FILES_MAX];
+
+/* State that one thread makes and all read. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t back_once = PTHREAD_ONCE_INIT;
+static void *mpi;             /* handle of the MPI library */
+static char mpi_path[4096];   /* its path */
+static const back_t *_Atomic back; /* NULL until it is needed */
+static char back_failure[4200];
+
+static const char *const names[CALL_COUNT] = {
+#define NAME_CALL(arguments, name) "MPI_" #name,
+#define FILE_CALL NAME_CALL
+#define LARGE_CALL NAME_CALL
+#define REQUEST_CALL NAME_CALL
+#include "functions.def"
+#undef NAME_CALL
+#undef FILE_CALL
+#undef LARGE_CALL
+#undef REQUEST_CALL
+};
+
+static void *_Atomic reals[CALL_COUNT];
+
+/* Ends the program for a reason that no call can return. */
+static void give_up(const char *error, const char *cause, const char *help)
+{
+    fprintf(stderr, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
+    exit(1);
+}
+
+/* True for the path of an MPI library: libmpi.so.12, libmpi_abi.so.1, libmpich.so.12, ... */
+static int is_mpi(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    static const char *const known[] = {"libmpi.so*", "libmpi_abi.so*", "libmpich.so*",
+                                        "libmpi-*.so*", "libmpi_abi-*.so*", "libmpich-*.so*"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (fnmatch(known[i], name, 0) == 0)
+            return 1;
+    return 0;
+}
+
+static int see_library(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    if (!info->dlpi_name || !is_mpi(info->dlpi_name))
+        return 0;
+    snprintf(found, sizeof mpi_path, "%s", info->dlpi_name);
+    return 1;
+}
+
+static void find_mpi(void)
+{
+    if (!dl_iterate_phdr(see_library, mpi_path))
+        give_up("cannot find the MPI library of this program",
+                "no library named libmpi, libmpich or libmpi_abi is loaded",
+                "link the program dynamically with MPI, or run it without UNISONO");
+    /* The back end takes its MPI functions from the global scope. */
+    mpi = dlopen(mpi_path, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+    if (!mpi)
+        give_up("cannot use the MPI library of this program", dlerror(),
+                "report this with the version of the MPI library");
+}
+
+/* Function of the MPI library. Others that stand between, such as a profiler, are called first. */
+static void *real(int call)
+{
+    void *known = atomic_load_explicit(&reals[call], memory_order_acquire);
+    if (known)
+        return known;
+    pthread_once(&once, find_mpi);
+    void *next = dlsym(RTLD_NEXT, names[call]);
+    if (!next)
+        next = dlsym(mpi, names[call]);
+    atomic_store_explicit(&reals[call], next, memory_order_release);
+    return next;
+}
+
+static void *must_be_real(int call)
+{
+    void *found = real(call);
+    if (!found)
+        give_up("the MPI library of this program lacks a function", names[call],
+                "use a library that has it: functions with large counts came with MPI 4");
+    return found;
+}
+
+/* Back end for the binary interface of the MPI library. */
+static const char *back_name(void)
+{
+    if (strstr(mpi_path, "libmpi_abi"))
+        return "libunisono-mpi-abi.so";
+    return dlsym(mpi, "ompi_mpi_comm_world") ? "libunisono-mpi-openmpi.so"
+                                             : "libunisono-mpi-mpich.so";
+}
+
+static void load_back(void)
+{
+    pthread_once(&once, find_mpi);
+    Dl_info own;
+    char path[4096];
+    const char *slash = dladdr((void *)load_back, &own) ? strrchr(own.dli_fname, '/') : NULL;
+    int folder = slash ? (int)(slash - own.dli_fname) + 1 : 0;
+    snprintf(path, sizeof path, "%.*s%s", folder, folder ? own.dli_fname : "", back_name());
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(back_failure, sizeof back_failure, "%s", dlerror());
+        return;
+    }
+    union {
+        void *address;
+        unisono_mpi_back_t *call;
+    } open = {dlsym(library, "unisono_mpi_back")};
+    static front_t front = {BORDER_VERSION, handles, real};
+    const back_t *found = open.address ? open.call(&front) : NULL;
+    if (!found)
+        snprintf(back_failure, sizeof back_failure, "%s is of another release", path);
+    atomic_store_explicit(&back, found, memory_order_release);
+}
+
+static const back_t *loaded(void)
+{
+    return atomic_load_explicit(&back, memory_order_acquire);
+}
+
+/* The back end. The program ends when there is none: it has asked for a unisono file. */
+static const back_t *needed(void)
+{
+    pthread_once(&back_once, load_back);
+    const back_t *found = loaded();
+    if (!found)
+        give_up("cannot use unisono files in this program", back_failure,
+                "install unisono completely: the libraries libunisono-mpi-* lie side by side");
+    return found;
+}
+
+static int is_ours(long file)
+{
+    uintptr_t at = (uintptr_t)file, first = (uintptr_t)handles;
+    return at >= first && at < first + sizeof handles;
+}
+
+/* True for a file name that unisono takes: unisono:..., or one that matches UNISONO_MATCH, a list of
+ * patterns with commas between them. */
+static int takes(const char *name)
+{
+    if (!name)
+        return 0;
+    if (strncmp(name, "unisono:", 8) == 0)
+        return 1;
+    const char *patterns = getenv("UNISONO_MATCH");
+    if (!patterns || !*patterns)
+        return 0;
+    char *list = strdup(patterns), *rest = list, *pattern;
+    int found = 0;
+    while (list && !found && (pattern = strsep(&rest, ",")))
+        found = *pattern && fnmatch(pattern, name, 0) == 0;
+    free(list);
+    return found;
+}
+
+typedef int call_1(long);
+typedef int call_2(long, long);
+typedef int call_3(long, long, long);
+typedef int call_4(long, long, long, long);
+typedef int call_5(long, long, long, long, long);
+typedef int call_6(long, long, long, long, long, long);
+
+#define TAKE_1 long a
+#define TAKE_2 long a, long b
+#define TAKE_3 long a, long b, long c
+#define TAKE_4 long a, long b, long c, long d
+#define TAKE_5 long a, long b, long c, long d, long e
+#define TAKE_6 long a, long b, long c, long d, long e, long f
+#define GIVE_1 a
+#define GIVE_2 a, b
+#define GIVE_3 a, b, c
+#define GIVE_4 a, b, c, d
+#define GIVE_5 a, b, c, d, e
+#define GIVE_6 a, b, c, d, e, f
+
+#define OURS(n, name) ((call_##n *)needed()->functions[CALL_##name])(GIVE_##n)
+#define REAL(n, name) ((call_##n *)must_be_real(CALL_##name))(GIVE_##n)
+
+/* Defines a function under both of its names. */
+#define DEFINE(n, name, is_taken)                                                                  \
+    PUBLIC int MPI_##name(TAKE_##n);                                                               \
+    PUBLIC int PMPI_##name(TAKE_##n);                                                              \
+    int MPI_##name(TAKE_##n)                                                                       \
+    {                                                                                              \
+        return (is_taken) ? OURS(n, name) : REAL(n, name);                                         \
+    }                                                                                              \
+    int PMPI_##name(TAKE_##n)                                                                      \
+    {                                                                                              \
+        return (is_taken) ? OURS(n, name) : REAL(n, name);                                         \
+    }
+
+/* True when a call with requests may meet one of the back end. */
+static int has_requests(void)
+{
+    const back_t *found = loaded();
+    return found && __atomic_load_n(found->requests_under_way, __ATOMIC_ACQUIRE) > 0;
+}
+
+#define NAME_CALL(n, name)
+#define FILE_CALL(n, name) DEFINE(n, name, is_ours(a))
+#define LARGE_CALL(n, name) DEFINE(n, name, is_ours(a))
+#define REQUEST_CALL(n, name) DEFINE(n, name, has_requests())
+#include "functions.def"
+
+/* A file is named by the second argument of the open call, and by the first of the delete call. */
+DEFINE(5, File_open, takes((const char *)b))
+DEFINE(2, File_delete, takes((const char *)a))
+DEFINE(1, File_close, a && is_ours(*(long *)a))
+/* The back end calls handlers of programs, which MPI does not tell, for its files. */
+DEFINE(2, File_create_errhandler, 1)
+
+PUBLIC int MPI_File_c2f(void *file);
+PUBLIC int PMPI_File_c2f(void *file);
+PUBLIC void *MPI_File_f2c(int number);
+PUBLIC void *PMPI_File_f2c(int number);
+
+int MPI_File_c2f(void *file)
+{
+    if (is_ours((long)file))
+        return needed()->to_fortran(file);
+    pthread_once(&once, find_mpi);
+    return ((int (*)(void *))dlsym(mpi, "MPI_File_c2f"))(file);
+}
+
+int PMPI_File_c2f(void *file)
+{
+    return MPI_File_c2f(file);
+}
+
+void *MPI_File_f2c(int number)
+{
+    if (number >= FORTRAN_BASE && number < FORTRAN_BASE + FILES_MAX)
+        return needed()->from_fortran(number);
+    pthread_once(&once, find_mpi);
+    return ((void *(*)(int))dlsym(mpi, "MPI_File_f2c"))(number);
+}
+
+void *PMPI_File_f2c(int number)
+{
+    return MPI_File_f2c(number);
+}
