@@ -11,7 +11,7 @@ use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
 use super::parameter_bases::{CAPACITY, RATE, TIME};
 use super::spec::{DiskDeclaration, DiskKind, DiskSpec};
-use crate::models::{ModelInfo, Parameter, ParameterValues, Unit};
+use crate::models::{ModelInfo, Parameter, ParameterValues};
 use units::{Duration, Instant};
 
 /// Declaration of the analytic disk. The name stands for [`AnalyticSpec::HP97560`].
@@ -21,14 +21,7 @@ pub const DISK: DiskDeclaration = DiskDeclaration {
         help: "the HP 97560 as a formula: overhead, seek, mean rotation, transfer",
     },
     kind_in_files: Some("analytic"),
-    parameters: &[
-        CAPACITY_BYTES,
-        OVERHEAD,
-        ROTATION,
-        SEEK_LEAST,
-        SEEK_MOST,
-        BYTES_PER_SECOND,
-    ],
+    parameters: &[CAPACITY_BYTES, OVERHEAD, ROTATION, SEEK_LEAST, SEEK_MOST, BYTES_PER_SECOND],
     make: |values: &ParameterValues| {
         let spec = AnalyticSpec {
             capacity_bytes: values.get(&CAPACITY_BYTES),

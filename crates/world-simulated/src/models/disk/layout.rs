@@ -30,10 +30,7 @@ pub enum LayoutKind {
 /// Layouts with their names, in the order in which users see them.
 const LAYOUTS: [(LayoutKind, ModelInfo); 3] = [
     (LayoutKind::Contiguous, ModelInfo { name: "contiguous", help: "one after the other" }),
-    (
-        LayoutKind::RandomBlocks,
-        ModelInfo { name: "random-blocks", help: "each at a random place" },
-    ),
+    (LayoutKind::RandomBlocks, ModelInfo { name: "random-blocks", help: "each at a random place" }),
     (
         LayoutKind::RandomTracks,
         ModelInfo {
@@ -82,9 +79,9 @@ impl FromStr for LayoutKind {
 
     fn from_str(word: &str) -> Result<Self, String> {
         let found = LAYOUTS.iter().find(|(_, info)| info.name == word);
-        found.map(|(layout, _)| *layout).ok_or_else(|| {
-            format!("{word:?} is no layout; there are {}", Self::WORDS.join(", "))
-        })
+        found
+            .map(|(layout, _)| *layout)
+            .ok_or_else(|| format!("{word:?} is no layout; there are {}", Self::WORDS.join(", ")))
     }
 }
 
@@ -245,7 +242,7 @@ mod tests {
 
     const HP: DiskShape = DiskShape { track_sectors: 72, capacity_sectors: 2_647_080 };
 
-    fn layout(kind: LayoutKind, seed: u64) -> Layout {
+    fn layout_of(kind: LayoutKind, seed: u64) -> Layout {
         Layout { kind, seed }
     }
 
@@ -287,9 +284,9 @@ mod tests {
     #[test]
     fn layouts_fill_a_disk_without_overlap() {
         let layouts = [
-            (layout(LayoutKind::Contiguous, 0), 165_442),
-            (layout(LayoutKind::RandomBlocks, 1), 165_442),
-            (layout(LayoutKind::RandomTracks, 1), 36_765 * 4),
+            (layout_of(LayoutKind::Contiguous, 0), 165_442),
+            (layout_of(LayoutKind::RandomBlocks, 1), 165_442),
+            (layout_of(LayoutKind::RandomTracks, 1), 36_765 * 4),
         ];
         for (layout, slots) in layouts {
             let placement = place(layout, HP, 16);
@@ -315,7 +312,7 @@ mod tests {
     #[test]
     fn large_permutations_spread() {
         let disk = DiskShape { track_sectors: 72, capacity_sectors: 1 << 37 };
-        let placement = place(layout(LayoutKind::RandomBlocks, 97), disk, 16);
+        let placement = place(layout_of(LayoutKind::RandomBlocks, 97), disk, 16);
         let step = placement.slots() / 160_000;
         let samples = (0..80_000).chain((0..80_000).map(|index| 100_000 + index * step));
         let mut seen = BTreeSet::new();
@@ -332,13 +329,13 @@ mod tests {
     /// Proves that `first_slot` shifts an object behind another, and that seeds differ.
     #[test]
     fn objects_share_a_disk() {
-        let layout = layout(LayoutKind::RandomBlocks, 5);
+        let layout = layout_of(LayoutKind::RandomBlocks, 5);
         let whole = place(layout, HP, 16);
         let second = Placement::new(layout, HP, 16, 1_000).expect("the disk has places");
         assert_eq!(second.slots(), whole.slots() - 1_000);
         assert_eq!(second.first_sector(7), whole.first_sector(1_007));
         assert!(second.first_sector(u64::MAX).is_err());
-        let other = place(layout(LayoutKind::RandomBlocks, 6), HP, 16);
+        let other = place(layout_of(LayoutKind::RandomBlocks, 6), HP, 16);
         let same = (0..1_000).filter(|slot| other.first_sector(*slot) == whole.first_sector(*slot));
         assert!(same.count() < 3);
     }
@@ -347,14 +344,14 @@ mod tests {
     /// sizes are refused.
     #[test]
     fn odd_sizes() {
-        let long = place(layout(LayoutKind::RandomTracks, 0), HP, 128);
+        let long = place(layout_of(LayoutKind::RandomTracks, 0), HP, 128);
         assert_eq!(long.slots(), 36_765 / 2);
         assert!((0..100).all(|slot| long.first_sector(slot).is_ok_and(|first| first % 144 == 0)));
         for (track_sectors, capacity_sectors, block_sectors) in
             [(72, 10, 16), (0, 100, 16), (72, 100, 0), (72, 100, 80), (72, u64::MAX, u64::MAX)]
         {
             let disk = DiskShape { track_sectors, capacity_sectors };
-            let layout = layout(LayoutKind::RandomTracks, 0);
+            let layout = layout_of(LayoutKind::RandomTracks, 0);
             assert!(Placement::new(layout, disk, block_sectors, 0).is_err(), "{disk:?}");
         }
     }

@@ -22,7 +22,19 @@ use units::{Duration, GIB, Instant, KIB, MIB};
 pub const DISK: DiskDeclaration = DiskDeclaration {
     info: ModelInfo { name: "nvme", help: "a solid-state disk of about 2020, in round figures" },
     kind_in_files: Some("ssd"),
-    parameters: &[CAPACITY_BYTES, CHANNELS, CHANNEL_DIES, PAGE_BYTES, READ, PROGRAM, CHANNEL_RATE, LINK_RATE, OVERHEAD, QUEUE_DEPTH, WRITE_BUFFER_BYTES],
+    parameters: &[
+        CAPACITY_BYTES,
+        CHANNELS,
+        CHANNEL_DIES,
+        PAGE_BYTES,
+        READ,
+        PROGRAM,
+        CHANNEL_RATE,
+        LINK_RATE,
+        OVERHEAD,
+        QUEUE_DEPTH,
+        WRITE_BUFFER_BYTES,
+    ],
     make: |values: &ParameterValues| Ok(DiskKind::of(SsdSpec::of(values)?)),
 };
 
