@@ -6,12 +6,12 @@ export INPUT
 .PHONY: help demo test setup bench install clean
 
 help:
-	@echo 'make demo    build unisono and show what it does; INPUT=path uses a file of yours'
-	@echo 'make test    everything that must hold, with one closing line'
-	@echo 'make setup   check that this machine has what the build needs'
-	@echo 'make bench   measure how many events a second the simulator does'
-	@echo 'make install PREFIX=path   unisono, libunisono, unisono.h and the manual; also DESTDIR=path'
-	@echo 'make clean   remove what was built'
+	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
+	@echo 'make test    run all checks and tests, and print one summary line'
+	@echo 'make setup   check that this machine has the tools for the build'
+	@echo 'make bench   measure the events per second of the simulator'
+	@echo 'make install PREFIX=path   install unisono, libunisono, unisono.h and the manual; also DESTDIR=path'
+	@echo 'make clean   remove the build results'
 
 # Its servers are private to it, and end with it, also where there is no user but root.
 demo: setup

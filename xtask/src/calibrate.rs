@@ -10,7 +10,8 @@ pub(crate) fn run(root: &Path, report: &str) -> bool {
     let report = std::env::current_dir().map(|here| here.join(report));
     let Ok(report) = report else {
         eprintln!(
-            "error: nothing was done\ncause: the current folder is gone\nhelp:  change to another"
+            "error: cannot run the command\ncause: the current folder does not exist\nhelp:  \
+             change to another folder"
         );
         return false;
     };

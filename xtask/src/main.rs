@@ -16,16 +16,16 @@ Developer commands of Unisono.
 
 usage: cargo x <command>
 
-  check   everything that must hold before a commit: format, subjects of
-          commits, tidy, clippy, unit tests
-  lint    the same without the tests
-  test    every test, optimised, with one closing line; further arguments go to cargo test
+  check   all checks before a commit: format, subjects of commits, tidy,
+          clippy, unit tests
+  lint    all checks except the tests
+  test    every test, optimised, with one summary line; further arguments go to cargo test
   tidy    the rules of the tree: crate edges, file rules, links
   calibrate-1994 PATH
-          fits the unpublished costs of the 1994 machine to published throughputs, which takes
-          minutes, writes to PATH how, and prints the constants; changes no source
+          fits the unpublished costs of the 1994 machine to published throughputs, writes a
+          report to PATH and prints the constants; takes minutes and changes no source
   scenarios-page
-          writes docs/scenarios.md anew from the table of keys of scenario files
+          writes docs/scenarios.md from the table of keys of scenario files
   help    this list
 ";
 
@@ -55,7 +55,10 @@ fn main() -> ExitCode {
 }
 
 fn refuse(cause: &str) -> bool {
-    eprintln!("error: nothing was done\ncause: {cause}\nhelp:  `cargo x help` lists the commands");
+    eprintln!(
+        "error: cannot run the command\ncause: {cause}\nhelp:  `cargo x help` lists the \
+               commands"
+    );
     false
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn run(root: &Path) -> bool {
     match written {
         Ok(()) => true,
         Err(cause) => {
-            let help = "is cargo on your PATH, and may you write the file?";
+            let help = "check that cargo is on your PATH and that you may write the file";
             eprintln!("error: cannot write {PAGE}\ncause: {cause}\nhelp:  {help}");
             false
         }

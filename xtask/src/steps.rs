@@ -19,7 +19,10 @@ pub(crate) fn succeeds(mut command: Command) -> bool {
         Ok(status) => status.success(),
         Err(cause) => {
             let program = command.get_program().display();
-            eprintln!("error: cannot run {program}\ncause: {cause}\nhelp:  is it on your PATH?");
+            eprintln!(
+                "error: cannot run {program}\ncause: {cause}\nhelp:  check that {program} is \
+                       on your PATH"
+            );
             false
         }
     }

@@ -43,9 +43,9 @@ pub(crate) fn run(root: &Path) -> bool {
 
 /// Returns the commits to check, as hash and subject; `Err` says why there are none.
 fn commits(git: impl Fn(&[&str]) -> Option<String>) -> Result<Vec<(String, String)>, &'static str> {
-    let shallow = git(&["rev-parse", "--is-shallow-repository"]).ok_or("git does not answer")?;
+    let shallow = git(&["rev-parse", "--is-shallow-repository"]).ok_or("git cannot be run")?;
     if shallow.trim() == "true" {
-        return Err("the history is cut off");
+        return Err("the history is shallow");
     }
     let added = git(&["log", "--diff-filter=A", "--format=%H", "--", OWN_PATH]);
     let added = added.as_deref().and_then(|added| added.lines().last());
@@ -54,7 +54,7 @@ fn commits(git: impl Fn(&[&str]) -> Option<String>) -> Result<Vec<(String, Strin
     let descendants = git(&["rev-list", "--ancestry-path", &path]).unwrap_or_default();
     let base = git(&["merge-base", "origin/main", "HEAD"]);
     let last = base.map_or("-20".to_owned(), |base| format!("{}..HEAD", base.trim()));
-    let log = git(&["log", "--no-merges", "--format=%H %s", &last]).ok_or("git log fails")?;
+    let log = git(&["log", "--no-merges", "--format=%H %s", &last]).ok_or("git log failed")?;
     let is_checked = |hash: &str| hash == added || descendants.lines().any(|line| line == hash);
     let commits = log.lines().filter_map(|line| line.split_once(' '));
     let checked = commits.filter(|(hash, _)| is_checked(hash));
@@ -73,13 +73,17 @@ fn complaint(subject: &str) -> Option<(&'static str, &'static str)> {
         |text: &str| text.starts_with(|letter: char| letter.is_ascii_lowercase());
     let first = change.split(' ').next().unwrap_or_default();
     if subject.chars().count() > CHARACTERS_MAX {
-        Some(("over 72 characters", "say the change in fewer words, and why in the body"))
+        Some((
+            "over 72 characters",
+            "describe the change in fewer words, and give the reason in \
+                                     the body",
+        ))
     } else if !begins_lowercase(area) || !area.chars().all(is_area) {
         Some(("the area is not in lowercase words", "write `area: imperative`"))
     } else if !begins_lowercase(first) || !is_imperative(first) {
         Some(("no imperative after the area", "write `fix …`, not `fixed …` or `fixes …`"))
     } else if change.contains(';') {
-        Some(("several changes", "make a commit of each"))
+        Some(("several changes", "make one commit for each change"))
     } else if change.ends_with('.') {
         Some(("a final full stop", "leave it out"))
     } else {

@@ -3,6 +3,7 @@
 //! Invariants: a run that failed to build, or ran no test, fails; so does one that hangs.
 
 use crate::steps::{cargo, succeeds};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,17 +14,32 @@ use std::time::Duration;
 /// Build profile of the workspace that is optimised and keeps its checks.
 const PROFILE: &str = "checked";
 
-/// Time without a line of output after which a run counts as hung. No crate takes longer to build.
+/// Exit code of an interrupted run.
+const INTERRUPTED: i32 = 130;
+
+/// Time without a line of output after which a run counts as hung. Everything is built before, and
+/// no suite is silent for longer than a minute.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
-/// Arguments that build a program which tests run and `cargo test` does not build: the command with
-/// a replacement policy of its own.
-const OWN_COMMAND: [&str; 7] =
-    ["build", "--package", "cli", "--example", "own_policy", "--profile", PROFILE];
+/// Folder of the programs that a test runs and `cargo test` does not build.
+const EXAMPLES: &str = "examples";
 
 /// Runs all tests; `arguments` go to `cargo test`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
-    if !succeeds(cargo(root, &OWN_COMMAND)) {
+    let examples = match examples(root) {
+        Ok(names) => names,
+        Err(cause) => {
+            eprintln!(
+                "error: cannot build the examples\ncause: {cause}\nhelp:  is {EXAMPLES}/ there?"
+            );
+            return false;
+        }
+    };
+    // One build with the tests, because a build of other packages has other features of
+    // dependencies, and compiles half of the workspace again.
+    let mut build = cargo(root, &["build", "--workspace", "--tests", "--profile", PROFILE]);
+    build.args(examples.iter().flat_map(|name| ["--example", name]));
+    if !succeeds(build) {
         return false;
     }
     let fixed = ["test", "--workspace", "--tests", "--no-fail-fast", "--profile", PROFILE];
@@ -32,7 +48,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     let (tally, exited_well) = match stream(command, SILENCE_MAX) {
         Ok(outcome) => outcome,
         Err(cause) => {
-            eprintln!("error: cargo test could not be run\ncause: {cause}\nhelp:  is cargo there?");
+            eprintln!(
+                "error: cargo test could not be run\ncause: {cause}\nhelp:  check that cargo \
+                       is on your PATH"
+            );
             (Tally::default(), false)
         }
     };
@@ -44,12 +63,26 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     complaint.is_none()
 }
 
+/// Returns the names of the examples in Rust.
+fn examples(root: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in root.join(EXAMPLES).read_dir()? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|kind| kind == "rs") {
+            names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// Runs a command, copies its output line by line, and sums the results in it. Ends a command that
 /// printed nothing for `silence_max`.
 fn stream(mut command: Command, silence_max: Duration) -> io::Result<(Tally, bool)> {
     // A process group of its own, so that the tests end with the command.
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
+    end_group_on_signal(&child);
     let (sender, lines) = mpsc::channel();
     copy(child.stdout.take(), io::stdout(), sender.clone());
     copy(child.stderr.take(), io::stderr(), sender);
@@ -87,8 +120,21 @@ fn copy(
 
 /// Kills the process group of `child`.
 fn end_group(child: &mut Child) -> io::Result<()> {
-    Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+    kill_process_group(Pid::from_child(child), Signal::KILL)?;
     child.wait().map(drop)
+}
+
+/// Kills the process group of `child` when this process is interrupted or terminated: signals of a
+/// terminal do not reach another group.
+fn end_group_on_signal(child: &Child) {
+    let group = Pid::from_child(child);
+    let handled = ctrlc::set_handler(move || {
+        let _ = kill_process_group(group, Signal::KILL);
+        std::process::exit(INTERRUPTED);
+    });
+    if let Err(cause) = handled {
+        eprintln!("note: tests may outlive an interrupt: {cause}");
+    }
 }
 
 /// Numbers of passed and failed tests.
@@ -119,13 +165,16 @@ impl Tally {
     /// passed.
     fn complaint(self, exited_well: bool) -> Option<(&'static str, &'static str)> {
         if self.failed > 0 {
-            Some(("a test failed", "its output is above, under `failures:`"))
+            Some(("a test failed", "see its output above, under `failures:`"))
         } else if self.hung {
-            Some(("a test hung: nothing was printed for five minutes", "it was started last above"))
+            Some((
+                "a test hung: nothing was printed for five minutes",
+                "find it above, in the suite that has no `test result` line, and run that alone",
+            ))
         } else if !exited_well {
-            Some(("cargo test failed outside a test", "the last error above is the reason"))
+            Some(("cargo test failed outside a test", "see the last error above"))
         } else if self.passed == 0 {
-            Some(("no test ran", "is there a filter that matches nothing?"))
+            Some(("no test ran", "check that the test filter matches a test"))
         } else {
             None
         }
@@ -160,13 +209,22 @@ mod tests {
         assert!(outcome(3, 0, false).is_some(), "a suite that did not build is a failure");
         assert!(outcome(0, 0, true).is_some(), "a run of nothing is a failure");
     }
+
     #[test]
     fn a_run_that_hangs_is_ended_with_what_it_started() {
+        // No line of results: the run that counts this test would count it too.
+        let started = std::env::temp_dir().join(format!("unisono-hang-{}", std::process::id()));
         let mut command = Command::new("sh");
-        command
-            .args(["-c", "echo 'test result: ok. 2 passed; 0 failed;'; sleep 1000 & sleep 1000"]);
+        command.args(["-c", "sleep 1000 & echo $! > \"$1\"; wait", "sh"]).arg(&started);
         let (tally, exited_well) = stream(command, Duration::from_secs(1)).expect("sh runs");
-        assert_eq!(tally, Tally { passed: 2, failed: 0, hung: true });
+        assert_eq!(tally, Tally { passed: 0, failed: 0, hung: true });
         assert!(tally.complaint(exited_well).expect("it failed").0.contains("hung"));
+        let id = std::fs::read_to_string(&started).expect("sh wrote it");
+        std::fs::remove_file(&started).expect("it is there");
+        // An ended process may stay in the table, as a zombie, until its new parent looks at it.
+        let state = format!("/proc/{}/stat", id.trim());
+        while std::fs::read_to_string(&state).is_ok_and(|line| !line.contains(") Z ")) {
+            std::thread::yield_now();
+        }
     }
 }

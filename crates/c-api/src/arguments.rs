@@ -22,7 +22,7 @@ impl Text {
         }
         // SAFETY: the caller promises a string that ends with a zero byte.
         let text = unsafe { CStr::from_ptr(self.0) };
-        let text = text.to_str().map_err(|_| Failure::argument(name, "is no UTF-8"))?;
+        let text = text.to_str().map_err(|_| Failure::argument(name, "is not UTF-8"))?;
         Ok(Some(text))
     }
 
@@ -160,7 +160,7 @@ impl<T: Extensible> Options<T> {
         let given = unsafe { std::slice::from_raw_parts(self.0.cast::<u8>(), size) };
         let (shared, beyond) = given.split_at(size.min(size_of::<T>()));
         if beyond.iter().any(|byte| *byte != 0) {
-            return Err(Failure::argument(name, "has fields that this release does not know"));
+            return Err(Failure::argument(name, "sets fields that this release does not support"));
         }
         // SAFETY: integers may have any bytes, and no more are written than it has.
         unsafe { (&raw mut known).cast::<u8>().copy_from(shared.as_ptr(), shared.len()) };

@@ -39,7 +39,7 @@ impl Failure {
     }
 
     fn into_error(self, function: &'static str) -> UserError {
-        let refused = format!("{function} was refused");
+        let refused = format!("{function} refused its arguments");
         match self {
             Self::Explained(error) => error,
             Self::Argument { name, cause } => UserError::of_kind(
@@ -133,12 +133,12 @@ pub(crate) fn call<A: Answer>(
 fn defect(function: &'static str, panic: &(dyn Any + Send)) -> UserError {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text =
-        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason is known");
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("the reason is unknown");
     UserError::of_kind(
         ErrorKind::Internal,
-        format!("{function} was given up"),
+        format!("{function} was abandoned"),
         format!("the library has a defect: {text}"),
-        "report it with what the program wrote to standard error",
+        "report it with the program's standard error output",
     )
 }
 

@@ -123,7 +123,8 @@ exported! {
     fn unisono_kind(kind: u32, row: Out<KindView>) -> c_int {
         let slot = row.slot("row")?;
         let known = ErrorKind::of_number(kind)
-            .ok_or_else(|| Failure::argument("kind", format!("is {kind}, which no kind has")))?;
+            .ok_or_else(|| Failure::argument("kind", format!("is {kind}, which is not a kind of \
+                                                              error")))?;
         let [name, mpi_class] = names(known);
         let (errno_value, code) = (known.row().errno, known.row().code);
         slot.set(KindView { name, mpi_class, errno_value, exit_code: c_int::from(code as u8) });

@@ -47,7 +47,8 @@ impl DimensionView {
             (BLOCK, 0) => Ok(Dimension::Block),
             (CYCLIC, chunk) => Ok(Dimension::Cyclic(chunk)),
             (rule, _) => {
-                let cause = format!("has the rule {rule} with chunk {chunk}, which is none");
+                let cause =
+                    format!("has rule {rule} with chunk {chunk}, which is not a valid rule");
                 Err(Failure::argument("dimensions", cause))
             }
         }
@@ -86,7 +87,7 @@ impl Part {
                 Err(Failure::argument("part", cause))
             }
             (OwnPart::Dealt { .. } | OwnPart::List(_), _) => {
-                let cause = "is a distribution or a list, to which nothing can be added";
+                let cause = "is a distribution or a list, to which no stride can be added";
                 Err(Failure::argument("part", cause))
             }
         }

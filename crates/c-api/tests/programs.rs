@@ -8,7 +8,7 @@ mod support;
 
 use interface::KINDS;
 use std::process::Command;
-use support::{Servers, done, package};
+use support::{Sanitizer, Servers, done, package};
 
 #[test]
 fn each_call_does_what_its_comment_says() {
@@ -27,8 +27,7 @@ fn eight_threads_use_one_connection() {
 
 #[test]
 fn a_forked_child_is_refused_and_connects_by_itself() {
-    // A child has the memory of the parent's I/O thread, but no thread that holds it.
-    Servers::start().run("forked", &[("ASAN_OPTIONS", "detect_leaks=0")]);
+    Servers::start().run_with(Sanitizer::Undefined, "forked", &[]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn put(arguments: &Put) -> Result<(), UserError> {
     if name.is_empty() {
         return Err(UserError::usage(
             format!("{:?} cannot name a file", arguments.name.as_deref().unwrap_or("")),
-            "it is the root",
+            "it is the name of the root directory",
             "name the file in the instance: unisono put LOCAL NAME",
         ));
     }
@@ -71,9 +71,9 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
     let is_local = |place: &Place| matches!(place, Place::Local(_));
     if sources.iter().chain([&target]).all(is_local) {
         return Err(UserError::usage(
-            format!("nothing is to be copied to or from the instance: {target} is local"),
-            "the sources are local too",
-            format!("names in the instance begin with {SCHEME}"),
+            format!("cannot copy to {target}"),
+            "the sources and the target are all local files",
+            format!("write a name in the instance as {SCHEME}NAME"),
         ));
     }
     client::clean_up_on_signals()?;

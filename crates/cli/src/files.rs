@@ -82,7 +82,7 @@ fn depth_below(above: &str, name: &str) -> usize {
 pub(crate) fn find(arguments: &Find) -> Result<(), UserError> {
     let glob = arguments.name.as_deref().map(Glob::new).transpose().map_err(|error| {
         UserError::usage(
-            format!("{:?} is no pattern for names", arguments.name.as_deref().unwrap_or("")),
+            format!("{:?} is not a pattern for names", arguments.name.as_deref().unwrap_or("")),
             error.kind().to_string(),
             "write * for any characters, ? for one, [a-z] for one of several",
         )
@@ -139,8 +139,8 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), UserError> {
     let into = is_there.as_ref().is_some_and(|entry| entry.file().is_none());
     if arguments.sources.len() > 1 && !into {
         return Err(UserError::usage(
-            format!("cannot move several things to {target:?}"),
-            "it is no directory",
+            format!("cannot move several sources to {target:?}"),
+            "the target is not a directory",
             "make it first: unisono mkdir -p DIRECTORY",
         ));
     }
@@ -170,9 +170,9 @@ pub(crate) fn remove(arguments: &Rm) -> Result<(), UserError> {
     let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
     if names.iter().any(String::is_empty) {
         return Err(UserError::usage(
-            "the root cannot be removed",
-            "nothing could be made without it",
-            "name what is in it; `unisono ls` shows it",
+            "cannot remove the root directory",
+            "every instance must have a root directory",
+            "name the files and directories in it; `unisono ls` lists them",
         ));
     }
     for name in &names {

@@ -9,7 +9,7 @@ const KINDS: [(&str, &str, f64, Option<&str>); 6] = [
     ("idle", "#777777", 1.2, Some("1 3")),
     ("seek or head switch", "#000000", 0.8, None),
     ("rotational wait", "#e69f00", 2.5, None),
-    ("read ahead in vain", "#56b4e9", 2.5, Some("4 2")),
+    ("unused read-ahead", "#56b4e9", 2.5, Some("4 2")),
     ("read", "#0072b2", 3.0, None),
     ("write", "#d55e00", 3.0, None),
 ];

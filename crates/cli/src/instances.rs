@@ -95,7 +95,7 @@ fn start_on_hosts(
         dirty_percent: arguments.dirty,
         direct: direct(arguments)?,
         allow_root: arguments.root.allow_root,
-        patience_s: arguments.patience,
+        start_timeout_s: arguments.start_timeout_s,
         remote_program: arguments.remote_program.clone(),
     };
     cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, placements, options)
@@ -107,7 +107,7 @@ pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), UserError> {
     for (server, how) in &gone {
         let (whose, log) = (whose(server), instance.log_path(server.id));
         let log = log.display();
-        present::note(&format!("unisono: {whose} was not there any more: {how}; see {log}"));
+        present::note(&format!("unisono: {whose} had already ended: {how}; see {log}"));
     }
     if arguments.json {
         let gone: Vec<u32> = gone.iter().map(|(server, _)| server.id).collect();
@@ -142,7 +142,7 @@ fn all_answer(states: &[ServerState]) -> Result<(), UserError> {
             interface::ExitCode::NoServer,
             format!("{} does not answer", whose(&state.entry)),
             state.status.clone().err().unwrap_or_default(),
-            "look at its log in the instance directory; stop and start the instance again",
+            "see its log in the instance directory, then stop and start the instance",
         )),
     }
 }

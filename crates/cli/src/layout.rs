@@ -44,9 +44,9 @@ fn say(arguments: &LayoutSet) -> Result<(), UserError> {
     let mut named = arguments.pool.iter().chain(&arguments.map);
     if let Some(strange) = named.find(|server| **server >= servers) {
         return Err(UserError::usage(
-            format!("files cannot lie on server {strange}"),
+            format!("cannot place files on server {strange}"),
             format!("the instance has servers 0 to {}", servers - 1),
-            "name servers that `unisono status` shows",
+            "use the server numbers that `unisono status` shows",
         ));
     }
     session.set_defaults(&name, defaults.clone())?;
@@ -109,7 +109,7 @@ fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<
     let block = defaults.block_bytes.map_or_else(|| "1 MiB".to_owned(), show_size);
     let servers = match defaults.servers {
         Some(most) => format!("at most {}", plural(most, "server")),
-        None => "as many servers as its size deserves".to_owned(),
+        None => "a number of servers that suits its size".to_owned(),
     };
     let place = match (&pool[..], &map[..]) {
         ([], []) => servers,

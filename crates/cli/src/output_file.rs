@@ -36,6 +36,6 @@ pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
         ExitCode::Failed,
         format!("cannot write {}", path.display()),
         error.to_string(),
-        "name a file in a folder that is there and that you may write",
+        "name a file in an existing folder that you may write to",
     )
 }

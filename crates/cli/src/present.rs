@@ -39,7 +39,7 @@ fn output_failed(error: &std::io::Error) -> Result<(), UserError> {
         ExitCode::Failed,
         "cannot write the result",
         error.to_string(),
-        "check where standard output goes",
+        "check the file or pipe that standard output goes to",
     ))
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn usage_error(error: &clap::Error) -> UserError {
 fn what_and_cause(error: &clap::Error) -> (String, String) {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or("the command line makes no sense");
+    let first = lines.next().unwrap_or("the command line is not valid");
     let first = first.strip_prefix("error: ").unwrap_or(first);
     // Lines after one about usage are about usage too.
     let mut lines = lines.take_while(|line| !line.starts_with("Usage:"));
@@ -142,8 +142,8 @@ fn what_and_cause(error: &clap::Error) -> (String, String) {
         (Some((what, cause)), _) => (format!("{what}'"), cause.to_owned()),
         (None, Some(detail)) => (first.trim_end_matches(':').to_owned(), detail.to_owned()),
         (None, None) if error.kind() == ErrorKind::ArgumentConflict => {
-            (first.to_owned(), "each excludes the other".to_owned())
+            (first.to_owned(), "the two options exclude each other".to_owned())
         }
-        (None, None) => (first.to_owned(), "it is not among what can be said here".to_owned()),
+        (None, None) => (first.to_owned(), "this word is not accepted here".to_owned()),
     }
 }

@@ -1,6 +1,7 @@
 //! `reproduce`: runs the published experiments and compares.
 
 use crate::arguments::Reproduce;
+use crate::output_file::OutputFile;
 use crate::present;
 use experiments::{Folder, Options, Progress, Report};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,6 +11,7 @@ use std::num::NonZero;
 pub(crate) fn run(arguments: &Reproduce) -> Result<(), UserError> {
     let selected = experiments::select(&arguments.experiments, &arguments.only)?;
     let folder = arguments.out.as_deref().map(Folder::prepare).transpose()?;
+    let page = arguments.markdown.as_deref().map(OutputFile::create).transpose()?;
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let jobs = arguments.jobs.map_or(processors, |jobs| jobs as usize);
     let options = Options { trials: arguments.trials, jobs };
@@ -27,6 +29,9 @@ pub(crate) fn run(arguments: &Reproduce) -> Result<(), UserError> {
     } else {
         let texts: Vec<String> = comparisons.iter().map(experiments::text).collect();
         present::line(texts.join("\n").trim_end())?;
+    }
+    if let Some(page) = page {
+        page.write(&experiments::markdown(&comparisons))?;
     }
     for path in written.unwrap_or_default() {
         present::note(&format!("wrote {}", path.display()));

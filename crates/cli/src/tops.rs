@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Tops) -> Result<(), UserError> {
     }
     let program = Program::current()?;
     client::clean_up_on_signals()?;
-    let report = measure::tops(&program, &plan, |point| present::note(&told(point)))?;
+    let report = measure::tops(&program, &plan, |point| present::note(&progress_line(point)))?;
     if let Some(folder) = &arguments.out {
         write(folder, &report)?;
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Tops) -> Result<(), UserError> {
     }
 }
 
-fn told(point: &TopsPoint) -> String {
+fn progress_line(point: &TopsPoint) -> String {
     let TopsPoint { figure, line, servers, clients, mib_s, .. } = point;
     let line = if line.is_empty() { String::new() } else { format!(", {line}") };
     format!("{figure:?}{line}, {servers} servers, {clients} clients: {mib_s:.1} MiB/s")
@@ -97,7 +97,9 @@ fn tables(report: &TopsReport) -> Vec<String> {
         }
     }
     out.push(String::new());
-    out.push("in turns, and what the median ratio should be at least".to_owned());
+    out.push(
+        "throughput and limit measured in turns: median ratio (goal), range of ratios".to_owned(),
+    );
     for goal in &report.goals {
         let (wanted, met) = match goal.wanted {
             Some(wanted) if goal.ratio < wanted => (format!("(>= {wanted})"), "   not reached"),
@@ -179,6 +181,6 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
     UserError::usage(
         format!("cannot write {}", path.display()),
         error.to_string(),
-        "name with --out a folder that can be written",
+        "with --out, name a folder that you may write to",
     )
 }

@@ -30,11 +30,11 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
     for scenario in scenarios {
         scenario.check()?;
         if scenario.trials > 1 {
-            let cause = format!("{} trials are asked for", scenario.trials);
+            let cause = format!("the command asks for {} trials", scenario.trials);
             return Err(UserError::usage(
-                "only one trial can be looked at",
+                "cannot record more than one trial",
                 cause,
-                "say --trials 1; trial n of a case is the one with --seed plus n",
+                "use --trials 1; to record trial n, also add n to --seed",
             ));
         }
     }
@@ -43,12 +43,12 @@ pub(crate) fn run(scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Vec<Row
         false => Err(too_many(what, scenarios.len())),
     };
     if wanted.timeline.is_some() {
-        one_case("a timeline shows one case", scenarios.len() == 1)?;
+        one_case("cannot record more than one case in a timeline", scenarios.len() == 1)?;
     }
     if wanted.plot.is_some() {
         let case = |it: &Scenario| (it.pattern.to_string(), it.record_bytes);
         let is_one = scenarios.windows(2).all(|pair| case(&pair[0]) == case(&pair[1]));
-        one_case("a plot shows one case, by one or more strategies", is_one)?;
+        one_case("cannot plot more than one case, which may have several strategies", is_one)?;
         scenarios.iter().try_for_each(|it| simulate::check_disk(it, wanted.disk))?;
     }
     let timeline = wanted.timeline.map(OutputFile::create).transpose()?;
@@ -76,7 +76,7 @@ fn trace(scenario: &Scenario, output: OutputFile<'_>) -> Result<Trial, UserError
     if events_left_out > 0 {
         present::note(&format!(
             "note: {events_left_out} later events were left out; a smaller --size or a larger \
-             --record makes fewer"
+             --record makes fewer events"
         ));
     }
     Ok(trial)
@@ -86,6 +86,6 @@ fn too_many(what: &str, cases: usize) -> UserError {
     UserError::usage(
         what,
         format!("patterns, records and strategies make {cases} cases"),
-        "say one of each, such as --pattern rb --record 8KiB --strategy disk-directed",
+        "name one of each, such as --pattern rb --record 8KiB --strategy disk-directed",
     )
 }

@@ -77,7 +77,7 @@ fn a_file_system_that_cannot_is_named() {
     let started = place.run(&start);
     let stopped = place.run(&["stop"]);
     let _ = unmounted();
-    refused.failed(NO_SERVER, &[&shown, "past the page cache", "start without --direct"]);
+    refused.failed(NO_SERVER, &[&shown, "does not support O_DIRECT", "start without --direct"]);
     started.done();
     stopped.done();
 }

@@ -137,7 +137,7 @@ fn a_data_directory_that_vanishes_fails_alone() {
     let put = |local: &OsStr, name: &str| place.run(&["put".as_ref(), local, name.as_ref()]);
     for wrong in [&["--block", "0"][..], &["--pool", "1,1"], &["--replacement", "custom:none"]] {
         let words = [&["layout", "set", "/"], wrong].concat();
-        place.run(&words).refused(USAGE, &["cannot say how files"]);
+        place.run(&words).refused(USAGE, &["cannot set the defaults"]);
     }
     place.run(&["layout", "set", "/", "--pool", "0"]).done();
     put(small.as_ref(), "small").done();

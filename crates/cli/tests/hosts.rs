@@ -145,7 +145,8 @@ fn servers_have_directories_of_their_own() {
     }
     assert_eq!(servers.len(), 4);
     site.place.run(&["stop"]).done();
-    site.start(&data).refused(USAGE, &["of 2 on 127.0.0.", "it holds disk 0 of 1 of server"]);
+    site.start(&data)
+        .refused(USAGE, &["of 2 on 127.0.0.", "its label is that of disk 0 of 1 of server"]);
     site.assert_nothing_left();
     site.start(&["--servers-per-host", "3", "--data", "x", "--data", "y"])
         .refused(USAGE, &["2 directories for 3 servers of 127.0.0.2"]);
@@ -179,7 +180,7 @@ fn hosts_whose_catalogue_is_lost_start_no_new_one() {
 
 #[test]
 fn one_host_that_fails_ends_all() {
-    // Proves: when a host refuses, does nothing within the patience, or has no such program, start
+    // Proves: when a host refuses, does nothing within the timeout, or has no such program, start
     // fails with code 3 and names the host and what it said; those that had begun are ended.
     let refuses = "[ $host = 127.0.0.3 ] && { echo 'the node is closed' >&2; exit 7; }\n";
     let site = Site::new(&[BEGIN, refuses, BECOME].concat());
@@ -343,7 +344,7 @@ fn malformed_files_of_hosts_are_refused() {
 fn a_job_of_slurm_has_servers_on_its_hosts() {
     // Proves: in a job of Slurm, start says what it does and calls srun with these words, once for
     // each host of the list; --launcher local starts servers here as ever, and so does a job that
-    // has this host alone. What srun is here is a script.
+    // has only this host. What srun is here is a script.
     let place = Place::new();
     std::fs::create_dir(place.path("scratch")).expect("a test must have room");
     program(
@@ -388,7 +389,7 @@ fn a_job_of_slurm_has_servers_on_its_hosts() {
         std::fs::remove_dir_all(place.instance()).unwrap();
         let started = in_job(hosts, &[&["start", "--servers", "1", "--json"], words].concat());
         let started = started.done();
-        assert_eq!(started.error.contains("has this host alone"), hosts == "localhost");
+        assert_eq!(started.error.contains("has only this host"), hosts == "localhost");
         let address = started.json()["servers"][0]["address"].as_str().unwrap().to_owned();
         assert!(address.starts_with("unix:"), "{address}");
         place.run(&["stop"]).done();

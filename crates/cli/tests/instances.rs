@@ -257,7 +257,7 @@ fn a_stop_without_the_servers_key_says_so() {
     let key = place.instance().join("key");
     let right = std::fs::read(&key).unwrap();
     std::fs::write(&key, [7; 32]).unwrap();
-    place.run(&["stop"]).refused(NO_SERVER, &["cannot stop server 0", "its key may be another"]);
+    place.run(&["stop"]).refused(NO_SERVER, &["cannot stop server 0", "its key may differ"]);
     std::fs::write(&key, right).unwrap();
     place.run(&["stop"]).done();
 }

@@ -16,7 +16,7 @@ fn own(words: &[&OsStr]) -> Command {
     let path = Path::new(env!("CARGO_BIN_EXE_unisono")).with_file_name("examples/own_policy");
     assert!(
         path.is_file(),
-        "{} is missing: build it with `cargo build -p cli --example own_policy`, in this profile",
+        "{} is missing: build it with `cargo build --workspace --example own_policy`, in this profile",
         path.display()
     );
     program(path, words)

@@ -17,7 +17,7 @@ fn text(path: &str) -> String {
 
 #[test]
 fn the_program_of_the_readme_is_the_example() {
-    let (readme, example) = (text("README.md"), text("crates/client/examples/collective.rs"));
+    let (readme, example) = (text("README.md"), text("examples/collective.rs"));
     let (_, sample) = readme.split_once("```rust\n").unwrap();
     let (sample, _) = sample.split_once("```").unwrap();
     assert!(sample.lines().count() >= 15, "the sample is a whole program:\n{sample}");

@@ -1,6 +1,6 @@
 //! Proves: `reproduce` runs a part of a published table, says the same on the terminal, in JSON, in
-//! CSV and in the report, whatever the number of threads, and refuses what makes no sense before
-//! anything is simulated.
+//! CSV, in the report and in docs/validation.md, whatever the number of threads, and refuses what
+//! makes no sense before anything is simulated.
 
 mod support;
 
@@ -70,6 +70,46 @@ fn every_form_says_the_same() {
     assert!(html.contains("<svg") && html.ends_with("</html>\n"));
 }
 
+/// Rows of TR94-226, Table 4, that take seconds: those with records of a block, or without records.
+const BLOCK_ROWS: &str = "ra,rn,rb:8192,rc:8192,rnb:8192,rbb:8192,rcb:8192,rbc:8192,rcc:8192,\
+    rcn:8192,wn,wb:8192,wc:8192,wnb:8192,wbb:8192,wcb:8192,wbc:8192,wcc:8192,wcn:8192";
+
+/// Section of an experiment in a page, from its heading to the next one.
+fn section<'a>(page: &'a str, name: &str) -> &'a str {
+    let heading = format!("\n## {name}\n");
+    let start = page.find(&heading).expect("the page has the section") + 1;
+    let end = page[start..].find("\n## ").map_or(page.len(), |length| start + length);
+    &page[start..end]
+}
+
+#[test]
+fn the_validation_page_has_what_is_simulated() {
+    let committed = include_str!("../../../docs/validation.md");
+    let stale = "docs/validation.md is stale: run \
+                 `unisono reproduce all --markdown docs/validation.md`";
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("page.md");
+    let page = |words: &str| {
+        reproduce(&format!("reproduce {words} --markdown {}", file.display()), None).done();
+        std::fs::read_to_string(&file).expect("the page is written")
+    };
+    let whole = page("cai-table2 tocs-fig10");
+    assert_eq!(section(committed, "cai-table2"), section(&whole, "cai-table2"), "{stale}");
+    let stated: Vec<&str> =
+        whole.lines().filter(|line| line.starts_with("| tocs-fig10 |")).collect();
+    assert_eq!(stated.len(), 2, "two figures that the text states");
+    for row in stated {
+        assert!(committed.lines().any(|line| line == row), "{row}\n{stale}");
+    }
+    let part = page(&format!("tr94-table4 --only {BLOCK_ROWS}"));
+    let table = section(committed, "tr94-table4");
+    let rows: Vec<&str> = part.lines().filter(|line| line.starts_with("| `")).collect();
+    for row in &rows {
+        assert!(table.lines().any(|line| line == *row), "{row}\n{stale}");
+    }
+    assert_eq!(rows.len(), 19, "one row for each pattern");
+}
+
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let digests = |jobs: u32| {
@@ -99,6 +139,9 @@ fn nonsense_is_refused() {
 #[test]
 fn a_folder_that_cannot_be_written_is_refused_first() {
     let file = tempfile::NamedTempFile::new().expect("a file");
+    let page = file.path().join("page.md").display().to_string();
+    let words = format!("reproduce all --trials 1000 --markdown {page}");
+    reproduce(&words, None).refused(FAILED, &["cannot write", &page]);
     // All experiments would take far longer than a test is patient.
     let ended = reproduce("reproduce all --trials 1000", Some(file.path()));
     ended.refused(FAILED, &["cannot write", &file.path().display().to_string()]);

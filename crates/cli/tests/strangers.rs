@@ -4,7 +4,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use support::{PATIENCE, Place, bytes};
+use support::{Place, STALL_TIMEOUT, bytes};
 
 /// Greeting of a node: its mark, version 1, its side, an address, a secret.
 fn hello() -> Vec<u8> {
@@ -61,7 +61,7 @@ fn nonsense_ends_its_own_connection_only() {
     let server = place.server_pids();
     for (what, greets, sent) in nonsense() {
         let mut stream = UnixStream::connect(place.instance().join("server-0.sock")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(STALL_TIMEOUT)).unwrap();
         let greeting = if greets { hello() } else { Vec::new() };
         // The server may hang up before it has heard everything.
         let _ = stream.write_all(&greeting).and_then(|()| stream.write_all(&sent));

@@ -73,8 +73,8 @@ fn every_point_is_measured_and_drawn() {
 fn what_makes_no_sense_is_refused() {
     let place = Place::new();
     for (words, cause) in [
-        ("--page 5000", "pages of 4KiB"),
-        ("--disk-page 1KiB", "pages of 4KiB"),
+        ("--page 5000", "page size from 4KiB"),
+        ("--disk-page 1KiB", "page size from 4KiB"),
         ("--servers 0", "--servers"),
         ("--clients 1,x", "--clients"),
     ] {

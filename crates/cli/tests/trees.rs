@@ -100,7 +100,7 @@ fn what_cannot_be_copied_is_refused_in_three_parts() {
     let place = Place::with_servers(1);
     place.file("f", b"1");
     std::fs::create_dir(place.path("d")).unwrap();
-    place.run(&["cp", "f", "g"]).refused(USAGE, &["g is local", "sources are local"]);
+    place.run(&["cp", "f", "g"]).refused(USAGE, &["cannot copy to g", "local files"]);
     for words in [["f", "unisono:/d/f"], ["f", "unisono:d/f"], ["unisono:/d/f", "unisono://g"]] {
         let refused = place.run(&[&["cp"], &words[..]].concat());
         let refused = refused.refused(USAGE, &["unisono:", "d/f", "begin with unisono://"]);
@@ -112,12 +112,12 @@ fn what_cannot_be_copied_is_refused_in_three_parts() {
     place.run(&["cp", "d", "unisono://d"]).refused(USAGE, &["cannot copy d", "it is a directory"]);
     place
         .run(&["cp", "f", "d", "unisono://none"])
-        .refused(USAGE, &["unisono://none", "several files"]);
+        .refused(USAGE, &["unisono://none", "several sources"]);
     place
         .run(&["cp", "f", "unisono://none/f"])
         .refused(FAILED, &["unisono://none/f", "no directory \"none\""]);
     place.run(&["mkdir", "a"]).done();
-    place.run(&["cp", "-r", "unisono://a", "unisono://a/b"]).refused(USAGE, &["into itself"]);
+    place.run(&["cp", "-r", "unisono://a", "unisono://a/b"]).refused(USAGE, &["inside the source"]);
     std::fs::create_dir(place.path("e")).unwrap();
     std::fs::copy(place.path("f"), place.path("e/f")).unwrap();
     let twice = ["cp", "f", "e/f", "unisono://a"];
@@ -221,14 +221,14 @@ fn what_cannot_be_in_a_tree_is_named() {
     std::os::unix::fs::symlink("../gone", &link).unwrap();
     for target in ["unisono://", "unisono://new"] {
         let refused = place.run(&["cp", "-r", "tree", target]);
-        let told = ["tree/sub/link", "symbolic link to ../gone", "nothing is"];
+        let told = ["tree/sub/link", "symbolic link to ../gone", "does not exist"];
         let refused = refused.refused(FAILED, &told);
         assert!(refused.error.contains("remove the link"), "{}", refused.error);
     }
     std::fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink("../../tree", &link).unwrap();
     let refused = place.run(&["cp", "-r", "tree", "unisono://"]);
-    refused.refused(FAILED, &["tree/sub/link", "a directory that it is in"]);
+    refused.refused(FAILED, &["tree/sub/link", "a directory above it"]);
     std::fs::remove_file(&link).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&link).status();
     assert!(made.unwrap().success());
@@ -238,7 +238,7 @@ fn what_cannot_be_in_a_tree_is_named() {
     std::fs::write(place.path("tree/sub").join(OsStr::from_bytes(b"caf\xe9")), b"1").unwrap();
     let refused = place.run(&["cp", "-r", "tree", "unisono://"]);
     let refused = refused.refused(FAILED, &["tree/sub/caf\\xE9", "not UTF-8"]);
-    assert!(refused.error.contains("another name"), "{}", refused.error);
+    assert!(refused.error.contains("rename it"), "{}", refused.error);
     assert_eq!(names(&place.run(&["ls", "--all", "--json"]).done().json()), [""; 0]);
 }
 
@@ -252,11 +252,11 @@ fn names_are_moved_and_removed() {
     place.run(&["mkdir", "-p", "m/n", "t"]).done();
     place.run(&["mv", "t/x", "t/a", "m/n"]).done();
     place.run(&["mv", "m/n/x/y", "/t/z/"]).done();
-    place.run(&["mv", "t", "t/inside"]).refused(USAGE, &["within itself"]);
+    place.run(&["mv", "t", "t/inside"]).refused(USAGE, &["inside the directory itself"]);
     place.run(&["mv", "t/b c", "m/n/a"]).done();
     assert_eq!(place.run(&["cat", "m/n/a"]).done().output, bytes(1), "a file is replaced");
     place.run(&["mv", "t/z/d", "m"]).done();
-    place.run(&["mv", "t/z", "t/empty", "none"]).refused(USAGE, &["several", "no directory"]);
+    place.run(&["mv", "t/z", "t/empty", "none"]).refused(USAGE, &["several", "not a directory"]);
     let walked = place.run(&["ls", "-R", "--json"]).done().json();
     let expected = ["m", "m/d", "m/n", "m/n/a", "m/n/x", "m/n/x/ä", "t", "t/empty", "t/z", "t/z/e"];
     assert_eq!(names(&walked), expected);

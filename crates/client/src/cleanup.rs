@@ -29,7 +29,7 @@ pub enum Cleanup {
 
 /// Longest wait of an interrupted command for the servers to remove its incomplete files. The
 /// servers themselves may be the reason for the interrupt.
-const REMOVAL_PATIENCE: Duration = Duration::from_secs(5);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 static CLEANUPS: Mutex<Vec<Cleanup>> = Mutex::new(Vec::new());
 
@@ -98,7 +98,7 @@ pub fn clean_up_on_signals() -> Result<(), UserError> {
         // The terminal may be gone.
         let _ = writeln!(
             std::io::stderr(),
-            "unisono: interrupted; what it had started is ended, what was not whole is removed"
+            "unisono: interrupted; started processes were ended and incomplete files were removed"
         );
         std::process::exit(130);
     });
@@ -118,7 +118,7 @@ fn remove_copy(instance: &Instance, name: &str) {
     let (done, ended) = channel();
     let (session, named) = (Session::new(instance.clone()), name.to_owned());
     std::thread::spawn(move || done.send(session.remove_if_any(&named)));
-    let cause = match ended.recv_timeout(REMOVAL_PATIENCE) {
+    let cause = match ended.recv_timeout(REMOVAL_TIMEOUT) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error.cause,
         Err(_) => "the servers do not answer".to_owned(),
@@ -126,6 +126,6 @@ fn remove_copy(instance: &Instance, name: &str) {
     // The terminal may be gone.
     let _ = writeln!(
         std::io::stderr(),
-        "unisono: {name:?} is not whole and could not be removed: {cause}"
+        "unisono: {name:?} is incomplete and could not be removed: {cause}"
     );
 }

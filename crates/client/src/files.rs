@@ -27,7 +27,7 @@ impl Session {
     /// Lists a file, or a directory with everything below it. Each directory comes before its
     /// content, sorted by name. Sizes are as in [`Session::list`].
     pub fn walk(&self, name: &str) -> Result<Vec<Entry>, UserError> {
-        let what = format!("cannot walk through {}", shown(name));
+        let what = format!("cannot list everything below {}", shown(name));
         self.with_onlooker(&what, async |client| {
             let open = client.open_sizes().await?;
             Ok(with_sizes(walk(client, name).await?, &open))
@@ -36,19 +36,19 @@ impl Session {
 
     /// Entry of a name in the catalogue.
     pub fn stat(&self, name: &str) -> Result<Entry, UserError> {
-        let what = format!("cannot look at {}", shown(name));
+        let what = format!("cannot read the metadata of {}", shown(name));
         self.with_onlooker(&what, async |client| client.stat(name).await)
     }
 
     /// Entry of a name, with the current size if it is a file.
     pub fn look_at(&self, name: &str) -> Result<Entry, UserError> {
-        let what = format!("cannot look at {}", shown(name));
+        let what = format!("cannot read the metadata of {}", shown(name));
         self.with_onlooker(&what, async |client| client.look_at(name).await)
     }
 
     /// Entry of a name, or `None` if the name does not exist.
     pub fn find(&self, name: &str) -> Result<Option<Entry>, UserError> {
-        let what = format!("cannot look at {}", shown(name));
+        let what = format!("cannot read the metadata of {}", shown(name));
         self.with_onlooker(&what, async |client| match client.stat(name).await {
             Err(Fault::NoSuchFile { .. }) => Ok(None),
             found => found.map(Some),
@@ -57,7 +57,7 @@ impl Session {
 
     /// Record of a file in the catalogue.
     pub fn stat_file(&self, name: &str) -> Result<FileRecord, UserError> {
-        let what = format!("cannot look at {}", shown(name));
+        let what = format!("cannot read the metadata of {}", shown(name));
         self.with_onlooker(&what, async |client| client.stat_file(name).await)
     }
 
@@ -73,7 +73,7 @@ impl Session {
 
     /// Sets the defaults for new files in a directory.
     pub fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), UserError> {
-        let what = format!("cannot say how files in {directory:?} are made");
+        let what = format!("cannot set the defaults for new files in {directory:?}");
         let told = |fault| match fault {
             Fault::BadRequest { cause } => {
                 UserError::usage(&what, cause, "see: unisono layout set --help")
@@ -112,8 +112,8 @@ impl Session {
     /// Frees the data of files that have lost their names, whose removal was cut short by the end
     /// of a client or a server. Takes at most 200 ms; the rest is left for the next call.
     pub fn free_leftovers(&self) {
-        let _ = self.with_onlooker("cannot free what is left", async |client| {
-            let limit = pin!(client.world().sleep(LEFTOVERS_PATIENCE));
+        let _ = self.with_onlooker("cannot free the data of removed files", async |client| {
+            let limit = pin!(client.world().sleep(LEFTOVERS_TIMEOUT));
             match select(pin!(client.drop_nameless()), limit).await {
                 Either::Left((dropped, _)) => dropped,
                 Either::Right(_) => Ok(()),
@@ -151,7 +151,7 @@ fn shown(name: &str) -> String {
 
 /// Time limit of freeing leftovers, for a command that has other work to do. Disks that have begun
 /// to free data go on.
-const LEFTOVERS_PATIENCE: Duration = Duration::from_ms(200);
+const LEFTOVERS_TIMEOUT: Duration = Duration::from_ms(200);
 
 /// Maximum number of files removed at the same time.
 const REMOVALS_AT_ONCE: usize = 64;

@@ -26,7 +26,7 @@ impl Place {
             (Some(name), _) => Ok(Self::Instance(plain(name))),
             (None, None) => Ok(Self::Local(PathBuf::from(word))),
             (None, Some(name)) => Err(UserError::usage(
-                format!("{word:?} is neither local nor in the instance"),
+                format!("{word:?} is neither a local path nor a name in the instance"),
                 format!("names in the instance begin with {SCHEME}"),
                 format!("write {SCHEME}{}; a local file is ./{word}", plain(name)),
             )),

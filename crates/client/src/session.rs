@@ -61,7 +61,7 @@ impl Session {
         let stripe = Stripe::round_robin(block_bytes, servers, file.disks_per_server);
         stripe.validate().map_err(|error| {
             UserError::usage(
-                "cannot stripe a file like that",
+                "cannot stripe the file in blocks of this size",
                 error.to_string(),
                 "choose a block size such as 256KiB or 1MiB",
             )

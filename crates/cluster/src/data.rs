@@ -73,16 +73,17 @@ impl DataDirectories {
         }
         if !directories.len().is_multiple_of(servers as usize) {
             return Err(UserError::usage(
-                "cannot share the data directories among the servers",
+                "cannot divide the data directories among the servers",
                 format!("{} directories for {servers} servers", directories.len()),
-                "give every server the same number: repeat --data once or more for each server",
+                "give every server the same number: repeat --data one or more times for each \
+                 server",
             ));
         }
         let directories: Vec<PathBuf> = directories.iter().map(|path| absolute(path)).collect();
         let twice = directories.iter().enumerate().find(|(i, one)| directories[..*i].contains(one));
         if let Some((_, directory)) = twice {
             return Err(UserError::usage(
-                "a data directory can be only one disk",
+                "a data directory cannot be more than one disk",
                 format!("{} is named twice", directory.display()),
                 "name each directory once",
             ));
@@ -144,7 +145,7 @@ impl DataDirectories {
         let all: Vec<String> = all.collect();
         Err(UserError::usage(
             "cannot start without the data of this instance",
-            format!("its files are in {}, which is not named", kept.display()),
+            format!("its files are in {}, which --data does not name", kept.display()),
             format!(
                 "start with: --servers {} {}   (or name another --instance)",
                 last.by_server.len(),
@@ -210,8 +211,8 @@ pub(crate) fn lost_catalogue(data: &str, first: &Path) -> UserError {
     UserError::new(
         ExitCode::DataCheck,
         "cannot start: the catalogue is lost",
-        format!("{data} holds data of files, but {} none", records.display()),
-        "bring the catalogue back from a copy, or start with data directories that are empty",
+        format!("{data} holds data of files, but there is no catalogue in {}", records.display()),
+        "restore the catalogue from a copy, or start with empty data directories",
     )
 }
 
@@ -220,8 +221,8 @@ fn read_label(directory: &Path, place: Place) -> Result<Option<Label>, UserError
     let label = any_label(directory)?;
     match label {
         Some(label) if label.place != place => Err(UserError::usage(
-            format!("{} cannot be {place}", directory.display()),
-            format!("it holds {}", label.place),
+            format!("cannot use {} as {place}", directory.display()),
+            format!("its label is that of {}", label.place),
             "start with the same --servers and --data, in the same order, as the first time",
         )),
         label => Ok(label),
@@ -237,10 +238,9 @@ fn any_label(directory: &Path) -> Result<Option<Label>, UserError> {
     };
     let label = serde_json::from_slice(&text).map_err(|error| {
         UserError::usage(
-            format!("{} cannot be used", directory.display()),
+            format!("cannot use {}", directory.display()),
             format!("its label {LABEL_FILE} cannot be read: {error}"),
-            "restore the label from a copy, or name another directory; without it nobody knows \
-             which disk this is",
+            "restore the label, which identifies the disk, from a copy, or name another directory",
         )
     })?;
     Ok(Some(label))
@@ -279,16 +279,19 @@ pub(crate) fn common_set(
             Some(_) => {
                 return Err(UserError::usage(
                     format!("{other} belongs to another instance's data"),
-                    format!("its label {LABEL_FILE} has another identity than {first}'s"),
-                    "name only the data directories that were named together the first time",
+                    format!(
+                        "its label {LABEL_FILE} has a different identity from the label of \
+                             {first}"
+                    ),
+                    "name only the data directories of the first start",
                 ));
             }
             None => {
                 return Err(UserError::usage(
-                    format!("{other} does not belong to the other data"),
+                    format!("{other} does not belong to the other data directories"),
                     format!("it has no label {LABEL_FILE}, but {first} has one"),
-                    "name the directories of the first time, or only new ones; if that first \
-                     start was cut short, remove its labels",
+                    "name the directories of the first start, or only new ones; if the first start \
+                     was interrupted, remove its labels",
                 ));
             }
         }
@@ -304,7 +307,7 @@ pub(crate) fn new_set() -> Result<String, UserError> {
             ExitCode::Failed,
             "cannot give the data directories an identity",
             error.to_string(),
-            "the system must have random numbers: check that /dev/urandom is there",
+            "the system must supply random numbers: check that /dev/urandom exists",
         )
     })?;
     Ok(format!("{:032x}", u128::from_le_bytes(identity)))

@@ -40,16 +40,16 @@ pub fn doctor(
     tell: &mut dyn FnMut(&Finding),
 ) {
     let directory = parent.map_or_else(std::env::temp_dir, Path::to_owned);
-    let mut look = |what, found| tell(&Finding { what, found });
-    look("memory", memory());
-    look("descriptors", descriptors());
-    look("space", space(&directory));
-    look("servers and files", probe(program, parent));
+    let mut check = |what, found| tell(&Finding { what, found });
+    check("memory", memory());
+    check("descriptors", descriptors());
+    check("space", space(&directory));
+    check("servers and files", probe(program, parent));
     if let Some(hosts) = hosts {
-        look("launcher", hosts.probe_launcher());
-        look("program on hosts", hosts.probe_program(program));
+        check("launcher", hosts.probe_launcher());
+        check("program on hosts", hosts.probe_program(program));
     }
-    look("instance", state_of(instance));
+    check("instance", state_of(instance));
 }
 
 fn memory() -> Result<String, UserError> {
@@ -57,15 +57,18 @@ fn memory() -> Result<String, UserError> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let words = line.and_then(|line| line.split_whitespace().next());
     let Some(free) = words.and_then(|word| word.parse::<u64>().ok()).map(|kib| kib << 10) else {
-        return Ok("unknown: this system does not tell".to_owned());
+        return Ok("unknown: this system does not report it".to_owned());
     };
     let shown = format!("{} available", size_word(free / MIB * MIB));
     match free >= GIB {
         true => Ok(shown),
         false => Err(UserError::new(
             ExitCode::Failed,
-            "there is little memory",
-            format!("{shown}; a server takes 64 MiB for its cache, a client what it transfers"),
+            "there is too little memory",
+            format!(
+                "{shown}; a server takes 64 MiB for its cache, and a client takes the size of \
+                     its transfers"
+            ),
             "end other programs, or start servers with a smaller --cache",
         )),
     }
@@ -75,11 +78,11 @@ fn descriptors() -> Result<String, UserError> {
     // Servers raise the soft limit to the hard one.
     let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     match limit >= DESCRIPTORS_MIN {
-        true => Ok(format!("a process may have {limit}")),
+        true => Ok(format!("a process may have {limit} files open")),
         false => Err(UserError::new(
             ExitCode::Failed,
             "a process may have too few files open",
-            format!("the limit is {limit}; each client is one more for every server"),
+            format!("the limit is {limit}, and every server needs one more for each client"),
             format!("raise it in the shell that starts the servers: ulimit -n {DESCRIPTORS_MIN}"),
         )),
     }
@@ -96,9 +99,10 @@ fn space(directory: &Path) -> Result<String, UserError> {
         true => Ok(shown),
         false => Err(UserError::new(
             ExitCode::NoSpace,
-            "there is little space",
+            "there is too little space",
             shown,
-            "name a directory on a larger disk with --directory, and with start --data",
+            "name a directory on a larger disk with --directory, and in `unisono start` with \
+             --data",
         )),
     }
 }
@@ -114,16 +118,16 @@ fn probe(program: &Program, parent: Option<&Path>) -> Result<String, UserError> 
     let (from, to) = (instance.directory().join("in"), instance.directory().join("out"));
     let here = |error: std::io::Error| {
         UserError::usage(
-            "cannot write a file for the probe",
+            "cannot write the test file",
             error.to_string(),
             "name a directory that you may write to with --directory",
         )
     };
     std::fs::write(&from, &content).map_err(here)?;
-    session.put(&from, "trial", None)?;
+    session.put(&from, "probe", None)?;
     let plan = client::CopyPlan::new(
         &session,
-        &[Place::Instance("trial".to_owned())],
+        &[Place::Instance("probe".to_owned())],
         &Place::Local(to.clone()),
         false,
         None,
@@ -131,14 +135,15 @@ fn probe(program: &Program, parent: Option<&Path>) -> Result<String, UserError> 
     session.copy(&plan, &|_| ())?;
     match std::fs::read(&to).map_err(here)? == content {
         true => Ok(format!(
-            "{PROBE_SERVERS} servers started in {:.2} s; a file went in and came out, every byte",
+            "{PROBE_SERVERS} servers started in {:.2} s; a test file was written and read back \
+             correctly",
             started.as_secs_f64()
         )),
         false => Err(UserError::new(
             ExitCode::DataCheck,
-            "a file did not come out as it went in",
-            format!("{PROBE_BYTES} bytes were copied in and out; they differ"),
-            "do not use this machine for data; report it with `unisono --version`",
+            "the test file changed between write and read",
+            format!("{PROBE_BYTES} bytes were written and read back, and they differ"),
+            "do not use this machine for data; report it with the output of `unisono --version`",
         )),
     }
 }
@@ -147,7 +152,7 @@ fn probe(program: &Program, parent: Option<&Path>) -> Result<String, UserError> 
 fn state_of(instance: &Instance) -> Result<String, UserError> {
     let directory = instance.directory().display().to_string();
     if !instance.directory().join("instance.json").exists() {
-        return Ok(format!("none is at {directory}"));
+        return Ok(format!("there is no instance at {directory}"));
     }
     let states = Session::new(instance.clone()).status()?;
     match states.iter().find_map(|state| state.status.as_ref().err().map(|cause| (state, cause))) {
@@ -156,7 +161,7 @@ fn state_of(instance: &Instance) -> Result<String, UserError> {
             ExitCode::NoServer,
             format!("server {} of {directory} does not answer", state.entry.id),
             cause.clone(),
-            "look at its log in the instance directory; stop and start the instance again",
+            "see its log in the instance directory, then stop and start the instance",
         )),
     }
 }

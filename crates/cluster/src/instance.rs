@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Time limit of waiting for another command that starts or stops servers of the instance.
-const LOCK_PATIENCE: Duration = Duration::from_secs(120);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Interval between attempts to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -33,11 +33,11 @@ pub(crate) fn begin_start(instance: &Instance) -> Result<Starting, UserError> {
     Ok(starting)
 }
 
-/// Takes the lock of the instance. Waits at most [`LOCK_PATIENCE`] for other processes.
+/// Takes the lock of the instance. Waits at most [`LOCK_TIMEOUT`] for other processes.
 pub(crate) fn lock(instance: &Instance) -> Result<Starting, UserError> {
     let unusable = |error: std::io::Error| cannot_write(instance.directory(), &error);
     let directory = File::open(instance.directory()).map_err(unusable)?;
-    let deadline = Instant::now() + LOCK_PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match directory.try_lock() {
             Ok(()) => return Ok(Starting(directory)),
@@ -48,8 +48,8 @@ pub(crate) fn lock(instance: &Instance) -> Result<Starting, UserError> {
                 return Err(UserError::new(
                     ExitCode::Failed,
                     format!("the instance at {} is in use", instance.directory().display()),
-                    "another command starts or stops its servers, for minutes already",
-                    "wait for that command, or end it",
+                    "another command has been starting or stopping its servers for minutes",
+                    "wait for the other command, or end it",
                 ));
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),

@@ -20,7 +20,7 @@ pub(crate) fn make_instance_directory(directory: &Path) -> Result<(), UserError>
         fs::read_dir(directory).map_err(|error| unusable(directory, &error.to_string()))?;
     let is_instance = MARKS.iter().any(|mark| directory.join(mark).exists());
     if entries.next().is_some() && !is_instance {
-        return Err(unusable(directory, "it is not empty, and holds no instance"));
+        return Err(unusable(directory, "it is not empty and does not hold an instance"));
     }
     Ok(())
 }
@@ -44,7 +44,7 @@ fn check(directory: &Path) -> Result<(), UserError> {
     let found = fs::symlink_metadata(directory);
     let found = found.map_err(|error| unusable(directory, &error.to_string()))?;
     if found.is_symlink() {
-        return Err(unusable(directory, "it is a link, which others could lead elsewhere"));
+        return Err(unusable(directory, "it is a symbolic link, which other users could redirect"));
     }
     if !found.is_dir() {
         return Err(unusable(directory, "it is not a directory"));
@@ -54,7 +54,7 @@ fn check(directory: &Path) -> Result<(), UserError> {
     }
     let mode = found.mode() & 0o777;
     if mode & 0o077 != 0 {
-        let cause = format!("others may use it: its mode is {mode:o}");
+        let cause = format!("other users may access it: its mode is {mode:o}");
         let help = format!(
             "if it is meant for this alone: chmod 700 {}   (or name another with --instance)",
             directory.display()
@@ -83,7 +83,7 @@ pub fn refuse_root() -> Result<(), UserError> {
     }
     Err(UserError::usage(
         "cannot start servers as root",
-        "whoever deceived them could reach every file of this machine",
-        "start them as an ordinary user, or say --allow-root (UNISONO_ALLOW_ROOT=true)",
+        "an attacker who took over a server could access every file of this machine",
+        "start them as an ordinary user, or use --allow-root (UNISONO_ALLOW_ROOT=true)",
     ))
 }

@@ -73,7 +73,7 @@ impl Child {
     }
 
     /// Writes a line to the child's standard input, which stays open.
-    pub fn tell(&mut self, line: &str) -> std::io::Result<()> {
+    pub fn send_line(&mut self, line: &str) -> std::io::Result<()> {
         match self.process.stdin.as_mut() {
             Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
             None => Err(std::io::ErrorKind::BrokenPipe.into()),
@@ -81,7 +81,7 @@ impl Child {
     }
 
     /// Reads the next line of the child's standard output; `None` at its end.
-    pub fn hear(&mut self) -> std::io::Result<Option<String>> {
+    pub fn read_line(&mut self) -> std::io::Result<Option<String>> {
         let mut line = String::new();
         match self.output.read_line(&mut line)? {
             0 => Ok(None),
@@ -145,7 +145,7 @@ pub(crate) fn cannot_start(command: &Command, error: &std::io::Error) -> UserErr
         ExitCode::Failed,
         format!("cannot start {}", command.get_program().to_string_lossy()),
         error.to_string(),
-        "check that the executable is there and that you may start more processes",
+        "check that the executable exists and that you may start more processes",
     )
 }
 

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use units::{MIB, ServerId};
-use world::{Address, Network, Shelf};
+use world::{Address, Network, RecordTable};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
 /// Prefix of the address in the line that a server prints when it listens.
@@ -64,7 +64,7 @@ pub fn serve_process(
         UserError::usage(
             format!("there is no server {id}"),
             format!("the instance has {} servers", file.servers.len()),
-            "servers are started by: unisono start",
+            "start servers with: unisono start",
         )
     })?;
     let plan = ServerPlan {
@@ -142,14 +142,14 @@ pub(crate) fn serve_plan(
 }
 
 /// Creates the directories of a server's records, in its first data directory.
-fn create_records(plan: &ServerPlan) -> Result<Vec<(Shelf, PathBuf)>, UserError> {
-    let mut records = vec![(Shelf::Sizes, SIZES)];
+fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, UserError> {
+    let mut records = vec![(RecordTable::Sizes, SIZES)];
     if plan.id == 0 {
-        records.push((Shelf::Catalogue, CATALOGUE));
+        records.push((RecordTable::Catalogue, CATALOGUE));
     }
     let first = plan.data.first().cloned().unwrap_or_default();
-    let records = records.into_iter().map(|(shelf, name)| (shelf, first.join(name)));
-    let records: Vec<(Shelf, PathBuf)> = records.collect();
+    let records = records.into_iter().map(|(table, name)| (table, first.join(name)));
+    let records: Vec<(RecordTable, PathBuf)> = records.collect();
     for (_, directory) in &records {
         std::fs::create_dir_all(directory)
             .map_err(|error| cannot_begin(plan.id, &error.to_string()))?;
@@ -173,16 +173,16 @@ fn cannot_open(id: u32, error: &OpenError) -> UserError {
     match error {
         OpenError::NotDirect { .. } => UserError::new(
             ExitCode::NoServer,
-            format!("server {id} cannot begin"),
+            format!("server {id} cannot start"),
             error.to_string(),
             "start without --direct, or name data directories on another file system",
         ),
         OpenError::DamagedRecords { .. } => UserError::new(
             ExitCode::DataCheck,
-            format!("server {id} cannot begin"),
+            format!("server {id} cannot start"),
             error.to_string(),
-            "bring that directory back from a copy, or remove records.last there to go on with \
-             what it has; the data of files is not touched",
+            "restore that directory from a copy, or remove records.last in it to continue with the \
+             remaining records; file data is not affected",
         ),
         other => cannot_begin(id, &other.to_string()),
     }
@@ -191,7 +191,7 @@ fn cannot_open(id: u32, error: &OpenError) -> UserError {
 fn cannot_begin(id: u32, cause: &str) -> UserError {
     UserError::new(
         ExitCode::NoServer,
-        format!("server {id} cannot begin"),
+        format!("server {id} cannot start"),
         cause,
         "check the data directories and the instance directory",
     )

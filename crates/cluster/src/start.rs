@@ -19,10 +19,10 @@ use units::MIB;
 const DIRECTORIES: &str = "directories.json";
 
 /// Time limit of a server on this machine to start: it reads and compares a large catalogue.
-const SERVER_PATIENCE: Duration = Duration::from_secs(600);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Time limit of servers that have not served yet to end.
-const END_PATIENCE: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Options of the servers of an instance.
 #[derive(Clone, Debug)]
@@ -93,8 +93,8 @@ pub(crate) fn start_attached(
     for id in 0..file.servers.len() as u32 {
         let command = program.command(&role(instance, id, true));
         let mut child = Child::start(command, log(instance, id)?)?;
-        let said = child.hear().ok().flatten();
-        file.servers[id as usize].address = check_ready(instance, id, said)?;
+        let first_line = child.read_line().ok().flatten();
+        file.servers[id as usize].address = check_ready(instance, id, first_line)?;
         file.servers[id as usize].pid = child.id();
         children.push(child);
     }
@@ -180,12 +180,12 @@ fn start_detached(
             let _ = sender.send(said);
         });
     }
-    match heard.recv_timeout(SERVER_PATIENCE) {
+    match heard.recv_timeout(SERVER_TIMEOUT) {
         Err(RecvTimeoutError::Timeout) => Err(UserError::new(
             ExitCode::NoServer,
             format!("server {id} did not start"),
-            format!("it does not serve after {} s", SERVER_PATIENCE.as_secs()),
-            format!("does its disk answer? Look at {}", instance.log_path(id).display()),
+            format!("it is not ready after {} s", SERVER_TIMEOUT.as_secs()),
+            format!("check its disk, and see {}", instance.log_path(id).display()),
         )),
         heard => {
             let said = heard.unwrap_or_default();
@@ -206,8 +206,8 @@ fn check_ready(instance: &Instance, id: u32, said: Option<String>) -> Result<Str
     Err(UserError::new(
         ExitCode::NoServer,
         format!("server {id} did not start"),
-        if tail.is_empty() { "it said nothing".to_owned() } else { tail.join("; ") },
-        format!("look at {}", instance.log_path(id).display()),
+        if tail.is_empty() { "it printed nothing".to_owned() } else { tail.join("; ") },
+        format!("see {}", instance.log_path(id).display()),
     ))
 }
 
@@ -217,7 +217,7 @@ fn check_listen(host: &str) -> Result<(), UserError> {
         UserError::usage(
             format!("servers cannot listen at {host:?}"),
             cause,
-            "name an address of this machine that its clients call, such as 127.0.0.1",
+            "name an address of this machine that its clients can reach, such as 127.0.0.1",
         )
     };
     let listener = std::net::TcpListener::bind(format!("{host}:0"));
@@ -241,6 +241,6 @@ fn signal(pid: u32, signal: rustix::process::Signal) {
 fn end_all(pids: &[u32]) {
     let ends: Vec<ProcessEnd> = pids.iter().filter_map(|pid| ProcessEnd::of(*pid)).collect();
     pids.iter().for_each(|pid| signal(*pid, rustix::process::Signal::TERM));
-    let deadline = Instant::now() + END_PATIENCE;
+    let deadline = Instant::now() + END_TIMEOUT;
     ends.iter().for_each(|end| _ = end.wait_until(deadline));
 }

@@ -11,14 +11,14 @@ use wire::Fault;
 use world_real::NodeConfig;
 
 /// Time limit of a server to end after it was asked to.
-pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Extra time of a supervisor, beyond that of its servers: it first tries gentler ways to end
 /// launchers.
-const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(15);
+const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Time limit to end for a server that does not answer, and may not know of the request.
-const LEAVING_PATIENCE: Duration = Duration::from_secs(10);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval between requests to servers whose processes are not visible here.
 const ASKING_PAUSE: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
             }
         }
     }
-    let deadline = Instant::now() + STOP_PATIENCE;
+    let deadline = Instant::now() + STOP_TIMEOUT;
     for (server, end) in &ending {
         let has_ended = match end {
             Some(end) => end.wait_until(deadline),
@@ -82,7 +82,7 @@ fn must(instance: &Instance, has_ended: bool, server: &ServerEntry) -> Result<()
     }
     Err(does_not_end(
         &format!("server {}", server.id),
-        &format!("process {} is still there after a minute", server.pid),
+        &format!("process {} still runs after a minute", server.pid),
         &instance.log_path(server.id),
     ))
 }
@@ -105,8 +105,8 @@ fn refuse_copy(
     let Some(server) = file.servers.iter().find(is_elsewhere) else { return Ok(()) };
     Err(UserError::usage(
         format!("server {} was not started from {}", server.id, instance.directory().display()),
-        format!("it answers at {}, but no process here is it", server.address),
-        "stop the instance where it was started: this is a copy of its directory",
+        format!("it answers at {}, but it is not a process of this machine", server.address),
+        "stop the instance on the machine that started it: this is a copy of its directory",
     ))
 }
 
@@ -114,14 +114,14 @@ fn refuse_copy(
 fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
     let end = ProcessEnd::of(server.pid).filter(|_| instance.is_running(server));
     if end.is_none() && server.host.is_none() {
-        return Asked::IsGone(format!("there is no process {} that is it", server.pid));
+        return Asked::IsGone(format!("process {} is not this server", server.pid));
     }
     match (stop_server(server, node.clone()), end) {
         (Ok(()), end) => Asked::Ends(end),
         (Err(Fault::ServerLeft { .. }), Some(end)) if server.host.is_some() => Asked::IsSilent(end),
         // The server is about to end by itself, unless it only refuses this connection.
         (Err(fault @ Fault::ServerLeft { .. }), Some(end)) => {
-            match end.wait_until(Instant::now() + LEAVING_PATIENCE) {
+            match end.wait_until(Instant::now() + LEAVE_TIMEOUT) {
                 true => Asked::Ends(Some(end)),
                 false => Asked::GoesOn(fault),
             }
@@ -142,12 +142,12 @@ fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserEr
         // The supervisor may have ended already.
         let _ = kill_process(pid, Signal::TERM);
     }
-    if end.wait_until(Instant::now() + STOP_PATIENCE + SUPERVISOR_PATIENCE) {
+    if end.wait_until(Instant::now() + STOP_TIMEOUT + SUPERVISOR_TIMEOUT) {
         return Ok(());
     }
     Err(does_not_end(
         "the supervisor of the launchers",
-        &format!("process {} is still there", supervisor.pid),
+        &format!("process {} still runs", supervisor.pid),
         &instance.directory().join("keeper.log"),
     ))
 }
@@ -176,6 +176,6 @@ fn wait_for(deadline: Instant, is_so: impl Fn() -> bool) -> bool {
 }
 
 fn does_not_end(who: &str, cause: &str, log: &std::path::Path) -> UserError {
-    let help = format!("look at {}", log.display());
+    let help = format!("see {}", log.display());
     UserError::new(ExitCode::Failed, format!("{who} does not end"), cause, help)
 }

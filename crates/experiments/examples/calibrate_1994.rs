@@ -8,7 +8,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let (Some(path), None) = (arguments.next(), arguments.next()) else {
-        return refuse("nothing was done", "one argument is needed", "give the report's path");
+        return refuse(
+            "no argument was processed",
+            "one argument is needed",
+            "give the report's path",
+        );
     };
     // Create the file first, so that a bad path fails before the long run.
     let file = match std::fs::File::create(&path) {

@@ -2,7 +2,7 @@
 
 use crate::anchors::{self, AnchorResult};
 use crate::availability::AvailableSummary;
-use crate::catalogue::{Axis, Experiment, Point, Processors, RaUnit};
+use crate::catalogue::{Axis, Experiment, Paper, Point, Processors, RaUnit};
 use crate::improvement::{ImprovementRow, improvements};
 use crate::method::Method;
 use crate::published::Throughputs;
@@ -29,6 +29,12 @@ pub struct Comparison {
     pub title: &'static str,
     /// Paper, and its table or figure.
     pub source: String,
+    /// Paper.
+    #[serde(skip)]
+    pub(crate) paper: Paper,
+    /// Table or figure in the paper.
+    #[serde(skip)]
+    pub(crate) place: &'static str,
     /// Simulated machine.
     pub machine: String,
     /// Variable.
@@ -99,6 +105,8 @@ impl Comparison {
             name: experiment.name,
             title: experiment.title,
             source: format!("{}, {}", experiment.paper.citation(), experiment.place),
+            paper: experiment.paper,
+            place: experiment.place,
             machine: experiment.paper.machine().to_string(),
             axis: experiment.axis,
             ra: experiment.ra,
@@ -118,6 +126,21 @@ impl Comparison {
             methods: experiment.methods.clone(),
             rows,
         })
+    }
+
+    /// Returns the table or figure, with the short name of its paper.
+    pub(crate) fn short_source(&self) -> String {
+        format!("{}, {}", self.paper.short_name(), self.place)
+    }
+
+    /// True if cells of rows are published.
+    pub(crate) fn has_cells(&self) -> bool {
+        !(self.columns.is_empty() && self.available.is_empty())
+    }
+
+    /// True if cells or improvement factors are published, not only figures in a text.
+    pub(crate) fn is_tabulated(&self) -> bool {
+        self.has_cells() || !self.improvements.is_empty()
     }
 
     /// True if any throughput of a method is published.
@@ -190,6 +213,8 @@ pub(crate) mod tests {
             name: "made-up",
             title: "Three <rows>",
             source: "nobody".to_owned(),
+            paper: Paper::Tr94,
+            place: "Table 0",
             machine: "none".to_owned(),
             axis: Axis::Pattern,
             ra: RaUnit::Each,

@@ -68,7 +68,7 @@ impl Folder {
             code,
             format!("cannot write results to {}", self.path.display()),
             error.to_string(),
-            "choose another folder with --out, or see to its permissions and space",
+            "choose another folder with --out, or check its permissions and free space",
         )
     }
 }

@@ -3,7 +3,7 @@
 //! An [`Experiment`] is data: points (a pattern, a record size, a layout, a value of the variable)
 //! and methods. Each pair of both is one [`simulate::Scenario`]. [`run`] simulates all trials of
 //! all cases from one queue, [`Comparison`] sets the results beside the published ones, and
-//! [`text()`] and [`Folder`] present them.
+//! [`text()`], [`markdown()`] and [`Folder`] present them.
 //!
 //! Invariant: published values are files in `published/`, never code.
 
@@ -16,7 +16,10 @@ mod defect;
 mod files;
 mod html;
 mod improvement;
+mod markdown;
+mod markdown_table;
 mod method;
+mod notes;
 mod page;
 mod parquet_file;
 mod published;
@@ -35,6 +38,7 @@ pub use catalogue::{Axis, Experiment, Point, Processors, RaUnit};
 pub use compare::{ColumnSummary, Comparison, OrderSummary};
 pub use files::Folder;
 pub use improvement::ImprovementRow;
+pub use markdown::markdown;
 pub use method::Method;
 pub use queue::Progress;
 pub use results::{Cell, RatioCell, RowResult, Simulated, TrialResult};

@@ -5,7 +5,7 @@ use interface::UserError;
 use std::str::FromStr;
 
 /// Name that selects all experiments.
-const ALL: &str = "all";
+pub(crate) const ALL: &str = "all";
 
 /// Returns the name of every experiment, in the order of the papers, and `all`.
 pub fn experiment_names() -> Vec<&'static str> {
@@ -70,9 +70,9 @@ pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, UserEr
     selected.retain(|experiment| !experiment.points.is_empty());
     if selected.is_empty() {
         return Err(UserError::usage(
-            "nothing is left to run",
-            "no row of these experiments is among those of --only",
-            "leave --only away to see the rows, or name one of their patterns",
+            "no row is selected",
+            "--only names no row of these experiments",
+            "leave out --only to see the rows, or name a pattern of theirs",
         ));
     }
     Ok(selected)

@@ -255,7 +255,7 @@ async fn watch(cluster: Rc<Cluster>, run: Rc<Run>, plan: FaultPlan) {
     let last = plan.faults.iter().map(|fault| fault.at).max().unwrap_or(Instant::START);
     engine.sleep_until(last.max(engine.now()) + GRACE).await;
     let start = start(&cluster, &run, run.shape.clients - 1);
-    look(&run, &start, "in the end").await;
+    check_all(&run, &start, "in the end").await;
     for node in 0..run.shape.servers {
         cluster.machine.kill(node);
         run.happened(&cluster, Disruption::Crash { node });
@@ -266,12 +266,12 @@ async fn watch(cluster: Rc<Cluster>, run: Rc<Run>, plan: FaultPlan) {
         run.happened(&cluster, Disruption::Restart { node });
     }
     engine.sleep(GRACE + GRACE).await;
-    look(&run, &start, "after the last crash").await;
-    look(&run, &start, "after the last crash, again").await;
+    check_all(&run, &start, "after the last crash").await;
+    check_all(&run, &start, "after the last crash, again").await;
 }
 
 /// Lists every name and reads every file.
-async fn look(run: &Rc<Run>, start: &Start, what: &str) {
+async fn check_all(run: &Rc<Run>, start: &Start, what: &str) {
     let client: TestClient = start.connect().await.unwrap();
     let mut found: Vec<BTreeMap<_, _>> = vec![BTreeMap::new(); run.teams.len() + 1];
     for entry in client.list("").await.unwrap() {

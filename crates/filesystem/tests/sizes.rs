@@ -18,7 +18,7 @@ use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed, image, start_
 use units::{Duration, Instant, ServerId};
 use wire::{EntryKind, Fault, FileRecord, Made};
 use world::payload::Bytes;
-use world::{Clock, Payloads, Records, Shelf};
+use world::{Clock, Payloads, RecordTable, Records};
 use world_simulated::{SimulatedWorld, TaskHandle};
 
 pub(crate) type TestClient = Client<SimulatedWorld<Bytes>>;
@@ -262,9 +262,9 @@ fn cut_to(turn: u64) -> Option<u64> {
 #[test]
 fn reads_writes_cuts_and_syncs_do_without_the_catalogue() {
     let cluster = Cluster::<Bytes>::new(Shape { servers: 3, clients: 3, ..Shape::default() });
-    let keeper = Rc::clone(&cluster.machine);
+    let machine = Rc::clone(&cluster.machine);
     cluster.run(0..2, |start| {
-        let keeper = Rc::clone(&keeper);
+        let machine = Rc::clone(&machine);
         async move {
             let group = start.join(1).await.unwrap();
             let client = group.client();
@@ -282,7 +282,7 @@ fn reads_writes_cuts_and_syncs_do_without_the_catalogue() {
             let pool = BufferPool::new(client, 2000).await.unwrap();
             group.agree(Ok(())).await.unwrap();
             if is_first {
-                keeper.kill(0);
+                machine.kill(0);
             }
             let mut model = Vec::new();
             for turn in 0..20 {
@@ -322,7 +322,7 @@ fn sizes_that_the_catalogue_knows_are_kept_no_longer() {
     let cluster = Cluster::<Bytes>::new(Shape { servers: 2, clients: 3, ..Shape::default() });
     let kept = |node: u32| {
         let world = cluster.machine.world(node);
-        async move { world.records(Shelf::Sizes).await.unwrap().len() }
+        async move { world.records(RecordTable::Sizes).await.unwrap().len() }
     };
     cluster.run_alone(0, |start| {
         let all = [kept(0), kept(1)];

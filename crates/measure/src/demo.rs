@@ -153,8 +153,11 @@ impl Demo {
         if came_out != went_in {
             return Err(UserError::new(
                 ExitCode::DataCheck,
-                format!("{} by {} did not give back the input", case.pattern, case.strategy),
-                format!("SHA-256 {went_in} went in, {came_out} came out"),
+                format!(
+                    "the data read back differs from the input ({} by {})",
+                    case.pattern, case.strategy
+                ),
+                format!("SHA-256 of the input is {went_in}, and of the data read back {came_out}"),
                 "this is a defect of unisono; please report it",
             ));
         }
@@ -256,7 +259,7 @@ fn hex(digest: &[u8]) -> String {
 fn input_bytes(input: &Path) -> Result<u64, UserError> {
     let metadata = std::fs::metadata(input).map_err(|error| unusable(input, &error))?;
     if !metadata.is_file() || metadata.len() == 0 {
-        let cause = std::io::Error::other("it is not a file with something in it");
+        let cause = std::io::Error::other("it is empty or not a regular file");
         return Err(unusable(input, &cause));
     }
     Ok(metadata.len())
@@ -293,7 +296,7 @@ fn default_input() -> Result<PathBuf, UserError> {
         _ => Err(UserError::usage(
             "there is no default input for the demo",
             "no library of more than 100 MB was found on this machine",
-            "name any large file with --input FILE (make demo INPUT=FILE)",
+            "name a large file with --input FILE (make demo INPUT=FILE)",
         )),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn parse<T: Copy>(word: &str, choices: &[Choice<T>], noun: &str) -> R
     let found = choices.iter().find(|choice| choice.name == word);
     found.map(|choice| choice.value).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
-        format!("{word:?} is no {noun}; there are {}", names.join(", "))
+        format!("{word:?} is not a known {noun}; use one of {}", names.join(", "))
     })
 }
 
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(names(&TABLE), ["three", "one"]);
         assert_eq!(parse("one", &TABLE, "number"), Ok(1));
         let error = parse("two", &TABLE, "number").expect_err("the table does not have it");
-        assert_eq!(error, "\"two\" is no number; there are three, one");
+        assert_eq!(error, "\"two\" is not a known number; use one of three, one");
         assert_eq!((name_of(&3, &TABLE), name_of(&2, &TABLE)), ("three", ""));
         const HELP: &str = help_text!("Some: ", TABLE, ".");
         assert_eq!(HELP, "Some: three: more than two; one: a single one.");

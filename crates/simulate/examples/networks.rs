@@ -1,5 +1,6 @@
-//! Compares the exact network with the modelled one and prints the tables of docs/validation.md,
-//! "Exact and modelled network". Takes four minutes on two cores, twenty on busy ones.
+//! Compares the exact network with the modelled one and prints the tables of
+//! docs/notebook/validation.md, "Exact and modelled network". Takes four minutes on two cores,
+//! twenty on busy ones.
 //!
 //! The papers chose a modelled network because it was at most 5.4 %, and typically less than
 //! 0.1 %, away from an exact one (TOCS 1997, section 4.1).

@@ -33,7 +33,7 @@ macro_rules! name {
                 match word {
                     $($text => Ok(Self::$word),)+
                     _ => Err(format!(
-                        concat!("{:?} is no ", $what, "; there are {}"),
+                        concat!("{:?} is not a known ", $what, "; use one of {}"),
                         word,
                         Self::WORDS.join(", "),
                     )),
@@ -61,7 +61,7 @@ name! {
 
 name! {
     /// Memory prefetch of the servers, in caching and two-phase.
-    ReadAhead, "way to read ahead" {
+    ReadAhead, "read-ahead mode" {
         /// Chosen from the declared access pattern.
         Declared = "declared",
         /// Nothing.

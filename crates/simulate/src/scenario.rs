@@ -123,19 +123,28 @@ impl Scenario {
             let cause = format!("this program has no replacement policy {unknown}");
             let help = format!(
                 "choose one of {}; a program of your own adds others, see \
-                 crates/cli/examples/own_policy.rs",
+                 examples/own_policy.rs",
                 Replacement::WORDS.join(", "),
             );
             refused(cause, &help)?;
         }
         let nodes = self.clients + self.servers;
+<<<<<<< HEAD
         if let Err(error) = self.machine.network.spec(&self.models)?.check(nodes) {
             refused(error.to_string(), "choose a network that can be built, and holds all nodes")?;
+=======
+        if let Err(error) = self.machine.network.check(nodes) {
+            refused(
+                error.to_string(),
+                "choose a network that can be built and that holds all \
+                                        nodes",
+            )?;
+>>>>>>> main
         }
         match self.machine.disk.kind(&self.models)?.buffer_bytes() {
             Some(bytes) if self.block_bytes > bytes => refused(
                 format!(
-                    "a block has {} bytes, and the track buffer of a disk {bytes}",
+                    "a block has {} bytes, and the track buffer of a disk has only {bytes}",
                     self.block_bytes,
                 ),
                 "choose a smaller block, or a disk without such a buffer",
@@ -160,20 +169,22 @@ impl Scenario {
         }
         if u64::from(self.clients) + u64::from(self.servers) > NODES_MAX {
             let cause = format!("{} clients and {} servers", self.clients, self.servers);
-            refused(cause, "together there may be 1048576 nodes")?;
+            refused(cause, "use at most 1048576 clients and servers together")?;
         }
         if self.clients as usize > PARTICIPANTS_MAX {
             let cause = format!("{} clients take part", self.clients);
-            refused(cause, "a collective transfer has at most 65536 participants")?;
+            refused(cause, "use at most 65536 clients in a collective transfer")?;
         }
         if u64::from(self.clients) * u64::from(self.servers) > PAIRS_MAX {
-            let cause =
-                format!("each of {} servers hears of {} clients", self.servers, self.clients);
-            refused(cause, "there may be 16777216 pairs of a client and a server")?;
+            let cause = format!("there are {} servers and {} clients", self.servers, self.clients);
+            refused(cause, "use at most 16777216 pairs of a client and a server")?;
         }
         if self.stripe().disks() > NODES_MAX {
-            let cause = format!("{} servers of {} disks", self.servers, self.disks_per_server);
-            refused(cause, "together there may be 1048576 disks")?;
+            let cause = format!(
+                "there are {} servers with {} disks each",
+                self.servers, self.disks_per_server
+            );
+            refused(cause, "use at most 1048576 disks on all servers together")?;
         }
         if let Err(error) = self.stripe().validate() {
             refused(error.to_string(), "choose a block size such as 8KiB or 1MiB")?;

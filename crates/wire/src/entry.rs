@@ -108,13 +108,13 @@ pub fn name_flaw(name: &str) -> Option<&'static str> {
         return Some("it has more than 1024 bytes");
     }
     if name.chars().any(char::is_control) {
-        return Some("it holds a control character");
+        return Some("it contains a control character");
     }
     let parts = || name.split('/').filter(|_| !name.is_empty());
     parts().find_map(|part| match part {
-        "" => Some("a part of it is empty"),
-        "." | ".." => Some("a part of it is . or .."),
-        long if long.len() > PART_BYTES_MAX => Some("a part of it has more than 255 bytes"),
+        "" => Some("one of its parts is empty"),
+        "." | ".." => Some("one of its parts is . or .."),
+        long if long.len() > PART_BYTES_MAX => Some("one of its parts has more than 255 bytes"),
         _ => None,
     })
 }

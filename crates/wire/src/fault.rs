@@ -70,7 +70,7 @@ pub enum Fault {
         cause: String,
     },
     /// Client and server have different versions of the protocol.
-    #[error("the client has version {client} of the protocol, the server has version {server}")]
+    #[error("the client has version {client} of the protocol, and the server has version {server}")]
     WrongVersion {
         /// Version of the client.
         client: u16,
@@ -183,7 +183,7 @@ impl Fault {
     /// Advice for the user, in one sentence.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::NoSuchFile { .. } => "`unisono ls` shows the files there are",
+            Self::NoSuchFile { .. } => "`unisono ls` lists the files",
             Self::FileExists { .. } => "choose another name, or remove the file first",
             Self::BadName { .. } => {
                 "use parts of 1 to 255 bytes, 1024 in all, separated by /, none of them . or .."
@@ -192,22 +192,25 @@ impl Fault {
             Self::NotADirectory { .. } => {
                 "name a directory; `unisono ls` lists directories and files"
             }
-            Self::IsADirectory { .. } => "name a file, or use --recursive if the command has it",
+            Self::IsADirectory { .. } => {
+                "name a file, or use --recursive if the command has this \
+                                          option"
+            }
             Self::DirectoryNotEmpty { .. } => {
-                "remove its contents first, for example with `unisono rm -r`"
+                "remove the entries of the directory first, for example with `unisono rm -r`"
             }
             Self::BadAccess { .. } => "choose a pattern, record and size that fit the file",
-            Self::BadRequest { .. } => "client and servers may be of different builds; update both",
+            Self::BadRequest { .. } => "install the same build of client and servers",
             Self::WrongVersion { .. } => "use client and servers of the same release",
             Self::NoSpace { .. } => "free space in the data directories or add servers",
             Self::Corrupt { .. } => {
                 "remove the file and put it again from a copy; if it recurs, replace that disk"
             }
             Self::DiskFailed { .. } => {
-                "check the data directory that is named, then restart its server"
+                "check the data directory named in the cause, then restart its server"
             }
             Self::ClientLeft { .. } => {
-                "find out why that client ended; the other clients can continue"
+                "check why that client ended; the other clients can continue"
             }
             Self::ServerLeft { .. } => {
                 "`unisono status` lists the servers that run; the log of the server has the reason \
@@ -222,11 +225,9 @@ impl Fault {
                 "all members must make the same collective calls in the same order"
             }
             Self::ServerStalled { .. } => {
-                "look at that server's process and disks; a longer time-out waits longer"
+                "check that server's process and disks, or set a longer time-out"
             }
-            Self::Cancelled => {
-                "see the error of another server, which was reported before this one"
-            }
+            Self::Cancelled => "see the error of another server, which was reported first",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",
         }
     }

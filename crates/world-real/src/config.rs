@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use thiserror::Error;
-use world::{Address, Shelf};
+use world::{Address, RecordTable};
 
 /// Configuration of a node: its address and its directories.
 #[derive(Clone, Default)]
@@ -13,7 +13,7 @@ pub struct NodeConfig {
     /// Disks of the node; empty on a client.
     pub disks: Vec<DiskConfig>,
     /// Tables of records that the node keeps, each with its directory, which must exist.
-    pub records: Vec<(Shelf, PathBuf)>,
+    pub records: Vec<(RecordTable, PathBuf)>,
     /// Key that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
     /// Size of the memory that this process shares with others on its machine for zero-copy
@@ -71,7 +71,7 @@ impl std::fmt::Debug for NodeConfig {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum OpenError {
     /// The form of the address is unknown.
-    #[error("{address} is no address: {cause}; write unix:/path or tcp:host:port")]
+    #[error("{address} is not an address: {cause}; write unix:/path or tcp:host:port")]
     BadAddress {
         /// Given address.
         address: Address,
@@ -79,7 +79,10 @@ pub enum OpenError {
         cause: String,
     },
     /// The node is to listen beyond this machine and has no key.
-    #[error("cannot listen on {address} without a key: anyone who reaches it could use it")]
+    #[error(
+        "cannot listen on {address} without a key: any user who reaches the address could \
+             connect"
+    )]
     KeyRequired {
         /// Address to listen on.
         address: Address,
@@ -93,13 +96,13 @@ pub enum OpenError {
         cause: String,
     },
     /// The system refused a resource that every node needs.
-    #[error("cannot begin a node: {cause}")]
+    #[error("cannot start a node: {cause}")]
     System {
         /// Error of the system.
         cause: String,
     },
     /// The file system of a directory supports no direct I/O.
-    #[error("the file system of {directory:?} does not let data past the page cache: {cause}")]
+    #[error("the file system of {directory:?} does not support O_DIRECT: {cause}")]
     NotDirect {
         /// Directory of the disk.
         directory: PathBuf,
@@ -142,8 +145,8 @@ impl Endpoint {
             Some(("unix", path)) if path.starts_with('/') => Ok(Self::Unix(path.into())),
             Some(("unix", _)) => Err("the path of a socket must be absolute".into()),
             Some(("tcp", host)) if host.contains(':') => Ok(Self::Tcp(host.into())),
-            Some(("tcp", _)) => Err("there is no port".into()),
-            _ => Err("it names no kind of network".into()),
+            Some(("tcp", _)) => Err("it has no port".into()),
+            _ => Err("it begins with neither unix: nor tcp:".into()),
         }
     }
 }

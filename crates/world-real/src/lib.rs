@@ -36,7 +36,7 @@ use timers::Timers;
 use units::{Duration, Instant, PeerId, PieceRun, RegionId};
 use world::{
     Address, Clock, Disks, Incoming, Message, Network, NetworkError, OneSided, Payloads, Processor,
-    Randomness, RecordChange, Records, RecordsError, Shelf, Tasks, TransferError,
+    Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks, TransferError,
 };
 
 /// One node. Clones are handles to the same node, which closes with the last of them.
@@ -49,8 +49,8 @@ struct Shared {
     timers: Rc<Timers>,
     random: RefCell<fastrand::Rng>,
     disks: Vec<RealDisk>,
-    /// Record stores, indexed by `Shelf`.
-    records: [Option<RecordStore>; Shelf::ALL.len()],
+    /// Record stores, indexed by `RecordTable`.
+    records: [Option<RecordStore>; RecordTable::ALL.len()],
     node: Rc<Node>,
 }
 
@@ -79,9 +79,9 @@ impl RealWorld {
         let open = |disk: &DiskConfig| RealDisk::open(disk, open_max);
         let disks = config.disks.iter().map(open);
         let disks = disks.collect::<Result<_, _>>()?;
-        let mut records = [const { None }; Shelf::ALL.len()];
-        for (shelf, directory) in &config.records {
-            records[*shelf as usize] = Some(RecordStore::open(directory)?);
+        let mut records = [const { None }; RecordTable::ALL.len()];
+        for (table, directory) in &config.records {
+            records[*table as usize] = Some(RecordStore::open(directory)?);
         }
         let timers =
             Timers::new().map_err(|error| OpenError::System { cause: error.to_string() })?;
@@ -95,10 +95,10 @@ impl RealWorld {
         Ok(Self { shared: Rc::new(shared) })
     }
 
-    fn records(&self, shelf: Shelf, operation: &str) -> Result<&RecordStore, RecordsError> {
-        self.shared.records[shelf as usize].as_ref().ok_or_else(|| RecordsError::Failed {
+    fn records(&self, table: RecordTable, operation: &str) -> Result<&RecordStore, RecordsError> {
+        self.shared.records[table as usize].as_ref().ok_or_else(|| RecordsError::Failed {
             operation: operation.into(),
-            cause: format!("this node keeps no records of the shelf {shelf:?}"),
+            cause: format!("this node has no table {table:?}"),
         })
     }
 }
@@ -165,16 +165,16 @@ impl Disks for RealWorld {
 }
 
 impl Records for RealWorld {
-    async fn records(&self, shelf: Shelf) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
-        self.records(shelf, "read all records")?.all().await
+    async fn records(&self, table: RecordTable) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
+        self.records(table, "read all records")?.all().await
     }
 
     async fn record_change(
         &self,
-        shelf: Shelf,
+        table: RecordTable,
         changes: Vec<RecordChange>,
     ) -> Result<(), RecordsError> {
-        self.records(shelf, "change records")?.change(changes).await
+        self.records(table, "change records")?.change(changes).await
     }
 }
 

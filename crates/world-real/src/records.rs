@@ -86,7 +86,7 @@ impl RecordStore {
         // The library panics on some kinds of damage.
         let checked = catch_unwind(|| open_checked(directory));
         let store = match checked {
-            Err(_) => return Err(damaged("they cannot be read".to_owned())),
+            Err(_) => return Err(damaged("the record file cannot be read".to_owned())),
             Ok(Ok(store)) => store,
             Ok(Err(redb::Error::Corrupted(cause))) => return Err(damaged(cause)),
             Ok(Err(error)) if is_damage(&error) => return Err(damaged(error.to_string())),
@@ -326,7 +326,7 @@ fn open_checked(directory: &Path) -> Result<Store, redb::Error> {
     let (mut database, file) = open_file(directory)?;
     // Verify before the first write, which could compute new checksums.
     if !database.check_integrity()? {
-        return Err(redb::Error::Corrupted("their checksums do not match".to_owned()));
+        return Err(redb::Error::Corrupted("the checksums do not match".to_owned()));
     }
     prepare(directory, &database, &file, &commit_count)?;
     let opened = Some((database, file));
@@ -388,7 +388,11 @@ fn is_half_created(file: &File) -> std::io::Result<bool> {
         return Ok(false);
     }
     let mut bytes = vec![0; length as usize];
-    file.read_exact_at(&mut bytes, 0)?;
+    match file.read_exact_at(&mut bytes, 0) {
+        // Its last owner is shortening it, as the library does at the end: it was created whole.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
+        read => read?,
+    }
     let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
     let (magic, behind) = (bytes.len().min(MAGIC_BYTES), bytes.len().min(HEADER_BYTES));
     Ok(is_zero(&bytes[..magic]) && is_zero(&bytes[behind..]))
@@ -405,7 +409,7 @@ fn prepare(
     if counted > made {
         // To the library, missing transactions look like one that a crash interrupted.
         let cause =
-            format!("the last {} changes that {LAST_FILE} counts are not there", counted - made);
+            format!("the last {} changes counted in {LAST_FILE} are missing", counted - made);
         return Err(redb::Error::Corrupted(cause));
     }
     create_tables(database)?;

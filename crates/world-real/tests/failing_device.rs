@@ -11,15 +11,22 @@ use std::path::Path;
 use support::Place;
 use support::device::{Library, failing_directory};
 use support::disks::{OBJECT, PIECE, bytes, damaged, node_on, read, write};
-use world::{Disk, DiskError, Disks, RecordChange, Records, Shelf};
+use world::{Disk, DiskError, Disks, RecordChange, RecordTable, Records};
 use world_real::{DiskOptions, NodeConfig, OpenError, RealDisk, RealWorld};
 
 /// Runs test `name` of this file in a process of its own whose device can fail.
 fn in_a_process_that_fails(name: &str) {
     let Some(library) = Library::build() else { return };
     let place = Place::new();
-    let status = library.process(name, &place).status().expect("it starts");
-    assert!(status.success(), "the process that fails must pass its test");
+    // Its lines of results are not those of this run, which are counted.
+    let ended = library.process(name, &place).output().expect("it starts");
+    let printed =
+        [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(
+        ended.status.success(),
+        "the process that fails must pass its test:\n{}",
+        printed.concat()
+    );
 }
 
 /// Makes an operation of the device fail or succeed.
@@ -192,7 +199,7 @@ fn a_write_that_failed_half_way_makes_no_object_longer() {
 /// Opens a node with records in `directory`. The thread of the node before closes its file a moment
 /// after its drop.
 fn with_records(directory: &Path) -> RealWorld {
-    let records = vec![(Shelf::Catalogue, directory.to_owned())];
+    let records = vec![(RecordTable::Catalogue, directory.to_owned())];
     let config = NodeConfig { records, ..NodeConfig::default() };
     loop {
         match RealWorld::open(config.clone()) {
@@ -213,7 +220,7 @@ fn changes_of_records_that_failed_are_not_made() {
         let mut expected = vec![(1, vec![1]), (2, vec![2])];
         world_real::run(async {
             let world = with_records(&directory);
-            let change = async |changes| world.record_change(Shelf::Catalogue, changes).await;
+            let change = async |changes| world.record_change(RecordTable::Catalogue, changes).await;
             change(put(1, 1)).await.expect("it is stored");
             change(put(2, 2)).await.expect("it is stored");
             refuse(&directory, "syncs", true);
@@ -230,21 +237,21 @@ fn changes_of_records_that_failed_are_not_made() {
                 assert!(copied.is_ok() || file == "records.failed" && !with_later_changes);
             }
             refuse(&directory, "syncs", false);
-            let found = with_records(&left).records(Shelf::Catalogue).await;
+            let found = with_records(&left).records(RecordTable::Catalogue).await;
             assert_eq!(found, Ok(expected.clone()));
             if with_later_changes {
                 for key in [4, 5] {
                     change(put(key, 9)).await.expect("it is stored");
                     expected.push((key, vec![9]));
-                    assert_eq!(world.records(Shelf::Catalogue).await, Ok(expected.clone()));
+                    assert_eq!(world.records(RecordTable::Catalogue).await, Ok(expected.clone()));
                 }
             }
         });
         world_real::run(async {
             let world = with_records(&directory);
-            assert_eq!(world.records(Shelf::Catalogue).await, Ok(expected));
+            assert_eq!(world.records(RecordTable::Catalogue).await, Ok(expected));
             let removed = [1, 2, 4, 5].map(RecordChange::remove).into();
-            world.record_change(Shelf::Catalogue, removed).await.expect("it is stored");
+            world.record_change(RecordTable::Catalogue, removed).await.expect("it is stored");
         });
     }
 }

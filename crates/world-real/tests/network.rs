@@ -359,17 +359,17 @@ fn malformed_frames_end_only_their_connection() {
         };
         let magic = [&hello[..], &[0; 64]].concat();
         let cases = [
-            (magic, "no frame"),
+            (magic, "not a frame"),
             (frame(99, 0, 0), "unknown kind"),
             (frame(0, u32::MAX, 0), "over the limits"),
             (frame(0, 0, u64::MAX), "over the limits"),
-            (frame(5, 0, 0), "no question"),
-            ([frame(1, 16, 0), vec![0xff; 16]].concat(), "no exposure"),
+            (frame(5, 0, 0), "no request"),
+            ([frame(1, 16, 0), vec![0xff; 16]].concat(), "not an exposure"),
             ([frame(1, 17, 0), vec![0xff; 16], vec![1]].concat(), "address space"),
             ([frame(4, 33, 0), vec![0xff; 33]].concat(), "list of runs"),
             ([frame(7, 15, 0), vec![0xff; 15]].concat(), "two numbers"),
             (frame(8, 0, 100), "not shared"),
-            (frame(9, 0, 0), "never had"),
+            (frame(9, 0, 0), "does not have"),
         ];
         for (garbage, expected) in cases {
             let path = b.address().0.replace("unix:", "");

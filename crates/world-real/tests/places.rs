@@ -47,7 +47,7 @@ fn grow_in_turns(options: DiskOptions) -> Option<usize> {
 #[test]
 fn objects_that_grow_in_turns_lie_in_long_pieces() {
     let Some(without) = grow_in_turns(DiskOptions { preallocate: false, ..DIRECT }) else {
-        println!("skipped: this file system does not tell where files lie");
+        println!("skipped: this file system does not report where files are");
         return;
     };
     let with = grow_in_turns(DIRECT).expect("it told before");
@@ -69,7 +69,7 @@ fn addresses_follow_what_is_written_and_removed() {
         assert!(!is_known(0), "nobody asked where it is");
         disk.locate(OBJECT).await;
         if !is_known(0) {
-            println!("skipped: this file system does not tell where files lie");
+            println!("skipped: this file system does not report where files are");
             return;
         }
         assert!(is_known(2 * MIB - 1) && !is_known(1 << 40));

@@ -6,7 +6,7 @@ mod support;
 use std::process::Command;
 use support::{Kind, Place};
 use units::FileId;
-use world::{Disk, DiskError, Disks, RecordChange, Records, Shelf};
+use world::{Disk, DiskError, Disks, RecordChange, RecordTable, Records};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RECORDS_FILE, RealWorld, run};
 
 /// Small mounted file system; `None` if this process may not mount one.
@@ -55,9 +55,9 @@ fn a_full_disk_has_no_space_until_something_is_removed() {
         assert!(space.free_bytes < 1 << 16 && space.capacity_bytes == 1 << 20, "{space:?}");
         disk.remove(FileId(1)).await.expect("a full disk can be emptied");
         // A child that another test is starting may have the file open for a moment.
-        let patience = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         let is_empty = async || disk.space().await.is_ok_and(|space| space.free_bytes > 1 << 19);
-        while !is_empty().await && std::time::Instant::now() < patience {
+        while !is_empty().await && std::time::Instant::now() < deadline {
             std::thread::yield_now();
         }
         disk.write(FileId(2), 0, vec![1; 1 << 16].into()).await.expect("there is room again");
@@ -147,7 +147,7 @@ fn damaged_records_are_told() {
     let killed = run(async {
         let world = open_records(&place).expect("it begins");
         for changes in [changes(|key| vec![!key as u8; 60]), changes(|key| vec![key as u8; 60])] {
-            world.record_change(Shelf::Catalogue, changes).await.expect("there is room");
+            world.record_change(RecordTable::Catalogue, changes).await.expect("there is room");
         }
         std::fs::read(&file).expect("it is there")
     });
@@ -186,7 +186,7 @@ fn records_that_were_never_made_can_be_made() {
     let records = || {
         run(async {
             let world = open_later(&place)?;
-            Ok(world.records(Shelf::Catalogue).await.expect("they are there"))
+            Ok(world.records(RecordTable::Catalogue).await.expect("they are there"))
         })
     };
     let empty: Result<Vec<(u64, Vec<u8>)>, OpenError> = Ok(Vec::new());
@@ -201,7 +201,7 @@ fn records_that_were_never_made_can_be_made() {
     run(async {
         let world = open_later(&place).expect("it begins");
         let changes = vec![RecordChange::put(1, vec![1; 5000])];
-        world.record_change(Shelf::Catalogue, changes).await.expect("there is room");
+        world.record_change(RecordTable::Catalogue, changes).await.expect("there is room");
     });
     std::thread::sleep(std::time::Duration::from_millis(500));
     let mut whole = std::fs::read(&file).expect("it is there");
@@ -221,7 +221,7 @@ fn older_records_are_told() {
         run(async {
             let world = open_later(&place).expect("it begins");
             let changes = vec![RecordChange::put(1, vec![value])];
-            world.record_change(Shelf::Catalogue, changes).await.expect("there is room");
+            world.record_change(RecordTable::Catalogue, changes).await.expect("there is room");
         });
     };
     change(1);
@@ -234,12 +234,12 @@ fn older_records_are_told() {
     for _ in 0..2 {
         let refused = run(async { open_later(&place).err() });
         let Some(OpenError::DamagedRecords { cause, .. }) = refused else { panic!("{refused:?}") };
-        assert!(cause.contains("last 2 changes that records.last counts"), "{cause}");
+        assert!(cause.contains("last 2 changes counted in records.last"), "{cause}");
     }
     std::fs::remove_file(directory.join("records.last")).expect("it is there");
     run(async {
         let world = open_later(&place).expect("it begins");
-        let found = world.records(Shelf::Catalogue).await.expect("they are there");
+        let found = world.records(RecordTable::Catalogue).await.expect("they are there");
         assert_eq!(found, [(1, vec![1])]);
     });
 }
@@ -283,7 +283,7 @@ fn records_with_flipped(
         match open_later(place) {
             Err(OpenError::DamagedRecords { .. }) => None,
             Err(error) => panic!("bit {bit} of byte {at}: {error}"),
-            Ok(world) => Some(world.records(Shelf::Catalogue).await.expect("they are there")),
+            Ok(world) => Some(world.records(RecordTable::Catalogue).await.expect("they are there")),
         }
     })
 }
@@ -295,10 +295,10 @@ fn records_survive_a_restart() {
         let world = place.node(Kind::OneSided, 0);
         for key in [3, 1, 2] {
             let changes = vec![RecordChange::put(key, vec![key as u8; 5])];
-            world.record_change(Shelf::Catalogue, changes).await.expect("it is stored");
+            world.record_change(RecordTable::Catalogue, changes).await.expect("it is stored");
         }
         let changes = vec![RecordChange::remove(2)];
-        world.record_change(Shelf::Catalogue, changes).await.expect("it is removed");
+        world.record_change(RecordTable::Catalogue, changes).await.expect("it is removed");
     });
     run(async {
         let mut world = None;
@@ -308,8 +308,11 @@ fn records_survive_a_restart() {
             world = RealWorld::open(NodeConfig { listen: None, ..config }).ok();
             std::thread::yield_now();
         }
-        let records =
-            world.expect("opened above").records(Shelf::Catalogue).await.expect("they are there");
+        let records = world
+            .expect("opened above")
+            .records(RecordTable::Catalogue)
+            .await
+            .expect("they are there");
         assert_eq!(records, [(1, vec![1; 5]), (3, vec![3; 5])]);
     });
 }

@@ -12,9 +12,13 @@ use std::rc::Rc;
 use support::{BLOCK, machine};
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
+<<<<<<< HEAD
 use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, Records, Shelf, Tasks};
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::models::mechanical::Drive;
+=======
+use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, RecordTable, Records, Tasks};
+>>>>>>> main
 use world_simulated::{DiskKind, Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 const FILE: FileId = FileId(1);
@@ -99,7 +103,7 @@ fn a_crash_leaves_changes_of_records_in_their_order() {
         let world = machine.world(0);
         let got = engine.run(async move {
             world
-                .record_change(Shelf::Catalogue, vec![RecordChange::put(1, vec![1])])
+                .record_change(RecordTable::Catalogue, vec![RecordChange::put(1, vec![1])])
                 .await
                 .unwrap();
             let tasks: Vec<_> = [2, 3]
@@ -109,7 +113,7 @@ fn a_crash_leaves_changes_of_records_in_their_order() {
                     world.spawn(async move {
                         inside.sleep_until(Instant::START + Duration::from_us(9_950)).await;
                         let changes = both.map(|key| RecordChange::put(key, vec![0])).to_vec();
-                        inside.record_change(Shelf::Catalogue, changes).await.unwrap();
+                        inside.record_change(RecordTable::Catalogue, changes).await.unwrap();
                         panic!("the crash must come first");
                     })
                 })
@@ -117,7 +121,7 @@ fn a_crash_leaves_changes_of_records_in_their_order() {
             world.sleep_until(Instant::START + Duration::from_ms(12)).await;
             drop(tasks);
             world
-                .records(Shelf::Catalogue)
+                .records(RecordTable::Catalogue)
                 .await
                 .unwrap()
                 .into_iter()

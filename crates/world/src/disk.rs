@@ -87,7 +87,7 @@ pub enum DiskError {
         disk: String,
     },
     /// The disk, or the directory that stands for it, has disappeared.
-    #[error("{disk} has vanished")]
+    #[error("{disk} is gone")]
     Vanished {
         /// Name of the disk.
         disk: String,

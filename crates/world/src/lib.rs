@@ -29,7 +29,7 @@ pub use network::{
     Address, HEADER_BYTES_MAX, Header, Incoming, Loan, Message, Network, NetworkError, Place,
 };
 pub use one_sided::{OneSided, TransferError};
-pub use records::{RecordChange, Records, RecordsError, Shelf};
+pub use records::{RecordChange, RecordTable, Records, RecordsError};
 pub use scope::Scope;
 pub use tasks::{Clock, Processor, Randomness, Tasks};
 

@@ -62,7 +62,7 @@ pub enum TransferError {
         cause: String,
     },
     /// The peer exposes no such region, or the pieces leave it.
-    #[error("{region} of {peer} does not hold the bytes asked for: {cause}")]
+    #[error("{region} of {peer} does not contain the requested bytes: {cause}")]
     OutOfRegion {
         /// Peer of the transfer.
         peer: PeerId,

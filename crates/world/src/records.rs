@@ -9,15 +9,15 @@ use thiserror::Error;
 
 /// A table of a node's records. The tables have nothing in common, and can lie in different places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shelf {
+pub enum RecordTable {
     /// Records of the catalogue: on one node, for all.
     Catalogue,
     /// Sizes of files that no data shows: on each node its own.
     Sizes,
 }
 
-impl Shelf {
-    /// All tables; `shelf as usize` is the index here.
+impl RecordTable {
+    /// All tables; `table as usize` is the index here.
     pub const ALL: [Self; 2] = [Self::Catalogue, Self::Sizes];
 }
 
@@ -26,7 +26,7 @@ pub trait Records: 'static {
     /// Returns every record of a table, in ascending order of key.
     fn records(
         &self,
-        shelf: Shelf,
+        table: RecordTable,
     ) -> impl Future<Output = Result<Vec<(u64, Vec<u8>)>, RecordsError>>;
 
     /// Makes all of `changes` to a table in their order, or none of them, durably. Calls take
@@ -34,7 +34,7 @@ pub trait Records: 'static {
     /// whose future is dropped may still take effect.
     fn record_change(
         &self,
-        shelf: Shelf,
+        table: RecordTable,
         changes: Vec<RecordChange>,
     ) -> impl Future<Output = Result<(), RecordsError>>;
 }

@@ -10,7 +10,7 @@ const STATELESS: &str = "RawWakerVTable";
 
 /// Looks at the code of core crates outside tests; `thread_local!` has a `static` in it.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let help = "give the state to a node or hand it in; what never changes is a `const`";
+    let help = "put the state in a node or pass it as an argument; make a constant value a `const`";
     let is_core = |name: Option<&str>| name.is_some_and(|name| CORE.contains(&name));
     let mut findings = Vec::new();
     for file in tree.rust().filter(|file| is_core(file.crate_name())) {

@@ -12,7 +12,7 @@ const MODULES: [(&str, &str); 6] = [
     ("thread", "spawn tasks in a `world::Scope`"),
     ("fs", "use `world.disks()` or `world.records()`"),
     ("net", "use `world.connect()`, `send` and `receive`"),
-    ("process", "only a face starts or ends processes"),
+    ("process", "start and end processes only in a face"),
     ("env", "let `client`, `cluster` or a face read it and pass it in"),
 ];
 
@@ -36,7 +36,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
                 }
             }
             for hashed in HASHED.iter().filter(|hashed| has_word(line, hashed)) {
-                let help = "use a BTree collection: it has one order";
+                let help = "use a BTree collection, whose order is deterministic";
                 findings.push(file.finding(number, format!("`{hashed}` in core"), help));
             }
             in_group &= !line.contains(';');

@@ -16,7 +16,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let name = &file.path[FOLDER.len()..];
         let Some(number) = page_number(name) else {
             let help = "name it `0042-what-was-decided.md`";
-            findings.push(file.finding(1, "not the name of a decision".to_owned(), help));
+            findings.push(file.finding(
+                1,
+                "the file name is not that of a decision".to_owned(),
+                help,
+            ));
             continue;
         };
         if let Some(other) = numbers.insert(number, name) {
@@ -24,7 +28,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(file.finding(1, wrong, "take the next free number"));
         }
         if !index.contains(&format!("({name})")) {
-            let wrong = "not in the index".to_owned();
+            let wrong = "the decision is not in the index".to_owned();
             findings.push(file.finding(1, wrong, "add a line to docs/decisions/README.md"));
         }
     }
@@ -53,8 +57,19 @@ mod tests {
         assert_eq!(wrongs(&[index, ("docs/decisions/0001-a.md", "")]), [] as [&str; 0]);
         let twice = [index, ("docs/decisions/0001-a.md", ""), ("docs/decisions/0001-b.md", "")];
         assert_eq!(wrongs(&twice), ["the number 0001 is also that of 0001-a.md"]);
-        assert_eq!(wrongs(&[index, ("docs/decisions/0003-d.md", "")]), ["not in the index"]);
-        assert_eq!(wrongs(&[index, ("docs/decisions/3.md", "")]), ["not the name of a decision"]);
-        assert_eq!(wrongs(&[("docs/decisions/0001-a.md", "")]), ["not in the index"]);
+        assert_eq!(
+            wrongs(&[index, ("docs/decisions/0003-d.md", "")]),
+            ["the decision is not in \
+                                                                         the index"]
+        );
+        assert_eq!(
+            wrongs(&[index, ("docs/decisions/3.md", "")]),
+            ["the file name is not that of a \
+                                                                    decision"]
+        );
+        assert_eq!(
+            wrongs(&[("docs/decisions/0001-a.md", "")]),
+            ["the decision is not in the index"]
+        );
     }
 }

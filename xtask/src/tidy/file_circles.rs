@@ -51,7 +51,7 @@ fn check_against(tree: &Tree, permitted: &[(&[&str], &str)]) -> Vec<Finding> {
     findings.extend(unused.map(|path| Finding {
         path,
         line: 1,
-        wrong: "permitted to be in a circle, but that circle is not there".to_owned(),
+        wrong: "a permitted circle does not exist".to_owned(),
         help: "correct the table in xtask/src/tidy/file_circles.rs".to_owned(),
     }));
     findings
@@ -84,7 +84,7 @@ fn circles(edges: &[Edge]) -> BTreeSet<Circle> {
 fn finding(circle: &Circle, edges: &[Edge]) -> Finding {
     let is_inside = |edge: &&Edge| circle.contains(&edge.from) && circle.contains(&edge.to);
     let inside: Vec<&Edge> = edges.iter().filter(is_inside).collect();
-    let mut help = "move what several need to a file of its own".to_owned();
+    let mut help = "move the shared items to a file of their own".to_owned();
     for edge in &inside {
         let (_, to) = edge.to.split_once("/src/").unwrap_or(("", &edge.to));
         help += &format!("\n    {}:{}: {to}: `{}`", edge.from, edge.line, edge.code);

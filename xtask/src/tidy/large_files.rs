@@ -9,7 +9,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let large = tree.files.iter().filter(|file| file.bytes >= BYTES_MAX);
     let finding = |file: &super::tree::File| {
         let wrong = format!("{} bytes, {BYTES_MAX} or more", file.bytes);
-        file.finding(1, wrong, "generate it, or shrink it to what a reader needs")
+        file.finding(1, wrong, "generate the file, or reduce it to the part that a reader needs")
     };
     large.map(finding).collect()
 }

@@ -13,7 +13,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let lines = file.text.lines().count();
         if lines > max {
             let wrong = format!("{lines} lines, over the limit of {max}");
-            findings.push(file.finding(max + 1, wrong, "split it: one main idea a file"));
+            findings.push(file.finding(max + 1, wrong, "split the file: one main idea per file"));
         }
     }
     findings

@@ -23,10 +23,21 @@ fn check_page(tree: &Tree, page: &File) -> Vec<Finding> {
             }
             if !leads_somewhere(tree, &page.path, path) {
                 let help = "link to a file of the repository, relative to this page";
-                findings.push(page.finding(number, format!("`{target}` leads nowhere"), help));
+                findings.push(page.finding(
+                    number,
+                    format!(
+                        "the target of the link `{target}` does \
+                                                            not exist"
+                    ),
+                    help,
+                ));
             } else if is_line(fragment) {
-                let help = "lines move: link the file and name the function";
-                findings.push(page.finding(number, format!("`{target}` names a line"), help));
+                let help = "line numbers change: link the file and name the function";
+                findings.push(page.finding(
+                    number,
+                    format!("the link `{target}` names a line"),
+                    help,
+                ));
             }
         }
     }

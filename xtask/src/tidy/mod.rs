@@ -52,7 +52,10 @@ pub(crate) fn run(root: &Path) -> bool {
     let (packages, tree) = match read {
         Ok(read) => read,
         Err(cause) => {
-            eprintln!("error: tidy cannot see the tree\ncause: {cause}\nhelp:  mend that first");
+            eprintln!(
+                "error: tidy cannot read the tree\ncause: {cause}\nhelp:  repair the cause, \
+                       then run tidy again"
+            );
             return false;
         }
     };

@@ -55,7 +55,7 @@ impl Tree {
         Ok(Self { files })
     }
 
-    /// Returns the Rust files of crates and developer commands.
+    /// Returns the Rust files of crates, developer commands and examples.
     pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is_rust())
     }
@@ -85,8 +85,8 @@ impl File {
     }
 
     fn is_rust(&self) -> bool {
-        let ours = self.path.starts_with("crates/") || self.path.starts_with("xtask/");
-        ours && self.path.ends_with(".rs")
+        let ours = ["crates/", "xtask/", "examples/"];
+        ours.iter().any(|folder| self.path.starts_with(folder)) && self.path.ends_with(".rs")
     }
 
     /// True when the whole file is test code.

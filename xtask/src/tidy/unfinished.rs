@@ -18,7 +18,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     for file in tree.rust() {
         for (number, line) in file.lines() {
             for mark in MARKS.iter().filter(|mark| line.contains(*mark)) {
-                let help = "finish it, or open an issue and take it out";
+                let help = "finish the work, or open an issue and remove the mark";
                 findings.push(file.finding(number, format!("`{mark}` in the tree"), help));
             }
         }

@@ -39,11 +39,17 @@ fn check_against(tree: &Tree, permitted: &[(&str, &str)]) -> Vec<Finding> {
         let lines: Vec<usize> =
             file.lines().filter(|(_, line)| is_unsafe(line)).map(|(number, _)| number).collect();
         if is_permitted && lines.is_empty() {
-            let wrong = "permitted to be unsafe, but safe".to_owned();
-            findings.push(file.finding(1, wrong, "take it out of xtask/src/tidy/unsafe_code.rs"));
+            let wrong = "the file is in the table of unsafe code and has none".to_owned();
+            findings.push(file.finding(
+                1,
+                wrong,
+                "remove the file from \
+                                                  xtask/src/tidy/unsafe_code.rs",
+            ));
         }
         for number in lines.into_iter().filter(|_| !is_permitted) {
-            let help = "find a safe way, or argue for a line in xtask/src/tidy/unsafe_code.rs";
+            let help = "use safe code, or add the file with its reason to \
+                        xtask/src/tidy/unsafe_code.rs";
             findings.push(file.finding(number, "unsafe code".to_owned(), help));
         }
     }

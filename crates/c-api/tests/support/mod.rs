@@ -16,9 +16,28 @@ const LIMIT_SECONDS: &str = "300";
 /// Flags that every program is compiled with.
 const STRICT: [&str; 5] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"];
 
-/// Flags that find what the strict ones cannot.
-const CHECKED: [&str; 4] =
-    ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
+/// Flags that find what the strict ones cannot, with those of a [`Sanitizer`].
+const CHECKED: [&str; 3] = ["-g", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
+
+/// Checks of gcc that a program is compiled with.
+#[derive(Clone, Copy)]
+pub(crate) enum Sanitizer {
+    /// Addresses and undefined behaviour.
+    AddressAndUndefined,
+    /// Undefined behaviour only, for programs that fork. The allocator of the address sanitizer of
+    /// gcc 12 does not expect a fork: if another thread allocates at the time, a lock of it stays
+    /// locked in the child. That of the C library does.
+    Undefined,
+}
+
+impl Sanitizer {
+    fn flag(self) -> &'static str {
+        match self {
+            Self::AddressAndUndefined => "-fsanitize=address,undefined",
+            Self::Undefined => "-fsanitize=undefined",
+        }
+    }
+}
 
 /// Libraries that Rust's static libraries need.
 const NEEDED: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
@@ -109,8 +128,19 @@ impl Servers {
     /// Compiles a program of `tests/c` with all checks, and runs it to its end.
     #[track_caller]
     pub(crate) fn run(&self, name: &str, environment: &[(&str, &str)]) -> String {
+        self.run_with(Sanitizer::AddressAndUndefined, name, environment)
+    }
+
+    /// [`Servers::run`] with other checks.
+    #[track_caller]
+    pub(crate) fn run_with(
+        &self,
+        sanitizer: Sanitizer,
+        name: &str,
+        environment: &[(&str, &str)],
+    ) -> String {
         let program = self.path(name);
-        compile(name, &program);
+        compile_with(sanitizer, name, &program);
         let mut command = self.program(&program);
         command.envs(environment.iter().copied());
         done(command)
@@ -127,8 +157,14 @@ impl Drop for Servers {
 /// Compiles a program of `tests/c` against the static library, with all checks.
 #[track_caller]
 pub(crate) fn compile(name: &str, program: &Path) {
+    compile_with(Sanitizer::AddressAndUndefined, name, program);
+}
+
+#[track_caller]
+fn compile_with(sanitizer: Sanitizer, name: &str, program: &Path) {
     let mut gcc = Command::new("gcc");
-    gcc.args(STRICT).args(CHECKED).arg("-I").arg(package().join("include"));
+    gcc.args(STRICT).args(CHECKED).arg(sanitizer.flag());
+    gcc.arg("-I").arg(package().join("include"));
     gcc.arg("-o").arg(program).arg(package().join(format!("tests/c/{name}.c")));
     gcc.arg(built().join("libunisono.a")).args(NEEDED);
     done(gcc);

@@ -23,10 +23,11 @@ pub(crate) struct Bench {
     #[arg(long, default_value = "4", value_parser = count, conflicts_with = "instance")]
     pub(crate) servers: u32,
     /// Measure a running instance instead of starting servers. If its servers listen by TCP on
-    /// another machine, name a copy of its directory here with instance.json and key (mode 0600).
+    /// another machine, copy its files instance.json and key (mode 0600) to a directory here and
+    /// name that.
     #[arg(long, value_name = "DIR", group = "may_be_tcp")]
     pub(crate) instance: Option<PathBuf>,
-    /// Data directory of the servers to start. Each stands for one disk; repeat the option for
+    /// Data directory of the servers to start, which stands for one disk. Repeat the option for
     /// more.
     #[arg(long, value_name = "DIR", conflicts_with = "instance")]
     pub(crate) data: Vec<PathBuf>,
@@ -58,7 +59,7 @@ pub(crate) struct Bench {
     /// Bypass the page cache of the servers' system (O_DIRECT).
     #[arg(long, conflicts_with = "instance")]
     pub(crate) direct: bool,
-    /// Listen by TCP on this host; clients also listen there for one another.
+    /// Listen by TCP on this address. Clients also listen on it for one another.
     #[arg(long, value_name = "HOST", conflicts_with = "instance", group = "may_be_tcp")]
     pub(crate) tcp: Option<String>,
     /// Address of this machine on which clients listen for one another, if servers listen by TCP
@@ -69,8 +70,8 @@ pub(crate) struct Bench {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum BenchCommand {
-    /// Measure the throughput of independent clients that read and write striped files, from
-    /// buffers and from disks, next to the limits of the machine (Tower of Pizzas, Table 1 and
+    /// Measure the throughput of independent clients that read and write striped files, in buffers
+    /// and on disks. Compare it with the limits of the machine (Tower of Pizzas, Table 1 and
     /// Figures 5 to 10).
     Tops(Tops),
 }
@@ -100,7 +101,7 @@ pub(crate) struct Tops {
     /// File size for each server of the cases that run from disks.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) disk_size: u64,
-    /// Directory for the servers' data during the measurement; its disk is measured.
+    /// Directory for the servers' data during the measurement. Its disk is measured.
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// Write tops.csv, and a plot of each figure as SVG, into this folder.

@@ -19,8 +19,8 @@ pub(crate) struct Cases {
     /// Record sizes, separated by commas (default: 8KiB).
     #[arg(long, value_name = "SIZE", value_parser = size, value_delimiter = ',')]
     pub(crate) record: Vec<u64>,
-    /// Strategies, separated by commas: caching, two-phase, disk-directed, or all of these (the
-    /// default); or noncollective, which is disk-directed without a collective.
+    /// Strategies, separated by commas: caching, two-phase, disk-directed, or all of these three
+    /// (the default). noncollective is disk-directed without a collective.
     #[arg(long, value_delimiter = ',')]
     pub(crate) strategy: Vec<String>,
     /// Print the result as one JSON object.

@@ -11,8 +11,9 @@ use clap::{Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage, 3 no instance or server unreachable, 4 data check failed,
-5 collective not completed by all clients, 6 out of space, 130 interrupted.
-Sizes: 4096, 8KiB, 1MiB, 2GiB. Patterns: ra rn rb rc rnb rbb rbc rcn rcb rcc and the w forms.";
+5 a collective did not complete at all clients, 6 out of space, 130 interrupted.
+Sizes: 4096, 8KiB, 1MiB, 2GiB. Patterns to read: ra rn rb rc rnb rbb rbc rcn rcb rcc; to write: w
+instead of r, except wa.";
 
 /// A parallel file system whose servers direct collective transfers, and its simulated twin.
 #[derive(Parser, Debug)]
@@ -24,13 +25,13 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Start the servers of an instance: on this machine, or on the hosts of a file or a job.
+    /// Start the servers of an instance, on this machine or on the hosts of a hostfile or job.
     Start(Start),
-    /// Stop the servers of an instance, after they have written back all dirty data.
+    /// Stop the servers of an instance. They first write back all dirty data.
     Stop(InstanceOnly),
     /// Show the servers of an instance.
     Status(InstanceOnly),
-    /// Check that this machine, the hosts of a file or a job, and an instance can work.
+    /// Check this machine, the hosts of a hostfile or job, and an instance.
     Doctor(Doctor),
     /// Copy a local file into an instance.
     Put(Put),
@@ -54,18 +55,18 @@ pub(crate) enum Command {
     Mkdir(Mkdir),
     /// Remove files and directories of an instance.
     Rm(Rm),
-    /// Show the space that files of an instance take.
+    /// Show the space that files of an instance use.
     Du(Du),
     /// Show or set the placement of files on servers, and their buffering there.
     #[command(subcommand)]
     Layout(Layout),
     /// Show the space on the disks of an instance.
     Df(InstanceOnly),
-    /// Measure real transfers; every byte is checked.
+    /// Measure real transfers and check every byte.
     Bench(Box<Bench>),
-    /// Simulate transfers on a machine made of models.
+    /// Simulate transfers on a modelled machine.
     Sim(Box<Sim>),
-    /// Run published experiments on the simulated machine and compare with what was published.
+    /// Run published experiments on the simulated machine and compare with the published results.
     Reproduce(Reproduce),
     /// Write and read a real file with every strategy, here and on the simulated 1994 machine.
     Demo(Demo),

@@ -13,7 +13,7 @@ pub(crate) struct Put {
     /// Local file.
     pub(crate) local: PathBuf,
     /// Name in the instance (default: the local file's name), or a directory with a / at its end.
-    /// Missing directories are made.
+    /// Missing directories are created.
     pub(crate) name: Option<String>,
     /// Block size (default: the directory's, as set with `layout`, else 1MiB).
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -38,8 +38,8 @@ pub(crate) struct Cp {
     /// Sources: local paths, or unisono://NAME in the instance.
     #[arg(required = true, value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
-    /// Target: a local path, or unisono://NAME. Sources go into it if it is a directory. Existing
-    /// files are replaced.
+    /// Target: a local path, or unisono://NAME. If it is a directory, the sources are copied into
+    /// it. Existing files are replaced.
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     /// Copy directories with everything below them.
@@ -127,7 +127,7 @@ pub(crate) struct Mkdir {
     /// Names of the directories.
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Also make missing parents; existing directories are no error.
+    /// Also make missing parents. An existing directory is not an error.
     #[arg(long, short)]
     pub(crate) parents: bool,
 }
@@ -149,7 +149,8 @@ pub(crate) struct Find {
     pub(crate) which: InstanceOnly,
     /// Directory to search (default: the root).
     pub(crate) directory: Option<String>,
-    /// Only names whose last part matches this pattern: * for any characters, ? for one, [a-z].
+    /// Only names whose last part matches this pattern: * for any characters, ? for one, [a-z] for
+    /// one of several.
     #[arg(long, value_name = "GLOB")]
     pub(crate) name: Option<String>,
     /// Only files, or only directories.
@@ -179,7 +180,7 @@ pub(crate) enum Kind {
 pub(crate) enum Layout {
     /// Show the layout of a file, or the defaults of a directory for new files.
     Get(LayoutGet),
-    /// Set the defaults of a directory for new files; existing files keep their layout.
+    /// Set the defaults of a directory for new files. Existing files keep their layout.
     Set(LayoutSet),
 }
 
@@ -206,11 +207,11 @@ pub(crate) struct LayoutSet {
     /// Maximum number of servers of one file.
     #[arg(long, value_parser = count)]
     pub(crate) servers: Option<u32>,
-    /// Servers on which files may lie, by number, separated by commas.
+    /// Numbers of the servers that may hold files, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "SERVERS")]
     pub(crate) pool: Vec<u32>,
-    /// Server of each block of a file, by number, separated by commas. The list repeats: 0,0,1 puts
-    /// two blocks out of three on server 0.
+    /// Number of the server of each block of a file, separated by commas. The list repeats: 0,0,1
+    /// puts two blocks out of three on server 0.
     #[arg(long, value_delimiter = ',', value_name = "SERVERS")]
     #[arg(conflicts_with_all = ["pool", "servers"])]
     pub(crate) map: Vec<u32>,
@@ -220,15 +221,16 @@ pub(crate) struct LayoutSet {
     ))]
     pub(crate) declare: Declared,
     #[arg(long, value_name = "POLICY", help = format!(
-        "Replacement policy, which chooses the block that is evicted first from a full cache: {}, \
-         or custom:NAME of the servers' program (default: what suits --declare)",
+        "Replacement policy, which selects the block to evict from a full cache: {}, or \
+         custom:NAME for a policy of the servers' program (default: the policy that suits \
+         --declare)",
         Replacement::WORDS.join(", "),
     ))]
     pub(crate) replacement: Option<Replacement>,
     /// Blocks of one file that other files cannot evict from a server's cache.
     #[arg(long, default_value = "0", value_name = "COUNT")]
     pub(crate) min_blocks: u32,
-    /// Maximum number of blocks of one file in a server's cache (0: no limit but the cache).
+    /// Maximum number of blocks of one file in a server's cache (0: limited only by the cache).
     #[arg(long, default_value = "0", value_name = "COUNT")]
     pub(crate) max_blocks: u32,
 }

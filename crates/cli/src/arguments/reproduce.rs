@@ -6,17 +6,21 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Reproduce {
-    /// tr94-table4, tr94-table3, cai-table2, cai-table3, cai-fig2, cai-fig3, tocs-fig4 to
-    /// tocs-fig15, tocs-table3, tocs-layouts, or all.
+    /// Experiments: tr94-table4, tr94-table3, cai-table2, cai-table3, cai-fig2, cai-fig3, tocs-fig4
+    /// to tocs-fig15, tocs-table3, tocs-layouts, or all.
     #[arg(required = true, value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
-    /// Number of trials of each case; trial n has seed n in every case.
+    /// Number of trials of each case. Trial n has seed n in every case.
     #[arg(long, default_value = "5", value_parser = count)]
     pub(crate) trials: u32,
     /// Write EXPERIMENT.csv and EXPERIMENT.parquet, with every trial, and report.html, with plots,
     /// into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write a Markdown page that compares simulated with published figures to this file; with
+    /// `all`, docs/validation.md.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
     /// Only these rows: patterns, or patterns with a record size in bytes such as rc:8192,
     /// separated by commas.
     #[arg(long, value_name = "ROWS", value_delimiter = ',')]

@@ -9,13 +9,13 @@ use interface::{UserError, parse_size as size};
 use std::path::PathBuf;
 
 const START_HELP: &str = "\
-Without --hostfile and outside of a job, servers run on this machine and listen on Unix sockets.
-A file of hosts has one a line: HOST, HOST slots=N or HOST:N, with # before comments; N servers are
-started on each, or one. In a job of Slurm (or with PBS_NODEFILE, LSB_HOSTS and their like) that has
-other hosts than this one, a server is started on each of them. Servers on hosts listen by TCP.
-Their launchers stay as long as they do; when one is lost, its server writes everything back and
-ends. Data is in server-N in each --data directory of a host, or in a directory of the instance's
-own in its SLURM_TMPDIR, TMPDIR or /tmp.";
+Without --hostfile, and outside of a job, servers run on this machine and listen on Unix sockets.
+A hostfile has one host per line: HOST, HOST slots=N or HOST:N. # begins a comment. Each host gets
+N servers (default: 1). In a Slurm job, or with PBS_NODEFILE, LSB_HOSTS or a similar variable, each
+host of the job gets one server, if the job has other hosts than this one. Servers on hosts listen
+by TCP. Their launchers run as long as the servers. A server whose launcher has ended writes all dirty
+data back and ends. A server keeps its data in server-N in each --data directory of its host.
+Without --data, a directory of the instance in SLURM_TMPDIR, TMPDIR or /tmp on that host is used.";
 
 /// Value of `--direct` without a directory.
 pub(crate) const ALL: &str = "all";
@@ -33,14 +33,14 @@ pub(crate) struct Start {
     /// Number of servers on each host. Overrides the numbers given for the hosts.
     #[arg(long, value_parser = count, conflicts_with_all = ["servers", "tcp"])]
     pub(crate) servers_per_host: Option<u32>,
-    /// Data directory. Each stands for one disk; repeat the option for more (default: inside the
-    /// instance). On hosts, each server makes one of its own below it, and the servers of a host
-    /// share the directories named.
+    /// Data directory, which stands for one disk. Repeat the option for more (default: inside the
+    /// instance). On hosts, the servers of a host share the named directories, and each server
+    /// makes a directory of its own in them.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Vec<PathBuf>,
-    /// Size of each server's block cache. The transfers that a server directs take buffers of a
-    /// quarter as much besides, or two blocks for each disk. Requests that wait for room in the
-    /// cache may hold as much data again as the cache.
+    /// Size of each server's block cache. Directed transfers take further buffers: a quarter of
+    /// this size, or two blocks for each disk. Requests that wait for room in the cache may hold
+    /// further data, up to this size.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
     /// Dirty high-water mark, percent of the block cache. Above it, the oldest dirty blocks are
@@ -48,21 +48,21 @@ pub(crate) struct Start {
     #[arg(long, default_value_t = DIRTY_PERCENT, value_name = "PERCENT",
           value_parser = value_parser!(u32).range(0..=100))]
     pub(crate) dirty: u32,
-    /// Bypass the page cache of the servers' system (O_DIRECT): no data is cached twice, and every
-    /// read goes to the device. --direct=DIR, which may be repeated, does so only for the disks in
-    /// this --data directory.
+    /// Bypass the page cache of the servers' operating system (O_DIRECT). No data is cached twice,
+    /// and every read goes to the device. --direct=DIR, which may be repeated, bypasses it only for
+    /// the disks in this --data directory.
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true,
           default_missing_value = ALL)]
     pub(crate) direct: Vec<PathBuf>,
-    /// Listen by TCP on this host instead of on Unix sockets. Clients then need the instance's key.
+    /// Listen by TCP on this address instead of Unix sockets. Clients then need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,
-    /// Path of this program on the hosts (default: its path here).
+    /// Path of this program on the hosts (default: its path on this machine).
     #[arg(long, value_name = "PATH")]
     pub(crate) remote_program: Option<PathBuf>,
-    /// Time limit for a server on another host to start, and again to serve, in seconds.
-    #[arg(long, default_value = "60", value_parser = count, value_name = "SECONDS")]
-    pub(crate) patience: u32,
+    /// Time limit in seconds for a server on another host to start, and again to be ready.
+    #[arg(long = "patience", default_value = "60", value_parser = count, value_name = "SECONDS")]
+    pub(crate) start_timeout_s: u32,
     #[command(flatten)]
     pub(crate) root: AsRoot,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Start {
 /// Permission for root, for each command that starts servers.
 #[derive(Args, Debug)]
 pub(crate) struct AsRoot {
-    /// Start servers even as root, although they could then access every file of this machine.
+    /// Start servers even as root. They can then access every file of this machine.
     #[arg(long, env = "UNISONO_ALLOW_ROOT", value_parser = BoolishValueParser::new())]
     pub(crate) allow_root: bool,
 }
@@ -89,8 +89,8 @@ pub(crate) struct Hosts {
     #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<PathBuf>,
     /// Launcher that starts programs on hosts: auto, local (this machine), ssh, srun, mpiexec, or
-    /// another program that takes a host and a command. Options may follow its name, in the same
-    /// word. UNISONO_LAUNCHER names the launcher for hosts where this is auto.
+    /// another program that takes a host and a command. Quote a name with options as one word. With
+    /// auto, UNISONO_LAUNCHER names the launcher for hosts.
     #[arg(long, default_value = "auto")]
     pub(crate) launcher: String,
 }

@@ -14,32 +14,38 @@ pub(crate) struct Sim {
     pub(crate) command: Option<SimCommand>,
     #[command(flatten)]
     pub(crate) cases: Cases,
-    /// Simulate the scenario in this file; options override it (docs/scenarios.md explains the
-    /// keys).
+    /// Simulate the scenario in this file. Options override it; docs/scenarios.md explains the
+    /// keys.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Print the scenario that results from presets, file and options, with every key explained, as
-    /// a file for --scenario (or as JSON). Nothing is simulated.
+    /// Print the scenario that results from presets, file and options, and explain every key. The
+    /// output is a file for --scenario (or JSON). Nothing is simulated.
     #[arg(long, conflicts_with_all = ["timeline", "plot"])]
     pub(crate) explain: bool,
     /// Machine to simulate: tr94, tocs97 or ideal-disks (default: tr94).
     #[arg(long)]
     pub(crate) machine: Option<String>,
-    /// Change a parameter of the machine, such as queue=cscan; repeat it for more.
+    /// Change a parameter of the machine, such as queue=cscan. Repeat the option for more.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+<<<<<<< HEAD
     #[arg(long, value_name = "DISK", help = format!(
         "Disk model instead of the machine's: {}, a description in a file FILE.toml (docs/disks \
          has explained examples), or custom:NAME of the program's own",
         DiskName::WORDS.join(", "),
     ))]
+=======
+    /// Disk model instead of the machine's: hp97560, hp-c2200a, nvme, analytic, ideal, or a file
+    /// FILE.toml with a description (see the examples in docs/disks).
+    #[arg(long, value_name = "DISK")]
+>>>>>>> main
     pub(crate) disk: Option<String>,
     #[arg(long, help = format!(
         "Network model: {}, or custom:NAME of the program's own (default: torus)",
         NetworkName::WORDS.join(", "),
     ))]
     pub(crate) network: Option<String>,
-    /// Blocks for each disk that a server buffers in a transfer that it directs (default: 2).
+    /// Number of block buffers for each disk in a directed transfer (default: 2).
     #[arg(long, value_parser = count, value_name = "COUNT")]
     pub(crate) buffers: Option<u32>,
     #[arg(long, help = format!(
@@ -48,7 +54,8 @@ pub(crate) struct Sim {
     ))]
     pub(crate) layout: Option<String>,
     #[arg(long, help = format!(
-        "Order in which servers that direct a transfer use their disks: {} (default: sorted)",
+        "Order in which servers serve the blocks of a disk in a directed transfer: {} (default: \
+         sorted)",
         either(DiskOrder::WORDS),
     ))]
     pub(crate) order: Option<String>,
@@ -58,9 +65,9 @@ pub(crate) struct Sim {
     ))]
     pub(crate) declare: Option<String>,
     #[arg(long, value_name = "POLICY", help = format!(
-        "Replacement policy, which chooses the block that is evicted first from a full cache: \
-         declared, {}, or custom:NAME of the program's own (default: declared, which is what \
-         suits --declare)",
+        "Replacement policy, which selects the block to evict from a full cache: declared, {}, or \
+         custom:NAME for a policy that the program adds (default: declared, the policy that suits \
+         --declare)",
         Replacement::WORDS.join(", "),
     ))]
     pub(crate) replacement: Option<String>,
@@ -89,7 +96,7 @@ pub(crate) struct Sim {
     /// Seed of the first trial (default: 1).
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// End writes only when the data is on the medium; --sync=false overrides a file.
+    /// End writes only when the data is on the medium. --sync=false overrides a scenario file.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sync: Option<bool>,
     /// Kind of payload: phantom (lengths only) or traced (proves that every byte is in its place)

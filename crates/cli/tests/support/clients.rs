@@ -1,6 +1,6 @@
 //! Client processes of a bench, ordered by a test, so that it knows the rank of each.
 
-use super::{COLLECTIVE, PATIENCE, Place, signal, unisono, until_moving};
+use super::{COLLECTIVE, Place, STALL_TIMEOUT, signal, unisono, until_moving};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -125,7 +125,8 @@ impl BenchClient {
     }
 
     fn expect_connected(&mut self) {
-        let line = self.answers.recv_timeout(PATIENCE).expect("a client says that it is connected");
+        let line =
+            self.answers.recv_timeout(STALL_TIMEOUT).expect("a client says that it is connected");
         assert_eq!(line, "\"Connected\"");
     }
 
@@ -155,7 +156,7 @@ impl BenchClient {
 
     /// Waits for the client's answer to an order, which must come in time.
     pub(crate) fn answer(&self) -> Answer {
-        let line = self.answers.recv_timeout(PATIENCE).expect("a client answers its order");
+        let line = self.answers.recv_timeout(STALL_TIMEOUT).expect("a client answers its order");
         let answer: Value = serde_json::from_str(&line).expect("an answer is JSON");
         if let Some(measured) = answer.get("Measured") {
             assert!(measured["wrong"].is_null(), "{line}");

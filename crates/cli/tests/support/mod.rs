@@ -19,7 +19,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Time limit that turns a hang into a failure; no test needs a fraction of it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Exit codes, as the command's help lists them.
 pub(crate) const DONE: i32 = 0;
@@ -132,7 +132,7 @@ pub(crate) fn bytes(length: usize) -> Vec<u8> {
 
 /// Polls until `ask` returns a value; fails after a time limit.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + STALL_TIMEOUT;
     loop {
         if let Some(answer) = ask() {
             return answer;

@@ -1,6 +1,6 @@
 //! Commands that run, and their results.
 
-use super::{DONE, PATIENCE, signal};
+use super::{DONE, STALL_TIMEOUT, signal};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -75,7 +75,7 @@ impl Running {
 
     /// Waits for its end, which must come in time.
     pub(crate) fn end(self) -> Ended {
-        let ended = self.ended.recv_timeout(PATIENCE);
+        let ended = self.ended.recv_timeout(STALL_TIMEOUT);
         let ended = ended.unwrap_or_else(|_| panic!("{} does not end", self.shown));
         let Output { status, stdout, stderr } = ended.expect("a child can be waited for");
         let error = String::from_utf8_lossy(&stderr).into_owned();

@@ -65,7 +65,7 @@ impl CopyPlan {
         if sources.len() > 1 && !into {
             return Err(UserError::usage(
                 format!("cannot copy to {target}"),
-                "several files need a directory, and it is none",
+                "the target of several sources must be a directory, and this is not one",
                 "make it first: unisono mkdir -p DIRECTORY",
             ));
         }
@@ -84,7 +84,7 @@ impl CopyPlan {
                     return Err(UserError::usage(
                         format!("cannot copy {source}"),
                         "it is a directory",
-                        "say --recursive to copy it with all that is in it",
+                        "use --recursive to copy it with everything below it",
                     ));
                 }
                 Kind::Directory => plan.add_tree(session, source, &to)?,
@@ -123,8 +123,8 @@ impl CopyPlan {
             None => Ok(()),
             Some(pair) => Err(UserError::usage(
                 format!("cannot copy two files to {}", pair[0].0),
-                format!("{} and {} would both be there", pair[0].1, pair[1].1),
-                "copy them one after the other, or to other names",
+                format!("{} and {} would have the same name there", pair[0].1, pair[1].1),
+                "copy them to different names",
             )),
         }
     }
@@ -210,8 +210,8 @@ impl CopyPlan {
         {
             return Err(UserError::usage(
                 format!("cannot copy {from:?} to {to:?}"),
-                "it would be copied into itself",
-                "name a target outside of what is copied",
+                "the target is inside the source",
+                "name a target outside the source",
             ));
         }
         match from {
@@ -248,8 +248,8 @@ impl CopyPlan {
             return Err(UserError::new(
                 ExitCode::Failed,
                 format!("cannot copy {}", path.display()),
-                "it leads to a directory that it is in: there would be no end of it",
-                "remove the link, or copy the others without it",
+                "it is a link to a directory above it, so the copy would never end",
+                "remove the link, or leave it out of the copy",
             ));
         }
         let above = [above, &[own]].concat();
@@ -266,8 +266,8 @@ impl CopyPlan {
                     ExitCode::Failed,
                     // In quotes, which show the bytes.
                     format!("cannot copy {:?}", entry.path()),
-                    "its name is not UTF-8, as all names in an instance are",
-                    "give it another name, or copy the others without it",
+                    "its name is not UTF-8, which names in an instance must be",
+                    "rename it, or leave it out of the copy",
                 ));
             };
             let target = to.join(&part);
@@ -280,7 +280,7 @@ impl CopyPlan {
                     ExitCode::Failed,
                     format!("cannot copy {}", entry.path().display()),
                     "it is not a regular file, but a pipe, a socket or a device",
-                    "remove it, or copy the others without it",
+                    "remove it, or leave it out of the copy",
                 ));
             }
         }
@@ -296,7 +296,7 @@ fn kind_of(session: &Session, place: &Place) -> Result<Kind, UserError> {
             Ok(found) => Ok(Kind::File(found.len())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Kind::Nothing),
             Err(error) => {
-                let what = format!("cannot look at {}", path.display());
+                let what = format!("cannot read the metadata of {}", path.display());
                 Err(super::ends::local_error(&what, &error))
             }
         },
@@ -315,8 +315,8 @@ fn unreachable_entry(path: &Path, error: &std::io::Error) -> UserError {
         Ok(to) if error.kind() == std::io::ErrorKind::NotFound => UserError::new(
             ExitCode::Failed,
             what,
-            format!("it is a symbolic link to {}, where nothing is", to.display()),
-            "what links lead to is copied: remove the link, or make what it leads to",
+            format!("it is a symbolic link to {}, which does not exist", to.display()),
+            "links are followed: remove the link, or create the file that it points to",
         ),
         _ => super::ends::local_error(&what, error),
     }
@@ -325,17 +325,17 @@ fn unreachable_entry(path: &Path, error: &std::io::Error) -> UserError {
 /// Error of a name with a slash at its end that names a file, or nothing.
 pub fn no_directory(what: impl Into<String>, is_there: bool) -> UserError {
     let cause = match is_there {
-        true => "it is not a directory, which the / at its end asks for",
-        false => "there is no such directory, which the / at its end asks for",
+        true => "it is not a directory, but the name ends with /",
+        false => "there is no such directory, but the name ends with /",
     };
-    let help = "make it first, with unisono mkdir -p DIRECTORY, or leave the / out";
+    let help = "make it first, with unisono mkdir -p DIRECTORY, or remove the /";
     UserError::usage(what, cause, help)
 }
 
 fn missing(place: &Place) -> UserError {
     let help = match place {
         Place::Local(_) => "check the path; names in the instance begin with unisono://",
-        Place::Instance(_) => "`unisono ls` shows the files there are",
+        Place::Instance(_) => "`unisono ls` lists the files",
     };
     let what = format!("cannot copy {place}");
     UserError::new(ExitCode::Failed, what, "there is no such file", help)

@@ -60,8 +60,8 @@ pub(super) fn verify(file: &File, moved: &Moved, what: &str) -> Result<(), UserE
             return Err(UserError::new(
                 ExitCode::DataCheck,
                 what,
-                format!("what {server} holds from byte {start} on is not what was copied"),
-                "copy it again; if it fails again, look at that server's disk and memory",
+                format!("the data on {server} differs from the source, from byte {start} on"),
+                "copy it again; if it fails again, check that server's disk and memory",
             ));
         }
     }

@@ -29,9 +29,9 @@ impl Direct {
         match named.iter().find(|one| !data.contains(one)) {
             None => Ok(Self::In(named)),
             Some(other) => Err(UserError::usage(
-                format!("no disk lies in {}", other.display()),
-                "--direct names directories that --data names",
-                "name it with --data too, or say --direct alone for all disks",
+                format!("no disk is in {}", other.display()),
+                "a directory of --direct must also be a directory of --data",
+                "name it with --data too, or use --direct without a directory for all disks",
             )),
         }
     }

@@ -42,7 +42,8 @@ impl Member<'_> {
             UserError::usage(
                 format!("client {} cannot listen for the other clients", self.rank),
                 error.to_string(),
-                "by TCP, --client-host names an address of this machine that they reach",
+                "for TCP, name an address of this machine that the other clients can reach, with \
+                 --client-host",
             )
         })
     }
@@ -55,7 +56,7 @@ impl Member<'_> {
         let own = own_address_towards(server).map_err(|error| {
             UserError::new(
                 ExitCode::NoServer,
-                format!("there is no way from this machine to the server at {server}"),
+                format!("there is no network route from this machine to the server at {server}"),
                 error.to_string(),
                 "check the network, or name an address of this machine with --client-host",
             )

@@ -57,8 +57,9 @@ impl ConnectionOptions {
             Some(timeout) => Ok(Self { timeout, ..Self::default() }),
             None => Err(UserError::usage(
                 "cannot connect to an instance",
-                format!("UNISONO_TIMEOUT is {word:?}, which is no number of seconds above 0"),
-                "set it to the seconds to wait for servers and missing members, such as 60",
+                format!("UNISONO_TIMEOUT is {word:?}, not a number of seconds above 0"),
+                "set it to the number of seconds to wait for servers and missing members, such as \
+                 60",
             )),
         }
     }
@@ -232,8 +233,12 @@ impl Connection {
         let none = || {
             UserError::new(
                 ExitCode::Failed,
-                format!("there is no buffer of {bytes} bytes"),
-                format!("the pool of the connection has {} bytes, most in use", self.0.pool_bytes),
+                format!("cannot take a buffer of {bytes} bytes"),
+                format!(
+                    "the buffer pool of the connection has {} bytes, and too few of them are \
+                         free",
+                    self.0.pool_bytes
+                ),
                 "drop buffers that are no longer needed, or connect with a larger pool",
             )
         };
@@ -303,8 +308,8 @@ fn check_pool(bytes: u64) -> Result<(), UserError> {
         Some(Ok(())) => Ok(()),
         Some(Err(_)) | None => Err(UserError::usage(
             "cannot connect to an instance",
-            format!("there is no memory for a pool of {bytes} bytes"),
-            "connect with a smaller pool; the usual one has 64 MiB",
+            format!("there is not enough memory for a buffer pool of {bytes} bytes"),
+            "connect with a smaller pool; the default is 64 MiB",
         )),
     }
 }
@@ -334,7 +339,7 @@ pub(super) fn beyond_all_files(what: String) -> UserError {
         ErrorKind::Usage,
         what,
         format!("a file has at most {} bytes", policy::BYTES_MAX),
-        "use an offset that a file can have",
+        "use a smaller offset",
     )
 }
 
@@ -344,7 +349,7 @@ fn check_host(host: &str) -> Result<(), UserError> {
         UserError::usage(
             format!("cannot listen on {host} for the other members of a group"),
             cause,
-            "name an address of this machine that the other members reach",
+            "name an address of this machine that the other members can reach",
         )
     };
     let listening = TcpListener::bind((host, 0)).map_err(|error| refused(error.to_string()))?;

@@ -1,8 +1,8 @@
 //! The calls on an open file.
 
 use super::buffer::Buffer;
+use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
-use super::known::Known;
 use super::operation::Operation;
 use super::user_memory::{RawMemory, UserMemory};
 use filesystem::Fault;
@@ -25,7 +25,7 @@ const POOLED_BYTES_MAX: usize = 64 * KIB as usize;
 #[derive(Clone)]
 pub struct File {
     connection: Connection,
-    known: Known,
+    known: CachedRecord,
 }
 
 /// A page of a file as it was when it was asked for, mapped from its server if that is on this
@@ -45,7 +45,7 @@ impl Deref for Page {
 }
 
 impl File {
-    pub(super) fn new(connection: Connection, known: Known) -> Self {
+    pub(super) fn new(connection: Connection, known: CachedRecord) -> Self {
         Self { connection, known }
     }
 
@@ -54,7 +54,7 @@ impl File {
         &self.connection
     }
 
-    pub(super) fn known(&self) -> &Known {
+    pub(super) fn known(&self) -> &CachedRecord {
         &self.known
     }
 
@@ -75,7 +75,7 @@ impl File {
     pub fn size(&self) -> Result<u64, UserError> {
         let (known, name) = (self.known.clone(), self.name());
         let record = self.connection.run(
-            move || format!("cannot ask for the size of {name:?}"),
+            move || format!("cannot get the size of {name:?}"),
             async move |shared| known.refreshed(&shared.client).await,
         )?;
         Ok(record.bytes)
@@ -87,7 +87,7 @@ impl File {
     /// Beyond what a file may have; what servers meet.
     pub fn set_size(&self, bytes: u64) -> Result<(), UserError> {
         let (known, name) = (self.known.clone(), self.name());
-        let what = move || format!("cannot make {name:?} {bytes} bytes long");
+        let what = move || format!("cannot set the size of {name:?} to {bytes} bytes");
         if bytes > BYTES_MAX {
             return Err(beyond_all_files(what()));
         }
@@ -351,7 +351,7 @@ impl File {
     pub fn start_flush(&self, sync: bool) -> Operation<()> {
         let record = self.record();
         let name = record.name.clone();
-        let what = move || format!("cannot store {name:?}");
+        let what = move || format!("cannot flush {name:?}");
         self.connection
             .begin(what, false, async move |shared| shared.client.flush(&record, sync).await)
     }
@@ -373,7 +373,7 @@ impl File {
     pub fn statistics(&self) -> Result<Vec<BufferStatistics>, UserError> {
         let record = self.record();
         let name = record.name.clone();
-        let what = move || format!("cannot ask about {name:?}");
+        let what = move || format!("cannot get the buffer statistics of {name:?}");
         self.connection.run(what, async move |shared| shared.client.buffers(&record).await)
     }
 

@@ -114,7 +114,7 @@ impl Group {
                 ErrorKind::Other,
                 "cannot form a group",
                 format!("the members could not exchange bytes: {error}"),
-                "see the error of the all-gather that the program has given",
+                "see the error of the program's all-gather function",
             )
         })?;
         Self::enrol(connection, rank, size, &met)

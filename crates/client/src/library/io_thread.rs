@@ -83,8 +83,8 @@ impl IoThread {
             UserError::of_kind(
                 ErrorKind::Internal,
                 "cannot connect to an instance",
-                format!("the system gives no thread for I/O: {error}"),
-                "raise the limit of threads (ulimit -u), or end other programs",
+                format!("the system cannot create the I/O thread: {error}"),
+                "raise the limit on threads (ulimit -u), or end other programs",
             )
         })?;
         Ok(Self { jobs: Some(jobs), id: thread.thread().id(), process: std::process::id() })
@@ -142,9 +142,9 @@ pub(super) fn forked() -> UserError {
 pub(super) fn failed() -> UserError {
     UserError::of_kind(
         ErrorKind::Internal,
-        "the call was given up",
-        "the I/O thread of the library has ended, or the connection was closed meanwhile",
-        "connect again; if it recurs, report it with what the program wrote to standard error",
+        "the call was abandoned",
+        "the I/O thread of the library has ended, or the connection was closed during the call",
+        "connect again; if it recurs, report it with the program's standard error output",
     )
 }
 

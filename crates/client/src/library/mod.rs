@@ -10,15 +10,16 @@
 //! - Nothing waits for ever: for members of a group, and for servers, there is a time-out.
 
 mod buffer;
+mod cached_record;
 mod connection;
 mod file;
 mod group;
 mod io_thread;
-mod known;
 mod naming;
 mod on_thread;
 mod operation;
 mod peers;
+mod staged;
 mod user_memory;
 
 pub use buffer::Buffer;

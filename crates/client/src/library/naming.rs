@@ -1,9 +1,9 @@
 //! Names: opening, making, finding and removing files and directories.
 
+use super::cached_record::CachedRecord;
 use super::connection::Connection;
 use super::file::File;
 use super::group::random_number;
-use super::known::Known;
 use crate::files::{Placement, Usual, made_now, make_directories, placement};
 use filesystem::{Fault, NewFile};
 use interface::{ErrorKind, UserError};
@@ -103,7 +103,7 @@ impl Connection {
     /// # Errors
     /// Faults that the servers answer with.
     pub fn find(&self, name: &str) -> Result<Option<Entry>, UserError> {
-        let (what, name) = (format!("cannot look at {name:?}"), name.to_owned());
+        let (what, name) = (format!("cannot read the metadata of {name:?}"), name.to_owned());
         self.run(
             || what,
             async move |shared| match shared.client.stat(&name).await {
@@ -211,7 +211,7 @@ impl Connection {
     /// # Errors
     /// [`ErrorKind::NotFound`](interface::ErrorKind::NotFound) when there is none.
     pub fn stat(&self, name: &str) -> Result<Entry, UserError> {
-        let (what, name) = (format!("cannot look at {name:?}"), name.to_owned());
+        let (what, name) = (format!("cannot read the metadata of {name:?}"), name.to_owned());
         self.run(|| what, async move |shared| shared.client.look_at(&name).await)
     }
 
@@ -225,6 +225,6 @@ impl Connection {
     }
 
     fn file(&self, record: FileRecord) -> File {
-        File::new(self.clone(), Known::new(record))
+        File::new(self.clone(), CachedRecord::new(record))
     }
 }

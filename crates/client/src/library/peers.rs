@@ -5,18 +5,21 @@
 //! - Members connect to one another at their first such call.
 //! - Such calls of a group run one after the other, in the order in which they were made.
 
+use super::staged::Staged;
 use crate::instance::{Instance, Member};
 use crate::session::connect_from;
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Fault, Group, Membership};
+use futures_util::future::select;
 use interface::UserError;
 use policy::{Access, Direction, DiskOrder, OwnPart};
 use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
 use tokio::sync::Mutex;
 use units::ClientId;
 use wire::{FileRecord, MEETING_BYTES_MAX};
-use world::{Address, Network};
+use world::{Address, Clock, Network};
 use world_real::{RealMemory, RealWorld};
 
 /// The members of a group as they know one another.
@@ -76,7 +79,10 @@ impl Peers {
             outstanding_per_disk,
             sync,
         };
-        let shared = group.share(memory.clone()).await?;
+        let is_staged = direction == Direction::Read && strategy == Strategy::TwoPhase;
+        let staged = is_staged.then(|| Staged::new(group.client().world(), memory));
+        let target = staged.as_ref().map_or(memory, Staged::memory);
+        let shared = group.share(target.clone()).await?;
         let mut moved = Ok(());
         if strategy == Strategy::TwoPhase {
             moved = group.share_among_members(&shared).await;
@@ -84,7 +90,17 @@ impl Peers {
         if moved.is_ok() {
             moved = group.transfer(&transfer, &shared).await;
         }
-        group.unshare(shared).await;
+        let unshared = pin!(group.unshare(shared));
+        if moved.is_ok() {
+            unshared.await;
+        } else {
+            // A server that has stopped does not say that it is done with the memory, which then
+            // stays in the list of regions.
+            select(unshared, pin!(group.client().world().sleep(membership.timeout()))).await;
+        }
+        if let (Some(staged), Ok(())) = (&staged, &moved) {
+            staged.deliver(&transfer.access, own);
+        }
         let closed = group.client().close(&transfer.file).await;
         // When both failed, the transfer says why.
         moved.and(closed).map(|()| bytes)

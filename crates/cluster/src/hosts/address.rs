@@ -30,7 +30,7 @@ pub(super) fn own_address(host: &str, others: &[String]) -> Result<IpAddr, Strin
     let is_address = host.parse::<IpAddr>().is_ok();
     let by_itself = if is_address { Vec::new() } else { own(&own_name()) };
     let found = named.first().or(by_itself.iter().find(|one| is_outer(one)).or(by_itself.first()));
-    found.copied().ok_or_else(|| format!("{host} is no name or address of this machine"))
+    found.copied().ok_or_else(|| format!("{host} is not a name or address of this machine"))
 }
 
 /// True if this process runs on the host of that name.

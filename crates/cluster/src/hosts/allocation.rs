@@ -49,7 +49,7 @@ impl Allocation {
         let first_words = text.lines().filter_map(|line| line.split_whitespace().next());
         let hosts = each_once(first_words.map(str::to_owned));
         if let Some(host) = hosts.iter().find(|host| !is_host_name(host)) {
-            return Err(unknown(name, &format!("{host:?} is no name of a host")));
+            return Err(unknown(name, &format!("{host:?} is not a host name")));
         }
         if hosts.is_empty() || hosts.len() > HOSTS_MAX {
             return Err(unknown(name, &format!("there are {} hosts", hosts.len())));
@@ -60,9 +60,10 @@ impl Allocation {
 
 fn unknown(variable: &str, cause: &str) -> UserError {
     UserError::usage(
-        format!("cannot take the hosts of this job from {variable}"),
+        format!("cannot read the hosts of this job from {variable}"),
         cause,
-        "name them with --hostfile FILE, or start servers here alone with --launcher local",
+        "name them with --hostfile FILE, or start servers only on this machine with --launcher \
+         local",
     )
 }
 

@@ -69,7 +69,7 @@ pub(super) struct Permission {
 
 /// Message of a server.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Said {
+pub(super) enum ServerMessage {
     /// State of the server's data directories.
     Found(Found),
     /// The server serves at this address.
@@ -101,7 +101,7 @@ pub(super) fn line(value: &impl Serialize) -> String {
 ///
 /// # Errors
 /// At the end of the input, or for a line that is not such a message.
-pub(super) fn hear<T: DeserializeOwned>(input: &mut impl BufRead) -> std::io::Result<T> {
+pub(super) fn receive<T: DeserializeOwned>(input: &mut impl BufRead) -> std::io::Result<T> {
     let mut line = Vec::new();
     if input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
         return Err(std::io::ErrorKind::UnexpectedEof.into());

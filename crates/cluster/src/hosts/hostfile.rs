@@ -37,14 +37,14 @@ pub(super) fn read(path: &Path) -> Result<Vec<Slots>, UserError> {
         UserError::usage(
             format!("cannot read the hosts of {}", path.display()),
             error.to_string(),
-            "name a file with one host a line, such as `node1` or `node1 slots=2`",
+            "name a file with one host per line, such as `node1` or `node1 slots=2`",
         )
     })?;
     parse(&text).map_err(|Wrong { line, cause }| {
         UserError::usage(
-            format!("cannot take the hosts of {}, line {line}", path.display()),
+            format!("cannot read the hosts of {}, line {line}", path.display()),
             cause,
-            "write one host a line: HOST, HOST slots=N or HOST:N; # begins a comment",
+            "write one host per line: HOST, HOST slots=N or HOST:N; # begins a comment",
         )
     })
 }
@@ -85,12 +85,17 @@ fn parse_line(line: &str) -> Result<Option<Slots>, String> {
         _ => (first, None),
     };
     if !is_host_name(host) {
-        return Err(format!("{host:?} is no name of a host"));
+        return Err(format!("{host:?} is not a host name"));
     }
     for word in words {
         match word.split_once('=') {
             Some(("slots", number)) if servers.is_none() => servers = Some(count(word, number)?),
-            Some(("slots", _)) => return Err(format!("{word:?} says it again")),
+            Some(("slots", _)) => {
+                return Err(format!(
+                    "{word:?} gives the number of servers a \
+                                                      second time"
+                ));
+            }
             Some((unused, number)) if UNUSED.contains(&unused) => drop(count(word, number)?),
             _ => return Err(format!("{word:?} is not slots=N")),
         }
@@ -101,7 +106,7 @@ fn parse_line(line: &str) -> Result<Option<Slots>, String> {
 fn count(word: &str, number: &str) -> Result<u32, String> {
     match number.parse() {
         Ok(count) if (1..=HOSTS_MAX as u32).contains(&count) => Ok(count),
-        _ => Err(format!("{word:?} has no number from 1 to {HOSTS_MAX}")),
+        _ => Err(format!("{word:?} does not have a number from 1 to {HOSTS_MAX}")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One launcher and the server behind it, as seen by their supervisor.
 
-use super::control::{LINE_BYTES_MAX, MARK, Said, line};
+use super::control::{LINE_BYTES_MAX, MARK, ServerMessage, line};
 use super::launcher::Launcher;
 use interface::{ExitCode, UserError};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// Time limit of a launcher to end after it was asked to.
-const TERM_PATIENCE: Duration = Duration::from_secs(5);
+const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Number of last log lines quoted in an error.
 const TAIL_LINES_MAX: usize = 5;
@@ -60,7 +60,8 @@ impl<'a> Launched<'a> {
                 ExitCode::NoServer,
                 format!("cannot start {launcher} for server {id} on {host}"),
                 error.to_string(),
-                "name another with --launcher: ssh, srun, mpiexec, or a program of your own",
+                "name another launcher with --launcher: ssh, srun, mpiexec, or a program of your \
+                 own",
             )
         };
         let mut process = started.map_err(cannot)?;
@@ -73,7 +74,7 @@ impl<'a> Launched<'a> {
     }
 
     /// Sends the server a message.
-    pub(super) async fn tell(&mut self, what: &impl Serialize) {
+    pub(super) async fn send(&mut self, what: &impl Serialize) {
         if let Some(input) = &mut self.input {
             // If this fails, the server's answer or its end tells the reason.
             let _ = input.write_all(line(what).as_bytes()).await;
@@ -81,11 +82,11 @@ impl<'a> Launched<'a> {
         }
     }
 
-    /// Waits for the next message of the server, at most `patience`.
-    pub(super) async fn hear(&mut self, patience: Duration) -> Result<Said, UserError> {
-        let waited = timeout(patience, async {
+    /// Waits for the next message of the server, at most `limit`.
+    pub(super) async fn receive(&mut self, limit: Duration) -> Result<ServerMessage, UserError> {
+        let waited = timeout(limit, async {
             while let Some(line) = next_line(&mut self.output).await {
-                match said(&line) {
+                match parse_message(&line) {
                     Some(said) => return Some(said),
                     None => self.keep_in_log(&line),
                 }
@@ -93,17 +94,17 @@ impl<'a> Launched<'a> {
             None
         });
         match waited.await {
-            Ok(Some(Said::Failed(failure))) => {
+            Ok(Some(ServerMessage::Failed(failure))) => {
                 let error = UserError::from(failure);
                 Err(UserError { error: format!("{} on {}", error.error, self.host), ..error })
             }
             Ok(Some(said)) => Ok(said),
             Ok(None) => {
-                let ended = timeout(TERM_PATIENCE, self.process.wait()).await;
+                let ended = timeout(TERM_TIMEOUT, self.process.wait()).await;
                 let status = ended.ok().and_then(Result::ok).map(|status| status.to_string());
-                Err(self.failed(&status.unwrap_or_else(|| "it said no more".to_owned())))
+                Err(self.failed(&status.unwrap_or_else(|| "it sent no further message".to_owned())))
             }
-            Err(_) => Err(self.failed(&format!("nothing within {} s", patience.as_secs()))),
+            Err(_) => Err(self.failed(&format!("it sent nothing within {} s", limit.as_secs()))),
         }
     }
 
@@ -123,16 +124,14 @@ impl<'a> Launched<'a> {
         self.input = None;
     }
 
-    /// Ends the launcher: closes the server's input, and after `patience` sends SIGTERM, then
+    /// Ends the launcher: closes the server's input, and after `limit` sends SIGTERM, then
     /// SIGKILL.
-    pub(super) async fn end(&mut self, patience: Duration) {
+    pub(super) async fn end(&mut self, limit: Duration) {
         self.input = None;
-        for (patience, next) in [
-            (patience, Some(Signal::TERM)),
-            (TERM_PATIENCE, Some(Signal::KILL)),
-            (TERM_PATIENCE, None),
-        ] {
-            if timeout(patience, self.stay()).await.is_ok() {
+        for (limit, next) in
+            [(limit, Some(Signal::TERM)), (TERM_TIMEOUT, Some(Signal::KILL)), (TERM_TIMEOUT, None)]
+        {
+            if timeout(limit, self.stay()).await.is_ok() {
                 return;
             }
             if let (Some(group), Some(next)) = (self.group, next) {
@@ -145,7 +144,7 @@ impl<'a> Launched<'a> {
     fn failed(&self, how: &str) -> UserError {
         let tail = self.tail();
         let cause = match tail.is_empty() {
-            true => format!("{} said nothing: {how}", self.launcher),
+            true => format!("{} printed nothing: {how}", self.launcher),
             false => format!("{} ({how})", tail.join("; ")),
         };
         let probe = self.launcher.words(self.host, &["true".to_owned()]).join(" ");
@@ -153,7 +152,7 @@ impl<'a> Launched<'a> {
             ExitCode::NoServer,
             format!("server {} did not start on {}", self.id, self.host),
             cause,
-            format!("look at {}, or try: {probe}", self.log_path.display()),
+            format!("see {}, or try: {probe}", self.log_path.display()),
         )
     }
 
@@ -193,7 +192,7 @@ fn append(log: &Path, line: &str) {
 
 /// Parses a message of a server. A launcher may put text before it; a line without a message gives
 /// `None`.
-fn said(line: &str) -> Option<Said> {
+fn parse_message(line: &str) -> Option<ServerMessage> {
     let (_, said) = line.split_once(MARK)?;
     serde_json::from_str(said).ok()
 }

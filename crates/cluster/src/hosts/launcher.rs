@@ -36,9 +36,9 @@ impl Launcher {
         let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let Some(program) = words.first_mut() else {
             return Err(UserError::usage(
-                "there is no launcher of that name",
-                "the name is empty",
-                "say --launcher auto, local, ssh, srun, mpiexec, or a program and its options",
+                "the launcher has no name",
+                "the value of --launcher is empty",
+                "use --launcher auto, local, ssh, srun, mpiexec, or a program and its options",
             ));
         };
         if program.contains('/') {

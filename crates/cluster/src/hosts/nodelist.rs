@@ -18,7 +18,7 @@ pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
         }
     }
     match hosts.iter().find(|host| !is_host_name(host)) {
-        Some(host) => Err(format!("{host:?} is no name of a host")),
+        Some(host) => Err(format!("{host:?} is not a host name")),
         None => Ok(hosts),
     }
 }
@@ -28,9 +28,9 @@ fn split(list: &str) -> Result<Vec<&str>, String> {
     let (mut items, mut begin, mut is_inside) = (Vec::new(), 0, false);
     for (at, letter) in list.char_indices() {
         match letter {
-            '[' if is_inside => return Err("a bracket stands in a bracket".to_owned()),
+            '[' if is_inside => return Err("a bracket is inside another bracket".to_owned()),
             '[' => is_inside = true,
-            ']' if !is_inside => return Err("a bracket closes that was not opened".to_owned()),
+            ']' if !is_inside => return Err("a closing bracket has no opening bracket".to_owned()),
             ']' => is_inside = false,
             ',' if !is_inside => {
                 items.push(&list[begin..at]);
@@ -80,10 +80,10 @@ fn numbers(ranges: &str) -> Result<Vec<String>, String> {
             word.parse::<u32>().ok().filter(|_| is_number)
         };
         let (Some(low), Some(high)) = (number(first), number(last)) else {
-            return Err(format!("{range:?} is no range of numbers"));
+            return Err(format!("{range:?} is not a range of numbers"));
         };
         if high < low || (high - low) as usize >= HOSTS_MAX - numbers.len() {
-            return Err(format!("{range:?} goes down, or has more than {HOSTS_MAX} hosts"));
+            return Err(format!("{range:?} descends, or has more than {HOSTS_MAX} hosts"));
         }
         let width = first.len();
         numbers.extend((low..=high).map(|number| format!("{number:0width$}")));

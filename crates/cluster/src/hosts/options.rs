@@ -16,7 +16,8 @@ pub struct HostOptions {
     /// True if servers may run as root.
     pub allow_root: bool,
     /// Time limit for each server to start, and again to serve, in seconds.
-    pub patience_s: u32,
+    #[serde(rename = "patience_s")]
+    pub start_timeout_s: u32,
     /// Path of this program on the hosts, if it differs from the path here.
     pub remote_program: Option<PathBuf>,
 }

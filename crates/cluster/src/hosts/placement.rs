@@ -33,7 +33,7 @@ pub(super) fn placements(
         return Err(UserError::usage(
             "cannot start these servers",
             format!("the number of servers is {wanted}"),
-            format!("there can be 1 to {HOSTS_MAX}: see --servers and --servers-per-host"),
+            format!("start 1 to {HOSTS_MAX} servers; see --servers and --servers-per-host"),
         ));
     }
     let in_round = |round: u32| {
@@ -58,7 +58,7 @@ pub(super) fn placements(
     match placements.iter().find(|placement| placement.data.len() != placements[0].data.len()) {
         None => Ok(placements),
         Some(other) => Err(cannot_share(format!(
-            "a server of {} would have {} disks, one of {} {}",
+            "a server of {} would have {} disks, and a server of {} would have {}",
             placements[0].host,
             placements[0].data.len(),
             other.host,
@@ -84,9 +84,9 @@ fn share(directories: &[PathBuf], turn: usize, servers: usize) -> Option<Vec<Pat
 
 fn cannot_share(cause: String) -> UserError {
     UserError::usage(
-        "cannot share the data directories among the servers",
+        "cannot divide the data directories among the servers",
         cause,
-        "give each server of a host the same number: repeat --data once or more for each",
+        "give each server of a host the same number: repeat --data one or more times for each",
     )
 }
 

@@ -91,8 +91,11 @@ impl LaunchPlan {
         match (request.hostfile, said) {
             (Some(file), Some("local")) => Err(UserError::usage(
                 "cannot start servers here and on other hosts",
-                format!("--launcher local is this machine, {} names others", file.display()),
-                "leave out one of the two",
+                format!(
+                    "--launcher local means this machine, and {} names other hosts",
+                    file.display()
+                ),
+                "leave out --launcher local or --hostfile",
             )),
             (Some(file), _) => Self::of_file(file, said.or(request.usual_launcher), variable),
             (None, Some("local")) => Ok(Self::here(None)),
@@ -109,13 +112,13 @@ impl LaunchPlan {
         let hosts = hostfile::read(file)?;
         let is_slurm = variable("SLURM_JOB_ID").is_some();
         let (usual, because) = match is_slurm {
-            true => ("srun", ", as this is a Slurm job"),
-            false => ("ssh", ", as this is no Slurm job"),
+            true => ("srun", ", because this is a Slurm job"),
+            false => ("ssh", ", because this is not a Slurm job"),
         };
         let because = if launcher.is_none() { because } else { "" };
         let launcher = Launcher::parse(launcher.unwrap_or(usual))?;
         let why = format!(
-            "{} names {}: servers are started there by {launcher}{because}",
+            "{} names {}: {launcher} starts servers there{because}",
             file.display(),
             count(hosts.len())
         );
@@ -132,8 +135,8 @@ impl LaunchPlan {
                 None => Ok(Self::here(None)),
                 Some(launcher) => Err(UserError::usage(
                     format!("there are no hosts for {launcher:?} to start servers on"),
-                    "no --hostfile was named, and this is no job of a batch system",
-                    "name a file with one host a line: --hostfile FILE",
+                    "there is no --hostfile, and this is not a job of a batch system",
+                    "name a file with one host per line: --hostfile FILE",
                 )),
             };
         };
@@ -143,7 +146,7 @@ impl LaunchPlan {
             is_this_host(host) || variable("SLURMD_NODENAME").as_ref() == Some(host)
         };
         if said.is_none() && matches!(&job.hosts[..], [only] if is_here(only)) {
-            let why = format!("{name} has this host alone: servers are started here, as always");
+            let why = format!("{name} has only this host: servers are started here");
             return Ok(Self::here(Some(why)));
         }
         let by_job = match () {
@@ -153,8 +156,7 @@ impl LaunchPlan {
         };
         let launcher = Launcher::parse(said.or(usual).unwrap_or(by_job))?;
         let why = format!(
-            "{name} has {}: servers are started there by {launcher} (here alone with --launcher \
-             local)",
+            "{name} has {}: {launcher} starts servers there (only here with --launcher local)",
             count(job.hosts.len())
         );
         let hosts = job.hosts.into_iter().map(|host| Slots { host, servers: 1 }).collect();

@@ -12,7 +12,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Time limit of a trivial program on a host.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum length of a probe's output that is read, in bytes.
 const SAID_BYTES_MAX: u64 = 8 << 10;
@@ -38,7 +38,7 @@ impl HostPlan {
         let path = program.path.display().to_string();
         let hosts = self.run_on_all(&[path.clone(), "--version".to_owned()], |said| {
             let is_same = said.lines().any(|line| line.trim() == format!("unisono {version}"));
-            is_same.then_some(()).ok_or_else(|| format!("it is not unisono {version}: {said}"))
+            is_same.then_some(()).ok_or_else(|| format!("it printed {said}, not unisono {version}"))
         })?;
         Ok(format!("{path} is version {version} on {hosts} hosts"))
     }
@@ -64,7 +64,10 @@ impl HostPlan {
             match status {
                 Some(status) if status.success() => check(said).map_err(cannot),
                 Some(status) => Err(cannot(format!("{status}: {said}"))),
-                None => Err(cannot(format!("no end within {} s: {said}", PATIENCE.as_secs()))),
+                None => Err(cannot(format!(
+                    "it did not end within {} s: {said}",
+                    PROBE_TIMEOUT.as_secs()
+                ))),
             }
         });
         tried.into_iter().collect::<Result<(), UserError>>().map(|()| hosts.len())
@@ -82,7 +85,8 @@ fn run(
     process.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
     let mut process = process.process_group(0).spawn()?;
     let id = process.id();
-    let in_time = ProcessEnd::of(id).is_none_or(|end| end.wait_until(Instant::now() + PATIENCE));
+    let in_time =
+        ProcessEnd::of(id).is_none_or(|end| end.wait_until(Instant::now() + PROBE_TIMEOUT));
     if !in_time && let Some(group) = Pid::from_raw(id as i32) {
         // The command may have ended already.
         let _ = kill_process_group(group, Signal::KILL);

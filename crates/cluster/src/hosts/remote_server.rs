@@ -1,10 +1,10 @@
 //! A server on another host, configured by messages on its standard input.
 //!
 //! Invariants: nothing of the instance's secrets is on a command line or in the environment; when
-//! its input ends, whoever started it is gone, so it writes everything back and ends.
+//! its input ends, its supervisor is gone, so it writes everything back and ends.
 
 use super::address::own_address;
-use super::control::{Found, MARK, Permission, Said, ServerOrder, hear, line};
+use super::control::{Found, MARK, Permission, ServerMessage, ServerOrder, line, receive};
 use crate::data::{OwnDirectories, has_catalogue, has_objects};
 use crate::private;
 use crate::private::refuse_root;
@@ -23,21 +23,22 @@ use world::Address;
 /// Variables that name scratch space of a job on a host. The first that is set counts.
 const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 
-/// Serves as the messages on standard input say. Ends when a client or a signal asks for it, or at
-/// the end of standard input. The cache offers these replacement policies.
+/// Serves according to the messages on standard input. Ends when a client or a signal asks for it,
+/// or at the end of standard input. The cache offers these replacement policies.
 ///
 /// # Errors
-/// Fails when it cannot start, which the supervisor is told too, or cannot write everything back.
+/// Fails when it cannot start, which it also reports to the supervisor, or cannot write everything
+/// back.
 pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
-    let order: ServerOrder = told()?;
+    let order: ServerOrder = receive_order()?;
     let begun = begin(&order).and_then(|(plan, own)| {
-        say(&Said::Found(Found {
+        report(&ServerMessage::Found(Found {
             data: plan.data.clone(),
             sets: own.labels(&plan.data)?,
             has_catalogue: plan.data.first().is_some_and(|first| has_catalogue(first)),
             has_objects: plan.data.iter().any(|directory| has_objects(directory)),
         }));
-        let permission: Permission = told()?;
+        let permission: Permission = receive_order()?;
         own.label(&plan.data, &permission.set)?;
         Ok(plan)
     });
@@ -49,12 +50,12 @@ pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     let mut is_ready = false;
     let ready = |address: &Address| {
         is_ready = true;
-        say(&Said::Listening { address: address.0.clone(), pid: std::process::id() });
+        report(&ServerMessage::Listening { address: address.0.clone(), pid: std::process::id() });
     };
     let served = begun.and_then(|plan| serve_plan(plan, policies, ready, left_alone(input_ended)));
     served.inspect_err(|error| {
         if !is_ready {
-            say(&Said::Failed(error.clone().into()));
+            report(&ServerMessage::Failed(error.clone().into()));
         }
     })
 }
@@ -65,9 +66,12 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError>
     if order.version != version {
         return Err(UserError::new(
             ExitCode::NoServer,
-            "the hosts do not have the same unisono",
-            format!("it is {version} here, and {} where it was started", order.version),
-            "install one version everywhere, or name it with --remote-program",
+            "the hosts do not have the same version of unisono",
+            format!(
+                "the version here is {version}, and {} on the host of the start command",
+                order.version
+            ),
+            "install one version everywhere, or name the program with --remote-program",
         ));
     }
     if !order.allow_root {
@@ -76,9 +80,9 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError>
     let address = own_address(&order.host, &order.others).map_err(|cause| {
         UserError::new(
             ExitCode::NoServer,
-            "cannot listen where others reach it",
+            "cannot listen on an address that other hosts can reach",
             cause,
-            "name each host by a name or an address that it knows as its own",
+            "name each host by a host name or address that belongs to it",
         )
     })?;
     let parents = match &order.data[..] {
@@ -121,26 +125,28 @@ fn usual_parent(instance_name: &str) -> Result<PathBuf, UserError> {
 fn make_private(directory: &Path) -> Result<(), UserError> {
     private::make_directory(directory).map_err(|error| UserError {
         error: format!("cannot use the data directory {}", directory.display()),
-        help: "name one of that host that only you may enter, or none yet, with --data".to_owned(),
+        help: "with --data, name a directory on that host that only you may enter, or that does \
+               not exist"
+            .to_owned(),
         ..error
     })
 }
 
-fn told<T: DeserializeOwned>() -> Result<T, UserError> {
-    hear(&mut std::io::stdin().lock()).map_err(|error| {
+fn receive_order<T: DeserializeOwned>() -> Result<T, UserError> {
+    receive(&mut std::io::stdin().lock()).map_err(|error| {
         UserError::new(
             ExitCode::NoServer,
-            "nobody tells this server what it is",
+            "this server received no orders",
             error.to_string(),
-            "servers are started by: unisono start",
+            "start servers with: unisono start",
         )
     })
 }
 
-fn say(said: &Said) {
+fn report(message: &ServerMessage) {
     let mut output = std::io::stdout().lock();
     // If the reader is gone, the input ends too.
-    let _ = write!(output, "{MARK}{}", line(said)).and_then(|()| output.flush());
+    let _ = write!(output, "{MARK}{}", line(message)).and_then(|()| output.flush());
 }
 
 /// Returns when standard input ends, or when a signal asks this process to end.

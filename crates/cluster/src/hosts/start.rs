@@ -1,6 +1,6 @@
 //! Start of an instance on hosts, as seen by the command.
 
-use super::control::{SupervisorAnswer, SupervisorOrder, hear, line};
+use super::control::{SupervisorAnswer, SupervisorOrder, line, receive};
 use super::launcher::Launcher;
 use super::options::HostOptions;
 use super::placement::Placement;
@@ -44,15 +44,15 @@ pub fn start_on_hosts(
         // If the supervisor does not listen, it does not answer either.
         let _ = input.write_all(line(&order).as_bytes());
     }
-    let answer = supervisor.stdout.take().map(|output| hear(&mut BufReader::new(output)));
+    let answer = supervisor.stdout.take().map(|output| receive(&mut BufReader::new(output)));
     match answer {
         Some(Ok(SupervisorAnswer::Running(file))) => Ok(file),
         Some(Ok(SupervisorAnswer::Failed(failure))) => Err(failure.into()),
         Some(Err(_)) | None => Err(UserError::new(
             ExitCode::Failed,
             "the supervisor of the launchers has ended",
-            "it did not say why",
-            format!("look at {}", log_path.display()),
+            "it gave no reason",
+            format!("see {}", log_path.display()),
         )),
     }
 }

@@ -5,7 +5,7 @@
 //! has answered.
 
 use super::control::{
-    Found, Permission, Said, ServerOrder, SupervisorAnswer, SupervisorOrder, hear, line,
+    Found, Permission, ServerMessage, ServerOrder, SupervisorAnswer, SupervisorOrder, line, receive,
 };
 use super::launched::Launched;
 use super::placement::Placement;
@@ -13,7 +13,7 @@ use crate::data::{common_set, lost_catalogue, new_set};
 use crate::instance::{cannot_write, data_name, write};
 use crate::process::on_stdin_closed;
 use crate::process_name::own_name;
-use crate::stop::STOP_PATIENCE;
+use crate::stop::STOP_TIMEOUT;
 use client::{INSTANCE_SCHEMA, Instance, InstanceFile, Origin, ServerEntry};
 use futures_util::future::{join_all, try_join_all};
 use interface::{ExitCode, UserError};
@@ -25,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 /// Time limit of launchers to end after a failed start.
-const GIVE_UP_PATIENCE: Duration = Duration::from_secs(3);
+const FAILED_START_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum number of servers that start at once.
 const STARTS_MAX: usize = 64;
@@ -48,14 +48,14 @@ pub fn supervise(instance: &Instance) -> Result<(), UserError> {
             ExitCode::Failed,
             "cannot supervise the launchers of servers",
             cause,
-            "servers are started by: unisono start",
+            "start servers with: unisono start",
         )
     };
     // From here on, neither Ctrl-C nor the end of the terminal reaches this process or its
     // launchers.
     rustix::process::setsid().map_err(|error| failed(error.to_string()))?;
     let order: SupervisorOrder =
-        hear(&mut std::io::stdin().lock()).map_err(|error| failed(error.to_string()))?;
+        receive(&mut std::io::stdin().lock()).map_err(|error| failed(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| failed(error.to_string()))?.block_on(supervise_all(instance, &order))
 }
@@ -66,17 +66,17 @@ async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(
         // It may have been answered.
         let _ = sender.send(());
     });
-    let mut told_to_end = std::pin::pin!(told_to_end());
+    let mut end_requested = std::pin::pin!(end_requested());
     let mut launched = Vec::new();
     let begun = tokio::select! {
         begun = begin(instance, order, &mut launched) => begun,
         _ = asker_gone => Err(given_up()),
-        () = &mut told_to_end => Err(given_up()),
+        () = &mut end_requested => Err(given_up()),
     };
     match begun {
         Ok(file) => answer(&SupervisorAnswer::Running(file)),
         Err(error) => {
-            end_all(&mut launched, GIVE_UP_PATIENCE).await;
+            end_all(&mut launched, FAILED_START_TIMEOUT).await;
             answer(&SupervisorAnswer::Failed(error.into()));
             return Ok(());
         }
@@ -87,9 +87,9 @@ async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(
     }));
     tokio::select! {
         _ = all_ended => return Ok(()),
-        () = told_to_end => note("told to end all servers"),
+        () = end_requested => note("a signal asks to end all servers"),
     }
-    end_all(&mut launched, STOP_PATIENCE).await;
+    end_all(&mut launched, STOP_TIMEOUT).await;
     Ok(())
 }
 
@@ -100,14 +100,14 @@ async fn begin<'a>(
     order: &'a SupervisorOrder,
     launched: &mut Vec<Launched<'a>>,
 ) -> Result<InstanceFile, UserError> {
-    let patience = Duration::from_secs(order.options.patience_s.into());
-    let found = launch_all(instance, order, launched, patience).await?;
+    let timeout = Duration::from_secs(order.options.start_timeout_s.into());
+    let found = launch_all(instance, order, launched, timeout).await?;
     let permission = Permission { set: set_of(order, &found)? };
     refuse_lost_catalogue(&found)?;
     let servers = try_join_all(launched.iter_mut().zip(found).map(async |(one, found)| {
-        one.tell(&permission).await;
-        let Said::Listening { address, pid } = one.hear(patience).await? else {
-            return Err(speaks_otherwise(one.id));
+        one.send(&permission).await;
+        let ServerMessage::Listening { address, pid } = one.receive(timeout).await? else {
+            return Err(unexpected_message(one.id));
         };
         let (id, host, data) = (one.id, Some(one.host.to_owned()), found.data);
         Ok::<_, UserError>(ServerEntry { id, address, pid, data, host })
@@ -134,7 +134,7 @@ async fn launch_all<'a>(
     instance: &Instance,
     order: &'a SupervisorOrder,
     launched: &mut Vec<Launched<'a>>,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Vec<Found>, UserError> {
     let (key, instance_name) = (instance.key()?, data_name(instance)?);
     let mut found = Vec::new();
@@ -147,10 +147,10 @@ async fn launch_all<'a>(
             launched.push(Launched::start(*id, &placement.host, &order.launcher, &command, log)?);
         }
         let starts = launched[first..].iter_mut().zip(some).map(async |(one, (id, placement))| {
-            one.tell(&server_order(order, *id, placement, &instance_name, key)).await;
-            match one.hear(patience).await? {
-                Said::Found(found) => Ok(found),
-                _ => Err(speaks_otherwise(*id)),
+            one.send(&server_order(order, *id, placement, &instance_name, key)).await;
+            match one.receive(timeout).await? {
+                ServerMessage::Found(found) => Ok(found),
+                _ => Err(unexpected_message(*id)),
             }
         });
         found.extend(try_join_all(starts).await?);
@@ -232,12 +232,12 @@ fn server_command(program: &Path, instance: &Instance, id: u32) -> Vec<String> {
     [program.display().to_string()].into_iter().chain(words).collect()
 }
 
-async fn end_all(launched: &mut [Launched<'_>], patience: Duration) {
-    join_all(launched.iter_mut().map(|one| one.end(patience))).await;
+async fn end_all(launched: &mut [Launched<'_>], timeout: Duration) {
+    join_all(launched.iter_mut().map(|one| one.end(timeout))).await;
 }
 
 /// Returns when a signal asks this process to end.
-async fn told_to_end() {
+async fn end_requested() {
     let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let caught = kinds.into_iter().filter_map(|kind| signal(kind).ok());
     let caught = caught.map(|mut signals| Box::pin(async move { signals.recv().await }));
@@ -259,18 +259,18 @@ fn note(text: &str) {
 fn given_up() -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "the start of servers was given up",
-        "the command that asked for it has ended, or this was told to",
+        "the start of the servers was cancelled",
+        "the start command has ended, or a signal asked the supervisor to end",
         "start the instance again",
     )
 }
 
-fn speaks_otherwise(id: u32) -> UserError {
+fn unexpected_message(id: u32) -> UserError {
     UserError::new(
         ExitCode::NoServer,
         format!("server {id} did not start"),
-        "it says something else than it should",
-        "check that all hosts have the same unisono",
+        "it sent an unexpected message",
+        "check that all hosts have the same version of unisono",
     )
 }
 

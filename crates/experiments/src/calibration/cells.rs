@@ -158,7 +158,7 @@ fn scenario(key: &Key, costs: FittedCosts) -> Result<Scenario, UserError> {
     };
     Ok(Scenario {
         machine: costs.on(Machine::of(MachineName::Tr94)),
-        pattern: pattern.parse().map_err(|_| defect(format!("{pattern} is no pattern")))?,
+        pattern: pattern.parse().map_err(|_| defect(format!("{pattern} is not a pattern")))?,
         record_bytes: RECORD_BYTES,
         strategy,
         trials: 1,

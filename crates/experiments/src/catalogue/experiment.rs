@@ -17,6 +17,18 @@ pub(crate) enum Paper {
 }
 
 impl Paper {
+    /// Every paper.
+    pub(crate) const ALL: [Self; 3] = [Self::Tr94, Self::Cai94, Self::Tocs97];
+
+    /// Returns the name by which pages refer to the paper.
+    pub(crate) fn short_name(self) -> &'static str {
+        match self {
+            Self::Tr94 => "TR94-226",
+            Self::Cai94 => "TR94-232",
+            Self::Tocs97 => "TOCS 1997",
+        }
+    }
+
     /// Returns the citation.
     pub(crate) fn citation(self) -> &'static str {
         match self {

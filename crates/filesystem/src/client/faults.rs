@@ -23,6 +23,6 @@ pub(crate) fn server_left(server: ServerId, error: &NetworkError) -> Fault {
 
 /// Returns the fault of a reply that does not match its request.
 pub(crate) fn unexpected(reply: &Reply) -> Fault {
-    let cause = format!("the server answered something else than was asked: {reply:?}");
+    let cause = format!("the server sent the wrong kind of answer: {reply:?}");
     Fault::BadRequest { cause }
 }

@@ -75,7 +75,11 @@ impl<W: World> Client<W> {
             if file.bytes <= bytes {
                 break;
             }
-            let too_often = || Fault::BadRequest { cause: "it was cut too often".to_owned() };
+            let too_often = || Fault::BadRequest {
+                cause: "it was truncated too often by other \
+                                                           clients"
+                    .to_owned(),
+            };
             let cuts = file.cuts.checked_add(1).ok_or_else(too_often)?;
             self.send_size_to_servers(file, FileSize { cuts, bytes }).await?;
         }
@@ -114,7 +118,7 @@ impl<W: World> Client<W> {
                     for (file, size) in sizes {
                         size.validate()?;
                         if all.last().is_some_and(|(last, _)| file <= *last) {
-                            let cause = format!("{server} told sizes out of their order");
+                            let cause = format!("{server} reported file sizes out of order");
                             return Err(Fault::BadRequest { cause });
                         }
                         all.push((file, size));

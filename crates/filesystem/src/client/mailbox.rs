@@ -93,7 +93,7 @@ impl Mailbox {
             members.broken = state.ended.remove(at).map(|ended| ended.1);
         }
         if std::mem::replace(&mut members.is_open, true) {
-            let cause = format!("this client is in group {group} already");
+            let cause = format!("this client is already in group {group}");
             return Err(Fault::BadRequest { cause });
         }
         Ok(())
@@ -190,12 +190,12 @@ impl Mailbox {
         clients: &[ClientId],
         outside: impl Fn() -> Option<Fault>,
     ) -> Result<(ClientId, PeerId), Fault> {
-        let look = || {
+        let find = || {
             let state = self.state.borrow();
             let joined = &state.groups.get(&group)?.joined;
             clients.iter().find_map(|client| Some((*client, *joined.get(client)?)))
         };
-        let ask = || look().map(Ok).or_else(|| outside().map(Err));
+        let ask = || find().map(Ok).or_else(|| outside().map(Err));
         self.changed.until(ask).await
     }
 

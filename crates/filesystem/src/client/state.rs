@@ -170,7 +170,7 @@ impl<W: World> State<W> {
             // Disconnects a peer that speaks another protocol.
             Ok(_) | Err(_) => {
                 self.world.disconnect(from);
-                self.forget(from, "it sent something that is no message to a client");
+                self.forget(from, "it sent a message that no client accepts");
             }
         }
     }

@@ -91,14 +91,14 @@ impl<W: World> Group<W> {
         check_access(transfer.direction, access, transfer.file.bytes)?;
         if access.clients() != self.size() {
             return bad(format!(
-                "it is for {} clients, the group has {}",
+                "it is for {} clients, and the group has {}",
                 access.clients(),
                 self.size()
             ));
         }
         let (needed, given) = (access.memory_bytes(self.rank()), memory.memory.length());
         if given < needed {
-            return bad(format!("{} needs {needed} bytes and has {given}", self.rank()));
+            return bad(format!("{} needs {needed} bytes of memory and has {given}", self.rank()));
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ impl FromStr for Strategy {
             "disk-directed" | "ddio" => Ok(Self::DiskDirected),
             "noncollective" => Ok(Self::Noncollective),
             _ => Err(format!(
-                "{word:?} is no strategy; there are caching, two-phase, disk-directed and \
+                "{word:?} is not a strategy; use caching, two-phase, disk-directed or \
                  noncollective"
             )),
         }

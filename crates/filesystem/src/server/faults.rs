@@ -39,7 +39,7 @@ pub(crate) fn file_fault(
             Fault::Corrupt { file, offset: start, length, server, cause }
         }
         (DiskError::Failed { .. }, _) => {
-            let cause = format!("{error} (it is of {:?})", *file.name());
+            let cause = format!("{error} (it belongs to {:?})", *file.name());
             Fault::DiskFailed { server, cause }
         }
         (other, _) => disk_fault(server, other),

@@ -50,7 +50,7 @@ impl<W: World> Server<W> {
         let meeting = {
             let mut meetings = rendezvous.meetings.borrow_mut();
             if meetings.len() >= MEETINGS_MAX && !meetings.contains_key(&key) {
-                return bad(format!("{MEETINGS_MAX} meetings wait for members already"));
+                return bad(format!("{MEETINGS_MAX} meetings already wait for members"));
             }
             let new = || {
                 Rc::new(Meeting {
@@ -65,8 +65,8 @@ impl<W: World> Server<W> {
         };
         if meeting.size != size || meeting.brought.borrow().contains_key(&rank) {
             return bad(format!(
-                "rank {} of {size} came to the meeting {name:?}, which has {} members and may have \
-                 that rank already; use a name that no other group uses",
+                "rank {} of {size} cannot join the meeting {name:?}, which has {} members and \
+                 perhaps this rank already; use a name that no other group uses",
                 rank.0, meeting.size
             ));
         }

@@ -129,7 +129,9 @@ impl Rendezvous {
         }
         let mut groups = self.groups.borrow_mut();
         if groups.len() >= GROUPS_MAX && !groups.contains_key(&number) {
-            return bad(format!("this server knows {GROUPS_MAX} groups already; leave some"));
+            return bad(format!(
+                "this server has {GROUPS_MAX} groups already; leave a group first"
+            ));
         }
         let group = groups.entry(number).or_insert_with(|| Group { size, ..Group::default() });
         if group.size != size {
@@ -138,7 +140,7 @@ impl Rendezvous {
         match group.members.insert(rank, from) {
             Some(other) if other != from => {
                 group.members.insert(rank, other);
-                bad(format!("two clients are rank {} of one group", rank.0))
+                bad(format!("two clients have rank {} in one group", rank.0))
             }
             _ => Ok(()),
         }

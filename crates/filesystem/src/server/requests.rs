@@ -265,8 +265,9 @@ impl<W: World> Server<W> {
         catalogue::check_record(record, self.config.servers)?;
         let (wanted, disks) = (record.stripe.disks_per_server, self.world.disks().len());
         if wanted as usize > disks {
-            let cause =
-                format!("the file lies on {wanted} disks of each server, which has {disks}");
+            let cause = format!(
+                "the file is on {wanted} disks of each server, and this server has {disks}"
+            );
             return Err(Fault::BadRequest { cause });
         }
         Ok(())
@@ -282,7 +283,7 @@ impl<W: World> Server<W> {
         let added: Vec<String> = policies.added().map(|name| name.to_string()).collect();
         let added = if added.is_empty() { "none".to_owned() } else { added.join(", ") };
         let cause = format!(
-            "server {} has no replacement policy {wanted}; of its own it has {added}",
+            "server {} has no replacement policy {wanted}; its program adds {added}",
             self.config.id.0
         );
         Err(Fault::BadRequest { cause })

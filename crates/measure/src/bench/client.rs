@@ -50,15 +50,15 @@ pub fn bench_client() -> Result<(), UserError> {
     let (orders, worker) = match connected {
         Ok(connection) => start(connection, spec, happens),
         // The parent reports the failure.
-        Err(error) => return tell(&ClientReady::Failed(error.into())),
+        Err(error) => return send(&ClientReady::Failed(error.into())),
     };
-    tell(&ClientReady::Connected)?;
+    send(&ClientReady::Connected)?;
     if forward(&events, &orders)? == Work::Abandoned {
         return Ok(());
     }
     drop(orders);
     // The client leaves its group in peace.
-    worker.join().map_err(|_| lost_parent("its work ended in a panic"))
+    worker.join().map_err(|_| lost_parent("its worker thread panicked"))
 }
 
 /// State of the worker when standard input has ended.
@@ -78,7 +78,9 @@ fn forward(events: &Receiver<Event>, orders: &SyncSender<CaseOrder>) -> Result<W
         match event {
             Event::Line(line) => {
                 is_busy = true;
-                orders.send(parse(line)?).map_err(|_| lost_parent("its work has ended"))?;
+                orders
+                    .send(parse(line)?)
+                    .map_err(|_| lost_parent("its worker thread has ended"))?;
             }
             Event::Answered(answered) => {
                 is_busy = false;
@@ -122,7 +124,7 @@ fn start(
                 Err(error) => Err(error.clone()),
             };
             let answer = measured.unwrap_or_else(|error| CaseResult::Failed(error.into()));
-            if happens.send(Event::Answered(tell(&answer))).is_err() {
+            if happens.send(Event::Answered(send(&answer))).is_err() {
                 return;
             }
         }
@@ -141,7 +143,7 @@ fn parse<T: serde::de::DeserializeOwned>(line: std::io::Result<String>) -> Resul
     serde_json::from_str(&line).map_err(|error| lost_parent(&error.to_string()))
 }
 
-fn tell(answer: &impl serde::Serialize) -> Result<(), UserError> {
+fn send(answer: &impl serde::Serialize) -> Result<(), UserError> {
     let mut output = std::io::stdout();
     let line = serde_json::to_string(answer).unwrap_or_default();
     let told = writeln!(output, "{line}").and_then(|()| output.flush());
@@ -151,9 +153,9 @@ fn tell(answer: &impl serde::Serialize) -> Result<(), UserError> {
 fn lost_parent(cause: &str) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "a client of a bench cannot understand its orders",
+        "a bench client cannot read its orders",
         cause,
-        "clients are started by: unisono bench",
+        "start clients with: unisono bench",
     )
 }
 
@@ -172,7 +174,12 @@ fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseRe
     let (strategy, pattern) = order.case.parse()?;
     let access = order.case.access(spec.clients)?;
     let source = Source::open(&order.source).map_err(|error| {
-        UserError::usage("cannot open the input", error.to_string(), "name a file to read")
+        UserError::usage(
+            "cannot open the input",
+            error.to_string(),
+            "name a file that you may \
+                                                                      read",
+        )
     })?;
     let file = open(group, spec, order)?;
     let direction = pattern.direction;
@@ -281,6 +288,8 @@ impl Case<'_> {
                 Direction::Read => self.group.read_as(options, &self.file, &part, &mut memory),
             };
             seconds.push(start.elapsed().as_secs_f64());
+            // Whoever compares now would take the processor from those that are still in the call.
+            self.group.barrier()?;
             moved?;
             let found = match self.direction {
                 Direction::Read => self.compare(&self.access, &memory)?,
@@ -326,7 +335,7 @@ fn contiguous(clients: u32, file_bytes: u64) -> Result<Access, UserError> {
 fn input_failed(error: &std::io::Error) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "a client could not read its input or leave its result",
+        "a client could not read its input or write its result",
         error.to_string(),
         "check the input file and the space in the instance directory",
     )

@@ -29,8 +29,8 @@ pub fn measure_limits(instance: &Instance, bytes: u64) -> Result<Limits, UserErr
     let server = file.servers.first().filter(|server| instance.is_running(server));
     let directory = server.and_then(|server| server.data.first()).ok_or_else(|| {
         UserError::usage(
-            "there is no disk to compare with",
-            "server 0 is no process of this machine",
+            "cannot measure the disk for --limits",
+            "server 0 is not a process of this machine",
             "leave out --limits, or measure on the machine where the servers were started",
         )
     })?;
@@ -87,7 +87,7 @@ fn measure_dd(directory: &Path, bytes: u64) -> Result<[f64; 3], UserError> {
         UserError::usage(
             format!("cannot measure the disk of {}", directory.display()),
             cause,
-            "name a data directory with space for a file of the size of the cases",
+            "name a data directory with enough free space for a file of the size of the cases",
         )
     };
     let scratch = ScratchFile::new(directory).map_err(|error| refused(error.to_string()))?;
@@ -120,7 +120,7 @@ fn dd(mut command: Command) -> Result<Result<(), String>, UserError> {
     let ended = run_to_end(command).map_err(|error| {
         UserError::new(
             ExitCode::Failed,
-            "cannot run dd, which --limits compares with",
+            "cannot run dd, which --limits needs",
             error.to_string(),
             "install it with: apt install coreutils   (or leave out --limits)",
         )
@@ -129,7 +129,7 @@ fn dd(mut command: Command) -> Result<Result<(), String>, UserError> {
         return Ok(Ok(()));
     }
     let said = String::from_utf8_lossy(&ended.stderr);
-    let said = said.lines().next().unwrap_or("it said nothing");
+    let said = said.lines().next().unwrap_or("it printed nothing");
     Ok(Err(format!("dd ended with {}: {said}", ended.status)))
 }
 

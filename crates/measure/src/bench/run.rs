@@ -10,6 +10,9 @@ use interface::{BENCH_SCHEMA, ExitCode, Report, Row, UserError};
 use std::path::Path;
 use std::process::Stdio;
 
+/// Has the C library ask for huge pages for large memory, as NumPy does for its arrays.
+const HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
+
 /// Client processes that work as one group.
 pub(crate) struct Clients {
     children: Vec<Child>,
@@ -61,7 +64,7 @@ impl Clients {
         let file = instance.read()?;
         if plan.client_host.is_some() && file.servers.iter().all(|server| server.tcp().is_none()) {
             return Err(UserError::usage(
-                "these clients cannot listen on a host",
+                "cannot use --client-host with this instance",
                 format!("the servers of {} use socket files", instance.directory().display()),
                 "leave out --client-host, or start the servers with --tcp HOST",
             ));
@@ -84,12 +87,13 @@ impl Clients {
                 host: plan.client_host.clone(),
                 block_bytes: plan.block_bytes,
             };
-            let command = program.command(&["bench-client".to_owned()]);
+            let mut command = program.command(&["bench-client".to_owned()]);
+            command.env("GLIBC_TUNABLES", HUGE_PAGES);
             clients.children.push(Child::start(command, Stdio::inherit())?);
-            clients.tell(rank, &spec)?;
+            clients.send(rank, &spec)?;
         }
         for rank in 0..plan.clients {
-            match clients.hear(rank)? {
+            match clients.receive(rank)? {
                 ClientReady::Connected => {}
                 ClientReady::Failed(failure) => return Err(failure.into()),
             }
@@ -115,12 +119,12 @@ impl Clients {
                 life,
                 dump: dump.map(|directory| directory.join(rank.to_string())),
             };
-            self.tell(rank, &order)?;
+            self.send(rank, &order)?;
         }
         let mut slowest = vec![0.0_f64; case.repeat as usize];
         let (mut moved, mut client_peak_bytes) = (0, 0);
         for rank in 0..self.plan.clients {
-            match self.hear(rank)? {
+            match self.receive(rank)? {
                 CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes } => {
                     if let Some(wrong) = wrong {
                         return Err(wrong_data(case, &wrong));
@@ -160,15 +164,15 @@ impl Clients {
         row
     }
 
-    fn tell(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
+    fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
         let line = serde_json::to_string(what).unwrap_or_default();
-        let told = self.children[rank as usize].tell(&line);
+        let told = self.children[rank as usize].send_line(&line);
         told.map_err(|error| lost(rank, &error.to_string()))
     }
 
-    fn hear<T: serde::de::DeserializeOwned>(&mut self, rank: u32) -> Result<T, UserError> {
+    fn receive<T: serde::de::DeserializeOwned>(&mut self, rank: u32) -> Result<T, UserError> {
         let child = &mut self.children[rank as usize];
-        match child.hear() {
+        match child.read_line() {
             Ok(Some(line)) => {
                 serde_json::from_str(&line).map_err(|error| lost(rank, &error.to_string()))
             }
@@ -188,9 +192,9 @@ fn new_group() -> Result<u64, UserError> {
     let random = getrandom::u32().map_err(|error| {
         UserError::new(
             ExitCode::Failed,
-            "cannot give the clients' group a number",
+            "cannot generate a number for the clients' group",
             error.to_string(),
-            "the system must have random numbers: check that /dev/urandom is there",
+            "the system must supply random numbers: check that /dev/urandom exists",
         )
     })?;
     Ok(u64::from(std::process::id()) << 32 | u64::from(random))
@@ -199,16 +203,16 @@ fn new_group() -> Result<u64, UserError> {
 fn lost(rank: u32, cause: &str) -> UserError {
     UserError::new(
         ExitCode::Collective,
-        format!("client {rank} of the bench ended before its work was done"),
+        format!("client {rank} of the bench ended before it had finished"),
         cause,
-        "what it said on standard error tells more; the servers are unharmed",
+        "see its standard error output above; the servers continue to run",
     )
 }
 
 fn wrong_data(case: &CaseSpec, wrong: &str) -> UserError {
     UserError::new(
         ExitCode::DataCheck,
-        format!("{} by {} moved wrong data", case.pattern, case.strategy),
+        format!("{} by {} transferred wrong data", case.pattern, case.strategy),
         wrong,
         "this is a defect of unisono or of the disk; please report it with the command line",
     )

@@ -122,7 +122,7 @@ impl BenchPlan {
         let stripe = Stripe::round_robin(self.block_bytes, 1, 1);
         stripe.validate().map_err(|error| {
             UserError::usage(
-                "cannot stripe a file like that",
+                "cannot stripe the file in blocks of this size",
                 error.to_string(),
                 "choose a block size such as 256KiB or 1MiB",
             )

@@ -30,11 +30,11 @@ pub fn tops_client() -> Result<(), UserError> {
         let file = match opened {
             Ok(file) => file,
             Err(error) => {
-                tell(&Answer::Failed(error.into()))?;
+                send(&Answer::Failed(error.into()))?;
                 continue;
             }
         };
-        tell(&Answer::Ready)?;
+        send(&Answer::Ready)?;
         if next()?.is_none() {
             return Ok(());
         }
@@ -46,7 +46,7 @@ pub fn tops_client() -> Result<(), UserError> {
         });
         let answer = done.unwrap_or_else(|error| Answer::Failed(error.into()));
         file.close()?;
-        tell(&answer)?;
+        send(&answer)?;
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ fn buffering(work: Work) -> Buffering {
     Buffering { declared, prefetch, ..Buffering::default() }
 }
 
-fn tell(answer: &Answer) -> Result<(), UserError> {
+fn send(answer: &Answer) -> Result<(), UserError> {
     let line = serde_json::to_string(answer).unwrap_or_default();
     let mut output = std::io::stdout().lock();
     let told = writeln!(output, "{line}").and_then(|()| output.flush());
@@ -75,9 +75,9 @@ fn parse<T: serde::de::DeserializeOwned>(line: &str) -> Result<T, UserError> {
 fn unread(error: &std::io::Error) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "a client of the bench lost whoever started it",
+        "a bench client lost the connection to the process that started it",
         error.to_string(),
-        "it is started by: unisono bench tops",
+        "start bench clients with: unisono bench tops",
     )
 }
 
@@ -240,8 +240,8 @@ impl Worker<'_> {
         }
         Err(UserError::new(
             ExitCode::DataCheck,
-            format!("page {number} of {:?} is another one", self.order.file),
-            format!("it begins with {:?}", page.get(..8)),
+            format!("page {number} of {:?} is not the requested page", self.order.file),
+            format!("the page begins with {:?}", page.get(..8)),
             "this is a defect of unisono or of the disk; please report it with the command line",
         ))
     }

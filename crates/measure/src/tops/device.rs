@@ -67,7 +67,7 @@ impl Device {
             UserError::usage(
                 format!("cannot measure the disk of {}", directory.display()),
                 error.to_string(),
-                "name with --directory a place that takes files past the page cache (O_DIRECT)",
+                "with --directory, name a directory whose file system supports O_DIRECT",
             )
         })
     }
@@ -178,7 +178,7 @@ fn failed(error: &std::io::Error) -> UserError {
         ExitCode::Failed,
         "cannot measure the disk",
         error.to_string(),
-        "look at the system's log for what is wrong with it",
+        "check the system log for disk errors",
     )
 }
 

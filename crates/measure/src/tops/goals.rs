@@ -9,7 +9,7 @@ use super::client::UNDER_WAY;
 use super::device::Device;
 use super::limits::{Carried, Streams, tcp_mib_s};
 use super::spec::{TopsGoal, TopsPlan, Work};
-use super::stand::{BUFFERED_BYTES, Kind, Stand};
+use super::testbed::{BUFFERED_BYTES, Kind, Testbed};
 use crate::bench::measure_copy;
 use cluster::Program;
 use filesystem::collective::Strategy;
@@ -28,7 +28,7 @@ pub(super) fn measure(
     plan: &TopsPlan,
     streams: &Streams,
 ) -> Result<Vec<TopsGoal>, UserError> {
-    let start = |kind: Kind| Stand::start(program, plan, 1, 1, &kind);
+    let start = |kind: Kind| Testbed::start(program, plan, 1, 1, &kind);
     let on_memory = start(Kind::Buffered)?;
     let copied = in_turns(
         "pages in shared memory, copied out, to a memory copy",

@@ -118,9 +118,9 @@ pub(super) fn tcp_mib_s(carried: &Carried, seconds: f64) -> Result<f64, UserErro
 fn failed(error: &std::io::Error) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        "cannot measure what streams of this machine reach",
+        "cannot measure the throughput of streams on this machine",
         error.to_string(),
-        "the loopback interface must be up, and memory must be free",
+        "check that the loopback interface is up and that memory is free",
     )
 }
 

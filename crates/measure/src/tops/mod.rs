@@ -10,7 +10,7 @@ mod goals;
 mod limits;
 mod run;
 mod spec;
-mod stand;
+mod testbed;
 
 pub use client::tops_client;
 pub use limits::TopsLimits;

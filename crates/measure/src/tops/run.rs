@@ -2,7 +2,7 @@
 
 use super::device::{Device, patterns};
 use super::spec::{Figure, TOPS_SCHEMA, TopsPlan, TopsPoint, TopsReport, Work};
-use super::stand::{Kind, Stand};
+use super::testbed::{Kind, Testbed};
 use super::{goals, limits};
 use cluster::Program;
 use interface::UserError;
@@ -42,14 +42,14 @@ pub fn tops(
     let (limits, streams) = limits::measure(disk_read_mib_s, plan.seconds)?;
     let most = plan.clients.iter().copied().max().unwrap_or(1);
     for &servers in &plan.servers {
-        let on_memory = Stand::start(program, plan, servers, most, &Kind::Buffered)?;
+        let on_memory = Testbed::start(program, plan, servers, most, &Kind::Buffered)?;
         for &clients in &plan.clients {
             add(on_memory.point(Figure::Figure5, "", Work::CopyPages, clients)?);
             add(on_memory.point(Figure::Figure6, "", Work::Read, clients)?);
             add(on_memory.point(Figure::Figure7, "", Work::Write, clients)?);
         }
         drop(on_memory);
-        let on_disks = Stand::start(program, plan, servers, most, &Kind::OnDisks)?;
+        let on_disks = Testbed::start(program, plan, servers, most, &Kind::OnDisks)?;
         for &clients in &plan.clients {
             add(on_disks.point(Figure::Figure8, "", Work::ReadRanges, clients)?);
             add(on_disks.point(Figure::Figure9, "", Work::WriteRanges, clients)?);
@@ -69,8 +69,9 @@ fn check(plan: &TopsPlan) -> Result<(), UserError> {
     let page = |bytes: u64| bytes < 4 * KIB || !bytes.is_power_of_two() || bytes > 16 * MIB;
     if is_wrong || page(plan.page_bytes) || page(plan.disk_page_bytes) || plan.pages == 0 {
         return Err(UserError::usage(
-            "cannot measure this",
-            "there must be servers and clients, and pages of 4KiB to 16MiB, a power of two",
+            "cannot run this measurement",
+            "at least one server, client and page are required, and a page size from 4KiB to 16MiB \
+             that is a power of two",
             "see: unisono bench tops --help",
         ));
     }

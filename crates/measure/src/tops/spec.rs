@@ -80,7 +80,7 @@ impl Figure {
     /// Returns the title of the experiment.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Table1 => "Table 1: the disk by itself, past the page cache",
+            Self::Table1 => "Table 1: the disk alone, without the page cache",
             Self::Figure5 => "Figure 5: buffered read, pages in shared memory, copied out",
             Self::Figure6 => "Figure 6: buffered read through the library",
             Self::Figure7 => "Figure 7: buffered write",

@@ -21,7 +21,7 @@ pub enum AccessError {
         file_bytes: u64,
     },
     /// A whole-file access is longer than the file.
-    #[error("an access to {bytes} bytes leaves a file of {file_bytes} bytes")]
+    #[error("an access to {bytes} bytes goes past the end of a file of {file_bytes} bytes")]
     AllTooLarge {
         /// Bytes of the access.
         bytes: u64,
@@ -84,7 +84,8 @@ pub enum AccessError {
     },
     /// The array is larger than the file.
     #[error(
-        "an array of {shape:?} records of {record_bytes} bytes leaves a file of {file_bytes} bytes"
+        "an array of {shape:?} records of {record_bytes} bytes goes past the end of a file of \
+         {file_bytes} bytes"
     )]
     ArrayTooLarge {
         /// Records along each dimension.
@@ -117,7 +118,7 @@ pub enum AccessError {
         entry: usize,
     },
     /// An access goes past the end of the file.
-    #[error("entry {entry} of {client} leaves a file of {file_bytes} bytes")]
+    #[error("entry {entry} of {client} goes past the end of a file of {file_bytes} bytes")]
     OutsideFile {
         /// Client of the access.
         client: ClientId,
@@ -127,7 +128,10 @@ pub enum AccessError {
         file_bytes: u64,
     },
     /// An entry or level starts before the previous one ends.
-    #[error("entry {entry} of {client} runs back in the file: entries must ascend and not overlap")]
+    #[error(
+        "entry {entry} of {client} does not ascend in the file: entries must ascend and not \
+             overlap"
+    )]
     FileOverlap {
         /// Client of the access.
         client: ClientId,

@@ -63,8 +63,8 @@ pub enum PatternError {
     },
     /// The word is not a distribution of a dimension.
     #[error(
-        "\"{word}\" distributes no dimension: use none, block, cyclic \
-         or cyclic(k), k at least 1, or all alone"
+        "\"{word}\" is not a distribution: use none, block, cyclic or cyclic(k) with k at least 1, \
+         or all alone"
     )]
     Word {
         /// Word that was requested.
@@ -85,7 +85,7 @@ pub enum PatternError {
         record_bytes: u64,
     },
     /// The file has more than [`SHAPE_RECORDS_MAX`] records.
-    #[error("no shape is worked out for {records} records: use at most {SHAPE_RECORDS_MAX}")]
+    #[error("an array of {records} records is too large: use at most {SHAPE_RECORDS_MAX}")]
     TooManyRecords {
         /// Records in the file.
         records: u64,
@@ -294,7 +294,7 @@ fn known_names() -> impl Iterator<Item = String> {
 
 fn help() -> String {
     let names: Vec<String> = known_names().collect();
-    format!("Known are {}, and e.g. r:block,cyclic(4).", names.join(" "))
+    format!("The patterns are {}, and for example r:block,cyclic(4).", names.join(" "))
 }
 
 /// Known name with the fewest edits from `name`; the first of several. Considers at most the first

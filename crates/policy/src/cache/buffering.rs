@@ -60,7 +60,7 @@ pub const WINDOW_BLOCKS: u32 = 16;
 
 /// Error for limits that contradict each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("at least {blocks_min} blocks and at most {blocks_max} is not possible")]
+#[error("at least {blocks_min} blocks and at most {blocks_max} blocks contradict each other")]
 pub struct BufferingError {
     /// Number of blocks reserved.
     pub blocks_min: u32,
@@ -110,27 +110,31 @@ impl Buffering {
 
 /// Declared accesses by name, in the order in which users see them.
 const DECLARED: [Choice<Declared>; 6] = [
-    Choice { value: Declared::Unknown, name: "unknown", help: "nothing is known" },
+    Choice { value: Declared::Unknown, name: "unknown", help: "the access is not known" },
     Choice {
         value: Declared::Sequential,
         name: "sequential",
-        help: "once from start to end, each client by itself",
+        help: "each client reads or writes the file once, from start to end",
     },
     Choice {
         value: Declared::LoopingSequential,
         name: "looping-sequential",
-        help: "from start to end, repeatedly",
+        help: "each client reads the file repeatedly, from start to end",
     },
     Choice {
         value: Declared::LoopingRandom,
         name: "looping-random",
-        help: "in random order, the same places repeatedly",
+        help: "each client reads the same places repeatedly, in random order",
     },
-    Choice { value: Declared::Random, name: "random", help: "in random order" },
+    Choice {
+        value: Declared::Random,
+        name: "random",
+        help: "each client reads or writes in random order",
+    },
     Choice {
         value: Declared::GlobalSequential,
         name: "global-sequential",
-        help: "once, all clients together, each taking some of the blocks",
+        help: "all clients together read or write the file once, each a share of the blocks",
     },
 ];
 
@@ -140,8 +144,8 @@ impl Declared {
 
     /// Help text: the declared accesses with an explanation of each.
     pub const HELP: &str = help_text!(
-        "Declared access of the clients, which decides how servers buffer the file: what is \
-         evicted first and what is read ahead (caching and two-phase). ",
+        "Declared access of the clients. It selects the replacement policy and the prefetching of \
+         the file's blocks (caching and two-phase). ",
         DECLARED,
         "."
     );

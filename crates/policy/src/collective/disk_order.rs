@@ -34,7 +34,12 @@ const CHOICES: [Choice<DiskOrder>; 3] = [
         name: "sorted",
         help: "by physical address on the disk (the papers' presort)",
     },
-    Choice { value: DiskOrder::AsAsked, name: "as-asked", help: "as the blocks lie in the file" },
+    Choice {
+        value: DiskOrder::AsAsked,
+        name: "as-asked",
+        help: "in the order of the blocks in the \
+                                                                 file",
+    },
     Choice {
         value: DiskOrder::Staggered,
         name: "staggered",
@@ -48,7 +53,7 @@ impl DiskOrder {
 
     /// Help text: the orders with an explanation of each.
     pub const HELP: &str = help_text!(
-        "Order in which servers that direct a transfer serve the blocks of a disk. ",
+        "Order in which servers serve the blocks of a disk in a directed transfer. ",
         CHOICES,
         "."
     );

@@ -31,22 +31,24 @@ pub(super) fn parse(bytes: &[u8], sector_bytes: u64, unit: Option<u32>) -> Resul
         None => {
             let text = std::str::from_utf8(bytes).map_err(|error| {
                 format!(
-                    "byte {}: this is no text, and no form feed ends an SRT header before it",
+                    "byte {}: this is not text, and no form feed ends an SRT header before it",
                     error.valid_up_to()
                 )
             })?;
             let trace = csv::parse(text)?;
             if let Some(unit) = unit {
-                return Err(format!("unit {unit} is wanted, and only an SRT trace has units"));
+                return Err(format!("unit {unit} was requested, and only an SRT trace has units"));
             }
             trace
         }
     };
     if trace.requests.is_empty() {
-        return Err(format!("it has no requests ({} other records)", trace.records_skipped));
+        return Err(format!("it has no requests, only {} other records", trace.records_skipped));
     }
     if trace.requests.iter().all(|request| request.service_us == 0) {
-        return Err("none of its requests took any time, so nothing can be compared".to_owned());
+        return Err(
+            "all its requests have a service time of 0, so there is nothing to compare".to_owned()
+        );
     }
     trace.requests.sort_by_key(|request| request.arrival_us);
     Ok(trace)

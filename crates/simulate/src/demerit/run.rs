@@ -132,7 +132,8 @@ fn check_sectors(trace: &Trace, model: &dyn DiskModel) -> Result<(), String> {
     match beyond {
         None => Ok(()),
         Some(request) => Err(format!(
-            "{}: {} sectors from {} on go beyond the disk, which has {capacity}",
+            "{}: {} sectors from sector {} on are not all on the disk, which has {capacity} \
+             sectors",
             trace.place(request),
             request.sectors,
             request.lbn,

@@ -105,7 +105,10 @@ fn request(
     }
     let [sec, usec, start, stop, nbytes, sectno, devno] = [2, 3, 4, 5, 6, 7, 8].map(at);
     if usec >= 1_000_000 {
-        return Err(format!("it came at {sec} s and {usec} us, more than a second"));
+        return Err(format!(
+            "its arrival is {sec} s and {usec} us, and the microseconds exceed a \
+                            second"
+        ));
     }
     if stop < start {
         return Err(format!("it ends {stop} us after its arrival, before it starts at {start} us"));

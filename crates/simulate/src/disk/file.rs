@@ -83,8 +83,8 @@ pub(super) fn kind_of_file(path: &Path) -> Result<DiskKind, UserError> {
         UserError::usage(
             format!("cannot simulate the disk of {}", path.display()),
             cause,
-            "hp97560.toml, nvme.toml and analytic.toml in docs/disks explain every key of such a \
-             file; copy one and change it",
+            "copy and change hp97560.toml, nvme.toml or analytic.toml in docs/disks, which explain \
+             every key",
         )
     };
     let bytes = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
@@ -211,8 +211,8 @@ mod tests {
             (nvme, "\"ssd\"", "\"sdd\"", "sdd"),
             (nvme, "channels = 8", "channels = 0", "channels is 0"),
             (nvme, "channels = 8", "chanels = 8", "chanels"),
-            (nvme, "page_bytes = 16_384", "page_bytes = 16_000", "sectors of 512"),
-            (nvme, "1_099_511_627_776", "1_099_511_627_000", "pages of 16384"),
+            (nvme, "page_bytes = 16_384", "page_bytes = 16_000", "multiple of 512"),
+            (nvme, "1_099_511_627_776", "1_099_511_627_000", "page_bytes, 16384"),
             (nvme, "write_buffer_bytes = 4_194_304", "write_buffer_bytes = 4", "not from 16384"),
             (nvme, "queue_depth = 64", "queue_depth = 0", "queue_depth is 0"),
             (nvme, "link_bytes_per_second = 3_500_000_000", "link_bytes_per_second = 0", "link_"),
@@ -242,8 +242,8 @@ mod tests {
             ("last_cylinder = 1961", "last_cylinder = 1960", "cover cylinders 0 to 1961"),
             ("track_skew_sectors = 8", "track_skew_sectors = 72", "a track of it has only 72"),
             ("read_fence_bytes = 65536", "read_fence_bytes = 262144", "the buffer's 131072"),
-            ("head_switch_us = 1600", "head_switch_us = -1", "-1 is no time"),
-            ("head_switch_us = 1600", "head_switch_us = nan", "NaN is no time"),
+            ("head_switch_us = 1600", "head_switch_us = -1", "-1 is not a time"),
+            ("head_switch_us = 1600", "head_switch_us = nan", "NaN is not a time"),
             ("head_switch_us = 1600", "", "missing field `head_switch_us`"),
             ("first = [654, 0]", "first = [646, 0]", "region 2 is out of order"),
             ("[bus]", "[bus", "line"),

@@ -13,7 +13,7 @@ impl TryFrom<f64> for Microseconds {
 
     fn try_from(us: f64) -> Result<Self, String> {
         if !(0.0..=1e6).contains(&us) {
-            return Err(format!("{us} is no time from 0 to 1000000 microseconds"));
+            return Err(format!("{us} is not a time from 0 to 1000000 microseconds"));
         }
         Ok(Self(Duration::from_ns((us * 1_000.0).round() as u64)))
     }

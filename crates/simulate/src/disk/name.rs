@@ -73,15 +73,24 @@ impl FromStr for DiskName {
         if word.contains('/') || word.ends_with(".toml") {
             return Ok(Self::File(PathBuf::from(word)));
         }
+<<<<<<< HEAD
         if let Some(name) = word.strip_prefix(CUSTOM) {
             let help = "name a disk model that the program adds";
             return name.parse().map(Self::Own).map_err(|cause| no_disk(cause, help.to_owned()));
         }
         Err(no_disk(
             format!("there are {}, and descriptions in files FILE.toml", Self::WORDS.join(", ")),
+=======
+        Err(UserError::usage(
+            format!("there is no disk {word:?}"),
+            format!(
+                "the disk models are {}; a file FILE.toml can describe another",
+                Self::WORDS.join(", ")
+            ),
+>>>>>>> main
             match nearest(word, Self::WORDS.iter().copied()) {
                 Some(name) => format!("did you mean {name}?"),
-                None => "choose one of them, or describe a disk in a file".to_owned(),
+                None => "choose a disk model, or describe a disk in a file".to_owned(),
             },
         ))
     }

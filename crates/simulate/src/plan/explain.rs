@@ -19,8 +19,8 @@ impl SimulationPlan {
     /// its value.
     pub fn explain(&self) -> String {
         let mut out = String::from(
-            "# A scenario of unisono: presets, the scenario file and options, in this order.\n\
-             # It can be read again: unisono sim --scenario FILE.toml\n",
+            "# A scenario of unisono, from presets, the scenario file and options, in this order.\n\
+             # To simulate it: unisono sim --scenario FILE.toml\n",
         );
         for table in [Table::Top, Table::Parameters] {
             if table == Table::Parameters {

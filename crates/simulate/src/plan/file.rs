@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Setting>, UserError> {
         UserError::usage(
             format!("cannot read the scenario file {}", path.display()),
             cause,
-            "name a TOML file; `unisono sim --explain` prints one to begin with",
+            "name a TOML file; `unisono sim --explain` prints one to start from",
         )
     })?;
     settings(&path.display().to_string(), &text)
@@ -48,7 +48,7 @@ pub(super) fn settings(file: &str, text: &str) -> Result<Vec<Setting>, UserError
     let source = Source { file, text };
     let table = DeTable::parse(text).map_err(|error| {
         UserError::usage(
-            source.place(error.span().map_or(0, |span| span.start), "this is no TOML"),
+            source.place(error.span().map_or(0, |span| span.start), "this is not TOML"),
             error.message().trim().to_owned(),
             "write lines such as: clients = 16, and strings in quotes",
         )
@@ -109,12 +109,12 @@ impl Source<'_> {
                 format!("put it below a line [{PARAMETERS}]"),
             ),
             (Table::Parameters, Some(_)) => (
-                format!("it is not among those of [{PARAMETERS}]"),
+                format!("it is not a key of [{PARAMETERS}]"),
                 format!("put it above the line [{PARAMETERS}]"),
             ),
             (Table::Top, None) if name == PARAMETERS => (
-                "it is a table, and what has its name here is not one".to_owned(),
-                format!("write a line [{PARAMETERS}], and its keys below it"),
+                "[{PARAMETERS}] is a table, and this is not a table".to_owned(),
+                format!("write a line [{PARAMETERS}], and the keys of the table below it"),
             ),
             (Table::Top, None) => (
                 format!(

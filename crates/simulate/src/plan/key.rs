@@ -1,8 +1,8 @@
 //! A key of scenario files: its meaning, its accepted values, and the field that holds its value.
 
 use super::simulation_plan::SimulationPlan;
-use super::value::{Kind, Said, Value};
-use std::borrow::Cow;
+use super::value::{Kind, ConvertValue, Value};
+use std::fmt;
 use world_simulated::Parameter;
 
 /// The table of a scenario file in which a key stands.
@@ -36,10 +36,28 @@ pub(super) struct Key {
     pub(super) owner: Owner,
     pub(super) kind: Kind,
     /// Meaning of the key, in full sentences.
-    pub(super) meaning: Cow<'static, str>,
+    pub(super) meaning: Meaning,
     /// Source of the values of the presets; empty if none applies.
     pub(super) source: &'static str,
     pub(super) field: Field,
+}
+
+/// Meaning of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Meaning {
+    /// This text.
+    Text(&'static str),
+    /// Text that lists the declared models.
+    Computed(fn() -> String),
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => out.write_str(text),
+            Self::Computed(text) => out.write_str(&text()),
+        }
+    }
 }
 
 /// Part of the plan that holds the value of a key.
@@ -55,13 +73,13 @@ pub(super) enum Field {
     Network(&'static Parameter),
 }
 
-/// Makes the accessors of a field whose type converts to and from values by `Said`.
+/// Makes the accessors of a field whose type converts to and from values by `ConvertValue`.
 macro_rules! field {
     ($($field:ident).+) => {
         Field::Plan {
-            get: |plan| Some(plan.$($field).+.say()),
+            get: |plan| Some(plan.$($field).+.to_value()),
             set: |plan, value| {
-                plan.$($field).+ = Said::hear(value)?;
+                plan.$($field).+ = ConvertValue::from_value(value)?;
                 Ok(())
             },
         }
@@ -78,11 +96,11 @@ impl Key {
         let why = match (self.kind, value) {
             (Kind::Size, Value::Word(word)) => interface::parse_size(word).err(),
             (Kind::List { .. }, Value::List(values)) if values.is_empty() => {
-                Some("an empty list leaves nothing to simulate".to_owned())
+                Some("the list is empty, so there is nothing to simulate".to_owned())
             }
             _ => None,
         };
-        Err(why.unwrap_or_else(|| format!("it is {}", self.kind.expected())))
+        Err(why.unwrap_or_else(|| format!("the value must be {}", self.kind.expected())))
     }
 
     /// Returns the value in a plan; nothing when the key has no meaning for it.
@@ -102,7 +120,7 @@ impl Field {
             Self::Plan { set, .. } => set(plan, value),
             Self::Network(parameter) => {
                 let values = &mut plan.base.machine.network.parameters;
-                values.set(parameter, Said::hear(value)?)
+                values.set(parameter, ConvertValue::from_value(value)?)
             }
         }
     }
@@ -111,7 +129,7 @@ impl Field {
         match self {
             Self::Plan { get, .. } => get(plan),
             Self::Network(parameter) => {
-                Some(plan.base.machine.network.parameters.get(parameter).say())
+                Some(plan.base.machine.network.parameters.get(parameter).to_value())
             }
         }
     }

@@ -10,11 +10,10 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Scenario files
 
-`unisono sim --scenario FILE.toml` simulates what a file describes. A key that the file does not
-have keeps its default; an option of the command line comes before the file.
-`unisono sim --explain` prints the scenario that comes of presets, file and options as such a file,
-with what each key means and where its value is from, and simulates nothing; with `--json`, the same
-as JSON.
+`unisono sim --scenario FILE.toml` simulates the scenario in a file. A key that is not in the file has
+its default. Options of the command line override the file. `unisono sim --explain` combines presets,
+file and options, and prints the result as such a file, without simulating it. The output has the
+meaning of each key and the origin of its value. With `--json`, the output is JSON.
 
 ```toml
 # Would four buffers help the machine of TOCS 1997, if its processors were more regular?
@@ -29,12 +28,12 @@ buffers-per-disk = 4
 variation-percent = 0
 ```
 
-A key that does not exist, a value that it cannot have, and a machine that cannot be are refused
-with the file and the line. A parameter can also be changed by `--set KEY=VALUE`. Results name what
-is not as in the preset: `changed` in JSON.
+An unknown key, an invalid value and an impossible machine are refused, with the file and the line.
+`--set KEY=VALUE` also changes a parameter. Results list the changes from the preset: `changed` in
+JSON.
 
-This page is made of the same table as `--explain`: `cargo x scenarios-page` writes it anew, and a
-test fails when it is stale. Papers are named as in [validation.md](validation.md).
+This page is made from the same table as `--explain`. `cargo x scenarios-page` writes it again, and a
+test fails when it is out of date. Papers are named as in [validation.md](validation.md).
 ";
 
 /// Returns the text of docs/scenarios.md.
@@ -44,9 +43,9 @@ pub fn scenarios_page() -> String {
     section(&mut out, Table::Top);
     let _ = writeln!(out, "\n## In `[{PARAMETERS}]`\n");
     out.push_str(
-        "What makes up a machine and the file system on it. The presets' values, with the reasons \
-         for each,\nstand in [presets.rs](../crates/simulate/src/presets.rs). Processor \
-         times are those of the\npapers' 50 MHz processor.\n",
+        "Parameters of a machine and of the file system on it. The values of the presets are in\n\
+         [presets.rs](../crates/simulate/src/presets.rs), with their reasons. Processor times are\n\
+         those of the papers' 50 MHz processor.\n",
     );
     section(&mut out, Table::Parameters);
     out

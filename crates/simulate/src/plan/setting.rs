@@ -68,7 +68,7 @@ impl Setting {
         let meant = nearest(self.said.trim_matches('"'), words.iter().copied());
         let help = match meant {
             Some(word) => format!("did you mean {word}?"),
-            None => format!("{} is {}. {}", self.key.name, self.key.kind.expected(), SEE_KEYS),
+            None => format!("{} must be {}. {}", self.key.name, self.key.kind.expected(), SEE_KEYS),
         };
         UserError::usage(format!("{subject} cannot be {}", self.said), cause, help)
     }

@@ -15,7 +15,7 @@ use interface::ExitCode;
 use interface::UserError;
 use policy::ReplacementPolicies;
 use units::{Duration, SplitMix64};
-use value::{Kind, Said};
+use value::{ConvertValue, Kind};
 use world_simulated::{Pieces, QueueKind};
 
 /// The plan of a file with this text, and options.
@@ -174,7 +174,7 @@ fn pieces_are_gathered_only_together() {
     let gather = Pieces::Batched { gather: Duration::from_ns(7) };
     let plan = plan_of(text, Vec::new()).unwrap();
     assert_eq!(plan.base.machine.messages.pieces, gather, "whatever the order of lines");
-    assert!(refused("[parameters]\ngather-piece-ns = 7").cause.contains("one by one"));
+    assert!(refused("[parameters]\ngather-piece-ns = 7").cause.contains("individual pieces"));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn slips_are_refused_where_they_are() {
         ("\nclient = 4", "line 2: there is no key \"client\"", "no key", "did you mean clients?"),
         ("[parameter]", "line 1: there is no key", "[parameters]", "did you mean parameters?"),
         ("\nparameters = 5", "line 2: there is no key", "a table", "a line [parameters]"),
-        ("[[parameters]]\nqueue = \"fcfs\"", "line 1", "is not one", "a line [parameters]"),
+        ("[[parameters]]\nqueue = \"fcfs\"", "line 1", "not a table", "a line [parameters]"),
         ("\n[parameters]\nbuffer_per_disk = 4", "line 3", "no param", "mean buffers-per-disk?"),
         ("queue = \"cscan\"", "line 1", "a parameter", "below a line [parameters]"),
         ("[parameters]\nclients = 1", "line 2", "[parameters]", "above the line [parameters]"),
@@ -196,15 +196,15 @@ fn slips_are_refused_where_they_are() {
         ("[parameters]\nsend-ns = 10000001", "line 2", "nanoseconds", "docs/scenarios.md"),
         ("machine = \"tocs79\"", "cannot be \"tocs79\"", "tr94, tocs97", "did you mean tocs97?"),
         ("machine = 94", "line 1", "one of tr94", "docs/scenarios.md"),
-        ("disk = \"hp97650\"", "line 1", "there are hp97560", "did you mean hp97560?"),
-        ("strategy = [\"cachng\"]", "line 1", "no strategy", "did you mean caching?"),
-        ("strategy = []", "line 1", "empty list", "a list"),
+        ("disk = \"hp97650\"", "line 1", "disk models are hp97560", "did you mean hp97560?"),
+        ("strategy = [\"cachng\"]", "line 1", "not a strategy", "did you mean caching?"),
+        ("strategy = []", "line 1", "list is empty", "a list"),
         ("pattern = \"rbcc\"", "line 1", "\"rbcc\"", "did you mean"),
         ("[parameters]\nqueue = \"scan\"", "line 2", "fcfs, cscan", "did you mean cscan?"),
         ("size = \"16EiB\"", "line 1", "4EiB", "docs/scenarios.md"),
         ("sync = 1", "line 1", "true or false", "docs/scenarios.md"),
-        ("clients = 4\nclients = 5", "line 2: this is no TOML", "duplicate", "quotes"),
-        ("clients = many", "line 1: this is no TOML", "", "quotes"),
+        ("clients = 4\nclients = 5", "line 2: this is not TOML", "duplicate", "quotes"),
+        ("clients = many", "line 1: this is not TOML", "", "quotes"),
         ("clients = { many = 4 }", "line 1", "whole number", "docs/scenarios.md"),
         ("size = 65536\nrecord = 7", "case.toml: ", "7 bytes", "multiple"),
         ("disk = \"none.toml\"", "none.toml", "", "hp97560.toml"),
@@ -236,7 +236,7 @@ fn machines_that_cannot_be_are_refused() {
     let said = refused("network = \"exact-torus\"\n[parameters]\nnetwork-hop-ns = 0");
     assert!(said.cause.contains("whole number of bytes"), "{said}");
     // More than a transfer or a memory can hold.
-    assert!(refused("clients = 65537").help.contains("65536 participants"));
+    assert!(refused("clients = 65537").help.contains("65536 clients"));
     assert!(refused("clients = 8192\nservers = 4096").help.contains("16777216 pairs"));
     assert!(plan_of("clients = 65536", Vec::new()).is_ok());
     assert!(refused("servers = 1048576\ndisks-per-server = 2").cause.contains("1048576"));
@@ -279,7 +279,7 @@ fn keys_are_in_order() {
     let strange = Value::Word("a\"b\\c\u{7f}\n.toml".to_owned());
     let settings = file::settings("x", &format!("disk = {}", strange.in_toml())).unwrap();
     assert_eq!(settings[0].value, strange);
-    assert!(DiskName::hear(&strange).is_ok());
+    assert!(DiskName::from_value(&strange).is_ok());
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) enum Kind {
     Number { least: u64, most: u64, unit: &'static str },
     /// A number of bytes, or a word with a unit.
     Size,
-    /// One of these words, or another that [`Said::hear`] accepts.
+    /// One of these words, or another that [`ConvertValue::from_value`] accepts.
     Word(&'static [&'static str]),
     /// True or false.
     Flag,
@@ -52,7 +52,7 @@ impl Kind {
             }
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Flag => "true or false".to_owned(),
-            Self::List { of, .. } => format!("{}; or a list of such", of.expected()),
+            Self::List { of, .. } => format!("{}; or a list of such values", of.expected()),
         }
     }
 
@@ -65,8 +65,8 @@ impl Kind {
         }
     }
 
-    /// True if a value is of this kind and in its range. Words are not checked here; [`Said::hear`]
-    /// refuses unknown ones.
+    /// True if a value is of this kind and in its range. Words are not checked here;
+    /// [`ConvertValue::from_value`] refuses unknown ones.
     pub(super) fn permits(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Number { least, most, .. }, Value::Number(number)) => {
@@ -160,92 +160,92 @@ fn quoted(word: &str) -> String {
 }
 
 /// Conversion between a type and the value of a key.
-pub(super) trait Said: Sized {
+pub(super) trait ConvertValue: Sized {
     /// Returns the value.
-    fn say(&self) -> Value;
+    fn to_value(&self) -> Value;
 
     /// Converts from a value that the kind of the key permits. The error says why the value is
     /// unknown.
-    fn hear(value: &Value) -> Result<Self, String>;
+    fn from_value(value: &Value) -> Result<Self, String>;
 }
 
-fn misheard<T>(value: &Value) -> Result<T, String> {
-    Err(format!("{} is of another kind", value.in_toml()))
+fn wrong_kind<T>(value: &Value) -> Result<T, String> {
+    Err(format!("{} is a value of the wrong type", value.in_toml()))
 }
 
-impl Said for u64 {
-    fn say(&self) -> Value {
+impl ConvertValue for u64 {
+    fn to_value(&self) -> Value {
         Value::Number(*self)
     }
 
-    fn hear(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, String> {
         match value {
             Value::Number(number) => Ok(*number),
             Value::Word(size) => parse_size(size),
-            _ => misheard(value),
+            _ => wrong_kind(value),
         }
     }
 }
 
-impl Said for u32 {
-    fn say(&self) -> Value {
+impl ConvertValue for u32 {
+    fn to_value(&self) -> Value {
         Value::Number((*self).into())
     }
 
-    fn hear(value: &Value) -> Result<Self, String> {
-        Self::try_from(u64::hear(value)?).map_err(|error| error.to_string())
+    fn from_value(value: &Value) -> Result<Self, String> {
+        Self::try_from(u64::from_value(value)?).map_err(|error| error.to_string())
     }
 }
 
 /// In nanoseconds.
-impl Said for Duration {
-    fn say(&self) -> Value {
+impl ConvertValue for Duration {
+    fn to_value(&self) -> Value {
         Value::Number(self.as_ns())
     }
 
-    fn hear(value: &Value) -> Result<Self, String> {
-        u64::hear(value).map(Self::from_ns)
+    fn from_value(value: &Value) -> Result<Self, String> {
+        u64::from_value(value).map(Self::from_ns)
     }
 }
 
-impl Said for bool {
-    fn say(&self) -> Value {
+impl ConvertValue for bool {
+    fn to_value(&self) -> Value {
         Value::Flag(*self)
     }
 
-    fn hear(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, String> {
         match value {
             Value::Flag(flag) => Ok(*flag),
-            _ => misheard(value),
+            _ => wrong_kind(value),
         }
     }
 }
 
-impl<T: Said> Said for Vec<T> {
-    fn say(&self) -> Value {
-        Value::List(self.iter().map(T::say).collect())
+impl<T: ConvertValue> ConvertValue for Vec<T> {
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(T::to_value).collect())
     }
 
-    fn hear(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, String> {
         match value {
-            Value::List(values) => values.iter().map(T::hear).collect(),
-            alone => Ok(vec![T::hear(alone)?]),
+            Value::List(values) => values.iter().map(T::from_value).collect(),
+            alone => Ok(vec![T::from_value(alone)?]),
         }
     }
 }
 
-/// Implements [`Said`] for types whose value is their name (`Display` and `FromStr`).
+/// Implements [`ConvertValue`] for types whose value is their name (`Display` and `FromStr`).
 macro_rules! named {
     ($($name:ty),+) => {$(
-        impl Said for $name {
-            fn say(&self) -> Value {
+        impl ConvertValue for $name {
+            fn to_value(&self) -> Value {
                 Value::Word(self.to_string())
             }
 
-            fn hear(value: &Value) -> Result<Self, String> {
+            fn from_value(value: &Value) -> Result<Self, String> {
                 match value {
                     Value::Word(word) => word.parse().map_err(|error| cause(&error)),
-                    _ => misheard(value),
+                    _ => wrong_kind(value),
                 }
             }
         }
@@ -253,16 +253,16 @@ macro_rules! named {
 }
 
 /// `None` means the replacement policy that suits the file's declared use.
-impl Said for Option<Replacement> {
-    fn say(&self) -> Value {
+impl ConvertValue for Option<Replacement> {
+    fn to_value(&self) -> Value {
         Value::Word(self.map_or_else(|| AS_DECLARED.to_owned(), |it| it.to_string()))
     }
 
-    fn hear(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, String> {
         match value {
             Value::Word(word) if word == AS_DECLARED => Ok(None),
             Value::Word(word) => word.parse().map(Some),
-            _ => misheard(value),
+            _ => wrong_kind(value),
         }
     }
 }
@@ -286,34 +286,34 @@ fn cause(error: &impl Display) -> String {
     error.to_string()
 }
 
-impl Said for DiskName {
-    fn say(&self) -> Value {
+impl ConvertValue for DiskName {
+    fn to_value(&self) -> Value {
         Value::Word(self.to_string())
     }
 
-    fn hear(value: &Value) -> Result<Self, String> {
+    fn from_value(value: &Value) -> Result<Self, String> {
         match value {
             Value::Word(word) => word.parse().map_err(|error: interface::UserError| error.cause),
-            _ => misheard(value),
+            _ => wrong_kind(value),
         }
     }
 }
 
-/// Implements [`Said`] for an enum whose words are listed here.
+/// Implements [`ConvertValue`] for an enum whose words are listed here.
 macro_rules! worded {
     ($name:ident, $what:literal, $words:ident { $($word:ident = $text:literal),+ }) => {
         pub(super) const $words: &[&str] = &[$($text),+];
 
-        impl Said for $name {
-            fn say(&self) -> Value {
+        impl ConvertValue for $name {
+            fn to_value(&self) -> Value {
                 Value::Word(match self { $(Self::$word => $text),+ }.to_owned())
             }
 
-            fn hear(value: &Value) -> Result<Self, String> {
+            fn from_value(value: &Value) -> Result<Self, String> {
                 match value {
                     $(Value::Word(word) if word == $text => Ok(Self::$word),)+
                     _ => Err(format!(
-                        concat!("{} is no ", $what, "; there are {}"),
+                        concat!("{} is not a known ", $what, "; use one of {}"),
                         value.in_toml(),
                         $words.join(", "),
                     )),
@@ -323,12 +323,12 @@ macro_rules! worded {
     };
 }
 
-worded!(QueueKind, "order of a queue", QUEUES {
+worded!(QueueKind, "queue order", QUEUES {
     Fcfs = "fcfs",
     Cscan = "cscan",
     CscanOfFile = "cscan-of-file"
 });
-worded!(StartAngle, "rule for the start of disks", STARTS {
+worded!(StartAngle, "start angle", STARTS {
     Zero = "zero",
     Common = "common",
     Independent = "independent"
@@ -343,7 +343,7 @@ pub(super) fn strategies(value: &Value) -> Result<Vec<Strategy>, String> {
             let each: Result<Vec<_>, String> = values.iter().map(strategies).collect();
             Ok(each?.concat())
         }
-        alone => Vec::hear(alone),
+        alone => Vec::from_value(alone),
     }
 }
 

@@ -297,7 +297,7 @@ impl<W: Write> ChromeTrace<W> {
             What::Command { reads, sectors, is_complete } => {
                 let waits_for_medium = slice.phases.iter().any(|it| is_of_medium(it.activity));
                 let name = match (reads, is_complete, waits_for_medium) {
-                    (_, false, _) => "given up",
+                    (_, false, _) => "cancelled",
                     (true, true, true) => "read",
                     (true, true, false) => "read: hit in the buffer",
                     (false, true, true) => "write",

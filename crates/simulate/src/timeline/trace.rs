@@ -47,9 +47,10 @@ pub fn follow_head(scenario: &Scenario, disk: u32) -> Result<(Trial, HeadPath), 
     let path = recorder.borrow_mut().take();
     if path.motions.is_empty() {
         return Err(UserError::usage(
-            format!("the head of disk {disk} cannot be followed"),
-            format!("on machine {} it does not move in this transfer", scenario.machine),
-            "choose a machine with mechanical disks, such as tr94, and a disk that is used",
+            format!("cannot record the head of disk {disk}"),
+            format!("on machine {} the head does not move in this transfer", scenario.machine),
+            "choose a machine with mechanical disks, such as tr94, and a disk that the transfer \
+             uses",
         ));
     }
     Ok((trial, path))
@@ -66,7 +67,7 @@ pub fn check_disk(scenario: &Scenario, disk: u32) -> Result<(), UserError> {
         return Err(UserError::usage(
             format!("there is no disk {disk}"),
             format!("the machine has {disks} disks, counted from 0 over all servers"),
-            "choose one of them with --plot-disk, or more with --servers and --disks",
+            "choose one of these disks with --plot-disk, or add disks with --servers and --disks",
         ));
     }
     Ok(())

@@ -8,6 +8,23 @@ use policy::Direction;
 use units::ServerId;
 use world_simulated::{DiskConfig, MachineConfig, NodeConfig};
 
+impl Scenario {
+    /// Returns the configuration of its machine: the servers first, then the clients. A program can
+    /// so run clients of its own on the machine, for instance under a plan of faults.
+    ///
+    /// # Errors
+    /// Fails when the scenario makes no sense.
+    pub fn machine_config(&self, seed: u64) -> Result<MachineConfig, UserError> {
+        self.check()?;
+        Ok(config(self, &self.machine.disk.mechanism()?, seed))
+    }
+
+    /// Returns the configuration of server number `id` on such a machine.
+    pub fn server_config(&self, id: u32) -> ServerConfig {
+        server(self, id, &RosterCache::default())
+    }
+}
+
 /// Returns the machine of a scenario: its servers first, then its clients.
 ///
 /// # Errors

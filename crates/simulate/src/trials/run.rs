@@ -63,7 +63,7 @@ const FILE: &str = "matrix";
 const CONNECTED_AT_ONCE_MAX: u32 = 64;
 
 /// Timeout of members that wait for one another. They start together, so any value will do.
-const PATIENCE: Duration = Duration::from_ms(60_000);
+const JOIN_TIMEOUT: Duration = Duration::from_ms(60_000);
 
 /// Runs one trial to its end, on an engine that has not run yet.
 pub(crate) fn run_trial<P: Verify>(
@@ -75,9 +75,9 @@ pub(crate) fn run_trial<P: Verify>(
     let config = config::config(scenario, seed)?;
     let machine = Machine::<P>::new(engine.clone(), &config).map_err(|error| {
         UserError::usage(
-            "there is no such machine",
+            "this machine cannot be simulated",
             error.to_string(),
-            "choose blocks that its disks can hold, and a network that can be built",
+            "choose a block size that fits the disks, and a network that can be built",
         )
     })?;
     let mut tasks = Vec::new();
@@ -142,7 +142,7 @@ fn run_on<P: Verify>(
     }
     let (events, digest) = (engine.events(), engine.digest());
     let times = progress.first_start.get().zip(progress.last_end.get());
-    let (start, end) = times.ok_or_else(|| defect(scenario, "no client was timed"))?;
+    let (start, end) = times.ok_or_else(|| defect(scenario, "no client recorded a time"))?;
     let availability = scenario.availability.then(|| {
         let traces = (0..scenario.servers).map(|server| machine.processor_trace(server));
         availability_of(&traces.collect::<Vec<_>>(), Period { start, end })
@@ -161,7 +161,7 @@ fn run_on<P: Verify>(
 fn defect(scenario: &Scenario, cause: &str) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        format!("the simulation of {} by {} got stuck", scenario.pattern, scenario.strategy),
+        format!("the simulation of {} by {} did not end", scenario.pattern, scenario.strategy),
         cause,
         "this is a defect of unisono; please report it with the command line",
     )
@@ -193,7 +193,7 @@ async fn client<P: Verify>(
         true => Client::connecting_when_needed(world.clone(), servers, costs),
         false => Client::connect(world.clone(), &servers, costs).await?,
     };
-    let group = Group::join(client.clone(), 0, rank, members, PATIENCE).await?;
+    let group = Group::join(client.clone(), 0, rank, members, JOIN_TIMEOUT).await?;
     let file = match rank {
         ClientId(0) => client.create_as(new_file(&scenario)).await.map(Some),
         _ => Ok(None),

@@ -27,14 +27,14 @@ pub(super) fn extents(file: impl AsFd) -> Result<(Vec<Extent>, bool), Errno> {
     let (mut found, mut is_settled, mut start) = (Vec::new(), true, 0);
     while found.len() < EXTENTS_MAX {
         let query = ask(&file, start)?;
-        let told = &query.extents[..query.mapped.min(EXTENTS_AT_ONCE as u32) as usize];
-        for extent in told {
+        let reported = &query.extents[..query.mapped.min(EXTENTS_AT_ONCE as u32) as usize];
+        for extent in reported {
             match extent.known() {
                 Some(known) => append(&mut found, known),
                 None => is_settled = false,
             }
         }
-        let Some(last) = told.last().filter(|last| last.flags & LAST == 0) else { break };
+        let Some(last) = reported.last().filter(|last| last.flags & LAST == 0) else { break };
         start = last.logical.saturating_add(last.length);
     }
     Ok((found, is_settled))
@@ -68,12 +68,12 @@ struct Query {
     mapped: u32,
     count: u32,
     reserved: u32,
-    extents: [Told; EXTENTS_AT_ONCE],
+    extents: [FiemapExtent; EXTENTS_AT_ONCE],
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct FiemapExtent {
     logical: u64,
     physical: u64,
     length: u64,
@@ -82,7 +82,7 @@ struct Told {
     reserved_too: [u32; 3],
 }
 
-impl Told {
+impl FiemapExtent {
     fn known(&self) -> Option<Extent> {
         let bytes = ByteRange::checked_at(self.logical, self.length)?;
         let has_place = self.flags & NO_PLACE == 0;
@@ -101,7 +101,7 @@ fn ask(file: impl AsFd, start: u64) -> Result<Box<Query>, Errno> {
         mapped: 0,
         count: EXTENTS_AT_ONCE as u32,
         reserved: 0,
-        extents: [Told::default(); EXTENTS_AT_ONCE],
+        extents: [FiemapExtent::default(); EXTENTS_AT_ONCE],
     });
     // SAFETY: FIEMAP reads and writes a `struct fiemap` and at most `count` extents after it, which
     // is what `Query` is: plain numbers, for which all bytes are valid.
@@ -137,10 +137,10 @@ mod tests {
         let file = std::fs::File::create(&path).expect("a test has room");
         file.write_all_at(&[1; 300_000], 1 << 20).expect("a test has room");
         file.sync_all().expect("it is stored");
-        let told = extents(&file);
+        let queried = extents(&file);
         std::fs::remove_file(&path).expect("it was made above");
-        let Ok((extents, _)) = told else {
-            println!("skipped: this file system does not tell where files lie");
+        let Ok((extents, _)) = queried else {
+            println!("skipped: this file system does not report where files are");
             return;
         };
         let bytes: u64 = extents.iter().map(|extent| extent.bytes.length()).sum();

@@ -169,7 +169,8 @@ impl RealDisk {
         match done {
             Ok(done) => done.map_err(|failure| failure.of(disk, operation)),
             Err(WorkerGone) => {
-                let cause = "the thread of the disk has stopped, or failed at this".into();
+                let cause =
+                    "the thread of the disk has stopped, or failed during the operation".into();
                 Err(DiskError::Failed { disk, operation, cause })
             }
         }
@@ -227,7 +228,7 @@ impl Disk for RealDisk {
 
     async fn locate(&self, object: FileId) {
         let known = self.shared.places.version(object);
-        let operation = format!("tell where {object} lies");
+        let operation = format!("locate {object}");
         let located = self.call(operation, move |directory| Ok(directory.locate(object, known)));
         // Without an answer, blocks are sorted by older addresses, which is not less correct.
         if let Ok(Some(place)) = located.await {
@@ -236,7 +237,7 @@ impl Disk for RealDisk {
     }
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
-        let operation = format!("tell where {object} ends");
+        let operation = format!("measure the length of {object}");
         match self.query_object(object, operation.clone(), move |root| root.length(object)).await? {
             Some(length) => Ok(length),
             None => self.call(operation, move |directory| directory.root().length(object)).await,
@@ -310,6 +311,6 @@ impl Disk for RealDisk {
     }
 
     async fn space(&self) -> Result<Space, DiskError> {
-        self.query("tell its space".into(), Root::space).await
+        self.query("report its free space".into(), Root::space).await
     }
 }

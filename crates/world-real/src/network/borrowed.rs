@@ -45,9 +45,12 @@ impl PeerArena {
         let is_as_told = u64::try_from(found) == Ok(sharing.bytes) && is_ordinary;
         if !seals.contains(SEALS) || !is_as_told || bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES)
         {
-            return Err("it is not sealed, has another size, or is of another kind".into());
+            return Err("it is not sealed, or has the wrong size or type".into());
         }
-        let base = huge::map_shared(&file, bytes, ProtFlags::READ).ok_or("there is no room")?;
+        let base = huge::map_shared(&file, bytes, ProtFlags::READ).ok_or(
+            "the address space is \
+                                                                          full",
+        )?;
         Ok(Self { base, bytes })
     }
 }

@@ -223,7 +223,12 @@ impl Connection {
     /// Ends a loan; the error says why it cannot end.
     pub(crate) fn take_back(&self, number: u64) -> Result<(), String> {
         let loan = self.state.borrow_mut().loans.remove(&number);
-        loan.map(drop).ok_or_else(|| format!("the peer gives back {number}, which it never had"))
+        loan.map(drop).ok_or_else(|| {
+            format!(
+                "the peer returned loan {number}, which it does not \
+                                              have"
+            )
+        })
     }
 
     /// Leaks the memory of all loans, so that it is never reused.
@@ -240,9 +245,12 @@ impl Connection {
     /// Returns data that the peer lends; the error says why it cannot be mapped.
     pub(crate) fn borrowed(&self, frame: Frame) -> Result<RealPayload, String> {
         let state = self.state.borrow();
-        let borrower = state.borrower.as_ref().ok_or("the peer lends what was not shared")?;
+        let borrower = state.borrower.as_ref().ok_or(
+            "the peer lends bytes of memory that it has \
+                                                      not shared",
+        )?;
         let borrowed = borrower.borrow(frame.region, frame.number, frame.body_bytes);
-        let (loan, first) = borrowed.ok_or("the peer lends what is not in its shared memory")?;
+        let (loan, first) = borrowed.ok_or("the peer lends bytes outside its shared memory")?;
         Ok(RealPayload::borrowed(Box::new(loan), first, frame.body_bytes as usize))
     }
 
@@ -254,8 +262,11 @@ impl Connection {
         memory: &RealMemory,
     ) -> Result<(), String> {
         let state = self.state.borrow();
-        let borrower = state.borrower.as_ref().ok_or("the peer lends what was not shared")?;
-        borrower.copy(pieces, memory).ok_or("the peer lends what is not in its shared memory")?;
+        let borrower = state.borrower.as_ref().ok_or(
+            "the peer lends bytes of memory that it has \
+                                                      not shared",
+        )?;
+        borrower.copy(pieces, memory).ok_or("the peer lends bytes outside its shared memory")?;
         Ok(())
     }
 

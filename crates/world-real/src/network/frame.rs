@@ -135,13 +135,13 @@ impl Frame {
     pub(crate) fn decode(bytes: &[u8; FRAME_BYTES]) -> Result<Self, String> {
         let number = |at: usize| u64_at(bytes, at);
         if bytes[0..2] != MAGIC.to_le_bytes() {
-            return Err("what arrived is no frame".into());
+            return Err("the received bytes are not a frame".into());
         }
         let Some(kind) = Kind::from_byte(bytes[2]) else {
-            return Err(format!("a frame is of the unknown kind {}", bytes[2]));
+            return Err(format!("the frame has the unknown kind {}", bytes[2]));
         };
         if bytes[3] > 3 {
-            return Err(format!("a frame has the unknown flags {:#x}", bytes[3]));
+            return Err(format!("the frame has the unknown flags {:#x}", bytes[3]));
         }
         let header_bytes = (number(0) >> 32) as usize;
         let body_bytes = number(8);
@@ -184,12 +184,12 @@ impl Exposure {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let (may_be_written, pair) = match bytes.split_last() {
             Some((flag @ (0 | 1), pair)) => (*flag == 1, pair),
-            _ => return Err(format!("no exposure has these {} bytes", bytes.len())),
+            _ => return Err(format!("{} bytes are not an exposure", bytes.len())),
         };
         let (address, length) = decode_pair(pair)?;
         match address.checked_add(length) {
             Some(end) if end <= isize::MAX as u64 => Ok(Self { address, length, may_be_written }),
-            _ => Err("an exposure leaves the address space".into()),
+            _ => Err("an exposure goes past the end of the address space".into()),
         }
     }
 }
@@ -216,7 +216,7 @@ fn encode_pair(first: u64, second: u64) -> [u8; PAIR_BYTES] {
 
 fn decode_pair(bytes: &[u8]) -> Result<(u64, u64), String> {
     if bytes.len() != PAIR_BYTES {
-        return Err(format!("two numbers have {} bytes", bytes.len()));
+        return Err(format!("two numbers are encoded in {} bytes", bytes.len()));
     }
     Ok((u64_at(bytes, 0), u64_at(bytes, 8)))
 }
@@ -236,7 +236,7 @@ pub(crate) fn encode_runs(runs: impl ExactSizeIterator<Item = Run>) -> Vec<u8> {
 pub(crate) fn decode_runs(bytes: &[u8]) -> Result<Vec<Run>, String> {
     let (runs, rest) = bytes.as_chunks::<RUN_BYTES>();
     if !rest.is_empty() {
-        return Err(format!("a list of runs has {} bytes", bytes.len()));
+        return Err(format!("a list of runs is encoded in {} bytes", bytes.len()));
     }
     let decode = |run: &[u8; RUN_BYTES]| Run {
         offset: u64_at(run, 0),
@@ -263,7 +263,7 @@ pub(crate) fn encode_pieces(pieces: impl ExactSizeIterator<Item = PieceRun>) -> 
 pub(crate) fn decode_pieces(bytes: &[u8]) -> Result<Vec<PieceRun>, String> {
     let (pieces, rest) = bytes.as_chunks::<PIECE_BYTES>();
     if !rest.is_empty() {
-        return Err(format!("a list of pieces has {} bytes", bytes.len()));
+        return Err(format!("a list of pieces is encoded in {} bytes", bytes.len()));
     }
     let decode = |piece: &[u8; PIECE_BYTES]| PieceRun {
         offset: u64_at(piece, 0),

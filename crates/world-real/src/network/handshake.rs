@@ -145,16 +145,17 @@ impl Handshaker<'_> {
 
     fn check_hello(&self, bytes: &[u8]) -> Result<Hello, String> {
         if bytes.len() != HELLO_BYTES || bytes[..8] != *HELLO_MAGIC {
-            return Err("the peer is no node of Unisono".into());
+            return Err("the peer is not a node of Unisono".into());
         }
         let version = u16::from_le_bytes([bytes[8], bytes[9]]);
         if version != PROTOCOL_VERSION {
             return Err(format!(
-                "the peer speaks version {version}, this node version {PROTOCOL_VERSION}"
+                "the peer uses version {version} of the protocol, and this node version \
+                 {PROTOCOL_VERSION}"
             ));
         }
         if bytes[10] == self.role as u8 {
-            return Err("the peer takes the same side of the connection".into());
+            return Err("the peer claims the same side of the connection as this node".into());
         }
         let mut nonce = [0; NONCE_BYTES];
         nonce.copy_from_slice(&bytes[24..]);
@@ -182,7 +183,9 @@ async fn receive(socket: &Socket) -> Result<Vec<u8>, String> {
     socket.read_exact(&mut length).await.map_err(lost)?;
     let length = usize::from(u16::from_le_bytes(length));
     if length > GREETING_BYTES_MAX {
-        return Err(format!("a greeting of {length} bytes is over {GREETING_BYTES_MAX}"));
+        return Err(format!(
+            "a greeting of {length} bytes is over the limit of {GREETING_BYTES_MAX}"
+        ));
     }
     let mut greeting = vec![0; length];
     socket.read_exact(&mut greeting).await.map_err(lost)?;
@@ -190,11 +193,11 @@ async fn receive(socket: &Socket) -> Result<Vec<u8>, String> {
 }
 
 fn refused(error: snow::Error) -> String {
-    format!("the peer does not know the key ({error})")
+    format!("the peer does not have the key ({error})")
 }
 
 fn lost(error: std::io::Error) -> String {
-    format!("the peer went away during the handshake ({error}); its key may be another")
+    format!("the peer disconnected during the handshake ({error}); its key may differ")
 }
 
 #[cfg(test)]

@@ -226,7 +226,8 @@ fn open_tcp(host: &str) -> io::Result<(Listener, Address)> {
     let listener = std::net::TcpListener::bind(host)?;
     let address = listener.local_addr()?;
     if address.ip().is_unspecified() {
-        let cause = "it stands for all addresses of this machine: name the one that others call";
+        let cause = "it stands for all addresses of this machine: name one that other hosts can \
+                     reach";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, cause));
     }
     // The standard library set a shorter accept queue.
@@ -254,13 +255,13 @@ fn open_unix(path: PathBuf) -> io::Result<Listener> {
 /// Removes the socket file that a killed node left behind. Leaves any other file.
 fn remove_stale(path: &Path) -> io::Result<()> {
     match StdUnixStream::connect(path) {
-        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another node listens there")),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another node listens on this path")),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             use std::os::unix::fs::FileTypeExt;
             if std::fs::symlink_metadata(path)?.file_type().is_socket() {
                 std::fs::remove_file(path)
             } else {
-                Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file is there"))
+                Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file with this name exists"))
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -102,7 +102,7 @@ impl Node {
         };
         let outcome = tokio::time::timeout(2 * HANDSHAKE_TIMEOUT, connected).await;
         let outcome = outcome.unwrap_or_else(|_| {
-            Err(aborted.take().unwrap_or_else(|| "nobody answered in time".into()))
+            Err(aborted.take().unwrap_or_else(|| "there was no answer in time".into()))
         });
         outcome.map_err(|cause| NetworkError::Unreachable { address: to.clone(), cause })
     }
@@ -129,9 +129,10 @@ impl Node {
             }
         };
         let outcome = tokio::time::timeout(HANDSHAKE_TIMEOUT, greeting).await;
-        let process = outcome.map_err(|_| "the peer did not greet in time".to_owned())??;
+        let process =
+            outcome.map_err(|_| "the peer did not complete the handshake in time".to_owned())??;
         let number = self.next_peer.get();
-        self.next_peer.set(number.checked_add(1).ok_or("the numbers of peers are used up")?);
+        self.next_peer.set(number.checked_add(1).ok_or("all peer numbers are used")?);
         let peer = PeerId(number);
         let connection = Connection::new(peer, socket, local, process);
         self.peers.add(&connection);
@@ -243,7 +244,7 @@ async fn open_stream(endpoint: &Endpoint) -> Result<RawStream, String> {
                     Err(error) => return Err(error.to_string()),
                 }
             }
-            Err("its queue of callers stays full".into())
+            Err("its queue of new connections stays full".into())
         }
     }
 }

@@ -148,7 +148,7 @@ impl Reader {
     async fn share(&mut self, frame: Frame) -> Result<(), End> {
         let sharing = Sharing::decode(&self.header(frame).await?)?;
         let process = self.connection.process().filter(|_| self.peers.borrows);
-        let process = process.ok_or("it cannot be seen from here".to_owned());
+        let process = process.ok_or("its memory cannot be read by this process".to_owned());
         match process.and_then(|process| PeerArena::map(&process, sharing)) {
             Ok(arena) => {
                 let (borrower, returned) = Borrower::new(arena);
@@ -241,7 +241,7 @@ impl Reader {
     async fn get(&mut self, frame: Frame) -> Result<(), End> {
         let runs = decode_runs(&self.header(frame).await?)?;
         if self.connection.outbox.queued_bytes() > ANSWERS_BYTES_MAX {
-            return Err("the peer asks for data and does not read it".to_owned().into());
+            return Err("the peer requests data and does not read it".to_owned().into());
         }
         let memory = self.peers.regions.memory(RegionId(frame.region), self.connection.peer);
         let memory = memory.filter(|memory| {
@@ -257,7 +257,7 @@ impl Reader {
 
     async fn answer(&mut self, frame: Frame) -> Result<(), End> {
         if !self.connection.awaits(frame.number) {
-            return Err(format!("the answer {} has no question", frame.number).into());
+            return Err(format!("answer {} belongs to no request", frame.number).into());
         }
         let header = self.header(frame).await?;
         let answer = if frame.kind == Kind::Refused {
@@ -276,8 +276,8 @@ impl Reader {
     }
 
     fn refuse(&self, request: Frame) {
-        let cause = "the owner does not expose these bytes";
-        const { assert!("the owner does not expose these bytes".len() <= CAUSE_BYTES_MAX) };
+        let cause = "the owner has not exposed these bytes";
+        const { assert!("the owner has not exposed these bytes".len() <= CAUSE_BYTES_MAX) };
         let frame = Frame::new(Kind::Refused, request.region, request.number);
         self.connection.push(frame, cause.as_bytes(), None);
     }

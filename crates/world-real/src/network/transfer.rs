@@ -42,6 +42,11 @@ const SPAN_RATIO_MAX: u64 = 8;
 /// system call instead of two. Estimated, not measured.
 const PLACED_BYTES_MIN: u64 = 8 << 10;
 
+/// Minimum size of a body that the peer copies from shared memory to its place. A smaller one
+/// travels with its message, because an answer of the peer, which the lent way waits for, costs
+/// more: caching with requests of 8 KiB has 1.6 times the throughput.
+const PLACED_LENT_BYTES_MIN: u64 = 64 << 10;
+
 /// Bytes copied by this processor after which other tasks run.
 pub(crate) const TURN_BYTES: u64 = 64 << 10;
 
@@ -138,6 +143,7 @@ impl Peers {
         match self.put_direct(&transfer, body)? {
             Direct::Done => transfer.yield_if_long().await,
             // The peer copies the body from shared memory, or gets it with the message.
+            Direct::NotPossible if length < PLACED_LENT_BYTES_MIN => return Ok(false),
             Direct::NotPossible => return transfer.put_lent(body).await,
         }
         Ok(true)
@@ -305,7 +311,7 @@ impl<'a> Transfer<'a> {
             match data.filter(|data| data.length() == wanted) {
                 Some(data) => target.scatter(&runs, &data),
                 None => {
-                    let cause = "it answered with another number of bytes".into();
+                    let cause = "its answer has the wrong number of bytes".into();
                     return Err(TransferError::Departed { peer: self.connection.peer, cause });
                 }
             }

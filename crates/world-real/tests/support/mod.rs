@@ -8,7 +8,7 @@ pub(crate) mod preloaded;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::MIB;
-use world::{Address, Shelf};
+use world::{Address, RecordTable};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, RealWorld};
 
 /// Network between nodes.
@@ -55,10 +55,10 @@ impl Place {
             Kind::Tcp => "tcp:127.0.0.1:0".to_owned(),
             _ => format!("unix:{}/socket", home.display()),
         };
-        let records = Shelf::ALL.map(|shelf| {
-            let directory = home.join(format!("{shelf:?}"));
+        let records = RecordTable::ALL.map(|table| {
+            let directory = home.join(format!("{table:?}"));
             std::fs::create_dir_all(&directory).expect("a test must have room");
-            (shelf, directory)
+            (table, directory)
         });
         NodeConfig {
             listen: Some(Address(listen)),

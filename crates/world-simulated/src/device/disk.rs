@@ -270,7 +270,7 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
 
     async fn length(&self, object: FileId) -> Result<u64, DiskError> {
         if let Some(faults) = self.0.faults.get() {
-            faults.check(&self.0.objects, "tell a length")?;
+            faults.check(&self.0.objects, "measure a length")?;
         }
         Ok(self.0.objects.length(object))
     }

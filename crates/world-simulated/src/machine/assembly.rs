@@ -274,7 +274,7 @@ impl<P: Kind> Machine<P> {
         let parcel = flights.remove(place);
         drop(flights);
         match parcel {
-            Parcel::Message(_) => self.end(node, peer, "it refused what was sent to its memory"),
+            Parcel::Message(_) => self.end(node, peer, "it refused a transfer to its memory"),
             Parcel::End { .. } | Parcel::None => drop(node.unlink(peer)),
         }
         node.post(&self.engine, Arrival::Departure { peer, cause, receipt });

@@ -158,7 +158,8 @@ impl<P: Kind> Node<P> {
     fn place(&self, from: PeerId, place: Place, payload: &P) -> Result<(), String> {
         let regions = self.regions.borrow();
         let memory = regions.exposed(place.region, from);
-        let memory = memory.ok_or_else(|| format!("it wrote to {}, not exposed", place.region))?;
+        let memory =
+            memory.ok_or_else(|| format!("it wrote to {}, which is not exposed", place.region))?;
         let run = Run::contiguous(place.offset, payload.length());
         if run.checked_end().is_none_or(|end| end > memory.length()) {
             return Err(format!("it wrote outside {}", place.region));

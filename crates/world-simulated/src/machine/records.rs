@@ -7,12 +7,12 @@ use crate::random::next_random;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use units::{Duration, SplitMix64};
-use world::{RecordChange, Shelf};
+use world::{RecordChange, RecordTable};
 
 /// The records of one node.
 #[derive(Default)]
 pub(super) struct NodeRecords {
-    shelves: RefCell<[BTreeMap<u64, Vec<u8>>; Shelf::ALL.len()]>,
+    tables: RefCell<[BTreeMap<u64, Vec<u8>>; RecordTable::ALL.len()]>,
     /// Set only where faults are planned.
     delayed: OnceCell<Box<DelayedChanges>>,
 }
@@ -24,7 +24,7 @@ struct DelayedChanges {
     takes: Duration,
     random: Cell<u64>,
     begun: Cell<u64>,
-    waiting: RefCell<VecDeque<(u64, Shelf, Vec<RecordChange>)>>,
+    waiting: RefCell<VecDeque<(u64, RecordTable, Vec<RecordChange>)>>,
 }
 
 /// A change that has begun and takes time.
@@ -35,10 +35,10 @@ pub(super) struct BegunChange {
 }
 
 impl NodeRecords {
-    /// Returns all records of a shelf, ascending by key.
-    pub(super) fn all(&self, shelf: Shelf) -> Vec<(u64, Vec<u8>)> {
-        let shelves = self.shelves.borrow();
-        shelves[shelf as usize].iter().map(|(&key, value)| (key, value.clone())).collect()
+    /// Returns all records of a table, ascending by key.
+    pub(super) fn all(&self, table: RecordTable) -> Vec<(u64, Vec<u8>)> {
+        let tables = self.tables.borrow();
+        tables[table as usize].iter().map(|(&key, value)| (key, value.clone())).collect()
     }
 
     /// Makes each change take `takes` from now on; `seed` decides the effect of a power failure.
@@ -55,16 +55,16 @@ impl NodeRecords {
     /// Makes changes now, or begins them where changes take time.
     pub(super) fn begin_change(
         &self,
-        shelf: Shelf,
+        table: RecordTable,
         changes: Vec<RecordChange>,
     ) -> Option<BegunChange> {
         let Some(delayed) = self.delayed.get() else {
-            self.apply(shelf, changes);
+            self.apply(table, changes);
             return None;
         };
         let number = delayed.begun.get();
         delayed.begun.set(number + 1);
-        delayed.waiting.borrow_mut().push_back((number, shelf, changes));
+        delayed.waiting.borrow_mut().push_back((number, table, changes));
         Some(BegunChange { number, takes: delayed.takes })
     }
 
@@ -73,9 +73,9 @@ impl NodeRecords {
         let Some(delayed) = self.delayed.get() else { return };
         let mut waiting = delayed.waiting.borrow_mut();
         while waiting.front().is_some_and(|(other, ..)| *other <= change.number)
-            && let Some((_, shelf, changes)) = waiting.pop_front()
+            && let Some((_, table, changes)) = waiting.pop_front()
         {
-            self.apply(shelf, changes);
+            self.apply(table, changes);
         }
     }
 
@@ -84,14 +84,14 @@ impl NodeRecords {
         let Some(delayed) = self.delayed.get() else { return };
         let waiting = delayed.waiting.take();
         let made = next_random(&delayed.random) as usize % (waiting.len() + 1);
-        for (_, shelf, changes) in waiting.into_iter().take(made) {
-            self.apply(shelf, changes);
+        for (_, table, changes) in waiting.into_iter().take(made) {
+            self.apply(table, changes);
         }
     }
 
     /// Makes changes, all in this instant.
-    fn apply(&self, shelf: Shelf, changes: Vec<RecordChange>) {
-        let records = &mut self.shelves.borrow_mut()[shelf as usize];
+    fn apply(&self, table: RecordTable, changes: Vec<RecordChange>) {
+        let records = &mut self.tables.borrow_mut()[table as usize];
         for RecordChange { key, value } in changes {
             match value {
                 Some(value) => records.insert(key, value),

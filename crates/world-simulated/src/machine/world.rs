@@ -16,7 +16,7 @@ use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run};
 use world::payload::Kind;
 use world::{
     Address, Clock, Disks, Incoming, Memory, Message, Network, NetworkError, OneSided, Payloads,
-    Processor, Randomness, RecordChange, Records, RecordsError, Shelf, Tasks, TransferError,
+    Processor, Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks, TransferError,
 };
 
 impl<P: Kind> Machine<P> {
@@ -80,12 +80,12 @@ impl<P: Kind> SimulatedWorld<P> {
             |cause: &str| TransferError::OutOfRegion { peer, region, cause: cause.to_owned() };
         let regions = node.regions.borrow();
         let exposed = regions.exposed(region, link.theirs);
-        let memory = exposed.ok_or_else(|| outside("no such region is exposed"))?;
+        let memory = exposed.ok_or_else(|| outside("this region is not exposed"))?;
         let inside = |piece: &PieceRun| {
             piece.memory_side().checked_end().is_some_and(|end| end <= memory.length())
         };
         if !pieces.iter().all(inside) {
-            return Err(outside("the pieces leave the region"));
+            return Err(outside("the pieces go past the end of the region"));
         }
         Ok(act(link.node, memory))
     }
@@ -212,16 +212,16 @@ impl<P: Kind> Disks for SimulatedWorld<P> {
 }
 
 impl<P: Kind> Records for SimulatedWorld<P> {
-    async fn records(&self, shelf: Shelf) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
-        Ok(self.node.records.all(shelf))
+    async fn records(&self, table: RecordTable) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
+        Ok(self.node.records.all(table))
     }
 
     async fn record_change(
         &self,
-        shelf: Shelf,
+        table: RecordTable,
         changes: Vec<RecordChange>,
     ) -> Result<(), RecordsError> {
-        if let Some(change) = self.node.records.begin_change(shelf, changes) {
+        if let Some(change) = self.node.records.begin_change(table, changes) {
             self.machine.engine.sleep(change.takes).await;
             self.node.records.end_change(&change);
         }

@@ -2,7 +2,7 @@
 
 use super::Fixture;
 use super::support::{list_cases, pattern};
-use crate::{RecordChange, Records, Shelf};
+use crate::{RecordChange, RecordTable, Records};
 use futures_util::future::join_all;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -18,22 +18,24 @@ list_cases![
     changes_under_way_at_once_take_effect_in_their_order,
     a_change_given_up_leaves_the_records_whole,
     nodes_do_not_share_records,
-    shelves_do_not_share_records,
+    tables_do_not_share_records,
 ];
 
 /// Returns every record. Panics when they cannot be read.
 async fn all<R: Records>(world: &R) -> Vec<(u64, Vec<u8>)> {
-    world.records(Shelf::Catalogue).await.expect("records must be readable")
+    world.records(RecordTable::Catalogue).await.expect("records must be readable")
 }
 
 async fn put<R: Records>(world: &R, key: u64, value: &[u8]) {
-    let stored =
-        world.record_change(Shelf::Catalogue, vec![RecordChange::put(key, value.to_vec())]).await;
+    let stored = world
+        .record_change(RecordTable::Catalogue, vec![RecordChange::put(key, value.to_vec())])
+        .await;
     stored.expect("a record must be storable");
 }
 
 async fn delete<R: Records>(world: &R, key: u64) {
-    let deleted = world.record_change(Shelf::Catalogue, vec![RecordChange::remove(key)]).await;
+    let deleted =
+        world.record_change(RecordTable::Catalogue, vec![RecordChange::remove(key)]).await;
     deleted.expect("a delete must succeed");
 }
 
@@ -105,9 +107,12 @@ fn one_change_is_many_records<F: Fixture>(fixture: &mut F) {
             RecordChange::put(4, b"short-lived".to_vec()),
             RecordChange::remove(4),
         ];
-        worlds[0].record_change(Shelf::Catalogue, changes).await.expect("they must be storable");
         worlds[0]
-            .record_change(Shelf::Catalogue, Vec::new())
+            .record_change(RecordTable::Catalogue, changes)
+            .await
+            .expect("they must be storable");
+        worlds[0]
+            .record_change(RecordTable::Catalogue, Vec::new())
             .await
             .expect("nothing to do is no error");
         let expected = [(2, b"kept".to_vec()), (3, b"second".to_vec())];
@@ -122,7 +127,7 @@ fn changes_under_way_at_once_take_effect_in_their_order<F: Fixture>(fixture: &mu
             let value = call.to_be_bytes().to_vec();
             let changes =
                 vec![RecordChange::put(call % 7, value.clone()), RecordChange::put(100, value)];
-            worlds[0].record_change(Shelf::Catalogue, changes)
+            worlds[0].record_change(RecordTable::Catalogue, changes)
         });
         for changed in join_all(calls).await {
             changed.expect("every change must be made");
@@ -142,7 +147,8 @@ fn a_change_given_up_leaves_the_records_whole<F: Fixture>(fixture: &mut F) {
         let change =
             |value: &[u8]| [1, 2].map(|key| RecordChange::put(key, value.to_vec())).to_vec();
         {
-            let mut given_up = pin!(worlds[0].record_change(Shelf::Catalogue, change(b"given up")));
+            let mut given_up =
+                pin!(worlds[0].record_change(RecordTable::Catalogue, change(b"given up")));
             // Begun, and dropped before its end is known.
             poll_fn(|context| Poll::Ready(given_up.as_mut().poll(context).is_ready())).await;
         }
@@ -151,7 +157,7 @@ fn a_change_given_up_leaves_the_records_whole<F: Fixture>(fixture: &mut F) {
         let with = vec![(1, b"given up".to_vec()), (2, b"given up".to_vec())];
         assert!(found == without || found == with, "a change is made as a whole or not: {found:?}");
         worlds[0]
-            .record_change(Shelf::Catalogue, change(b"after"))
+            .record_change(RecordTable::Catalogue, change(b"after"))
             .await
             .expect("the next change must be made");
         let after = vec![(1, b"after".to_vec()), (2, b"after".to_vec())];
@@ -168,14 +174,14 @@ fn nodes_do_not_share_records<F: Fixture>(fixture: &mut F) {
     });
 }
 
-fn shelves_do_not_share_records<F: Fixture>(fixture: &mut F) {
+fn tables_do_not_share_records<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         put(&worlds[0], 1, b"of the catalogue").await;
-        let change = |change| worlds[0].record_change(Shelf::Sizes, vec![change]);
+        let change = |change| worlds[0].record_change(RecordTable::Sizes, vec![change]);
         change(RecordChange::put(1, b"a size".to_vec())).await.expect("it must be storable");
         assert_eq!(all(&worlds[0]).await, [(1, b"of the catalogue".to_vec())]);
         delete(&worlds[0], 1).await;
-        let sizes = worlds[0].records(Shelf::Sizes).await.expect("they must be readable");
-        assert_eq!(sizes, [(1, b"a size".to_vec())], "a record belongs to its shelf");
+        let sizes = worlds[0].records(RecordTable::Sizes).await.expect("they must be readable");
+        assert_eq!(sizes, [(1, b"a size".to_vec())], "a record belongs to its table");
     });
 }

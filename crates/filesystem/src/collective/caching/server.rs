@@ -121,14 +121,17 @@ pub(crate) async fn digests<W: World>(
     let length = file.block_length(block);
     check_range(server, &file, block, 0, length)?;
     if piece_bytes == 0 || length.div_ceil(piece_bytes) > DIGESTS_MAX {
-        let cause = format!("{length} bytes cannot be told in pieces of {piece_bytes}");
+        let cause = format!(
+            "checksums of {length} bytes in pieces of {piece_bytes} are not \
+                             possible"
+        );
         return Err(Fault::BadRequest { cause });
     }
     let payload = match server.cache.held_block(&file, block).await? {
         Some(payload) => payload,
         None => {
             let at = file.stripe.locate(block);
-            let gone = || Fault::BadRequest { cause: format!("there is no {} here", at.disk) };
+            let gone = || Fault::BadRequest { cause: format!("this server has no {}", at.disk) };
             let disk = server.world.disks().get(at.disk.0 as usize).ok_or_else(gone)?;
             let buffers = &server.buffer_pools[at.disk.0 as usize];
             let _permit = buffers.take(&server.world, length).await;
@@ -173,8 +176,8 @@ fn check_range<W: World>(
     }
     inside.filter(|_| here).ok_or_else(|| Fault::BadRequest {
         cause: format!(
-            "{length} bytes at {offset} of block {block} of {:?} are not here: the block has \
-             {block_length} bytes on {}",
+            "{length} bytes at {offset} of block {block} of {:?} are not on this server: the block \
+             has {block_length} bytes on {}",
             file.name(),
             file.server_of(block),
         ),

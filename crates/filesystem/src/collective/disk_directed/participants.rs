@@ -144,5 +144,5 @@ impl<W: World> Participants<W> {
 }
 
 fn not_named(client: ClientId) -> Fault {
-    Fault::BadRequest { cause: format!("{client} is not among those that take part") }
+    Fault::BadRequest { cause: format!("{client} does not take part in the collective") }
 }

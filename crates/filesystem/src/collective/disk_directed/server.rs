@@ -119,7 +119,7 @@ fn check(request: &CollectiveRequest, participants: usize, file: &OpenFile) -> R
     file.check_access(request.direction, &request.access)?;
     if participants > PARTICIPANTS_MAX || participants != request.access.clients() as usize {
         let cause = format!(
-            "{participants} participants are named for an access of {} clients",
+            "{participants} participants were named for an access of {} clients",
             request.access.clients()
         );
         return Err(Fault::BadRequest { cause });

@@ -316,7 +316,7 @@ impl<W: World> BlockCache<W> {
 
     pub(super) fn disk_of(&self, user: &User<W>) -> Result<&W::Disk, Fault> {
         let disk = user.disk();
-        let gone = || Fault::BadRequest { cause: format!("there is no {disk} here") };
+        let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
         self.world.disks().get(disk.0 as usize).ok_or_else(gone)
     }
 }

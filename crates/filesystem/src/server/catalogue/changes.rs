@@ -40,7 +40,12 @@ impl<W: World> Catalogue<W> {
                 self.forget(file);
                 Ok(Reply::Done)
             }
-            other => Err(Fault::BadRequest { cause: format!("not for the catalogue: {other:?}") }),
+            other => Err(Fault::BadRequest {
+                cause: format!(
+                    "this is not a request for the \
+                                                             catalogue: {other:?}"
+                ),
+            }),
         }
     }
 
@@ -148,12 +153,12 @@ impl<W: World> Catalogue<W> {
                 None => None,
             };
             if tree.is_within(parent, id) {
-                let cause = "it would lie within itself".to_owned();
+                let cause = "the new name is inside the directory itself".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
             let is_longer = to.len() > from.len();
             if is_longer && to.len() + tree.longest_within(id) > wire::NAME_BYTES_MAX {
-                let cause = "a name in it would have more than 1024 bytes".to_owned();
+                let cause = "a name below it would have more than 1024 bytes".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
             let claim = match node.kind {
@@ -217,5 +222,5 @@ impl<W: World> Catalogue<W> {
 
 /// Returns the fault of a change that is not possible for the root.
 fn root(name: &str) -> Fault {
-    Fault::BadName { name: name.to_owned(), cause: "it is the root".to_owned() }
+    Fault::BadName { name: name.to_owned(), cause: "it is the root directory".to_owned() }
 }

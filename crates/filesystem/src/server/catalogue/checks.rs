@@ -13,7 +13,7 @@ pub(super) fn check_defaults(defaults: &FileDefaults) -> Result<(), Fault> {
     stripe.validate().map_err(|error| bad(error.to_string()))?;
     buffering.validate().map_err(|error| bad(error.to_string()))?;
     if map.len() > PAGE_MAP_MAX || !(map.is_empty() || pool.is_empty()) {
-        return Err(bad(format!("a map has at most {PAGE_MAP_MAX} turns, and no pool beside it")));
+        return Err(bad(format!("a map has at most {PAGE_MAP_MAX} entries, and excludes a pool")));
     }
     let named = u32::try_from(pool.len()).unwrap_or(u32::MAX);
     let pool = Pool::Named(pool.clone()).validate(named, u32::MAX);

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use units::{FileId, ServerId};
 use wire::{Fault, FileDefaults};
-use world::{RecordChange, RecordsError, Shelf, World};
+use world::{RecordChange, RecordTable, RecordsError, World};
 
 /// File information server: names, sizes and places of all files.
 pub(crate) struct Catalogue<W> {
@@ -52,7 +52,8 @@ impl<W: World> Catalogue<W> {
     pub(crate) async fn load(world: W) -> Result<Self, Fault> {
         let damaged =
             |cause: &str| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
-        let records = world.records(Shelf::Catalogue).await.map_err(|error| failed(&error))?;
+        let records =
+            world.records(RecordTable::Catalogue).await.map_err(|error| failed(&error))?;
         let (mut reserved, mut root) = (ROOT_KEY + 1, FileDefaults::default());
         let mut nodes = Vec::with_capacity(records.len());
         let mut nameless = BTreeMap::new();
@@ -60,7 +61,10 @@ impl<W: World> Catalogue<W> {
             if key == ROOT_KEY {
                 let (format, number, defaults): Root = decode(key, &value)?;
                 if format != FORMAT {
-                    let cause = format!("its records have format {format}, this build {FORMAT}");
+                    let cause = format!(
+                        "its records have format {format}, and this build uses \
+                                         format {FORMAT}"
+                    );
                     return Err(Fault::CatalogueFailed { cause });
                 }
                 (reserved, root) = (reserved.max(number), defaults);
@@ -141,7 +145,7 @@ impl<W: World> Catalogue<W> {
     pub(super) async fn change(&self, mut changes: Vec<RecordChange>) -> Result<(), Fault> {
         let forgotten = self.forgotten.take();
         changes.extend(forgotten.iter().map(|file| RecordChange::remove(file.0)));
-        let changed = self.world.record_change(Shelf::Catalogue, changes).await;
+        let changed = self.world.record_change(RecordTable::Catalogue, changes).await;
         changed.map_err(|error| {
             self.forgotten.borrow_mut().extend(forgotten);
             failed(&error)

@@ -73,7 +73,7 @@ impl Tree {
             let parent = tree.directories.get_mut(&node.parent);
             let parent = parent.ok_or_else(|| format!("{id} is in no directory"))?;
             if parent.insert(node.part.as_str().into(), id).is_some() {
-                return Err(format!("{id} has the name of another"));
+                return Err(format!("{id} has the same name as another entry"));
             }
             tree.keep(id, node);
         }

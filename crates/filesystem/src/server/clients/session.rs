@@ -65,7 +65,7 @@ impl<W: World> Session<W> {
         }
         let is_known = rosters.contains_key(&roster.group);
         if !is_known && rosters.len() >= ROSTERS_MAX {
-            return bad(format!("a client has at most {ROSTERS_MAX} groups; leave some"));
+            return bad(format!("a client has at most {ROSTERS_MAX} groups; leave a group first"));
         }
         rosters.insert(roster.group, self.cache.shared(roster));
         Ok(())

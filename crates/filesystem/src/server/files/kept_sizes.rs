@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{FileId, ServerId};
 use wire::{Fault, FileSize};
-use world::{RecordChange, RecordsError, Shelf, World};
+use world::{RecordChange, RecordTable, RecordsError, World};
 
 /// Sizes that one server keeps.
 pub(crate) struct KeptSizes<W> {
@@ -32,7 +32,8 @@ struct Kept {
 impl<W: World> KeptSizes<W> {
     /// Loads the sizes from the records of this node.
     pub(crate) async fn load(world: W, server: ServerId) -> Result<Self, Fault> {
-        let records = world.records(Shelf::Sizes).await.map_err(|error| fault(server, &error))?;
+        let records =
+            world.records(RecordTable::Sizes).await.map_err(|error| fault(server, &error))?;
         let mut kept = BTreeMap::new();
         for (key, value) in records {
             let file = FileId(key);
@@ -68,7 +69,7 @@ impl<W: World> KeptSizes<W> {
         let mut changes = self.removals();
         let removed: Vec<FileId> = changes.iter().map(|removal| FileId(removal.key)).collect();
         changes.push(RecordChange::put(file.0, wire::encode_record(&size)));
-        let changed = self.world.record_change(Shelf::Sizes, changes).await;
+        let changed = self.world.record_change(RecordTable::Sizes, changes).await;
         if changed.is_err() {
             self.forgotten.borrow_mut().extend(removed);
         }
@@ -116,7 +117,7 @@ impl<W: World> KeptSizes<W> {
             return Ok(());
         }
         let files: Vec<FileId> = removals.iter().map(|removal| FileId(removal.key)).collect();
-        let changed = self.world.record_change(Shelf::Sizes, removals).await;
+        let changed = self.world.record_change(RecordTable::Sizes, removals).await;
         changed.map_err(|error| {
             self.forgotten.borrow_mut().extend(files);
             fault(self.server, &error)

@@ -72,7 +72,7 @@ impl OpenFiles {
 
     /// Returns an open file.
     pub(crate) fn get(&self, file: FileId) -> Result<Rc<OpenFile>, Fault> {
-        let closed = || Fault::BadRequest { cause: format!("{file} is not open here") };
+        let closed = || Fault::BadRequest { cause: format!("{file} is not open on this server") };
         self.find(file)?.ok_or_else(closed)
     }
 

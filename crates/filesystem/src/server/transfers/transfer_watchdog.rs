@@ -242,7 +242,7 @@ pub(crate) mod tests {
         watchdog
             .watch((PeerId(3), DISK), 1, async { Moved::Ok(()) })
             .now_or_never()
-            .expect("it goes on")
+            .expect("the transfer is done")
             .unwrap();
         let mut waiting = Box::pin(watchdog.wait(&clock, Some(DISK), pending::<()>()));
         assert!((&mut waiting).now_or_never().is_none());
@@ -251,17 +251,17 @@ pub(crate) mod tests {
         assert!(watchdog.next_to_disconnect().now_or_never().is_none());
         clock.0.set(true);
         assert_eq!(waiting.now_or_never(), Some(Err(Stall::Clients)));
-        let let_go = [(); 3].map(|()| watchdog.next_to_disconnect().now_or_never());
-        assert_eq!(let_go, [Some(PeerId(2)), Some(PeerId(1)), None]);
+        let disconnected = [(); 3].map(|()| watchdog.next_to_disconnect().now_or_never());
+        assert_eq!(disconnected, [Some(PeerId(2)), Some(PeerId(1)), None]);
         clock.0.set(true);
         let waiting = watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
         assert_eq!(waiting, Some(Err(Stall::Clients)));
-        assert_eq!(watchdog.stalls.get(), 2, "the later one is news, the others are not");
+        assert_eq!(watchdog.stalls.get(), 2, "only the later transfer counts as a new stall");
         assert_eq!(watchdog.next_to_disconnect().now_or_never(), Some(PeerId(4)));
         drop(stopped);
         clock.0.set(true);
         let waiting = watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
-        assert_eq!(waiting, Some(Err(Stall::Clients)), "the later one is still there");
+        assert_eq!(waiting, Some(Err(Stall::Clients)), "the later transfer is still watched");
         drop(later);
         clock.0.set(true);
         let waiting = watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
@@ -279,7 +279,10 @@ pub(crate) mod tests {
         let waiting = watchdog.wait(&clock, Some(DISK), pending::<()>()).now_or_never();
         assert_eq!(waiting, Some(Err(Stall::Clients)));
         assert_eq!(pull.now_or_never(), Some(None));
-        assert!(watchdog.next_to_disconnect().now_or_never().is_none(), "its client stays");
+        assert!(
+            watchdog.next_to_disconnect().now_or_never().is_none(),
+            "its client stays connected"
+        );
         let quick = watchdog.watch_retryable((PeerId(1), DISK), 1, async { Moved::Ok(()) });
         assert_eq!(quick.now_or_never(), Some(Some(Ok(()))));
     }

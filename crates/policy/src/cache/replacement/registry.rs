@@ -92,10 +92,13 @@ fn try_policy(make: MakePolicy) -> Result<(), String> {
         let distinct: BTreeSet<u64> = named.iter().copied().collect();
         let is_right = |block: &u64| there.contains(block) && policy.is_candidate(*block);
         if named.len() != expected || distinct.len() != expected || !named.iter().all(is_right) {
-            return Err(format!("it names the blocks {named:?} when those in are {there:?}"));
+            return Err(format!(
+                "it returned the blocks {named:?}, and the cached blocks are \
+                                {there:?}"
+            ));
         }
         if policy.count() != expected {
-            return Err(format!("it counts {} blocks and names {expected}", policy.count()));
+            return Err(format!("it counts {} blocks and returns {expected}", policy.count()));
         }
     }
     Ok(())
@@ -215,7 +218,7 @@ mod tests {
         assert!(
             refused
                 .to_string()
-                .starts_with("the replacement policy forgetful is broken: it names the blocks")
+                .starts_with("the replacement policy forgetful is broken: it returned")
         );
         ReplacementPolicies::default()
             .with(name("stubborn"), || Box::new(Stubborn))

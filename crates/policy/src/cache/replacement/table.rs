@@ -42,10 +42,10 @@ impl Replacement {
 
     /// Help text: the policies with an explanation of each.
     pub const HELP: &str = help_text!(
-        "Replacement policy: which block of a file is evicted first from a full cache. ",
+        "Replacement policy, which selects the block of a file to evict first from a full cache. ",
         CHOICES,
-        "; custom:NAME: as a policy decides that the servers' program adds. By default the \
-         declared use of the file decides."
+        "; custom:NAME: a policy that the servers' program adds. The default suits the declared \
+         access of the file."
     );
 }
 

@@ -106,8 +106,8 @@ pub struct Layout {
 pub enum LayoutError {
     /// The disk is too small for one block, or a size is zero.
     #[error(
-        "blocks of {block_sectors} sectors have no place on a disk of {capacity_sectors} sectors \
-         in tracks of {track_sectors}"
+        "blocks of {block_sectors} sectors do not fit on a disk of {capacity_sectors} sectors in \
+         tracks of {track_sectors}"
     )]
     NoPlace {
         /// Sectors of a block.

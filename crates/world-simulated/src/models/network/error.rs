@@ -13,7 +13,7 @@ pub enum UnfitNetwork {
         nodes: u32,
     },
     /// Links of no speed.
-    #[error("the links of a network must carry at least a byte a second")]
+    #[error("the links of a network must carry at least one byte per second")]
     Speed,
     /// A shape that cannot be built for so many nodes, or with such links, as a sentence.
     #[error("{0}")]

@@ -102,8 +102,8 @@ pub enum DriveError {
     },
     /// The zones leave out cylinders, overlap, or go beyond the disk.
     #[error(
-        "zone {zone} has cylinders {first} to {last}, but it should begin at {expected} and \
-         together the zones should cover cylinders 0 to {end} once"
+        "zone {zone} has cylinders {first} to {last} and should begin at {expected}: the zones \
+         must cover cylinders 0 to {end} once"
     )]
     Zones {
         /// Its place in the list, counted from 1.
@@ -261,7 +261,9 @@ fn check_regions(spec: &DriveSpec) -> Result<(), DriveError> {
         let refuse = |cause| Err(DriveError::Region { region: index + 1, cause });
         for (cylinder, head) in [region.first, region.last] {
             if cylinder >= spec.cylinders || head >= spec.cylinder_tracks {
-                return refuse("not on the disk: it names a cylinder or a head that is not there");
+                return refuse(
+                    "not on the disk: it names a cylinder or a head that does not exist",
+                );
             }
         }
         let [first, last] = [region.first, region.last]

@@ -296,9 +296,9 @@ impl Torus {
     /// instant at which the tail is in channel `end`.
     fn leave(&mut self, packet: &mut Packet, end: u32) -> u64 {
         let held_up_ns = self.buffer_ns() - self.hop_ns;
-        let tails = ReleaseTimes::of(packet.busy_ns, packet.fills, self.hop_ns, held_up_ns);
+        let releases = ReleaseTimes::of(packet.busy_ns, packet.fills, self.hop_ns, held_up_ns);
         let route = &packet.route;
-        tails.between(packet.settled, end, &mut packet.starts, |places, mut leaves| {
+        releases.between(packet.settled, end, &mut packet.starts, |places, mut leaves| {
             let mut place = places.start;
             while place < places.end {
                 let stretch = route.stretch(place).first(places.end - place);

@@ -145,7 +145,7 @@ mod tests {
 
     /// Returns the instant at which the tail of a packet is in a channel, in ns.
     fn tail_ns(busy_ns: u64, starts: &[(u32, u64)], place: u32) -> u64 {
-        let tails = starts.iter().map(|&(channel, start_ns)| {
+        let releases = starts.iter().map(|&(channel, start_ns)| {
             if channel <= place {
                 return start_ns + u64::from(place - channel) * HOP_NS + busy_ns;
             }
@@ -155,7 +155,7 @@ mod tests {
             }
             start_ns + busy_ns - ahead * (BUFFER_NS - HOP_NS)
         });
-        tails.max().expect("a packet must have begun to stream")
+        releases.max().expect("a packet must have begun to stream")
     }
 
     fn leaves_at_ns(busy_ns: u64, starts: &[(u32, u64)], place: u32) -> u64 {
@@ -181,14 +181,14 @@ mod tests {
             starts.sort_unstable();
             let all = starts.clone();
             let fills = u32::try_from(busy_ns.div_ceil(BUFFER_NS)).unwrap();
-            let tails = ReleaseTimes::of(busy_ns, fills, HOP_NS, BUFFER_NS - HOP_NS);
+            let releases = ReleaseTimes::of(busy_ns, fills, HOP_NS, BUFFER_NS - HOP_NS);
             let mut ends = cuts;
             ends.push(40);
             ends.sort_unstable();
             let mut first = 0;
             for end in ends {
                 let mut next = first;
-                let tail = tails.between(first, end, &mut starts, |places, mut leaves| {
+                let tail = releases.between(first, end, &mut starts, |places, mut leaves| {
                     assert_eq!(places.start, next, "all places come, in order");
                     next = places.end;
                     for place in places {

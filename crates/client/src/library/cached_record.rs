@@ -7,9 +7,9 @@ use world_real::RealWorld;
 
 /// Cached record of an open file. Its size is the last that this library has heard of.
 #[derive(Clone)]
-pub(super) struct Known(Arc<Mutex<Arc<FileRecord>>>);
+pub(super) struct CachedRecord(Arc<Mutex<Arc<FileRecord>>>);
 
-impl Known {
+impl CachedRecord {
     pub(super) fn new(record: FileRecord) -> Self {
         Self(Arc::new(Mutex::new(Arc::new(record))))
     }

@@ -30,7 +30,7 @@ pub(super) enum Kind {
 }
 
 /// Servers with a file, and clients that wait for orders.
-pub(super) struct Stand<'a> {
+pub(super) struct Testbed<'a> {
     plan: &'a TopsPlan,
     servers: u32,
     page_bytes: u64,
@@ -41,7 +41,7 @@ pub(super) struct Stand<'a> {
 
 const FILE: &str = "tops";
 
-impl<'a> Stand<'a> {
+impl<'a> Testbed<'a> {
     pub(super) fn start(
         program: &Program,
         plan: &'a TopsPlan,
@@ -72,7 +72,7 @@ impl<'a> Stand<'a> {
             };
             let command = program.command(&["bench-tops-client".to_owned()]);
             let mut child = Child::start(command, Stdio::inherit())?;
-            tell(&mut child, rank, &spec)?;
+            send(&mut child, rank, &spec)?;
             Ok(child)
         });
         let clients = children.collect::<Result<Vec<Child>, UserError>>()?;
@@ -103,22 +103,24 @@ impl<'a> Stand<'a> {
         let order = Order { work, file: FILE.to_owned(), clients, pages, seconds };
         let at_work = || (0..clients).map(|rank| rank as usize);
         for rank in at_work() {
-            tell(&mut children[rank], rank as u32, &order)?;
+            send(&mut children[rank], rank as u32, &order)?;
         }
         for rank in at_work() {
-            if let Answer::Failed(failure) = hear(&mut children[rank], rank as u32)? {
+            if let Answer::Failed(failure) = receive(&mut children[rank], rank as u32)? {
                 return Err(failure.into());
             }
         }
         for rank in at_work() {
-            tell(&mut children[rank], rank as u32, &"begin")?;
+            send(&mut children[rank], rank as u32, &"begin")?;
         }
         let mut sum = 0.0;
         for rank in at_work() {
-            match hear(&mut children[rank], rank as u32)? {
+            match receive(&mut children[rank], rank as u32)? {
                 Answer::Done { bytes, seconds } => sum += bytes as f64 / MIB as f64 / seconds,
                 Answer::Failed(failure) => return Err(failure.into()),
-                Answer::Ready => return Err(lost(rank as u32, "it is ready twice")),
+                Answer::Ready => {
+                    return Err(lost(rank as u32, "it reported twice that it is ready"));
+                }
             }
         }
         Ok(sum)
@@ -145,13 +147,13 @@ fn fill(
     file.close()
 }
 
-fn tell(child: &mut Child, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
+fn send(child: &mut Child, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
     let line = serde_json::to_string(what).unwrap_or_default();
-    child.tell(&line).map_err(|error| lost(rank, &error.to_string()))
+    child.send_line(&line).map_err(|error| lost(rank, &error.to_string()))
 }
 
-fn hear(child: &mut Child, rank: u32) -> Result<Answer, UserError> {
-    match child.hear() {
+fn receive(child: &mut Child, rank: u32) -> Result<Answer, UserError> {
+    match child.read_line() {
         Ok(Some(line)) => {
             serde_json::from_str(&line).map_err(|error| lost(rank, &error.to_string()))
         }
@@ -163,8 +165,8 @@ fn hear(child: &mut Child, rank: u32) -> Result<Answer, UserError> {
 fn lost(rank: u32, cause: &str) -> UserError {
     UserError::new(
         ExitCode::Failed,
-        format!("client {rank} of the bench ended before its work was done"),
+        format!("client {rank} of the bench ended before it had finished"),
         cause,
-        "what it said on standard error tells more",
+        "see its standard error output above",
     )
 }

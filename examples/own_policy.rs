@@ -1,11 +1,9 @@
-//! The command `unisono` with one more replacement policy: first in, first out.
-//! The block that was inserted first is evicted first, however often it is used.
+//! A replacement policy of one's own, first in, first out: the block that was inserted first is
+//! evicted first. This program is the command `unisono` with that policy at its servers too.
 //!
-//! ```text
-//! cargo build --release -p cli --example own_policy
-//! target/release/examples/own_policy start
-//! target/release/examples/own_policy layout set / --replacement custom:fifo
-//! target/release/examples/own_policy sim --strategy caching --replacement custom:fifo
+//! ```sh
+//! cargo run --release -p cli --example own_policy -- sim --replacement custom:fifo \
+//!     --strategy caching --pattern ra,rb --size 2MiB --trials 1 --payload traced
 //! ```
 
 use interface::ReplacementPolicies;
