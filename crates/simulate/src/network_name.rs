@@ -32,7 +32,7 @@ impl NetworkName {
     pub(crate) fn help() -> String {
         let networks = ModelInfo::help_of(NETWORKS.iter().map(|network| network.info));
         format!(
-            "Network between the nodes. {networks}; {CUSTOM}NAME: a network that the program adds."
+            "Network between the nodes. {networks}. {CUSTOM}NAME: a network that the program adds."
         )
     }
 
@@ -57,9 +57,9 @@ impl FromStr for NetworkName {
             return name.parse().map(Self::Own);
         }
         let found = NETWORKS.iter().find(|network| network.info.name == word);
-        found
-            .map(Self::BuiltIn)
-            .ok_or_else(|| format!("{word:?} is no network; there are {}", Self::WORDS.join(", ")))
+        found.map(Self::BuiltIn).ok_or_else(|| {
+            format!("{word:?} is not a known network; use one of {}", Self::WORDS.join(", "))
+        })
     }
 }
 

@@ -129,17 +129,9 @@ impl Scenario {
             refused(cause, &help)?;
         }
         let nodes = self.clients + self.servers;
-<<<<<<< HEAD
         if let Err(error) = self.machine.network.spec(&self.models)?.check(nodes) {
-            refused(error.to_string(), "choose a network that can be built, and holds all nodes")?;
-=======
-        if let Err(error) = self.machine.network.check(nodes) {
-            refused(
-                error.to_string(),
-                "choose a network that can be built and that holds all \
-                                        nodes",
-            )?;
->>>>>>> main
+            let help = "choose a network that can be built and that holds all nodes";
+            refused(error.to_string(), help)?;
         }
         match self.machine.disk.kind(&self.models)?.buffer_bytes() {
             Some(bytes) if self.block_bytes > bytes => refused(

@@ -12,13 +12,9 @@ use std::rc::Rc;
 use support::{BLOCK, machine};
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
-<<<<<<< HEAD
-use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, Records, Shelf, Tasks};
+use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, RecordTable, Records, Tasks};
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::models::mechanical::Drive;
-=======
-use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, RecordTable, Records, Tasks};
->>>>>>> main
 use world_simulated::{DiskKind, Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 const FILE: FileId = FileId(1);

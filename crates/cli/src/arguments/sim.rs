@@ -28,17 +28,11 @@ pub(crate) struct Sim {
     /// Change a parameter of the machine, such as queue=cscan. Repeat the option for more.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-<<<<<<< HEAD
     #[arg(long, value_name = "DISK", help = format!(
-        "Disk model instead of the machine's: {}, a description in a file FILE.toml (docs/disks \
-         has explained examples), or custom:NAME of the program's own",
+        "Disk model instead of the machine's: {}, custom:NAME of the program's own, or a file \
+         FILE.toml with a description (see the examples in docs/disks)",
         DiskName::WORDS.join(", "),
     ))]
-=======
-    /// Disk model instead of the machine's: hp97560, hp-c2200a, nvme, analytic, ideal, or a file
-    /// FILE.toml with a description (see the examples in docs/disks).
-    #[arg(long, value_name = "DISK")]
->>>>>>> main
     pub(crate) disk: Option<String>,
     #[arg(long, help = format!(
         "Network model: {}, or custom:NAME of the program's own (default: torus)",

@@ -36,9 +36,9 @@ impl DiskName {
     pub(crate) fn help() -> String {
         let disks = ModelInfo::help_of(DISKS.iter().map(|disk| disk.info));
         format!(
-            "Disks of the machine: the name of a model, or a description in a file FILE.toml, from \
-             the folder in which the command runs (docs/disks has explained examples). {disks}; \
-             {CUSTOM}NAME: a disk model that the program adds."
+            "Disk model of the machine: a name, or a file FILE.toml that describes a disk. The path \
+             is relative to the current folder. The examples in docs/disks explain such files. \
+             {disks}. {CUSTOM}NAME: a disk model that the program adds."
         )
     }
 
@@ -73,21 +73,15 @@ impl FromStr for DiskName {
         if word.contains('/') || word.ends_with(".toml") {
             return Ok(Self::File(PathBuf::from(word)));
         }
-<<<<<<< HEAD
         if let Some(name) = word.strip_prefix(CUSTOM) {
             let help = "name a disk model that the program adds";
             return name.parse().map(Self::Own).map_err(|cause| no_disk(cause, help.to_owned()));
         }
         Err(no_disk(
-            format!("there are {}, and descriptions in files FILE.toml", Self::WORDS.join(", ")),
-=======
-        Err(UserError::usage(
-            format!("there is no disk {word:?}"),
             format!(
                 "the disk models are {}; a file FILE.toml can describe another",
                 Self::WORDS.join(", ")
             ),
->>>>>>> main
             match nearest(word, Self::WORDS.iter().copied()) {
                 Some(name) => format!("did you mean {name}?"),
                 None => "choose a disk model, or describe a disk in a file".to_owned(),

@@ -1,7 +1,7 @@
 //! A key of scenario files: its meaning, its accepted values, and the field that holds its value.
 
 use super::simulation_plan::SimulationPlan;
-use super::value::{Kind, ConvertValue, Value};
+use super::value::{ConvertValue, Kind, Value};
 use std::fmt;
 use world_simulated::Parameter;
 

@@ -72,13 +72,7 @@ static TOP: [Key; 21] = [
         owner: Owner::Machine,
         source: "TR94-226 and TOCS 1997: HP 97560.",
         meaning: Meaning::Computed(DiskName::help),
-        ..case(
-            "disk",
-            "--disk",
-            Kind::Word(DiskName::WORDS),
-            "",
-            field!(base.machine.disk),
-        )
+        ..case("disk", "--disk", Kind::Word(DiskName::WORDS), "", field!(base.machine.disk))
     },
     Key {
         owner: Owner::Machine,

@@ -1,8 +1,7 @@
 //! The keys of `[parameters]` that the networks declare.
 
-use super::key::{Field, Key, Owner, Table};
+use super::key::{Field, Key, Meaning, Owner, Table};
 use super::value::Kind;
-use std::borrow::Cow;
 use std::sync::LazyLock;
 use world_simulated::models::Unit;
 use world_simulated::{NETWORKS, Parameter};
@@ -33,7 +32,7 @@ fn key_of(parameter: &'static Parameter) -> Key {
         table: Table::Parameters,
         owner: Owner::Machine,
         kind: Kind::Number { least, most, unit },
-        meaning: Cow::Borrowed(meaning),
+        meaning: Meaning::Text(meaning),
         source,
         field: Field::Network(parameter),
     }

@@ -272,7 +272,10 @@ fn keys_are_in_order() {
         let (letters, plan) =
             (|letter: char| letter.is_ascii_lowercase(), SimulationPlan::default());
         assert!(key.name.chars().all(|it| letters(it) || it == '-' || it.is_ascii_digit()));
-        assert!(key.meaning.ends_with('.') && (key.source.is_empty() || key.source.ends_with('.')));
+        assert!(
+            key.meaning.to_string().ends_with('.')
+                && (key.source.is_empty() || key.source.ends_with('.'))
+        );
         let value = key.get(&plan);
         assert!(value.is_none_or(|value| key.kind.permits(&value)), "{}", key.name);
     }

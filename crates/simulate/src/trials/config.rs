@@ -16,7 +16,7 @@ impl Scenario {
     /// Fails when the scenario makes no sense.
     pub fn machine_config(&self, seed: u64) -> Result<MachineConfig, UserError> {
         self.check()?;
-        Ok(config(self, &self.machine.disk.mechanism()?, seed))
+        config(self, seed)
     }
 
     /// Returns the configuration of server number `id` on such a machine.

@@ -10,9 +10,9 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    /// Returns the help text of several models: `name: help` of each, separated by semicolons.
+    /// Returns the help text of several models: `name: help` of each, separated by full stops.
     pub fn help_of(infos: impl IntoIterator<Item = Self>) -> String {
         let phrases = infos.into_iter().map(|info| format!("{}: {}", info.name, info.help));
-        phrases.collect::<Vec<_>>().join("; ")
+        phrases.collect::<Vec<_>>().join(". ")
     }
 }

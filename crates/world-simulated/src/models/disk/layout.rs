@@ -30,12 +30,15 @@ pub enum LayoutKind {
 /// Layouts with their names, in the order in which users see them.
 const LAYOUTS: [(LayoutKind, ModelInfo); 3] = [
     (LayoutKind::Contiguous, ModelInfo { name: "contiguous", help: "one after the other" }),
-    (LayoutKind::RandomBlocks, ModelInfo { name: "random-blocks", help: "each at a random place" }),
+    (
+        LayoutKind::RandomBlocks,
+        ModelInfo { name: "random-blocks", help: "each block at a random place" },
+    ),
     (
         LayoutKind::RandomTracks,
         ModelInfo {
             name: "random-tracks",
-            help: "consecutive within a track, the tracks at random places",
+            help: "consecutive within a track, with the tracks at random places",
         },
     ),
 ];
@@ -55,7 +58,7 @@ impl LayoutKind {
     /// Help text: the layouts with an explanation of each.
     pub fn help() -> String {
         let layouts = ModelInfo::help_of(LAYOUTS.map(|(_, info)| info));
-        format!("Layout of the blocks of the file on a disk. {layouts}.")
+        format!("Layout of the file's blocks on a disk. {layouts}.")
     }
 
     /// Slots that stay together on a disk, and the sectors from the start of one such group to the
@@ -79,9 +82,9 @@ impl FromStr for LayoutKind {
 
     fn from_str(word: &str) -> Result<Self, String> {
         let found = LAYOUTS.iter().find(|(_, info)| info.name == word);
-        found
-            .map(|(layout, _)| *layout)
-            .ok_or_else(|| format!("{word:?} is no layout; there are {}", Self::WORDS.join(", ")))
+        found.map(|(layout, _)| *layout).ok_or_else(|| {
+            format!("{word:?} is not a known layout; use one of {}", Self::WORDS.join(", "))
+        })
     }
 }
 

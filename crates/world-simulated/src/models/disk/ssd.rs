@@ -190,10 +190,14 @@ impl SsdSpec {
         };
         let Self { capacity_bytes, page_bytes, write_buffer_bytes, .. } = spec;
         if !page_bytes.is_multiple_of(SECTOR_BYTES) {
-            return Err(format!("page_bytes, {page_bytes}, must be whole sectors of 512"));
+            return Err(format!(
+                "page_bytes is {page_bytes}, not a multiple of 512, the size of a sector"
+            ));
         }
         if !capacity_bytes.is_multiple_of(page_bytes) {
-            return Err(format!("capacity_bytes, {capacity_bytes}, must be pages of {page_bytes}"));
+            return Err(format!(
+                "capacity_bytes is {capacity_bytes}, not a multiple of page_bytes, {page_bytes}"
+            ));
         }
         if write_buffer_bytes < page_bytes {
             return Err(format!(

@@ -47,7 +47,7 @@ pub(super) const LEAF_NODES: Parameter = Parameter {
     least: 1,
     most: NODES_MAX as u64,
     default: 8,
-    meaning: "Nodes on each leaf switch of a fat tree.",
+    meaning: "Number of nodes on each leaf switch of a fat tree.",
     source: "Our choice.",
 };
 
@@ -55,8 +55,8 @@ pub(super) const LEAF_NODES: Parameter = Parameter {
 pub(super) const SPINES: Parameter = Parameter {
     name: "fat-tree-spines",
     default: 4,
-    meaning: "Spine switches of a fat tree: each leaf has one link up to each. With fewer of them \
-              than nodes on a leaf it is oversubscribed.",
+    meaning: "Number of spine switches of a fat tree. Each leaf switch has one uplink to each. \
+              With fewer spine switches than nodes on a leaf, the network is oversubscribed.",
     ..LEAF_NODES
 };
 
@@ -87,7 +87,7 @@ impl NetworkShape for FatTreeShape {
         let links = u64::from(nodes.div_ceil(leaf_nodes)) * u64::from(spines);
         if links > SPINE_LINKS_MAX {
             return Err(UnfitNetwork::Shape(format!(
-                "{links} links between leaves and spines are too many, there may be \
+                "{links} links between leaves and spines are too many; the maximum is \
                  {SPINE_LINKS_MAX}"
             )));
         }

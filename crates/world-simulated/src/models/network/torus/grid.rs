@@ -50,8 +50,8 @@ impl TorusSize {
         }
         let Self { width, height } = *self;
         Err(UnfitNetwork::Shape(format!(
-            "a torus of {width} by {height} cannot hold {nodes} nodes; it needs as many places, \
-             and may have at most {NODES_MAX}"
+            "a torus of {width} by {height} cannot hold {nodes} nodes; it needs a place for \
+             each node, and has at most {NODES_MAX}"
         )))
     }
 }

@@ -10,16 +10,17 @@ pub(in crate::models::network) const WIDTH: Parameter = Parameter {
     least: 0,
     most: 1 << 20,
     default: 0,
-    meaning: "Routers of a torus along x, in which node numbers follow one another: servers come \
-              first, then clients. 0 for as many as are needed: with torus-height, or with both 0 \
-              for the smallest torus, nearly square, that holds all nodes.",
+    meaning: "Number of routers of a torus along x. Nodes are numbered along x, servers first, then \
+              clients. 0 means as many as the nodes need with torus-height. If both are 0, the \
+              torus is the smallest nearly square one that holds all nodes.",
     source: "TR94-226 and TOCS 1997: 6, which 32 to 36 nodes need.",
 };
 
 /// Routers of a torus along y.
 pub(in crate::models::network) const HEIGHT: Parameter = Parameter {
     name: "torus-height",
-    meaning: "Routers of a torus along y; 0 for as many as are needed.",
+    meaning: "Number of routers of a torus along y. 0 means as many as the nodes need with \
+              torus-width.",
     ..WIDTH
 };
 

@@ -97,8 +97,8 @@ pub(super) fn check(link: LinkSpec, buffer_flits: u32) -> Result<u64, UnfitNetwo
     let LinkSpec { bytes_per_second, hop } = link;
     link.flit_bytes().ok_or_else(|| {
         UnfitNetwork::Shape(format!(
-            "an exact network moves a flit a hop, so hop time times speed must be a whole number \
-             of bytes and not zero; {} ns at {bytes_per_second} bytes/s are not",
+            "in an exact network, a link must carry a whole number of bytes in one hop time; {} ns \
+             at {bytes_per_second} bytes/s do not give one",
             hop.as_ns(),
         ))
     })

@@ -11,7 +11,7 @@ use units::Instant;
 
 /// Declaration of the exact torus.
 pub const NETWORK: NetworkDeclaration = NetworkDeclaration {
-    info: ModelInfo { name: "exact-torus", help: "such a torus, simulated flit by flit" },
+    info: ModelInfo { name: "exact-torus", help: "the same torus, simulated flit by flit" },
     parameters: &[WIDTH, HEIGHT, BUFFER],
     make: |values: &ParameterValues| {
         let size = RequestedSize::of(values);
@@ -25,9 +25,9 @@ const BUFFER: Parameter = Parameter {
     least: 1,
     most: 1 << 30,
     default: BUFFER_FLITS as u64,
-    meaning: "Flits that a router of an exact torus buffers for each virtual channel that ends \
-              there.",
-    source: "Our choice (docs/validation.md says what other depths change).",
+    meaning: "Number of flits that a router of an exact torus buffers for each incoming virtual \
+              channel.",
+    source: "Our choice (docs/validation.md shows the effect of other depths).",
 };
 
 /// Shape of an exact torus.

@@ -12,7 +12,8 @@ use units::Instant;
 pub const NETWORK: NetworkDeclaration = NetworkDeclaration {
     info: ModelInfo {
         name: "torus",
-        help: "two dimensions, nearly square, with wormhole routing, whose contention is modelled",
+        help: "a nearly square torus of two dimensions with wormhole routing and modelled \
+               contention",
     },
     parameters: &[WIDTH, HEIGHT],
     make: |values: &ParameterValues| {
