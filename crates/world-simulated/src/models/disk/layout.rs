@@ -253,8 +253,8 @@ mod tests {
         Placement::new(layout, disk, block_sectors, 0).expect("the disk has places")
     }
 
-    /// Proves that each layout is in the table once, and is parsed as it is shown. A new layout does
-    /// not compile until it is listed.
+    /// Proves that each layout is in the table once, and is parsed as it is shown. A new layout
+    /// does not compile until it is listed.
     #[test]
     fn names() {
         let next = |kind| match kind {
