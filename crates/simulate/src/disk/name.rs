@@ -37,8 +37,8 @@ impl DiskName {
         let disks = ModelInfo::help_of(DISKS.iter().map(|disk| disk.info));
         format!(
             "Disk model of the machine: a name, or a file FILE.toml that describes a disk. The \
-             path is relative to the current folder. The examples in docs/disks explain such files. \
-             {disks}. {CUSTOM}NAME: a disk model that the program adds."
+             path is relative to the current folder. The examples in docs/disks explain such \
+             files. {disks}. {CUSTOM}NAME: a disk model that the program adds."
         )
     }
 

@@ -11,8 +11,8 @@ pub(in crate::models::network) const WIDTH: Parameter = Parameter {
     most: 1 << 20,
     default: 0,
     meaning: "Number of routers of a torus along x. Nodes are numbered along x, servers first, \
-              then clients. 0 means as many as the nodes need with torus-height. If both are 0, the \
-              torus is the smallest nearly square one that holds all nodes.",
+              then clients. 0 means as many as the nodes need with torus-height. If both are 0, \
+              the torus is the smallest nearly square one that holds all nodes.",
     source: "TR94-226 and TOCS 1997: 6, which 32 to 36 nodes need.",
 };
 
