@@ -64,7 +64,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Dropping the handle of the task would end the server.
         std::mem::forget(world.spawn(async { serving.await.expect("it serves to the end") }));
     };
-    (start(0), start(1));
+    start(0);
+    start(1);
     let slow = |times| DiskIsSlow { node: 0, disk: 0, times };
     let faults =
         [(60, slow(5)), (200, slow(1)), (270, Crash { node: 1 }), (400, Restart { node: 1 })];

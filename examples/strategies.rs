@@ -7,7 +7,7 @@
 
 use simulate::{Scenario, simulate};
 
-/// Patterns of the papers: read and write, records in blocks (b) or in turn, that is cyclically (c).
+/// Patterns of the papers: read and write, records in blocks (b) or cyclically (c).
 const PATTERNS: [&str; 4] = ["rb", "rc", "wb", "wc"];
 const RECORDS: [u64; 2] = [64, 8192];
 const STRATEGIES: [&str; 3] = ["caching", "two-phase", "disk-directed"];

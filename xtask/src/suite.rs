@@ -21,6 +21,9 @@ const INTERRUPTED: i32 = 130;
 /// no suite is silent for longer than a minute.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
+/// Variable that tells tests that the command and the C library are built.
+const BUILT: &str = "UNISONO_TEST_BUILT";
+
 /// Folder of the programs that a test runs and `cargo test` does not build.
 const EXAMPLES: &str = "examples";
 
@@ -37,14 +40,16 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     };
     // One build with the tests, because a build of other packages has other features of
     // dependencies, and compiles half of the workspace again.
-    let mut build = cargo(root, &["build", "--workspace", "--tests", "--profile", PROFILE]);
+    let parts = ["--lib", "--bins", "--tests", "--profile", PROFILE];
+    let mut build = cargo(root, &["build", "--workspace"]);
+    build.args(parts);
     build.args(examples.iter().flat_map(|name| ["--example", name]));
     if !succeeds(build) {
         return false;
     }
     let fixed = ["test", "--workspace", "--tests", "--no-fail-fast", "--profile", PROFILE];
     let mut command = cargo(root, &fixed);
-    command.args(arguments);
+    command.args(arguments).env(BUILT, "1");
     let (tally, exited_well) = match stream(command, SILENCE_MAX) {
         Ok(outcome) => outcome,
         Err(cause) => {

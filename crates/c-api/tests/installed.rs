@@ -8,11 +8,12 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use support::{Servers, declared, done, package, profile, text};
+use support::{Servers, declared, done, is_built, package, profile, text};
 
 /// Installs below `directory`; returns what the script printed.
 fn install(directory: &Path, words: &[&str]) -> Command {
     let mut script = Command::new(package().join("../../scripts/install"));
+    script.args(is_built().then_some("--no-build"));
     script.args(["--profile", &profile(), "--prefix"]).arg(directory).args(words);
     script
 }

@@ -31,6 +31,13 @@ fn a_forked_child_is_refused_and_connects_by_itself() {
 }
 
 #[test]
+fn a_child_forked_at_rest_has_no_error_of_addresses() {
+    // The I/O thread allocates nothing then: see `Sanitizer`.
+    let at_rest = [("UNISONO_AT_REST", "1"), ("ASAN_OPTIONS", "detect_leaks=0")];
+    Servers::start().run("forked", &at_rest);
+}
+
+#[test]
 fn servers_that_end_are_an_error() {
     let end = format!("{} stop", support::built().join("unisono").display());
     Servers::start().run("ended", &[("UNISONO_END", &end), ("UNISONO_ALLOW_ROOT", "true")]);

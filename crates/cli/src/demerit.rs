@@ -5,16 +5,17 @@ use crate::output_file::OutputFile;
 use crate::present;
 use interface::UserError;
 use plot::{Curve, Curves};
-use simulate::{Demerit, DemeritPlan, DiskName};
+use simulate::{Demerit, DemeritPlan, DiskName, OwnModels};
 
 /// Maximum number of points of a curve.
 const POINTS_MAX: usize = 500;
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), UserError> {
+pub(crate) fn run(arguments: &Arguments, models: &OwnModels) -> Result<(), UserError> {
     let disk: DiskName = arguments.disk.parse()?;
     let Arguments { trace, cscan, unit, .. } = arguments;
     let output = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
-    let found = simulate::demerit(&DemeritPlan { trace, disk: &disk, cscan: *cscan, unit: *unit })?;
+    let found =
+        simulate::demerit(&DemeritPlan { trace, disk: &disk, models, cscan: *cscan, unit: *unit })?;
     if let Some(output) = output {
         output.write(&picture(&found).draw())?;
     }

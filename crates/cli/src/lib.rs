@@ -2,7 +2,8 @@
 //! `measure` and `experiments`, presents.
 //!
 //! A program that brings replacement policies along is this command with [`main_with`]; see
-//! `examples/own_policy.rs`.
+//! `examples/own_policy.rs`. One that brings disk models or networks along is this command with
+//! [`main_with_models`].
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
 //! [`interface::ExitCode`], and 130 after an interruption.
@@ -26,6 +27,7 @@ mod tops;
 mod trace_output;
 mod value_parsers;
 
+use ::simulate::OwnModels;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use interface::{ReplacementPolicies, UserError};
@@ -33,8 +35,17 @@ use interface::{ReplacementPolicies, UserError};
 /// Runs the command with the words after the program's name. Its servers, also those that it
 /// starts, and its simulations offer these replacement policies besides the built-in ones.
 pub fn main_with(policies: ReplacementPolicies) -> std::process::ExitCode {
+    main_with_models(policies, OwnModels::default())
+}
+
+/// Runs the command as [`main_with`] does. Its simulations offer these disk models and networks
+/// besides the built-in ones.
+pub fn main_with_models(
+    policies: ReplacementPolicies,
+    models: OwnModels,
+) -> std::process::ExitCode {
     let ended = match Arguments::try_parse() {
-        Ok(arguments) => run(arguments, policies),
+        Ok(arguments) => run(arguments, policies, &models),
         Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
         Err(help_or_version) => {
             // The reader may be gone.
@@ -51,7 +62,11 @@ pub fn main_with(policies: ReplacementPolicies) -> std::process::ExitCode {
     }
 }
 
-fn run(arguments: Arguments, policies: ReplacementPolicies) -> Result<(), UserError> {
+fn run(
+    arguments: Arguments,
+    policies: ReplacementPolicies,
+    models: &OwnModels,
+) -> Result<(), UserError> {
     match arguments.command {
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
@@ -72,7 +87,7 @@ fn run(arguments: Arguments, policies: ReplacementPolicies) -> Result<(), UserEr
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => instances::space(&df),
         Command::Bench(bench) => bench::run(&bench),
-        Command::Sim(sim) => simulate::run(&sim, &policies),
+        Command::Sim(sim) => simulate::run(&sim, &policies, models),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve, policies),

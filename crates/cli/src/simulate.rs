@@ -3,14 +3,18 @@
 use crate::arguments::{Sim, SimCommand};
 use crate::{demerit, present, trace_output};
 use interface::{ReplacementPolicies, Report, UserError};
-use simulate::{Setting, SimulationPlan};
+use simulate::{OwnModels, Setting, SimulationPlan};
 
-pub(crate) fn run(arguments: &Sim, policies: &ReplacementPolicies) -> Result<(), UserError> {
+pub(crate) fn run(
+    arguments: &Sim,
+    policies: &ReplacementPolicies,
+    models: &OwnModels,
+) -> Result<(), UserError> {
     if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
-        return demerit::run(demerit);
+        return demerit::run(demerit, models);
     }
-    let plan =
-        SimulationPlan::resolve(arguments.scenario.as_deref(), options(arguments)?, policies)?;
+    let file = arguments.scenario.as_deref();
+    let plan = SimulationPlan::resolve(file, options(arguments)?, policies, models)?;
     if arguments.explain {
         return explain(&plan, arguments.cases.json);
     }

@@ -16,7 +16,8 @@ fn own(words: &[&OsStr]) -> Command {
     let path = Path::new(env!("CARGO_BIN_EXE_unisono")).with_file_name("examples/own_policy");
     assert!(
         path.is_file(),
-        "{} is missing: build it with `cargo build --workspace --example own_policy`, in this profile",
+        "{} is missing: build it with `cargo build --workspace --example own_policy`, in this \
+         profile",
         path.display()
     );
     program(path, words)
@@ -52,7 +53,7 @@ fn a_policy_of_ones_own_is_at_the_servers() {
     place.run(&["get".as_ref(), "f".as_ref(), copy.as_os_str()]).done();
     assert!(std::fs::read(&copy).unwrap() == content);
     let refused = place.run(&["layout", "set", "/", "--replacement", "custom:fifo"]);
-    refused.failed(USAGE, &["custom:fifo", "of its own it has none"]);
+    refused.failed(USAGE, &["custom:fifo", "its program adds none"]);
     let refused = place.run(&["put".as_ref(), local.as_os_str(), "g".as_ref()]);
     refused.failed(FAILED, &["custom:fifo"]);
 }

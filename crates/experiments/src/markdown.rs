@@ -191,8 +191,8 @@ fn trials_option(comparison: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     //! Proves: a page shows each figure of an experiment, and docs/validation.md has the head, the
-    //! notes and the length of a page that the command makes. cli/tests/reproduce.rs proves that its
-    //! figures are simulated ones.
+    //! notes and the length of a page that the command makes. cli/tests/reproduce.rs proves that
+    //! its figures are simulated ones.
     use super::*;
     use crate::compare::tests::comparison;
 

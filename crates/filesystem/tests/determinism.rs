@@ -8,7 +8,11 @@ use crate::support;
 use filesystem::collective::Strategy;
 use policy::{Direction, Pattern};
 use support::{Cluster, Shape, create, image, read_back, transfer, write_image};
-use world_simulated::{DiskKind, FatTreeShape, LayoutKind, NetworkKind};
+use world_simulated::models::mechanical::Drive;
+use world_simulated::models::network::FatTreeShape;
+use world_simulated::models::network::crossbar::CrossbarShape;
+use world_simulated::models::network::torus::exact::ExactTorusShape;
+use world_simulated::{DiskKind, LayoutKind, NetworkKind};
 
 /// Writes and reads a file; returns the digest of the whole simulation and its events.
 fn digest(strategy: Strategy, seed: u64) -> (u64, u64) {
@@ -22,7 +26,7 @@ fn digest_on(network: NetworkKind, strategy: Strategy, seed: u64) -> (u64, u64) 
         disks_per_server: 2,
         block_bytes: 8192,
         cache_blocks: 8,
-        mechanism: DiskKind::Hp97560,
+        mechanism: DiskKind::of(Drive::hp97560()),
         layout: LayoutKind::RandomBlocks,
         network,
         seed,
@@ -60,15 +64,19 @@ fn one_seed_gives_one_digest() {
 fn one_seed_gives_one_digest_on_every_network() {
     let shape = FatTreeShape { leaf_nodes: 2, spines: 2 };
     let networks = [
-        NetworkKind::MODELLED_TORUS,
-        NetworkKind::EXACT_TORUS,
-        NetworkKind::Crossbar,
-        NetworkKind::FatTree(shape),
+        NetworkKind::default(),
+        NetworkKind::of(ExactTorusShape::default()),
+        NetworkKind::of(CrossbarShape),
+        NetworkKind::of(shape),
     ];
     for strategy in Strategy::ALL {
-        let digests = networks.map(|network| {
-            let digest = digest_on(network, strategy, 7);
-            assert_eq!(digest, digest_on(network, strategy, 7), "{strategy} on {network:?}");
+        let digests = networks.clone().map(|network| {
+            let digest = digest_on(network.clone(), strategy, 7);
+            assert_eq!(
+                digest,
+                digest_on(network.clone(), strategy, 7),
+                "{strategy} on {network:?}"
+            );
             digest.0
         });
         let different: std::collections::BTreeSet<_> = digests.into_iter().collect();

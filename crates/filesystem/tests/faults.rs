@@ -17,6 +17,7 @@ use support::{
 use units::{ClientId, Duration, Instant, ServerId};
 use world::Clock;
 use world_simulated::NetworkKind;
+use world_simulated::models::network::torus::exact::ExactTorusShape;
 
 /// Maximum time from a death until all others have its fault.
 const NEWS_MAX: Duration = Duration::from_ms(1_000);
@@ -40,7 +41,7 @@ fn scene(seed: u64) -> Scene {
         disks_per_server: 1 + numbers.below(2) as u32,
         clients: 2 + numbers.below(4) as u32,
         cache_blocks: numbers.below(9),
-        network: NetworkKind::EXACT_TORUS,
+        network: NetworkKind::of(ExactTorusShape::default()),
         seed,
         ..Shape::default()
     };

@@ -15,13 +15,14 @@ use units::{Duration, GIB, MIB};
 use world::Payloads;
 use world::payload::Phantom;
 use world_simulated::DiskKind;
+use world_simulated::models::mechanical::Drive;
 
 /// One HP 97560, which holds 1.3 GB.
 fn one_disk(block_bytes: u64) -> Shape {
     Shape {
         servers: 1,
         block_bytes,
-        mechanism: DiskKind::Hp97560,
+        mechanism: DiskKind::of(Drive::hp97560()),
         bound: Duration::from_seconds(1e5),
         ..Shape::default()
     }

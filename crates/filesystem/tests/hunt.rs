@@ -22,7 +22,7 @@ use model::{GRACE, Model};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use support::{Cluster, FAST, Numbers, Shape, Start, address, for_each_seed, start_server};
+use support::{Cluster, Numbers, Shape, Start, address, fast_disk, for_each_seed, start_server};
 use team::{Member, Team, TestClient};
 use units::{ClientId, Duration, Instant};
 use wire::{Fault, FileRecord};
@@ -158,8 +158,8 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
         clients: 3 + numbers.below(3) as u32,
         cache_blocks: numbers.below(9),
         mechanism: match numbers.below(6) {
-            0 => DiskKind::Ssd(SsdSpec::NVME),
-            _ => FAST,
+            0 => DiskKind::of(SsdSpec::NVME),
+            _ => fast_disk(),
         },
         dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],
         buffer_bytes: [u64::MAX, 0, 200][(seed / 7 % 3) as usize],

@@ -12,6 +12,7 @@ use units::{Duration, GIB, MIB};
 use world::Payloads;
 use world::payload::Phantom;
 use world_simulated::DiskKind;
+use world_simulated::models::ideal::IdealSpec;
 
 /// Maximum extra memory for a file 1024 times as large: a list of its 65,536 blocks, of 8 bytes
 /// each, for each of 8 clients.
@@ -31,7 +32,10 @@ fn move_phantoms(how: Strategy, name: &str, record_bytes: u64, file_bytes: u64) 
         disks_per_server: 4,
         clients: 8,
         block_bytes: 16 * MIB,
-        mechanism: DiskKind::Ideal { latency: Duration::from_us(100), bytes_per_second: 4 * GIB },
+        mechanism: DiskKind::of(IdealSpec {
+            latency: Duration::from_us(100),
+            bytes_per_second: 4 * GIB,
+        }),
         bound: Duration::from_seconds(1e8),
         ..Shape::default()
     });

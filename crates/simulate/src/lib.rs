@@ -2,7 +2,8 @@
 //!
 //! [`SimulationPlan`] makes scenarios from a preset, a scenario file and options. [`simulate`] runs
 //! the trials of one [`Scenario`] on a machine made of models. [`trace_trial`] and [`follow_head`]
-//! record one trial, and [`demerit`] compares a disk model with a trace of the disk.
+//! record one trial, and [`demerit`] compares a disk model with a trace of the disk. A program adds
+//! disk models and networks of its own by [`OwnModels`]; [`models`] has their interfaces.
 //!
 //! *Invariants:*
 //! - This is the only crate that puts the simulated world under the file system.
@@ -13,7 +14,10 @@ mod demerit;
 mod disk;
 mod fitted;
 mod machine;
+pub mod models;
 mod names;
+mod network_name;
+mod own_models;
 mod plan;
 mod presets;
 mod scenario;
@@ -24,7 +28,9 @@ pub use demerit::{Demerit, DemeritPlan, demerit};
 pub use disk::DiskName;
 pub use fitted::FittedCosts;
 pub use machine::{Machine, Network};
-pub use names::{LayoutName, MachineName, NetworkName, ReadAhead};
+pub use names::{LayoutName, MachineName, ReadAhead};
+pub use network_name::NetworkName;
+pub use own_models::{BrokenModel, ModelName, OwnModels};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use scenario::Scenario;
 pub use timeline::{

@@ -1,13 +1,15 @@
 //! Parts of a simulated machine: plain data that presets fill in and users may change.
 
 use crate::disk::DiskName;
-use crate::names::{MachineName, NetworkName};
+use crate::names::MachineName;
+use crate::network_name::NetworkName;
+use crate::own_models::OwnModels;
 use filesystem::Costs;
 use filesystem::collective::Strategy;
+use interface::UserError;
 use units::Duration;
 use world_simulated::{
-    FatTreeShape, LinkSpec, MessageCosts, NetworkKind, NetworkSpec, QueueKind, StartAngle,
-    TorusForm, TorusSize, UnfitNetwork,
+    LinkSpec, MessageCosts, NetworkSpec, ParameterValues, QueueKind, StartAngle,
 };
 
 /// Parameters of a machine and of the file system on it, except the number of nodes.
@@ -47,7 +49,7 @@ pub struct Machine {
 }
 
 /// Network that connects the nodes of a machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Network {
     /// Kind of network.
     pub name: NetworkName,
@@ -55,47 +57,18 @@ pub struct Network {
     pub bytes_per_second: u64,
     /// Time that the head of a message takes from one router or switch to the next.
     pub hop: Duration,
-    /// Routers of a torus along x; 0 for as many as are needed.
-    pub torus_width: u32,
-    /// Routers of a torus along y; 0 for as many as are needed.
-    pub torus_height: u32,
-    /// Flits in each buffer of a router, where every flit is simulated.
-    pub buffer_flits: u32,
-    /// Nodes on a leaf of a fat tree.
-    pub leaf_nodes: u32,
-    /// Spines of a fat tree.
-    pub spines: u32,
+    /// Parameters of the built-in kinds of networks.
+    pub parameters: ParameterValues,
 }
 
 impl Network {
-    pub(crate) fn spec(&self, nodes: u32) -> NetworkSpec {
-        let torus = |form| NetworkKind::Torus { size: self.torus_size(nodes), form };
-        let kind = match self.name {
-            NetworkName::Torus => torus(TorusForm::Modelled),
-            NetworkName::ExactTorus => torus(TorusForm::Exact { buffer_flits: self.buffer_flits }),
-            NetworkName::Crossbar => NetworkKind::Crossbar,
-            NetworkName::FatTree => {
-                let Self { leaf_nodes, spines, .. } = *self;
-                NetworkKind::FatTree(FatTreeShape { leaf_nodes, spines })
-            }
-        };
+    /// Returns the specification of the network.
+    ///
+    /// # Errors
+    /// Fails when the program does not have the network.
+    pub(crate) fn spec(&self, own: &OwnModels) -> Result<NetworkSpec, UserError> {
+        let kind = self.name.kind(&self.parameters, own)?;
         let link = LinkSpec { bytes_per_second: self.bytes_per_second, hop: self.hop };
-        NetworkSpec { kind, link }
-    }
-
-    /// Returns the size of a torus if its width or height is set; a dimension that is not set
-    /// follows from the number of nodes.
-    fn torus_size(&self, nodes: u32) -> Option<TorusSize> {
-        match (self.torus_width, self.torus_height) {
-            (0, 0) => None,
-            (width, 0) => Some(TorusSize { width, height: nodes.div_ceil(width) }),
-            (0, height) => Some(TorusSize { width: nodes.div_ceil(height), height }),
-            (width, height) => Some(TorusSize { width, height }),
-        }
-    }
-
-    /// Checks that the network can be built for this number of nodes.
-    pub(crate) fn check(&self, nodes: u32) -> Result<(), UnfitNetwork> {
-        self.spec(nodes).check(nodes)
+        Ok(NetworkSpec { kind, link })
     }
 }

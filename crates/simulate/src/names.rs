@@ -1,7 +1,10 @@
-//! The words by which a scenario names its machine, network, layout, read-ahead and payload.
+//! The words by which a scenario names its machine, read-ahead and payload. Networks, disks and
+//! layouts are named in the files of their models.
 
 use std::fmt;
 use std::str::FromStr;
+
+pub use world_simulated::LayoutKind as LayoutName;
 
 macro_rules! name {
     (
@@ -67,32 +70,6 @@ name! {
         Next = "next",
         /// A window that slides over the file.
         Window = "window",
-    }
-}
-
-name! {
-    /// Network between the nodes of a machine.
-    NetworkName, "network" {
-        /// A torus of two dimensions, nearly square, with modelled contention.
-        Torus = "torus",
-        /// A torus of two dimensions, simulated flit by flit.
-        ExactTorus = "exact-torus",
-        /// One switch between all nodes.
-        Crossbar = "crossbar",
-        /// Two levels of switches.
-        FatTree = "fat-tree",
-    }
-}
-
-name! {
-    /// Layout of blocks on a simulated disk.
-    LayoutName, "layout" {
-        /// One after the other.
-        Contiguous = "contiguous",
-        /// Each block at a random place.
-        RandomBlocks = "random-blocks",
-        /// Consecutive within a track, with the tracks at random places.
-        RandomTracks = "random-tracks",
     }
 }
 

@@ -2,11 +2,15 @@
 
 use crate::disk::DiskName;
 use crate::machine::{Machine, Network};
-use crate::names::{MachineName, NetworkName};
+use crate::names::MachineName;
+use crate::network_name::NetworkName;
 use filesystem::Costs;
 use filesystem::collective::Strategy;
 use units::Duration;
-use world_simulated::{MessageCosts, Pieces, QueueKind, StartAngle};
+use world_simulated::models::ideal;
+use world_simulated::models::mechanical::hp97560;
+use world_simulated::models::network::torus::modelled;
+use world_simulated::{MessageCosts, ParameterValues, Pieces, QueueKind, StartAngle};
 
 /// Processor time of the messages of STARFISH on its 50 MHz processor, pieces one by one.
 ///
@@ -58,18 +62,13 @@ const STARFISH_COSTS: Costs = Costs {
 const STARFISH_VARIATION_PERCENT: u32 = 25;
 
 /// A torus with links of 200 * 10^6 bytes a second and 20 ns a router (TOCS 1997, Table I), in the
-/// modelled form, as in the papers (section 4.1). What other networks need is our choice: as many
-/// flits in a buffer as `world_simulated` says why, and a fat tree in which half the nodes of a
-/// leaf can send to other leaves at the same time.
+/// modelled form, as in the papers (section 4.1). The files of the networks declare what they need
+/// besides.
 const STARFISH_NETWORK: Network = Network {
-    name: NetworkName::Torus,
+    name: NetworkName::BuiltIn(&modelled::NETWORK),
     bytes_per_second: 200_000_000,
     hop: Duration::from_ns(20),
-    torus_width: 0,
-    torus_height: 0,
-    buffer_flits: 8,
-    leaf_nodes: 8,
-    spines: 4,
+    parameters: ParameterValues::DEFAULTS,
 };
 
 /// TR94-226, section 4: one outstanding request per disk and client, two cache buffers for each,
@@ -83,7 +82,7 @@ const STARFISH_NETWORK: Network = Network {
 fn tr94() -> Machine {
     Machine {
         preset: MachineName::Tr94,
-        disk: DiskName::Hp97560,
+        disk: DiskName::BuiltIn(&hp97560::DISK),
         network: STARFISH_NETWORK,
         start: StartAngle::Common,
         queue: QueueKind::Fcfs,
@@ -122,7 +121,7 @@ fn tocs97() -> Machine {
 
 /// The machine of TR94-226 with ideal disks: isolates the effect of the disk mechanics.
 fn ideal_disks() -> Machine {
-    Machine { preset: MachineName::Ideal, disk: DiskName::Ideal, ..tr94() }
+    Machine { preset: MachineName::Ideal, disk: DiskName::BuiltIn(&ideal::DISK), ..tr94() }
 }
 
 impl Machine {

@@ -2,6 +2,7 @@
 
 use crate::machine::Machine;
 use crate::names::{LayoutName, MachineName, PayloadName, ReadAhead};
+use crate::own_models::OwnModels;
 use filesystem::collective::Strategy;
 use interface::UserError;
 use interface::access_of;
@@ -46,6 +47,8 @@ pub struct Scenario {
     pub read_ahead: ReadAhead,
     /// Replacement policies that can be named.
     pub policies: ReplacementPolicies,
+    /// Own disk models and networks that can be named.
+    pub models: OwnModels,
     /// Number of trials, each with a seed of its own.
     pub trials: u32,
     /// Seed of the first trial.
@@ -83,6 +86,7 @@ impl Default for Scenario {
             replacement: None,
             read_ahead: ReadAhead::Declared,
             policies: ReplacementPolicies::default(),
+            models: OwnModels::default(),
             trials: 5,
             seed: 1,
             sync: false,
@@ -112,7 +116,7 @@ impl Scenario {
     ///
     /// # Errors
     /// Fails when the scenario makes no sense: a count of zero, a pattern that does not fit, an
-    /// invalid block size.
+    /// invalid block size, a disk or a network that the program does not have.
     pub fn check(&self) -> Result<(), UserError> {
         self.access()?;
         if let Some(unknown) = self.replacement.filter(|wanted| !self.policies.has(*wanted)) {
@@ -125,14 +129,11 @@ impl Scenario {
             refused(cause, &help)?;
         }
         let nodes = self.clients + self.servers;
-        if let Err(error) = self.machine.network.check(nodes) {
-            refused(
-                error.to_string(),
-                "choose a network that can be built and that holds all \
-                                        nodes",
-            )?;
+        if let Err(error) = self.machine.network.spec(&self.models)?.check(nodes) {
+            let help = "choose a network that can be built and that holds all nodes";
+            refused(error.to_string(), help)?;
         }
-        match self.machine.disk.mechanism()?.buffer_bytes() {
+        match self.machine.disk.kind(&self.models)?.buffer_bytes() {
             Some(bytes) if self.block_bytes > bytes => refused(
                 format!(
                     "a block has {} bytes, and the track buffer of a disk has only {bytes}",

@@ -14,17 +14,19 @@ pub mod models;
 mod random;
 mod timeline;
 
-pub use device::{DiskConfig, LayoutKind, SimulatedDisk, StartAngle};
+pub use device::{DiskConfig, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Sleep, TaskHandle, TimerHandler};
 pub use machine::{
     Disruption, FaultPlan, Machine, MachineConfig, MachineError, MessageCosts, NodeConfig, Pieces,
     PlannedFault, SimulatedWorld,
 };
-pub use models::disk::DiskKind;
 pub use models::disk::disk_model::{Activity, Phase};
+pub use models::disk::layout::LayoutKind;
 pub use models::disk::request_queue::QueueKind;
+pub use models::disk::{DISKS, DiskDeclaration, DiskKind, DiskSpec};
 pub use models::network::{
-    FatTreeShape, LinkSpec, NetworkKind, NetworkSpec, TorusForm, TorusSize, UnfitNetwork,
+    LinkSpec, NETWORKS, NetworkDeclaration, NetworkKind, NetworkShape, NetworkSpec, UnfitNetwork,
 };
 pub use models::processor::Busy;
+pub use models::{Parameter, ParameterValues};
 pub use timeline::{Link, Mark, Recorder, SharedRecorder, Slice, Track, What};

@@ -9,10 +9,14 @@ use units::{Duration, Run};
 use world::conformance::{Fixture, cases, run_all};
 use world::payload::{Bytes, Kind, Origin, Phantom, Segment, Traced, TracedMemory};
 use world::{Memory, Payload};
+use world_simulated::models::ideal::IdealSpec;
+use world_simulated::models::network::FatTreeShape;
+use world_simulated::models::network::crossbar::CrossbarShape;
+use world_simulated::models::network::torus::exact::ExactTorusShape;
 use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{
-    DiskConfig, DiskKind, Engine, FatTreeShape, LayoutKind, Machine, MachineConfig, NetworkKind,
-    NetworkSpec, NodeConfig, QueueKind, SimulatedWorld, StartAngle,
+    DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, NetworkKind, NetworkSpec,
+    NodeConfig, QueueKind, SimulatedWorld, StartAngle,
 };
 
 /// A kind of data that can, or cannot, be made of bytes and read again.
@@ -78,14 +82,14 @@ impl<P> Nodes<P> {
     fn plain() -> Self {
         let latency = Duration::from_us(100);
         // The suite reaches beyond 8 GiB, past the capacity of an HP 97560.
-        let mechanism = DiskKind::Ideal { latency, bytes_per_second: 1 << 30 };
+        let mechanism = DiskKind::of(IdealSpec { latency, bytes_per_second: 1 << 30 });
         let disk = disk(mechanism, QueueKind::Fcfs);
         Self { disk, network: NetworkSpec::default(), kind: PhantomData }
     }
 
     /// Creates nodes whose disks serve many requests at once and reorder them.
     fn with_ssds() -> Self {
-        Self { disk: disk(DiskKind::Ssd(SsdSpec::NVME), QueueKind::Cscan), ..Self::plain() }
+        Self { disk: disk(DiskKind::of(SsdSpec::NVME), QueueKind::Cscan), ..Self::plain() }
     }
 
     fn on(kind: NetworkKind) -> Self {
@@ -113,7 +117,7 @@ impl<P: Readable> Fixture for Nodes<P> {
         program: impl FnOnce(Vec<SimulatedWorld<P>>) -> F,
     ) -> R {
         let engine = Engine::new();
-        let config = machine(nodes, &self.disk, self.network);
+        let config = machine(nodes, &self.disk, self.network.clone());
         let machine = Machine::new(engine.clone(), &config).expect("it is a machine");
         let worlds = (0..nodes).map(|node| machine.world(node as u32)).collect();
         let output = engine.run(program(worlds));
@@ -182,16 +186,16 @@ fn with_phantom_data() {
 
 #[test]
 fn on_an_exact_torus() {
-    run_all(&mut Nodes::<Bytes>::on(NetworkKind::EXACT_TORUS));
+    run_all(&mut Nodes::<Bytes>::on(NetworkKind::of(ExactTorusShape::default())));
 }
 
 #[test]
 fn on_a_crossbar() {
-    run_all(&mut Nodes::<Bytes>::on(NetworkKind::Crossbar));
+    run_all(&mut Nodes::<Bytes>::on(NetworkKind::of(CrossbarShape)));
 }
 
 #[test]
 fn on_a_fat_tree() {
     let shape = FatTreeShape { leaf_nodes: 2, spines: 1 };
-    run_all(&mut Nodes::<Bytes>::on(NetworkKind::FatTree(shape)));
+    run_all(&mut Nodes::<Bytes>::on(NetworkKind::of(shape)));
 }

@@ -13,6 +13,8 @@ use support::{BLOCK, machine};
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
 use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, RecordTable, Records, Tasks};
+use world_simulated::models::ideal::IdealSpec;
+use world_simulated::models::mechanical::Drive;
 use world_simulated::{DiskKind, Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 const FILE: FileId = FileId(1);
@@ -36,7 +38,7 @@ const RESTART: Disruption = Disruption::Restart { node: 0 };
 /// Returns the content of a block after a crash: 1s that were synced, 2s that were written, and a
 /// write of 3s under way.
 fn after_a_crash(seed: u64) -> Vec<u8> {
-    let (engine, machine) = machine(DiskKind::Hp97560);
+    let (engine, machine) = machine(DiskKind::of(Drive::hp97560()));
     machine.plan(&plan(seed, &[(500, CRASH), (501, RESTART)]), |_| {});
     let world = machine.world(0);
     let program = world.clone();
@@ -76,7 +78,7 @@ fn a_crash_leaves_whole_sectors_of_what_was_written() {
 
 #[test]
 fn without_a_plan_all_that_was_written_survives() {
-    let (engine, machine) = machine(DiskKind::Hp97560);
+    let (engine, machine) = machine(DiskKind::of(Drive::hp97560()));
     let world = machine.world(0);
     let got = engine.run(async move {
         let disk = world.disks()[0].clone();
@@ -92,7 +94,7 @@ fn without_a_plan_all_that_was_written_survives() {
 fn a_crash_leaves_changes_of_records_in_their_order() {
     let mut seen = BTreeSet::new();
     for seed in 0..50 {
-        let (engine, machine) = machine(DiskKind::Hp97560);
+        let (engine, machine) = machine(DiskKind::of(Drive::hp97560()));
         machine.plan(&plan(seed, &[(10, CRASH), (11, RESTART)]), |_| {});
         let world = machine.world(0);
         let got = engine.run(async move {
@@ -140,7 +142,7 @@ async fn read_at(world: SimulatedWorld<Bytes>, begins_ms: u64) -> (u64, bool) {
 #[test]
 fn a_disk_is_slow_and_fails_for_a_while() {
     let latency = Duration::from_us(100);
-    let (engine, machine) = machine(DiskKind::Ideal { latency, bytes_per_second: 1 << 40 });
+    let (engine, machine) = machine(DiskKind::of(IdealSpec { latency, bytes_per_second: 1 << 40 }));
     let (node, disk) = (0, 0);
     let faults = [
         (10, Disruption::DiskIsSlow { node, disk, times: 20 }),
@@ -163,7 +165,7 @@ fn a_disk_is_slow_and_fails_for_a_while() {
 
 #[test]
 fn a_lost_connection_gives_both_ends_a_departure() {
-    let (engine, machine) = machine(DiskKind::Hp97560);
+    let (engine, machine) = machine(DiskKind::of(Drive::hp97560()));
     let happened = Rc::new(RefCell::new(Vec::new()));
     let told = Rc::clone(&happened);
     let lost = Disruption::Disconnect { nodes: (0, 1) };

@@ -7,6 +7,8 @@ mod support;
 
 use support::MESSAGES;
 use world::payload::Phantom;
+use world_simulated::models::mechanical::Drive;
+use world_simulated::models::network::crossbar::CrossbarShape;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, NetworkKind, NetworkSpec,
     NodeConfig, QueueKind, StartAngle,
@@ -35,7 +37,7 @@ fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
         messages: MESSAGES,
         network: NetworkSpec { kind, ..NetworkSpec::default() },
         disk: DiskConfig {
-            kind: DiskKind::Hp97560,
+            kind: DiskKind::of(Drive::hp97560()),
             layout: LayoutKind::Contiguous,
             slot_bytes: 8192,
             start: StartAngle::Zero,
@@ -49,11 +51,12 @@ fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
 // One test only, so that nothing else runs in this process meanwhile.
 #[test]
 fn an_idle_node_needs_little() {
-    for kind in [NetworkKind::default(), NetworkKind::Crossbar] {
+    for kind in [NetworkKind::default(), NetworkKind::of(CrossbarShape)] {
         for disks in [0, 1] {
             let engine = Engine::new();
             let before = resident_bytes();
-            let built = Machine::<Phantom>::new(engine, &machine(NODES, disks, kind)).unwrap();
+            let built =
+                Machine::<Phantom>::new(engine, &machine(NODES, disks, kind.clone())).unwrap();
             let bytes = resident_bytes().saturating_sub(before) / u64::from(NODES);
             println!("{kind:?}, {disks} disks: {bytes} bytes for each idle node");
             assert!(bytes < NODE_BYTES_MAX, "{kind:?}, {disks} disks: {bytes} bytes for each");

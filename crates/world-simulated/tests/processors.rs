@@ -8,11 +8,12 @@ use support::machine_that_varies;
 use units::Duration;
 use world::Processor;
 use world_simulated::DiskKind;
+use world_simulated::models::mechanical::Drive;
 
 #[test]
 fn work_varies_evenly_between_its_bounds() {
     const TIMES: u64 = 20_000;
-    let (engine, machine) = machine_that_varies(DiskKind::Hp97560, 25);
+    let (engine, machine) = machine_that_varies(DiskKind::of(Drive::hp97560()), 25);
     let measured = engine.clone().run(async move {
         let mut measured = [Vec::new(), Vec::new()];
         for (node, lengths) in (0..).zip(&mut measured) {

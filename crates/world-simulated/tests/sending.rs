@@ -14,6 +14,7 @@ use support::machine;
 use units::{Duration, Instant, PeerId};
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Message, Network, Processor};
+use world_simulated::models::mechanical::Drive;
 use world_simulated::{DiskKind, Machine, SimulatedWorld};
 
 fn us(us: u64) -> Instant {
@@ -32,7 +33,7 @@ const ON_THE_WAY_NS: u64 = 5 * 20 + 20;
 fn received(
     act: impl AsyncFnOnce(SimulatedWorld<Bytes>, PeerId, Rc<Machine<Bytes>>) + 'static,
 ) -> Vec<(Option<u8>, Instant)> {
-    let (engine, machine) = machine(DiskKind::Hp97560);
+    let (engine, machine) = machine(DiskKind::of(Drive::hp97560()));
     let (one, other) = (machine.world(0), machine.world(1));
     let heard = Rc::new(RefCell::new(Vec::new()));
     let written = Rc::clone(&heard);

@@ -107,7 +107,7 @@ mod tests {
     fn a_circle_is_found_once_with_its_edges() {
         let found = check_against(&Tree::of(&[ROOT, A, B, C]), &[]);
         let edges = "crates/x/src/a.rs:1: a circle of 3 files: \
-            move what several need to a file of its own\
+            move the shared items to a file of their own\
             \n    crates/x/src/a.rs:1: b.rs: `use super::b::B;`\
             \n    crates/x/src/b.rs:2: c.rs: `use super::c::C;`\
             \n    crates/x/src/c.rs:1: a.rs: `fn c() { super::a::a() }`";

@@ -105,10 +105,13 @@ mod tests {
             [web](https://example.org/x) `[code](nowhere)`\n[b]: sub/b.md\n
 ```\n[fenced](nowhere)\n```\n";
         assert_eq!(wrongs(good), [] as [&str; 0]);
-        assert_eq!(wrongs("[x](b.md)"), ["`b.md` leads nowhere"]);
-        assert_eq!(wrongs("[b](sub/b.md), [x](../../up.md)"), ["`../../up.md` leads nowhere"]);
-        assert_eq!(wrongs("[x]: c.md"), ["`c.md` leads nowhere"]);
-        assert_eq!(wrongs("`a` and [x](c.md)"), ["`c.md` leads nowhere"]);
-        assert_eq!(wrongs("[b](sub/b.md#L12)"), ["`sub/b.md#L12` names a line"]);
+        assert_eq!(wrongs("[x](b.md)"), ["the target of the link `b.md` does not exist"]);
+        assert_eq!(
+            wrongs("[b](sub/b.md), [x](../../up.md)"),
+            ["the target of the link `../../up.md` does not exist"]
+        );
+        assert_eq!(wrongs("[x]: c.md"), ["the target of the link `c.md` does not exist"]);
+        assert_eq!(wrongs("`a` and [x](c.md)"), ["the target of the link `c.md` does not exist"]);
+        assert_eq!(wrongs("[b](sub/b.md#L12)"), ["the link `sub/b.md#L12` names a line"]);
     }
 }

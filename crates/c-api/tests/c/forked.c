@@ -1,5 +1,6 @@
 /* Proves: in a forked child each handle of the parent is refused at once, also those of calls under
- * way, and may be freed; the child connects by itself, and the parent goes on undisturbed. */
+ * way, and may be freed; the child connects by itself, and the parent goes on undisturbed. With
+ * UNISONO_AT_REST in the environment, nothing is under way when the process is forked. */
 #include "check.h"
 
 #include <sys/wait.h>
@@ -7,7 +8,8 @@
 
 #define FORKED(call) FAILS(call, EPERM, UNISONO_ERR_FORKED)
 
-enum { BYTES = 8 << 20 };
+/* Time in which the I/O thread comes to rest, in microseconds. */
+enum { BYTES = 8 << 20, AT_REST_US = 100000 };
 
 static unisono_t *u;
 static unisono_file_t *f;
@@ -77,6 +79,11 @@ int main(void)
         OK(unisono_op_test(ended, &is_over));
     for (int frees = 0; frees < 2; frees++) {
         OK(unisono_start_pwrite(f, model, BYTES, 0, &op));
+        if (getenv("UNISONO_AT_REST")) {
+            for (is_over = 0; !is_over;)
+                OK(unisono_op_test(op, &is_over));
+            usleep(AT_REST_US);
+        }
         pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0) {

@@ -2,7 +2,9 @@
 //! servers.
 //!
 //! `cargo test` builds neither a static library nor a command of another package, so the tests ask
-//! cargo for both, in the profile that they are themselves of.
+//! cargo for both, in the profile that they are themselves of. `cargo x test` has built them, and
+//! says so by a variable; asked again, cargo would compile half of the workspace with other
+//! features.
 
 #![allow(clippy::unwrap_used, dead_code, reason = "a test may panic, and uses what it needs")]
 
@@ -66,10 +68,18 @@ pub(crate) fn profile() -> String {
     }
 }
 
+/// True if the command and the library are built, as `cargo x test` says.
+pub(crate) fn is_built() -> bool {
+    std::env::var_os("UNISONO_TEST_BUILT").is_some()
+}
+
 /// The folder with `unisono` and `libunisono.a`, which are built.
 pub(crate) fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
+        if is_built() {
+            return built_directory();
+        }
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--locked", "--package", "cli", "--package", "c-api"]);
         cargo.args(["--profile", &profile()]).current_dir(package());

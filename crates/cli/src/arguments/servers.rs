@@ -13,8 +13,8 @@ Without --hostfile, and outside of a job, servers run on this machine and listen
 A hostfile has one host per line: HOST, HOST slots=N or HOST:N. # begins a comment. Each host gets
 N servers (default: 1). In a Slurm job, or with PBS_NODEFILE, LSB_HOSTS or a similar variable, each
 host of the job gets one server, if the job has other hosts than this one. Servers on hosts listen
-by TCP. Their launchers run as long as the servers. A server whose launcher has ended writes all dirty
-data back and ends. A server keeps its data in server-N in each --data directory of its host.
+by TCP. Their launchers run as long as the servers. A server whose launcher has ended writes all
+dirty data back and ends. A server keeps its data in server-N in each --data directory of its host.
 Without --data, a directory of the instance in SLURM_TMPDIR, TMPDIR or /tmp on that host is used.";
 
 /// Value of `--direct` without a directory.

@@ -4,6 +4,7 @@ use super::cases::Cases;
 use crate::value_parsers::{count, either};
 use clap::{Args, Subcommand};
 use interface::{Declared, DiskOrder, Replacement, parse_size as size};
+use simulate::{DiskName, LayoutName, NetworkName};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -27,19 +28,24 @@ pub(crate) struct Sim {
     /// Change a parameter of the machine, such as queue=cscan. Repeat the option for more.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Disk model instead of the machine's: hp97560, hp-c2200a, nvme, analytic, ideal, or a file
-    /// FILE.toml with a description (see the examples in docs/disks).
-    #[arg(long, value_name = "DISK")]
+    #[arg(long, value_name = "DISK", help = format!(
+        "Disk model instead of the machine's: {}, custom:NAME of the program's own, or a file \
+         FILE.toml with a description (see the examples in docs/disks)",
+        DiskName::WORDS.join(", "),
+    ))]
     pub(crate) disk: Option<String>,
-    /// Network model: torus, exact-torus, crossbar or fat-tree (default: torus).
-    #[arg(long)]
+    #[arg(long, help = format!(
+        "Network model: {}, or custom:NAME of the program's own (default: torus)",
+        NetworkName::WORDS.join(", "),
+    ))]
     pub(crate) network: Option<String>,
     /// Number of block buffers for each disk in a directed transfer (default: 2).
     #[arg(long, value_parser = count, value_name = "COUNT")]
     pub(crate) buffers: Option<u32>,
-    /// Placement of blocks on the disks: contiguous, random-blocks or random-tracks (default:
-    /// contiguous).
-    #[arg(long)]
+    #[arg(long, help = format!(
+        "Placement of blocks on the disks: {} (default: contiguous)",
+        either(LayoutName::WORDS),
+    ))]
     pub(crate) layout: Option<String>,
     #[arg(long, help = format!(
         "Order in which servers serve the blocks of a disk in a directed transfer: {} (default: \
@@ -119,8 +125,10 @@ pub(crate) struct Demerit {
     /// Trace: HP's SRT format, or CSV with the columns arrival_us,op,lbn,sectors,service_us (op is
     /// R or W, lbn and sectors count sectors of the disk).
     pub(crate) trace: PathBuf,
-    /// Disk model: hp97560, hp-c2200a, nvme, analytic, ideal, or FILE.toml.
-    #[arg(long, default_value = "hp97560", value_name = "DISK")]
+    #[arg(long, default_value = "hp97560", value_name = "DISK", help = format!(
+        "Disk model: {}, FILE.toml, or custom:NAME of the program's own",
+        DiskName::WORDS.join(", "),
+    ))]
     pub(crate) disk: String,
     /// Serve queued requests by cyclical scan (CSCAN) instead of in the order of arrival.
     #[arg(long)]

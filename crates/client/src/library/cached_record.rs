@@ -19,6 +19,11 @@ impl CachedRecord {
         Arc::clone(&self.lock())
     }
 
+    /// Returns the cached record if it has at least `bytes` bytes.
+    fn at_least(&self, bytes: u64) -> Option<Arc<FileRecord>> {
+        Some(self.get()).filter(|record| record.bytes >= bytes)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Arc<FileRecord>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -47,13 +52,13 @@ impl CachedRecord {
         client: &Client<RealWorld>,
         bytes: u64,
     ) -> Result<Arc<FileRecord>, Fault> {
-        match self.get() {
-            known if known.bytes >= bytes => Ok(known),
-            _ => self.refreshed(client).await,
+        match self.at_least(bytes) {
+            Some(record) => Ok(record),
+            None => self.refreshed(client).await,
         }
     }
 
-    /// The record of a file that has at least `bytes` bytes.
+    /// Returns the record of a file that has at least `bytes` bytes.
     pub(super) async fn holding(
         &self,
         client: &Client<RealWorld>,
@@ -71,9 +76,9 @@ impl CachedRecord {
         client: &Client<RealWorld>,
         bytes: u64,
     ) -> Result<Arc<FileRecord>, Fault> {
-        match self.get() {
-            known if known.bytes >= bytes => Ok(known),
-            _ => self.change(async |record| client.grow(record, bytes).await).await,
+        match self.at_least(bytes) {
+            Some(record) => Ok(record),
+            None => self.change(async |record| client.grow(record, bytes).await).await,
         }
     }
 

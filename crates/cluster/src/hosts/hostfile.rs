@@ -140,7 +140,7 @@ mod tests {
             ("a slots=4097", 1, "4097"),
             ("a:0", 1, "a:0"),
             ("a: 2", 1, "a:"),
-            ("a:2 slots=2", 1, "again"),
+            ("a:2 slots=2", 1, "a second time"),
             ("a slots", 1, "slots"),
             ("a b", 1, "\"b\""),
             ("a cores=2", 1, "cores=2"),

@@ -220,7 +220,7 @@ mod tests {
         assert!(why.contains("Slurm job 7 has 3 hosts") && why.contains("srun"), "{why}");
         let (target, why) = choose(nothing, &HERE).expect("a list");
         assert_eq!(target, "here");
-        assert!(why.contains("Slurm job 7 has this host alone"), "{why}");
+        assert!(why.contains("Slurm job 7 has only this host"), "{why}");
         let only = |here| [HERE[0], ("SLURM_JOB_NODELIST", "n1"), ("SLURMD_NODENAME", here)];
         assert_eq!(choose(nothing, &only("n1")).expect("a list").0, "here");
         assert_eq!(choose(nothing, &only("n2")).expect("a list").0, "srun: n1");

@@ -17,6 +17,7 @@ use units::{ClientId, Duration, Instant, ServerId, SplitMix64};
 use wire::{FileRecord, Made, ServerStatus};
 use world::payload::{Bytes, Kind};
 use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
+use world_simulated::models::ideal::IdealSpec;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkKind,
     NetworkSpec, NodeConfig, Pieces, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
@@ -62,7 +63,7 @@ impl Default for Shape {
             buffer_bytes: u64::MAX,
             policies: ReplacementPolicies::default(),
             costs: Costs::FREE,
-            mechanism: FAST,
+            mechanism: fast_disk(),
             layout: LayoutKind::Contiguous,
             network: NetworkKind::default(),
             seed: 1,
@@ -84,8 +85,10 @@ impl Shape {
 }
 
 /// A disk that takes little time, but enough for operations to overlap.
-pub(crate) const FAST: DiskKind =
-    DiskKind::Ideal { latency: Duration::from_us(200), bytes_per_second: 100 << 20 };
+pub(crate) fn fast_disk() -> DiskKind {
+    let latency = Duration::from_us(200);
+    DiskKind::of(IdealSpec { latency, bytes_per_second: 100 << 20 })
+}
 
 /// Time that members wait for one another to join.
 pub(crate) const JOIN_TIMEOUT: Duration = Duration::from_ms(1_000);
@@ -315,7 +318,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             per_50_words: us(1),
             pieces: Pieces::Batched { gather: us(0) },
         },
-        network: NetworkSpec { kind: shape.network, ..NetworkSpec::default() },
+        network: NetworkSpec { kind: shape.network.clone(), ..NetworkSpec::default() },
         disk: DiskConfig {
             kind: shape.mechanism.clone(),
             layout: shape.layout,

@@ -10,6 +10,9 @@ use interface::{BENCH_SCHEMA, ExitCode, Report, Row, UserError};
 use std::path::Path;
 use std::process::Stdio;
 
+/// Variable with settings of the C library; one that the user has set stays.
+const TUNABLES: &str = "GLIBC_TUNABLES";
+
 /// Has the C library ask for huge pages for large memory, as NumPy does for its arrays.
 const HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
 
@@ -88,7 +91,9 @@ impl Clients {
                 block_bytes: plan.block_bytes,
             };
             let mut command = program.command(&["bench-client".to_owned()]);
-            command.env("GLIBC_TUNABLES", HUGE_PAGES);
+            if std::env::var_os(TUNABLES).is_none() {
+                command.env(TUNABLES, HUGE_PAGES);
+            }
             clients.children.push(Child::start(command, Stdio::inherit())?);
             clients.send(rank, &spec)?;
         }

@@ -3,6 +3,7 @@
 use super::trace::Trace;
 use super::{figure, reader, replay};
 use crate::disk::DiskName;
+use crate::own_models::OwnModels;
 use interface::UserError;
 use serde::Serialize;
 use std::path::Path;
@@ -19,6 +20,8 @@ pub struct DemeritPlan<'a> {
     pub trace: &'a Path,
     /// The model.
     pub disk: &'a DiskName,
+    /// Own disk models that can be named.
+    pub models: &'a OwnModels,
     /// Serves waiting requests by cyclical scan instead of in the order of arrival.
     pub cscan: bool,
     /// Unit to replay, for an SRT trace with several units.
@@ -79,7 +82,7 @@ const PERCENTS: [f64; 8] = [1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 99.0, 100.0];
 /// # Errors
 /// Fails when the trace cannot be read, is not valid, or does not fit the disk.
 pub fn demerit(plan: &DemeritPlan<'_>) -> Result<Demerit, UserError> {
-    let mechanism = plan.disk.mechanism()?;
+    let mechanism = plan.disk.kind(plan.models)?;
     let model = mechanism.build(0);
     let refuse = |cause: String| {
         UserError::usage(

@@ -4,13 +4,18 @@ use super::reader::parse;
 use super::trace::{Trace, TraceRequest};
 use super::*;
 use crate::disk::DiskName;
+use crate::own_models::OwnModels;
 use interface::UserError;
 use std::path::Path;
 use world_simulated::models::request_queue::QueueKind;
 
+fn named(name: &str) -> DiskName {
+    name.parse().expect("it is a built-in disk")
+}
+
 /// The service times of the model, in the order of arrival.
 fn modelled(requests: &[TraceRequest], disk: &DiskName) -> Vec<u64> {
-    let mechanism = disk.mechanism().expect("it is a preset");
+    let mechanism = disk.kind(&OwnModels::default()).expect("it is a preset");
     replay::replay(requests, mechanism.build(0), mechanism.bus(), QueueKind::Fcfs)
 }
 
@@ -110,7 +115,8 @@ fn compare(bytes: &[u8], disk: &DiskName) -> Result<Demerit, UserError> {
     let directory = tempfile::tempdir().expect("there is room for a test");
     let path = directory.path().join("trace");
     std::fs::write(&path, bytes).expect("there is room for a test");
-    demerit(&DemeritPlan { trace: &path, disk, cscan: false, unit: None })
+    let models = &OwnModels::default();
+    demerit(&DemeritPlan { trace: &path, disk, models, cscan: false, unit: None })
 }
 
 /// Proves that a trace whose times are those of the model has demerit 0, and one that is shifted
@@ -120,7 +126,7 @@ fn the_model_agrees_with_itself() {
     for (name, sector_bytes) in
         [("hp97560", 512), ("hp-c2200a", 256), ("nvme", 512), ("analytic", 512)]
     {
-        let disk: DiskName = name.parse().expect("it is a preset");
+        let disk = named(name);
         for shift_us in [0, 2_500] {
             let requests = synthetic(&disk, 500, shift_us);
             for bytes in [csv(&requests), srt(&requests, sector_bytes)] {
@@ -140,7 +146,7 @@ fn the_model_agrees_with_itself() {
 /// records of other types are passed over.
 #[test]
 fn srt_and_csv_agree() {
-    let requests = synthetic(&DiskName::HpC2200a, 200, 0);
+    let requests = synthetic(&named("hp-c2200a"), 200, 0);
     let text = parse(&csv(&requests), 256, None).expect("it is a trace");
     let binary = parse(&srt(&requests, 256), 256, None).expect("it is a trace");
     assert!(same_requests(&text, &binary));
@@ -151,7 +157,7 @@ fn srt_and_csv_agree() {
 /// Proves that a trace of several units needs a choice, and that the choice is kept to.
 #[test]
 fn units_are_chosen() {
-    let requests = synthetic(&DiskName::HpC2200a, 2, 0);
+    let requests = synthetic(&named("hp-c2200a"), 2, 0);
     let mut bytes = srt(&requests[..1], 256);
     let mut other = srt_record(&requests[1], 4, 1, 256);
     other[8 * 4 + 2] = 5;
@@ -168,7 +174,7 @@ fn units_are_chosen() {
 /// Proves that each way in which an SRT trace can be broken is refused with the byte where it is.
 #[test]
 fn broken_srt_is_refused() {
-    let good = synthetic(&DiskName::HpC2200a, 1, 0).remove(0);
+    let good = synthetic(&named("hp-c2200a"), 1, 0).remove(0);
     let record = srt_record(&good, 4, 1, 256);
     assert_eq!(record.len(), 56);
     let with = |word: usize, value: u32| {
@@ -197,7 +203,7 @@ fn broken_srt_is_refused() {
         assert!(refused.starts_with(&format!("byte {at}: ")), "{refused}");
         assert!(refused.contains(word), "{refused:?} should say {word:?}");
     }
-    let beyond = compare(&[HEADER, &with(7, u32::MAX)].concat(), &DiskName::HpC2200a);
+    let beyond = compare(&[HEADER, &with(7, u32::MAX)].concat(), &named("hp-c2200a"));
     let cause = beyond.expect_err("there is no such sector").cause;
     assert!(cause.starts_with(&format!("byte {}: ", HEADER.len())), "{cause}");
     assert!(cause.contains("not all on the disk"), "{cause}");
@@ -223,7 +229,7 @@ fn broken_text_is_refused() {
         let refused = parse(text.as_bytes(), 512, None).expect_err(word);
         assert!(refused.starts_with("line 4: ") && refused.contains(word), "{refused}");
     }
-    let beyond = compare(b"5,R,18446744073709551615,3,4\n", &DiskName::Hp97560);
+    let beyond = compare(b"5,R,18446744073709551615,3,4\n", &named("hp97560"));
     assert!(beyond.is_err_and(|error| error.cause.starts_with("line 1: 3 sectors")));
     for nothing in ["", "# only a comment\n", "arrival_us,op,lbn,sectors,service_us\n"] {
         let refused = parse(nothing.as_bytes(), 512, None);
@@ -235,7 +241,7 @@ fn broken_text_is_refused() {
     let of_unit = parse(b"5,R,0,3,4\n", 512, Some(5));
     assert!(of_unit.is_err_and(|cause| cause.contains("only an SRT trace has units")));
 
-    let requests = synthetic(&DiskName::HpC2200a, 20, 0);
+    let requests = synthetic(&named("hp-c2200a"), 20, 0);
     for bytes in [csv(&requests), srt(&requests, 256)] {
         for end in 0..bytes.len() {
             let _ = parse(&bytes[..end], 256, None);
@@ -252,7 +258,8 @@ fn broken_text_is_refused() {
 fn reports() {
     let plan = DemeritPlan {
         trace: Path::new("/nowhere/<trace>"),
-        disk: &DiskName::Hp97560,
+        disk: &named("hp97560"),
+        models: &OwnModels::default(),
         cscan: false,
         unit: None,
     };
@@ -260,11 +267,11 @@ fn reports() {
     assert!(error.error.contains("/nowhere/<trace>") && !error.cause.is_empty());
     assert!(error.help.contains("arrival_us,op,lbn,sectors,service_us"));
 
-    let requests = synthetic(&DiskName::Hp97560, 100, 300);
-    let found = compare(&csv(&requests), &DiskName::Hp97560).expect("it is a trace");
+    let requests = synthetic(&named("hp97560"), 100, 300);
+    let found = compare(&csv(&requests), &named("hp97560")).expect("it is a trace");
     assert_eq!((found.measured_us.len(), found.modelled_us.len()), (100, 100));
     assert!(found.modelled_us.is_sorted());
-    let found = compare(b"1,R,2,3,400\n", &DiskName::Nvme).expect("it is a trace");
+    let found = compare(b"1,R,2,3,400\n", &named("nvme")).expect("it is a trace");
     assert!(found.percentiles.iter().all(|it| it.modelled_ms.is_finite()));
     assert!(found.demerit_percent.is_finite());
 }

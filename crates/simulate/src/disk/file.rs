@@ -1,34 +1,22 @@
 //! A disk described in a file; `docs/disks/hp97560.toml` explains every key of a mechanical one.
 
+use super::description::{KIND, disk_of_table, line};
 use super::microseconds::Microseconds;
-use super::plain::{AnalyticFile, SsdFile};
 use interface::UserError;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use std::path::Path;
 use std::sync::Arc;
-use world_simulated::DiskKind;
+use toml::de::{DeTable, DeValue};
 use world_simulated::models::bus::BusSpec;
 use world_simulated::models::mechanical::{Drive, DriveSpec, Region, SeekCurve, Zone};
+use world_simulated::{DISKS, DiskKind};
 
 /// The largest description that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Kind of disk that a file describes.
-#[derive(Deserialize)]
-struct KindOfFile {
-    #[serde(default)]
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    #[default]
-    Mechanical,
-    Ssd,
-    Analytic,
-}
+/// Kind of disk that a file describes unless it says another: its keys are the tables below.
+const MECHANICAL: &str = "mechanical";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,7 +78,7 @@ struct RegionTable {
 }
 
 /// Reads the description of a disk.
-pub(super) fn mechanism_of_file(path: &Path) -> Result<DiskKind, UserError> {
+pub(super) fn kind_of_file(path: &Path) -> Result<DiskKind, UserError> {
     let refuse = |cause: String| {
         UserError::usage(
             format!("cannot simulate the disk of {}", path.display()),
@@ -104,33 +92,44 @@ pub(super) fn mechanism_of_file(path: &Path) -> Result<DiskKind, UserError> {
         return Err(refuse(format!("it has {bytes} bytes, more than {FILE_BYTES_MAX}")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-    mechanism_of_text(&text).map_err(refuse)
+    kind_of_text(&text).map_err(refuse)
 }
 
 /// Returns the disk of a description, or the reason for which it is refused.
-fn mechanism_of_text(text: &str) -> Result<DiskKind, String> {
-    Ok(match parse::<KindOfFile>(text)?.kind {
-        Kind::Mechanical => DiskKind::Mechanical(Arc::new(drive_of_text(text)?)),
-        Kind::Ssd => DiskKind::Ssd(parse::<SsdFile>(text)?.spec()?),
-        Kind::Analytic => DiskKind::Analytic(parse::<AnalyticFile>(text)?.spec()?),
-    })
-}
-
-fn drive_of_text(text: &str) -> Result<Drive, String> {
-    Drive::new(parse::<DiskFile>(text)?.spec()).map_err(|error| error.to_string())
-}
-
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    toml::from_str(text).map_err(|error| {
-        let message = error.message().trim();
-        match error.span() {
-            Some(span) => {
-                let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-                format!("line {line}: {message}")
-            }
-            None => message.to_owned(),
+fn kind_of_text(text: &str) -> Result<DiskKind, String> {
+    let table = DeTable::parse(text).map_err(|error| refusal(text, &error))?;
+    let table = table.get_ref();
+    let Some(kind) = table.get(KIND) else { return drive_of_text(text).map(DiskKind::of) };
+    let word = match kind.get_ref() {
+        DeValue::String(word) => word.as_ref(),
+        _ => "",
+    };
+    let described = DISKS.iter().find(|disk| disk.kind_in_files == Some(word));
+    match described {
+        Some(disk) => disk_of_table(disk, table, text),
+        None if word == MECHANICAL => drive_of_text(text).map(DiskKind::of),
+        None => {
+            let known: Vec<&str> = DISKS.iter().filter_map(|disk| disk.kind_in_files).collect();
+            let (line, known) = (line(text, kind.span().start), known.join(", "));
+            Err(format!(
+                "line {line}: {word:?} is no kind of disk; there are {MECHANICAL}, {known}"
+            ))
         }
-    })
+    }
+}
+
+fn drive_of_text(text: &str) -> Result<Arc<Drive>, String> {
+    let file: DiskFile = toml::from_str(text).map_err(|error| refusal(text, &error))?;
+    Drive::new(file.spec()).map(Arc::new).map_err(|error| error.to_string())
+}
+
+/// Returns the reason of an error, with its line if it has one.
+fn refusal(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().trim();
+    match error.span() {
+        Some(span) => format!("line {}: {message}", line(text, span.start)),
+        None => message.to_owned(),
+    }
 }
 
 impl DiskFile {
@@ -194,7 +193,7 @@ mod tests {
     /// examples are disks.
     #[test]
     fn the_examples_are_disks() {
-        assert_eq!(drive_of_text(EXAMPLE).as_ref(), Ok(&*Drive::hp97560()));
+        assert_eq!(drive_of_text(EXAMPLE), Ok(Drive::hp97560()));
         let zoned = drive_of_text(ZONED).expect("it is a disk");
         assert!(zoned.capacity_sectors() * 512 > 100_000_000_000);
     }
@@ -205,8 +204,9 @@ mod tests {
     fn other_kinds() {
         let nvme = include_str!("../../../../docs/disks/nvme.toml");
         let analytic = include_str!("../../../../docs/disks/analytic.toml");
-        assert_eq!(mechanism_of_text(nvme), Ok(DiskKind::Ssd(SsdSpec::NVME)));
-        assert_eq!(mechanism_of_text(analytic), Ok(DiskKind::Analytic(AnalyticSpec::HP97560)));
+        let shown = |text| kind_of_text(text).map(|kind| format!("{kind:?}"));
+        assert_eq!(shown(nvme), Ok(format!("{:?}", DiskKind::of(SsdSpec::NVME))));
+        assert_eq!(shown(analytic), Ok(format!("{:?}", DiskKind::of(AnalyticSpec::HP97560))));
         for (text, from, to, word) in [
             (nvme, "\"ssd\"", "\"sdd\"", "sdd"),
             (nvme, "channels = 8", "channels = 0", "channels is 0"),
@@ -223,7 +223,7 @@ mod tests {
         ] {
             let wrong = text.replace(from, to);
             assert_ne!(wrong, text, "{from}");
-            let refused = mechanism_of_text(&wrong).expect_err(to);
+            let refused = kind_of_text(&wrong).expect_err(to);
             assert!(refused.contains(word), "{refused:?} should say {word:?}");
         }
     }
@@ -258,7 +258,7 @@ mod tests {
     /// Proves that a missing file is an error in three parts that names it.
     #[test]
     fn a_missing_file_is_named() {
-        let error = mechanism_of_file(Path::new("/nowhere/disk.toml")).expect_err("there is none");
+        let error = kind_of_file(Path::new("/nowhere/disk.toml")).expect_err("there is none");
         assert!(error.error.contains("/nowhere/disk.toml") && !error.cause.is_empty());
         assert!(error.help.contains("hp97560.toml"));
     }

@@ -1,64 +1,61 @@
 //! The name of a simulated disk.
 
-use super::file::mechanism_of_file;
+use super::file::kind_of_file;
+use crate::own_models::{CUSTOM, ModelName, OwnModels};
 use interface::{UserError, nearest};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use units::Duration;
-use world_simulated::DiskKind;
-use world_simulated::models::analytic::AnalyticSpec;
-use world_simulated::models::ssd::SsdSpec;
+use world_simulated::models::ModelInfo;
+use world_simulated::{DISKS, DiskDeclaration, DiskKind, ParameterValues};
 
 /// A disk that can be simulated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DiskName {
-    /// The HP 97560 of the papers on disk-directed I/O, on SCSI.
-    Hp97560,
-    /// The HP C2200A, on HP-IB: HP published traces of it.
-    HpC2200a,
-    /// A solid-state disk of about 2020, in round figures.
-    Nvme,
-    /// The HP 97560 as a formula: overhead, seek, mean rotation, transfer.
-    Analytic,
-    /// A latency of zero and the rate of the HP 97560.
-    Ideal,
+    /// A built-in disk model.
+    BuiltIn(&'static DiskDeclaration),
+    /// A disk model that the program adds.
+    Own(ModelName),
     /// A disk that this file describes.
     File(PathBuf),
 }
 
-/// The rate of an ideal disk: that of the HP 97560 over many tracks, 2.11 MB/s (TOCS 1997,
-/// Table I).
-const IDEAL_BYTES_PER_SECOND: u64 = 2_212_495;
-
 impl DiskName {
-    const NAMED: [(&str, Self); 5] = [
-        ("hp97560", Self::Hp97560),
-        ("hp-c2200a", Self::HpC2200a),
-        ("nvme", Self::Nvme),
-        ("analytic", Self::Analytic),
-        ("ideal", Self::Ideal),
-    ];
+    /// Names of the built-in disks.
+    pub const WORDS: &[&str] = &{
+        let mut words = [""; DISKS.len()];
+        let mut index = 0;
+        while index < words.len() {
+            words[index] = DISKS[index].info.name;
+            index += 1;
+        }
+        words
+    };
 
-    /// Every name.
-    pub const WORDS: &[&str] = &["hp97560", "hp-c2200a", "nvme", "analytic", "ideal"];
+    /// Help text: the disks with an explanation of each.
+    pub(crate) fn help() -> String {
+        let disks = ModelInfo::help_of(DISKS.iter().map(|disk| disk.info));
+        format!(
+            "Disk model of the machine: a name, or a file FILE.toml that describes a disk. The \
+             path is relative to the current folder. The examples in docs/disks explain such \
+             files. {disks}. {CUSTOM}NAME: a disk model that the program adds."
+        )
+    }
 
-    /// Returns the model of this name; a file is read at this call.
+    /// Returns the disk of this name; a file is read at this call.
     ///
     /// # Errors
-    /// Fails when the file cannot be read, or describes no disk.
-    pub fn mechanism(&self) -> Result<DiskKind, UserError> {
-        Ok(match self {
-            Self::Hp97560 => DiskKind::Hp97560,
-            Self::HpC2200a => DiskKind::HpC2200a,
-            Self::Nvme => DiskKind::Ssd(SsdSpec::NVME),
-            Self::Analytic => DiskKind::Analytic(AnalyticSpec::HP97560),
-            Self::Ideal => DiskKind::Ideal {
-                latency: Duration::ZERO,
-                bytes_per_second: IDEAL_BYTES_PER_SECOND,
-            },
-            Self::File(path) => mechanism_of_file(path)?,
-        })
+    /// Fails when the file cannot be read, or describes no disk; or when the program does not have
+    /// the disk model.
+    pub(crate) fn kind(&self, own: &OwnModels) -> Result<DiskKind, UserError> {
+        match self {
+            Self::BuiltIn(disk) => {
+                let made = (disk.make)(&ParameterValues::DEFAULTS);
+                Ok(made.expect("the default parameters of a disk must fit one another"))
+            }
+            Self::Own(name) => own.disk(name),
+            Self::File(path) => kind_of_file(path),
+        }
     }
 }
 
@@ -67,14 +64,20 @@ impl FromStr for DiskName {
 
     /// Parses a name. A word that looks like a path, or ends in `.toml`, is a file.
     fn from_str(word: &str) -> Result<Self, UserError> {
-        if let Some((_, disk)) = Self::NAMED.iter().find(|(name, _)| *name == word) {
-            return Ok(disk.clone());
+        let no_disk = |cause: String, help: String| {
+            UserError::usage(format!("there is no disk {word:?}"), cause, help)
+        };
+        if let Some(disk) = DISKS.iter().find(|disk| disk.info.name == word) {
+            return Ok(Self::BuiltIn(disk));
         }
         if word.contains('/') || word.ends_with(".toml") {
             return Ok(Self::File(PathBuf::from(word)));
         }
-        Err(UserError::usage(
-            format!("there is no disk {word:?}"),
+        if let Some(name) = word.strip_prefix(CUSTOM) {
+            let help = "name a disk model that the program adds";
+            return name.parse().map(Self::Own).map_err(|cause| no_disk(cause, help.to_owned()));
+        }
+        Err(no_disk(
             format!(
                 "the disk models are {}; a file FILE.toml can describe another",
                 Self::WORDS.join(", ")
@@ -90,11 +93,9 @@ impl FromStr for DiskName {
 impl fmt::Display for DiskName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::BuiltIn(disk) => out.pad(disk.info.name),
+            Self::Own(name) => out.pad(&format!("{CUSTOM}{name}")),
             Self::File(path) => path.display().fmt(out),
-            _ => {
-                let named = Self::NAMED.iter().find(|(_, disk)| disk == self);
-                out.pad(named.map_or("", |(name, _)| name))
-            }
         }
     }
 }
@@ -107,11 +108,11 @@ mod tests {
     /// name is answered with the intended one.
     #[test]
     fn names() {
-        assert_eq!(DiskName::NAMED.map(|(name, _)| name), DiskName::WORDS);
-        for (name, disk) in DiskName::NAMED {
-            assert_eq!(name.parse(), Ok(disk.clone()));
-            assert_eq!(disk.to_string(), name);
-            assert!(disk.mechanism().is_ok());
+        for name in DiskName::WORDS {
+            let disk: DiskName = name.parse().expect(name);
+            assert_eq!(disk.to_string(), *name);
+            assert!(disk.kind(&OwnModels::default()).is_ok());
+            assert!(DiskName::help().contains(&format!("{name}: ")), "{name}");
         }
         for path in ["mine.toml", "./hp97560", "/etc/disk.toml"] {
             assert_eq!(path.parse(), Ok(DiskName::File(PathBuf::from(path))));
@@ -127,5 +128,10 @@ mod tests {
             let error = slip.parse::<DiskName>().expect_err(slip);
             assert_eq!(error.help, format!("did you mean {meant}?"));
         }
+        let own: DiskName = "custom:tape".parse().expect("it is a name");
+        assert_eq!(own.to_string(), "custom:tape");
+        assert!("custom:Tape".parse::<DiskName>().is_err());
+        let missing = own.kind(&OwnModels::default()).expect_err("the program has no such disk");
+        assert!(missing.cause.contains("custom:tape"), "{missing}");
     }
 }

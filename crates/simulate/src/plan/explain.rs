@@ -49,7 +49,7 @@ impl SimulationPlan {
                 let Some(value) = key.get(self) else { continue };
                 let mut entry = json!({
                     "value": value.in_json(),
-                    "meaning": key.meaning,
+                    "meaning": key.meaning.to_string(),
                     "takes": key.kind.expected(),
                     "from": self.whence_as_json(key),
                 });

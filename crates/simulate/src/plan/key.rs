@@ -1,7 +1,9 @@
 //! A key of scenario files: its meaning, its accepted values, and the field that holds its value.
 
 use super::simulation_plan::SimulationPlan;
-use super::value::{Kind, Value};
+use super::value::{ConvertValue, Kind, Value};
+use std::fmt;
+use world_simulated::Parameter;
 
 /// The table of a scenario file in which a key stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,24 +36,47 @@ pub(super) struct Key {
     pub(super) owner: Owner,
     pub(super) kind: Kind,
     /// Meaning of the key, in full sentences.
-    pub(super) meaning: &'static str,
+    pub(super) meaning: Meaning,
     /// Source of the values of the presets; empty if none applies.
     pub(super) source: &'static str,
     pub(super) field: Field,
 }
 
-/// Accessors of the plan's field that holds the value of a key. `get` returns nothing when the key
-/// has no meaning for the plan.
+/// Meaning of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Meaning {
+    /// This text.
+    Text(&'static str),
+    /// Text that lists the declared models.
+    Computed(fn() -> String),
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => out.write_str(text),
+            Self::Computed(text) => out.write_str(&text()),
+        }
+    }
+}
+
+/// Part of the plan that holds the value of a key.
 #[derive(Debug)]
-pub(super) struct Field {
-    pub(super) get: fn(&SimulationPlan) -> Option<Value>,
-    pub(super) set: fn(&mut SimulationPlan, &Value) -> Result<(), String>,
+pub(super) enum Field {
+    /// A field of the plan, by its accessors. `get` returns nothing when the key has no meaning for
+    /// the plan.
+    Plan {
+        get: fn(&SimulationPlan) -> Option<Value>,
+        set: fn(&mut SimulationPlan, &Value) -> Result<(), String>,
+    },
+    /// A parameter of the network.
+    Network(&'static Parameter),
 }
 
 /// Makes the accessors of a field whose type converts to and from values by `ConvertValue`.
 macro_rules! field {
     ($($field:ident).+) => {
-        Field {
+        Field::Plan {
             get: |plan| Some(plan.$($field).+.to_value()),
             set: |plan, value| {
                 plan.$($field).+ = ConvertValue::from_value(value)?;
@@ -66,7 +91,7 @@ impl Key {
     /// Sets the value in a plan; the error says why the plan cannot have it.
     pub(super) fn set(&self, plan: &mut SimulationPlan, value: &Value) -> Result<(), String> {
         if self.kind.permits(value) {
-            return (self.field.set)(plan, value);
+            return self.field.set(plan, value);
         }
         let why = match (self.kind, value) {
             (Kind::Size, Value::Word(word)) => interface::parse_size(word).err(),
@@ -80,11 +105,32 @@ impl Key {
 
     /// Returns the value in a plan; nothing when the key has no meaning for it.
     pub(super) fn get(&self, plan: &SimulationPlan) -> Option<Value> {
-        (self.field.get)(plan)
+        self.field.get(plan)
     }
 
     /// Formats `name = value`, as in a scenario file.
     pub(super) fn assignment(&self, value: &Value) -> String {
         format!("{} = {}", self.name, self.kind.in_toml(value))
+    }
+}
+
+impl Field {
+    fn set(&self, plan: &mut SimulationPlan, value: &Value) -> Result<(), String> {
+        match self {
+            Self::Plan { set, .. } => set(plan, value),
+            Self::Network(parameter) => {
+                let values = &mut plan.base.machine.network.parameters;
+                values.set(parameter, ConvertValue::from_value(value)?)
+            }
+        }
+    }
+
+    fn get(&self, plan: &SimulationPlan) -> Option<Value> {
+        match self {
+            Self::Plan { get, .. } => get(plan),
+            Self::Network(parameter) => {
+                Some(plan.base.machine.network.parameters.get(parameter).to_value())
+            }
+        }
     }
 }

@@ -1,19 +1,23 @@
 //! Every key of scenario files at the top, in the order in which they are explained and applied.
-//! The keys of `[parameters]` follow from [`super::parameters`]. `sim --explain`, error messages
+//! The keys of `[parameters]` follow from [`super::parameters`] and
+//! [`super::network_parameters`]. `sim --explain`, error messages
 //! and the page docs/scenarios.md take their explanations from this table.
 
-use super::key::{Field, Key, Owner, Table, field};
-use super::parameters::PARAMETERS;
+use super::key::{Field, Key, Meaning, Owner, Table, field};
+use super::network_parameters::NETWORK_PARAMETERS;
+use super::parameters::{COSTS, PARAMETERS};
 use super::value::{AS_DECLARED, ConvertValue, Kind, STRATEGIES, strategies};
 use crate::disk::DiskName;
 use crate::machine::Machine;
-use crate::names::{LayoutName, MachineName, NetworkName, PayloadName, ReadAhead};
+use crate::names::{LayoutName, MachineName, PayloadName, ReadAhead};
+use crate::network_name::NetworkName;
 use crate::scenario::NODES_MAX;
 use policy::{Declared, DiskOrder, Replacement};
 
 /// Every key.
 pub(super) fn keys() -> impl DoubleEndedIterator<Item = &'static Key> + Clone {
-    TOP.iter().chain(&PARAMETERS)
+    let parameters = PARAMETERS.iter().chain(NETWORK_PARAMETERS.iter()).chain(COSTS.iter());
+    TOP.iter().chain(parameters)
 }
 
 /// Returns the key of this name; no two tables share a name.
@@ -40,6 +44,7 @@ const fn case(
     meaning: &'static str,
     field: Field,
 ) -> Key {
+    let meaning = Meaning::Text(meaning);
     let (table, owner, source) = (Table::Top, Owner::Case, "");
     Key { name, option, table, owner, kind, meaning, source, field }
 }
@@ -55,7 +60,7 @@ static TOP: [Key; 21] = [
          machine of TOCS 1997, with the same hardware. Pieces are sent together, a client has four \
          requests outstanding at each disk, and writes end when the data is on the medium. \
          ideal-disks: tr94 with disks that have only a transfer rate.",
-        Field {
+        Field::Plan {
             get: |plan| Some(plan.base.machine.preset.to_value()),
             set: |plan, value| {
                 plan.base.machine = Machine::of(ConvertValue::from_value(value)?);
@@ -66,38 +71,25 @@ static TOP: [Key; 21] = [
     Key {
         owner: Owner::Machine,
         source: "TR94-226 and TOCS 1997: HP 97560.",
-        ..case(
-            "disk",
-            "--disk",
-            Kind::Word(DiskName::WORDS),
-            "Disk model of the machine: a name, or a file FILE.toml that describes a mechanical, \
-             solid-state or analytic disk. The path is relative to the current folder. \
-             hp97560.toml, nvme.toml and analytic.toml in docs/disks explain such files.",
-            field!(base.machine.disk),
-        )
+        meaning: Meaning::Computed(DiskName::help),
+        ..case("disk", "--disk", Kind::Word(DiskName::WORDS), "", field!(base.machine.disk))
     },
     Key {
         owner: Owner::Machine,
         source: "TR94-226 and TOCS 1997: a torus of 6 by 6 nodes.",
+        meaning: Meaning::Computed(NetworkName::help),
         ..case(
             "network",
             "--network",
             Kind::Word(NetworkName::WORDS),
-            "Network between the nodes. torus: a nearly square torus of two dimensions with \
-             wormhole routing and modelled contention. exact-torus: the same torus, simulated flit \
-             by flit. crossbar: one switch between all nodes. fat-tree: two levels of switches.",
+            "",
             field!(base.machine.network.name),
         )
     },
-    case(
-        "layout",
-        "--layout",
-        Kind::Word(LayoutName::WORDS),
-        "Layout of the file's blocks on a disk. contiguous: one after the other. random-blocks: \
-         each block at a random place. random-tracks: consecutive within a track, with the tracks \
-         at random places.",
-        field!(base.layout),
-    ),
+    Key {
+        meaning: Meaning::Computed(LayoutName::help),
+        ..case("layout", "--layout", Kind::Word(LayoutName::WORDS), "", field!(base.layout))
+    },
     case(
         "pattern",
         "--pattern",
@@ -123,7 +115,7 @@ static TOP: [Key; 21] = [
         Kind::List { of: &Kind::Word(STRATEGIES), may_be_empty: false },
         "Strategy of the transfer. Each strategy of a list is simulated; all means caching, \
          two-phase and disk-directed.",
-        Field {
+        Field::Plan {
             get: |plan| Some(plan.strategies.to_value()),
             set: |plan, value| {
                 plan.strategies = strategies(value)?;

@@ -3,13 +3,15 @@
 //! Invariants:
 //! - The explanation of a plan ([`SimulationPlan::explain`]), read again as a file, gives the same
 //!   plan.
-//! - Every key is described once, in `keys.rs` and `parameters.rs`.
+//! - Every key is described once: in `keys.rs`, in `parameters.rs`, or by the network that it is
+//!   about.
 
 mod changes;
 mod explain;
 mod file;
 mod key;
 mod keys;
+mod network_parameters;
 mod origin;
 mod page;
 mod parameters;

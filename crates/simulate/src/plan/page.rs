@@ -10,10 +10,10 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Scenario files
 
-`unisono sim --scenario FILE.toml` simulates the scenario in a file. A key that is not in the file has
-its default. Options of the command line override the file. `unisono sim --explain` combines presets,
-file and options, and prints the result as such a file, without simulating it. The output has the
-meaning of each key and the origin of its value. With `--json`, the output is JSON.
+`unisono sim --scenario FILE.toml` simulates the scenario in a file. A key that is not in the file
+has its default. Options of the command line override the file. `unisono sim --explain` combines
+presets, file and options, and prints the result as such a file, without simulating it. The output
+has the meaning of each key and the origin of its value. With `--json`, the output is JSON.
 
 ```toml
 # Would four buffers help the machine of TOCS 1997, if its processors were more regular?
@@ -32,8 +32,8 @@ An unknown key, an invalid value and an impossible machine are refused, with the
 `--set KEY=VALUE` also changes a parameter. Results list the changes from the preset: `changed` in
 JSON.
 
-This page is made from the same table as `--explain`. `cargo x scenarios-page` writes it again, and a
-test fails when it is out of date. Papers are named as in [validation.md](validation.md).
+This page is made from the same table as `--explain`. `cargo x scenarios-page` writes it again, and
+a test fails when it is out of date. Papers are named as in [validation.md](validation.md).
 ";
 
 /// Returns the text of docs/scenarios.md.

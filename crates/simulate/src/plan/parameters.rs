@@ -2,7 +2,7 @@
 //!
 //! [`presets.rs`](crate::presets) holds the values themselves, with the reasons for each.
 
-use super::key::{Field, Key, Owner, Table, field};
+use super::key::{Field, Key, Meaning, Owner, Table, field};
 use super::value::{ConvertValue, Kind, QUEUES, STARTS, STRATEGIES, Value, set_of_strategies};
 use crate::presets::BATCHED;
 use units::Duration;
@@ -14,9 +14,6 @@ const COST_NS_MAX: u64 = 10_000_000;
 /// Processor time of one step of work.
 const COST: Kind = Kind::Number { least: 0, most: COST_NS_MAX, unit: " of nanoseconds" };
 
-/// Routers along one dimension of a torus.
-const TORUS: Kind = Kind::Number { least: 0, most: 1 << 20, unit: "" };
-
 /// A parameter that has no option of its own.
 const fn parameter(
     name: &'static str,
@@ -25,11 +22,13 @@ const fn parameter(
     source: &'static str,
     field: Field,
 ) -> Key {
+    let meaning = Meaning::Text(meaning);
     let (option, table, owner) = ("", Table::Parameters, Owner::Machine);
     Key { name, option, table, owner, kind, meaning, source, field }
 }
 
-pub(super) static PARAMETERS: [Key; 31] = [
+/// Keys of the disks, the servers and the links of the network.
+pub(super) static PARAMETERS: [Key; 10] = [
     parameter(
         "start-angle",
         Kind::Word(STARTS),
@@ -96,7 +95,7 @@ pub(super) static PARAMETERS: [Key; 31] = [
          strategies end when the data is in the disks' buffers. The key sync makes all strategies \
          wait for the medium.",
         "TOCS 1997, section 5: all; for tr94 inferred from its contiguous writes.",
-        Field {
+        Field::Plan {
             get: |plan| Some(plan.base.machine.waits_for_medium.to_value()),
             set: |plan, value| {
                 plan.base.machine.waits_for_medium = set_of_strategies(value)?;
@@ -119,45 +118,10 @@ pub(super) static PARAMETERS: [Key; 31] = [
         "TOCS 1997, Table I: 20 ns.",
         field!(base.machine.network.hop),
     ),
-    parameter(
-        "torus-width",
-        TORUS,
-        "Number of routers of a torus along x. Nodes are numbered along x, servers first, then \
-         clients. 0 means as many as the nodes need with torus-height. If both are 0, the torus is \
-         the smallest nearly square one that holds all nodes.",
-        "TR94-226 and TOCS 1997: 6, which 32 to 36 nodes need.",
-        field!(base.machine.network.torus_width),
-    ),
-    parameter(
-        "torus-height",
-        TORUS,
-        "Number of routers of a torus along y. 0 means as many as the nodes need with torus-width.",
-        "TR94-226 and TOCS 1997: 6, which 32 to 36 nodes need.",
-        field!(base.machine.network.torus_height),
-    ),
-    parameter(
-        "exact-torus-buffer-flits",
-        Kind::Number { least: 1, most: 1 << 30, unit: "" },
-        "Number of flits that a router of an exact torus buffers for each incoming virtual \
-         channel.",
-        "Our choice (docs/validation.md shows the effect of other depths).",
-        field!(base.machine.network.buffer_flits),
-    ),
-    parameter(
-        "fat-tree-leaf-nodes",
-        Kind::Number { least: 1, most: 1 << 20, unit: "" },
-        "Number of nodes on each leaf switch of a fat tree.",
-        "Our choice.",
-        field!(base.machine.network.leaf_nodes),
-    ),
-    parameter(
-        "fat-tree-spines",
-        Kind::Number { least: 1, most: 1 << 20, unit: "" },
-        "Number of spine switches of a fat tree. Each leaf switch has one uplink to each. With \
-         fewer spine switches than nodes on a leaf, the network is oversubscribed.",
-        "Our choice.",
-        field!(base.machine.network.spines),
-    ),
+];
+
+/// Keys of the processor's work. They follow the parameters of networks.
+pub(super) static COSTS: [Key; 16] = [
     parameter(
         "variation-percent",
         Kind::Number { least: 0, most: 100, unit: " of percent" },
@@ -172,7 +136,7 @@ pub(super) static PARAMETERS: [Key; 31] = [
         "Transfer of the pieces of a block that belong to one client. individual: one memput or \
          memget for each piece. batched: all pieces gathered into one.",
         "TR94-226: individual; TOCS 1997, section 6: batched.",
-        Field {
+        Field::Plan {
             get: |plan| {
                 let word = match plan.base.machine.messages.pieces {
                     Pieces::Individual => INDIVIDUAL,
@@ -200,7 +164,7 @@ pub(super) static PARAMETERS: [Key; 31] = [
         "Processor time of the requesting node for each gathered piece after the first. Applies \
          only if pieces are batched.",
         "From TOCS 1997, section 6: batching improves 8-byte cyclic patterns by 10 to 24 %.",
-        Field {
+        Field::Plan {
             get: |plan| match plan.base.machine.messages.pieces {
                 Pieces::Batched { gather } => Some(gather.to_value()),
                 Pieces::Individual => None,

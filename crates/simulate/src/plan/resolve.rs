@@ -4,13 +4,14 @@ use super::file;
 use super::keys::keys;
 use super::setting::Setting;
 use super::simulation_plan::SimulationPlan;
+use crate::own_models::OwnModels;
 use interface::UserError;
 use policy::ReplacementPolicies;
 use std::path::Path;
 
 impl SimulationPlan {
     /// Makes the plan of a scenario file, if there is one, and of options, in a program with these
-    /// replacement policies. Options override the file.
+    /// replacement policies and own models. Options override the file.
     ///
     /// # Errors
     /// Fails when the file cannot be read, or something in it or in the options makes no sense.
@@ -18,11 +19,13 @@ impl SimulationPlan {
         file: Option<&Path>,
         options: Vec<Setting>,
         policies: &ReplacementPolicies,
+        models: &OwnModels,
     ) -> Result<Self, UserError> {
         let mut settings = file.map_or_else(|| Ok(Vec::new()), file::read)?;
         settings.extend(options);
         let mut plan = Self::default();
         plan.base.policies = policies.clone();
+        plan.base.models = models.clone();
         // The machine is set first, because it gives the other keys their defaults.
         for key in keys() {
             for setting in settings.iter().filter(|it| it.key.name == key.name) {

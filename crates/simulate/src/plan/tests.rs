@@ -8,6 +8,7 @@ use super::value::Value;
 use super::*;
 use crate::disk::DiskName;
 use crate::names::MachineName;
+use crate::own_models::OwnModels;
 use crate::trials::simulate;
 use filesystem::collective::Strategy;
 use interface::ExitCode;
@@ -22,7 +23,8 @@ fn plan_of(text: &str, options: Vec<Setting>) -> Result<SimulationPlan, UserErro
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("case.toml");
     std::fs::write(&path, text).unwrap();
-    SimulationPlan::resolve(Some(&path), options, &ReplacementPolicies::default())
+    let (policies, models) = (ReplacementPolicies::default(), OwnModels::default());
+    SimulationPlan::resolve(Some(&path), options, &policies, &models)
 }
 
 fn refused(text: &str) -> UserError {
@@ -133,7 +135,7 @@ fn options_come_before_the_file() {
     assert_eq!((scenario.clients, scenario.servers), (5, 3));
     let machine = &scenario.machine;
     assert_eq!((machine.queue, machine.buffers_per_disk), (QueueKind::Fcfs, 7));
-    assert_eq!((&machine.disk, machine.outstanding_per_disk), (&DiskName::Nvme, 4));
+    assert_eq!((machine.disk.to_string().as_str(), machine.outstanding_per_disk), ("nvme", 4));
     let explained = plan.explain();
     for whence in [
         "# Value: option --clients.\nclients = 5\n",
@@ -247,7 +249,8 @@ fn parameters_are_set_by_name() {
     assert!(Setting::parameter("clients=4").is_err(), "it has an option of its own");
     let set = |assignment| {
         let setting = Setting::parameter(assignment).unwrap();
-        SimulationPlan::resolve(None, vec![setting], &ReplacementPolicies::default())
+        let (policies, models) = (ReplacementPolicies::default(), OwnModels::default());
+        SimulationPlan::resolve(None, vec![setting], &policies, &models)
     };
     assert!(set("buffers-per-disk").is_err(), "without a value");
     let waits = |plan: SimulationPlan| plan.base.machine.waits_for_medium;
@@ -269,7 +272,10 @@ fn keys_are_in_order() {
         let (letters, plan) =
             (|letter: char| letter.is_ascii_lowercase(), SimulationPlan::default());
         assert!(key.name.chars().all(|it| letters(it) || it == '-' || it.is_ascii_digit()));
-        assert!(key.meaning.ends_with('.') && (key.source.is_empty() || key.source.ends_with('.')));
+        assert!(
+            key.meaning.to_string().ends_with('.')
+                && (key.source.is_empty() || key.source.ends_with('.'))
+        );
         let value = key.get(&plan);
         assert!(value.is_none_or(|value| key.kind.permits(&value)), "{}", key.name);
     }

@@ -1,7 +1,8 @@
 //! Values of scenario files, and the values that each kind of key accepts.
 
 use crate::disk::DiskName;
-use crate::names::{LayoutName, MachineName, NetworkName, PayloadName, ReadAhead};
+use crate::names::{LayoutName, MachineName, PayloadName, ReadAhead};
+use crate::network_name::NetworkName;
 use filesystem::collective::Strategy;
 use interface::{parse_size, size_word};
 use policy::{BYTES_MAX, Declared, DiskOrder, Pattern, Replacement};

@@ -1,13 +1,12 @@
 //! Configuration of the simulated machine, and of each server on it, from a scenario.
 
-use crate::names::LayoutName;
 use crate::scenario::Scenario;
 use filesystem::collective::Strategy;
 use filesystem::{RosterCache, ServerConfig};
 use interface::UserError;
 use policy::Direction;
 use units::ServerId;
-use world_simulated::{DiskConfig, DiskKind, LayoutKind, MachineConfig, NodeConfig};
+use world_simulated::{DiskConfig, MachineConfig, NodeConfig};
 
 impl Scenario {
     /// Returns the configuration of its machine: the servers first, then the clients. A program can
@@ -17,7 +16,7 @@ impl Scenario {
     /// Fails when the scenario makes no sense.
     pub fn machine_config(&self, seed: u64) -> Result<MachineConfig, UserError> {
         self.check()?;
-        Ok(config(self, &self.machine.disk.mechanism()?, seed))
+        config(self, seed)
     }
 
     /// Returns the configuration of server number `id` on such a machine.
@@ -27,7 +26,11 @@ impl Scenario {
 }
 
 /// Returns the machine of a scenario: its servers first, then its clients.
-pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> MachineConfig {
+///
+/// # Errors
+/// Fails when the program does not have the disk or the network, or the file that describes the
+/// disk cannot be read.
+pub(crate) fn config(scenario: &Scenario, seed: u64) -> Result<MachineConfig, UserError> {
     let machine = &scenario.machine;
     let server = NodeConfig {
         disks: scenario.disks_per_server,
@@ -39,18 +42,13 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> Ma
     let client = NodeConfig { disks: 0, traced: false, ..server };
     let servers = std::iter::repeat_n(server, scenario.servers as usize);
     let clients = std::iter::repeat_n(client, scenario.clients as usize);
-    let layout = match scenario.layout {
-        LayoutName::Contiguous => LayoutKind::Contiguous,
-        LayoutName::RandomBlocks => LayoutKind::RandomBlocks,
-        LayoutName::RandomTracks => LayoutKind::RandomTracks,
-    };
-    MachineConfig {
+    Ok(MachineConfig {
         nodes: servers.chain(clients).collect(),
         messages: machine.messages,
-        network: machine.network.spec(scenario.clients + scenario.servers),
+        network: machine.network.spec(&scenario.models)?,
         disk: DiskConfig {
-            kind: mechanism.clone(),
-            layout,
+            kind: machine.disk.kind(&scenario.models)?,
+            layout: scenario.layout,
             slot_bytes: scenario.block_bytes,
             start: machine.start,
             queue: machine.queue,
@@ -62,7 +60,7 @@ pub(crate) fn config(scenario: &Scenario, mechanism: &DiskKind, seed: u64) -> Ma
             },
         },
         seed,
-    }
+    })
 }
 
 /// Returns the configuration of server number `id` of a scenario.

@@ -16,7 +16,7 @@ use std::task::{Poll, Waker};
 use units::{ClientId, Duration, Instant};
 use wire::Made;
 use world::{Address, Clock, Tasks};
-use world_simulated::{DiskKind, Engine, Machine, SimulatedWorld, Slice, TaskHandle, Track, What};
+use world_simulated::{Engine, Machine, SimulatedWorld, Slice, TaskHandle, Track, What};
 
 /// Result of one trial.
 #[derive(Clone, Copy, Debug)]
@@ -69,11 +69,10 @@ const JOIN_TIMEOUT: Duration = Duration::from_ms(60_000);
 pub(crate) fn run_trial<P: Verify>(
     scenario: &Scenario,
     access: &Access,
-    mechanism: &DiskKind,
     seed: u64,
     engine: Engine,
 ) -> Result<Outcome, UserError> {
-    let config = config::config(scenario, mechanism, seed);
+    let config = config::config(scenario, seed)?;
     let machine = Machine::<P>::new(engine.clone(), &config).map_err(|error| {
         UserError::usage(
             "this machine cannot be simulated",

@@ -38,12 +38,13 @@ const HELLO_MAGIC: &[u8; 8] = b"UNISONO\0";
 const HELLO_BYTES: usize = 40;
 
 /// Side of this node in the handshake.
+// Sent: pinned by the test below.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// The node that opened the connection.
-    Initiator,
+    Initiator = 0,
     /// The node that accepted it.
-    Responder,
+    Responder = 1,
 }
 
 /// Handshake of this node.
@@ -197,4 +198,21 @@ fn refused(error: snow::Error) -> String {
 
 fn lost(error: std::io::Error) -> String {
     format!("the peer disconnected during the handshake ({error}); its key may differ")
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: the hello of each side keeps its bytes.
+    use super::*;
+
+    #[test]
+    fn each_side_keeps_its_number() {
+        let nonce = [7; NONCE_BYTES];
+        for (role, number) in [(Role::Initiator, 0), (Role::Responder, 1)] {
+            let hello = Handshaker { role, nonce: &nonce, one_sided: false }.hello();
+            assert_eq!(hello[..8], *b"UNISONO\0");
+            assert_eq!(hello[8..16], [3, 0, number, 0, 0, 0, 0, 0], "{role:?}");
+            assert_eq!(hello[24..], nonce);
+        }
+    }
 }

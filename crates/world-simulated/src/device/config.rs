@@ -1,6 +1,7 @@
 //! The configuration of the disks of a machine.
 
 use crate::models::disk::DiskKind;
+use crate::models::layout::LayoutKind;
 use crate::models::request_queue::QueueKind;
 
 /// Configuration shared by all disks of a machine.
@@ -8,7 +9,7 @@ use crate::models::request_queue::QueueKind;
 pub struct DiskConfig {
     /// Kind of disk.
     pub kind: DiskKind,
-    /// Placement of the slots of an object on the disk.
+    /// Placement of the slots of an object on the disk. Random places differ from disk to disk.
     pub layout: LayoutKind,
     /// Bytes of one slot: the block size of the files.
     pub slot_bytes: u64,
@@ -31,15 +32,4 @@ pub enum StartAngle {
     Common,
     /// Each disk at a random angle of its own.
     Independent,
-}
-
-/// Placement of the slots of an object on a disk; random placements differ from disk to disk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LayoutKind {
-    /// Slots one after the other.
-    Contiguous,
-    /// Each slot at a random place of its own.
-    RandomBlocks,
-    /// Slots consecutive within a track, the tracks at random places.
-    RandomTracks,
 }

@@ -10,7 +10,7 @@
 //! - Requests for the same place are served in the order of their calls.
 
 use super::command_log::{CommandLog, DiskTracks};
-use super::config::{DiskConfig, LayoutKind, StartAngle};
+use super::config::{DiskConfig, StartAngle};
 use super::faults::DiskFaults;
 use super::objects::Objects;
 use super::queue::DiskQueue;
@@ -94,11 +94,7 @@ impl<P: Kind> Device<P> {
         if engine.timeline().is_recorded() {
             model.watch();
         }
-        let layout = match config.layout {
-            LayoutKind::Contiguous => Layout::Contiguous,
-            LayoutKind::RandomBlocks => Layout::RandomBlocks { seed: random },
-            LayoutKind::RandomTracks => Layout::RandomTracks { seed: random },
-        };
+        let layout = Layout { kind: config.layout, seed: random };
         let objects =
             Objects::new(number, config.slot_bytes, model.sector_bytes(), layout, model.shape())?;
         Ok(Self {

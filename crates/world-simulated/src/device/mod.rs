@@ -14,5 +14,5 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-pub use config::{DiskConfig, LayoutKind, StartAngle};
+pub use config::{DiskConfig, StartAngle};
 pub use disk::SimulatedDisk;

@@ -1,9 +1,11 @@
 //! Proves: the effects of queue and bus on the requests of a disk.
 
-use super::config::{DiskConfig, LayoutKind, StartAngle};
+use super::config::{DiskConfig, StartAngle};
 use super::disk::SimulatedDisk;
 use crate::engine::Engine;
 use crate::models::disk::DiskKind;
+use crate::models::layout::LayoutKind;
+use crate::models::mechanical::Drive;
 use crate::models::request_queue::QueueKind;
 use crate::models::ssd::SsdSpec;
 use std::cell::RefCell;
@@ -56,8 +58,8 @@ fn read_at_once(config: &DiskConfig, blocks: &[u64]) -> (Vec<u64>, Instant) {
 #[test]
 fn cscan_orders_by_address() {
     let blocks = [9_000, 100, 80_000, 20_000, 4_000, 60_000, 40_000];
-    let [fcfs, cscan] =
-        [QueueKind::Fcfs, QueueKind::Cscan].map(|queue| config(DiskKind::Hp97560, queue));
+    let [fcfs, cscan] = [QueueKind::Fcfs, QueueKind::Cscan]
+        .map(|queue| config(DiskKind::of(Drive::hp97560()), queue));
     assert_eq!(read_at_once(&fcfs, &blocks).0, blocks);
     let upwards = [9_000, 20_000, 40_000, 60_000, 80_000, 100, 4_000];
     assert_eq!(read_at_once(&cscan, &blocks).0, upwards);
@@ -70,7 +72,7 @@ fn cscan_orders_by_address() {
 /// Proves that an additional command costs a read one bus connection, and a write nothing.
 #[test]
 fn a_prefetch_command_costs_a_connection() {
-    let plain = config(DiskKind::Hp97560, QueueKind::Fcfs);
+    let plain = config(DiskKind::of(Drive::hp97560()), QueueKind::Fcfs);
     let prefetching = DiskConfig { prefetch_commands: 1, ..plain.clone() };
     let (_, one) = read_at_once(&plain, &[5_000]);
     let (_, more) = read_at_once(&prefetching, &[5_000]);
@@ -94,7 +96,7 @@ fn an_ssd_takes_many_at_once() {
     let blocks: Vec<u64> = (0..16).map(|block| block * 2).collect();
     let time = |queue_depth| {
         let spec = SsdSpec { queue_depth, ..spec };
-        let (order, end) = read_at_once(&config(DiskKind::Ssd(spec), QueueKind::Fcfs), &blocks);
+        let (order, end) = read_at_once(&config(DiskKind::of(spec), QueueKind::Fcfs), &blocks);
         assert_eq!(order, blocks);
         end.as_ns() / 1_000
     };
@@ -109,7 +111,7 @@ fn an_ssd_takes_many_at_once() {
 fn reads_can_be_given_up() {
     for queue in [QueueKind::Fcfs, QueueKind::Cscan] {
         let engine = Engine::new();
-        let disk = disk(&engine, &config(DiskKind::Hp97560, queue));
+        let disk = disk(&engine, &config(DiskKind::of(Drive::hp97560()), queue));
         let inside = engine.clone();
         let ended = engine.run(async move {
             let start = |block: u64| {

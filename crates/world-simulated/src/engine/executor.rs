@@ -471,7 +471,10 @@ impl Future for Sleep {
 
 /// Error of a simulation in which nothing can happen any more, although its program has not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("deadlock: all tasks of the simulation wait for one another, {} ns after its start", .at.as_ns())]
+#[error(
+    "deadlock: all tasks of the simulation wait for one another, {} ns after its start",
+    .at.as_ns()
+)]
 pub struct Deadlock {
     /// Instant of the last event.
     pub at: Instant,

@@ -11,10 +11,9 @@ use super::flights::{Bound, ENVELOPE_BYTES, Flights, Kept, Parcel, Stage, Token,
 use super::message_costs::MessageCosts;
 use super::node::{Arrival, Node};
 use super::transport::Transport;
-use crate::device::{DiskConfig, SimulatedDisk};
+use crate::device::SimulatedDisk;
 use crate::engine::{Engine, HandlerId, TimerHandler};
 use crate::models::layout::LayoutError;
-use crate::models::network::Network;
 use crate::models::processor::Busy;
 use crate::timeline::{Cause, Link as Because, What};
 use std::cell::{Cell, RefCell};
@@ -51,19 +50,18 @@ impl<P: Kind> Machine<P> {
     /// # Errors
     /// Fails when the blocks do not fit the disks, or the nodes the network.
     pub fn new(engine: Engine, config: &MachineConfig) -> Result<Rc<Self>, MachineError> {
-        // One drive for all disks: an idle node must stay small.
-        let disk = DiskConfig { kind: config.disk.kind.with_drive(), ..config.disk.clone() };
         let random =
             |disk: u32| SplitMix64::mix(config.seed ^ SplitMix64::mix(u64::from(disk) + 1));
         let mut disks_before = 0;
         let nodes = config.nodes.iter().enumerate().map(|(index, node)| {
             let first = disks_before;
             disks_before += node.disks;
-            let disks = SimulatedDisk::on_one_bus(&engine, &disk, first, node.disks, random)?;
+            let disks =
+                SimulatedDisk::on_one_bus(&engine, &config.disk, first, node.disks, random)?;
             Ok(Rc::new(Node::new(config.seed, index as u32, disks, *node)))
         });
         let nodes: Vec<_> = nodes.collect::<Result<_, LayoutError>>()?;
-        let network = Network::new(&config.network, nodes.len() as u32)?;
+        let network = config.network.build(nodes.len() as u32)?;
         Ok(Rc::new_cyclic(|own: &Weak<Self>| Self {
             network: Transport::new(engine.clone(), network, Weak::<Self>::clone(own)),
             handler: engine.register_with_hints(Weak::<Self>::clone(own)),

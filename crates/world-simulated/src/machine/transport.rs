@@ -12,7 +12,7 @@
 //!   those not known at sending.
 
 use crate::engine::{Engine, HandlerId, Sleep, TimerHandler};
-use crate::models::network::{EventDriven, Network, Switched};
+use crate::models::network::{BuiltNetwork, EventDrivenNetwork, SwitchedNetwork};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
@@ -27,18 +27,22 @@ pub(crate) struct Transport {
 }
 
 enum Form {
-    Switched(RefCell<Switched>),
+    Switched(RefCell<Box<dyn SwitchedNetwork>>),
     EventDriven(Rc<Traffic>),
 }
 
 impl Transport {
     /// Creates the transport of `machine`, which is notified of arrivals by
     /// `machine.on_timer(token)`.
-    pub(crate) fn new(engine: Engine, network: Network, machine: Weak<dyn TimerHandler>) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        network: BuiltNetwork,
+        machine: Weak<dyn TimerHandler>,
+    ) -> Self {
         let form = match network {
-            Network::Switched(network) => Form::Switched(RefCell::new(network)),
-            Network::EventDriven(network) => {
-                Form::EventDriven(Traffic::new(&engine, *network, machine))
+            BuiltNetwork::Switched(network) => Form::Switched(RefCell::new(network)),
+            BuiltNetwork::EventDriven(network) => {
+                Form::EventDriven(Traffic::new(&engine, network, machine))
             }
         };
         Self { engine, form }
@@ -123,7 +127,7 @@ impl Drop for Tracked {
 /// A network that is driven by events, with its parcels.
 pub(crate) struct Traffic {
     engine: Engine,
-    network: RefCell<EventDriven>,
+    network: RefCell<Box<dyn EventDrivenNetwork>>,
     /// Receivers of the parcels, by parcel number.
     waiters: RefCell<Vec<Waiter>>,
     free: RefCell<Vec<u32>>,
@@ -148,7 +152,11 @@ enum Waiter {
 }
 
 impl Traffic {
-    fn new(engine: &Engine, network: EventDriven, machine: Weak<dyn TimerHandler>) -> Rc<Self> {
+    fn new(
+        engine: &Engine,
+        network: Box<dyn EventDrivenNetwork>,
+        machine: Weak<dyn TimerHandler>,
+    ) -> Rc<Self> {
         Rc::new_cyclic(|own| Self {
             engine: engine.clone(),
             network: RefCell::new(network),
@@ -167,9 +175,12 @@ impl Traffic {
         bytes: u64,
         waiter: impl FnOnce() -> Waiter,
     ) -> Sent<'_> {
-        let mut parcel = None;
-        let name = || *parcel.insert(self.insert(waiter()));
-        let arrival = self.network.borrow_mut().send(self.engine.now(), ends, bytes, name);
+        let (mut parcel, mut waiter) = (None, Some(waiter));
+        let mut name = || {
+            let waiter = waiter.take().expect("a network must name a message once");
+            *parcel.insert(self.insert(waiter()))
+        };
+        let arrival = self.network.borrow_mut().send(self.engine.now(), ends, bytes, &mut name);
         match (arrival, parcel) {
             (Some(arrival), _) => Sent::Until(arrival),
             (None, Some(parcel)) => {
@@ -260,7 +271,8 @@ mod tests {
     //! Proves: senders on a torus are notified of each arrival once, at its instant. A dropped
     //! future leaves its message on the way and frees its number.
     use super::*;
-    use crate::models::network::{NetworkKind, NetworkSpec};
+    use crate::models::network::torus::exact::ExactTorusShape;
+    use crate::models::network::{NetworkKind, NetworkSpec, crossbar::CrossbarShape};
     use units::Duration;
 
     /// Records each notification with its instant.
@@ -274,7 +286,7 @@ mod tests {
 
     fn transport(engine: &Engine, kind: NetworkKind) -> (Rc<Transport>, Rc<Notified>) {
         let notified = Rc::new(Notified(engine.clone(), RefCell::default()));
-        let network = Network::new(&NetworkSpec { kind, ..NetworkSpec::default() }, 36).unwrap();
+        let network = NetworkSpec { kind, ..NetworkSpec::default() }.build(36).unwrap();
         let machine: Weak<dyn TimerHandler> = Rc::<Notified>::downgrade(&notified);
         (Rc::new(Transport::new(engine.clone(), network, machine)), notified)
     }
@@ -282,7 +294,7 @@ mod tests {
     #[test]
     fn receivers_are_notified_at_the_instant_of_arrival() {
         let engine = Engine::new();
-        let (transport, notified) = transport(&engine, NetworkKind::EXACT_TORUS);
+        let (transport, notified) = transport(&engine, NetworkKind::of(ExactTorusShape::default()));
         let own = engine.clone();
         let carry = async move {
             // The message from 2 to 3 is sent last and reaches the common link first: 100 and 50
@@ -302,7 +314,7 @@ mod tests {
     #[test]
     fn contending_messages_on_a_modelled_torus_notify_their_receiver() {
         let engine = Engine::new();
-        let (transport, notified) = transport(&engine, NetworkKind::MODELLED_TORUS);
+        let (transport, notified) = transport(&engine, NetworkKind::default());
         let own = engine.clone();
         let carry = async move {
             let known = Instant::from_ns(20 * (100 + 3));
@@ -320,7 +332,7 @@ mod tests {
     #[test]
     fn a_future_that_is_dropped_leaves_its_message_on_the_way() {
         let engine = Engine::new();
-        let (transport, notified) = transport(&engine, NetworkKind::EXACT_TORUS);
+        let (transport, notified) = transport(&engine, NetworkKind::of(ExactTorusShape::default()));
         let own = engine.clone();
         let carry = async move {
             drop(transport.carry(0, 1, 400));
@@ -340,7 +352,7 @@ mod tests {
     #[test]
     fn a_network_of_switches_names_arrivals_at_once() {
         let engine = Engine::new();
-        let (transport, notified) = transport(&engine, NetworkKind::Crossbar);
+        let (transport, notified) = transport(&engine, NetworkKind::of(CrossbarShape));
         assert_eq!(transport.launch((0, 3), 400, 7), Some(Instant::from_ns(2_020)));
         let own = engine.clone();
         let carry = async move {

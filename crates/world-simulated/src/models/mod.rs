@@ -13,7 +13,9 @@ pub mod bus;
 pub mod disk;
 mod model_info;
 pub mod network;
+mod parameter;
 pub mod processor;
 
 pub use disk::{analytic, disk_model, ideal, layout, mechanical, request_queue, ssd};
 pub use model_info::ModelInfo;
+pub use parameter::{Parameter, ParameterValues, Unit};

@@ -9,13 +9,75 @@
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
-use crate::models::ModelInfo;
+use super::parameter_bases::{CAPACITY, RATE, TIME};
+use super::spec::{DiskDeclaration, DiskKind, DiskSpec};
+use crate::models::{ModelInfo, Parameter, ParameterValues};
 use units::{Duration, Instant};
 
-/// Name and help text of the analytic disk [`AnalyticSpec::HP97560`].
-pub const INFO: ModelInfo = ModelInfo {
-    name: "analytic",
-    help: "The HP 97560 as a formula: overhead, seek, mean rotation, transfer.",
+/// Declaration of the analytic disk. The name stands for [`AnalyticSpec::HP97560`].
+pub const DISK: DiskDeclaration = DiskDeclaration {
+    info: ModelInfo {
+        name: "analytic",
+        help: "the HP 97560 as a formula: overhead, seek, mean rotation, transfer",
+    },
+    kind_in_files: Some("analytic"),
+    parameters: &[CAPACITY_BYTES, OVERHEAD, ROTATION, SEEK_LEAST, SEEK_MOST, BYTES_PER_SECOND],
+    make: |values: &ParameterValues| {
+        let spec = AnalyticSpec {
+            capacity_bytes: values.get(&CAPACITY_BYTES),
+            overhead: values.time(&OVERHEAD),
+            rotation: values.time(&ROTATION),
+            seek_least: values.time(&SEEK_LEAST),
+            seek_most: values.time(&SEEK_MOST),
+            bytes_per_second: values.get(&BYTES_PER_SECOND),
+        };
+        if spec.seek_least > spec.seek_most {
+            return Err("seek_least_us must be no more than seek_most_us".to_owned());
+        }
+        Ok(DiskKind::of(spec))
+    },
+};
+
+const CAPACITY_BYTES: Parameter = Parameter {
+    name: "capacity_bytes",
+    default: AnalyticSpec::HP97560.capacity_bytes,
+    meaning: "Bytes of the disk.",
+    ..CAPACITY
+};
+
+const OVERHEAD: Parameter = Parameter {
+    name: "overhead_us",
+    default: AnalyticSpec::HP97560.overhead.as_ns(),
+    meaning: "Time of each command.",
+    ..TIME
+};
+
+const ROTATION: Parameter = Parameter {
+    name: "rotation_us",
+    default: AnalyticSpec::HP97560.rotation.as_ns(),
+    meaning: "Mean time until the data passes the head, paid where the arm had to move.",
+    ..TIME
+};
+
+const SEEK_LEAST: Parameter = Parameter {
+    name: "seek_least_us",
+    default: AnalyticSpec::HP97560.seek_least.as_ns(),
+    meaning: "Time of the shortest seek.",
+    ..TIME
+};
+
+const SEEK_MOST: Parameter = Parameter {
+    name: "seek_most_us",
+    default: AnalyticSpec::HP97560.seek_most.as_ns(),
+    meaning: "Time of a seek over the whole disk.",
+    ..TIME
+};
+
+const BYTES_PER_SECOND: Parameter = Parameter {
+    name: "bytes_per_second",
+    default: AnalyticSpec::HP97560.bytes_per_second,
+    meaning: "Transfer rate.",
+    ..RATE
 };
 
 /// Specification of an analytic disk.
@@ -58,6 +120,12 @@ impl AnalyticSpec {
         let distance_bytes = u128::from(distance_sectors * SECTOR_BYTES);
         let part = rest_ns * rest_ns * distance_bytes / u128::from(self.capacity_bytes);
         self.seek_least + Duration::from_ns(part.isqrt() as u64)
+    }
+}
+
+impl DiskSpec for AnalyticSpec {
+    fn build(&self, _angle: u64) -> Box<dyn DiskModel> {
+        Box::new(AnalyticDisk::new(*self))
     }
 }
 

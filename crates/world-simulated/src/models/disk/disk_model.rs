@@ -163,8 +163,11 @@ pub struct SectorsOutOfRange {
 }
 
 impl Command {
-    /// Refuses a command for sectors that a disk does not have.
-    pub(super) fn check(&self, disk: &str, capacity_sectors: u64) -> Result<(), SectorsOutOfRange> {
+    /// Refuses a command for sectors that a disk does not have. `disk` describes the disk.
+    ///
+    /// # Errors
+    /// Fails when the range of sectors is empty, or ends beyond the disk.
+    pub fn check(&self, disk: &str, capacity_sectors: u64) -> Result<(), SectorsOutOfRange> {
         let sectors = self.sectors.clone();
         if sectors.is_empty() || sectors.end > capacity_sectors {
             return Err(SectorsOutOfRange { disk: disk.to_owned(), sectors, capacity_sectors });

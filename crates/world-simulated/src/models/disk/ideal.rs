@@ -2,15 +2,38 @@
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
-use crate::models::ModelInfo;
+use super::spec::{DiskDeclaration, DiskKind, DiskSpec};
+use crate::models::{ModelInfo, ParameterValues};
 use units::{Duration, Instant};
 
-/// Name and help text of the ideal disk.
-pub const INFO: ModelInfo =
-    ModelInfo { name: "ideal", help: "A latency of nothing and the rate of the HP 97560." };
+/// Declaration of the ideal disk.
+pub const DISK: DiskDeclaration = DiskDeclaration {
+    info: ModelInfo { name: "ideal", help: "no latency and the rate of the HP 97560" },
+    kind_in_files: None,
+    parameters: &[],
+    make: |_: &ParameterValues| {
+        let (latency, bytes_per_second) = (Duration::ZERO, HP97560_BYTES_PER_SECOND);
+        Ok(DiskKind::of(IdealSpec { latency, bytes_per_second }))
+    },
+};
 
 /// Rate of the HP 97560 over many tracks: 2.11 MB/s (TOCS 1997, Table I).
 pub const HP97560_BYTES_PER_SECOND: u64 = 2_212_495;
+
+/// Specification of an ideal disk, on no bus, of any capacity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IdealSpec {
+    /// Time before the first byte.
+    pub latency: Duration,
+    /// Rate from then on.
+    pub bytes_per_second: u64,
+}
+
+impl DiskSpec for IdealSpec {
+    fn build(&self, _angle: u64) -> Box<dyn DiskModel> {
+        Box::new(IdealDisk::new(self.latency, self.bytes_per_second))
+    }
+}
 
 /// A disk of any capacity that takes `latency + bytes / rate` for a request.
 ///

@@ -7,26 +7,101 @@
 //! - Different slots never share a sector.
 //! - A block is always one run of sectors.
 
+use crate::models::ModelInfo;
+use std::fmt;
+use std::str::FromStr;
 use units::SplitMix64;
 
-/// Distribution of slots over a disk (Kotz, ACM TOCS 15(1), 1997, section 5).
+/// Distribution of slots over a disk (Kotz, ACM TOCS 15(1), 1997, section 5). Names and help texts
+/// are in the table below.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Layout {
+pub enum LayoutKind {
     /// Slots one after the other from the start of the disk.
     Contiguous,
     /// Each slot at a place of its own, drawn from the whole disk.
-    RandomBlocks {
-        /// Seed of the permutation of places.
-        seed: u64,
-    },
+    RandomBlocks,
     /// Slots consecutive within a track, the tracks drawn from the whole disk. No block leaves its
     /// track (the paper "placed blocks consecutively within each track", and a block must be
     /// readable with one command): of 72 sectors, four blocks of 16 use 64. A block longer than a
     /// track has as many consecutive tracks as it needs.
-    RandomTracks {
-        /// Seed of the permutation of tracks.
-        seed: u64,
-    },
+    RandomTracks,
+}
+
+/// Layouts with their names, in the order in which users see them.
+const LAYOUTS: [(LayoutKind, ModelInfo); 3] = [
+    (LayoutKind::Contiguous, ModelInfo { name: "contiguous", help: "one after the other" }),
+    (
+        LayoutKind::RandomBlocks,
+        ModelInfo { name: "random-blocks", help: "each block at a random place" },
+    ),
+    (
+        LayoutKind::RandomTracks,
+        ModelInfo {
+            name: "random-tracks",
+            help: "consecutive within a track, with the tracks at random places",
+        },
+    ),
+];
+
+impl LayoutKind {
+    /// Names of the layouts.
+    pub const WORDS: &[&str] = &{
+        let mut words = [""; LAYOUTS.len()];
+        let mut index = 0;
+        while index < words.len() {
+            words[index] = LAYOUTS[index].1.name;
+            index += 1;
+        }
+        words
+    };
+
+    /// Help text: the layouts with an explanation of each.
+    pub fn help() -> String {
+        let layouts = ModelInfo::help_of(LAYOUTS.map(|(_, info)| info));
+        format!("Layout of the file's blocks on a disk. {layouts}.")
+    }
+
+    /// Slots that stay together on a disk, and the sectors from the start of one such group to the
+    /// start of the next; nothing when a group does not fit the disk. True when the groups are in
+    /// random order.
+    fn groups(self, disk: DiskShape, block_sectors: u64) -> Option<(u64, u64, bool)> {
+        match self {
+            Self::Contiguous => Some((1, block_sectors, false)),
+            Self::RandomBlocks => Some((1, block_sectors, true)),
+            Self::RandomTracks => {
+                let sectors = block_sectors.checked_next_multiple_of(disk.track_sectors)?;
+                let fits = sectors <= disk.capacity_sectors;
+                fits.then_some((sectors / block_sectors, sectors, true))
+            }
+        }
+    }
+}
+
+impl FromStr for LayoutKind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = LAYOUTS.iter().find(|(_, info)| info.name == word);
+        found.map(|(layout, _)| *layout).ok_or_else(|| {
+            format!("{word:?} is not a known layout; use one of {}", Self::WORDS.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for LayoutKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = LAYOUTS.iter().find(|(layout, _)| layout == self);
+        out.pad(found.map_or("", |(_, info)| info.name))
+    }
+}
+
+/// Layout of one disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// Distribution of the slots.
+    pub kind: LayoutKind,
+    /// Seed of the random order of places, where there is one.
+    pub seed: u64,
 }
 
 /// Reason why slots cannot be placed.
@@ -97,22 +172,10 @@ impl Placement {
         if block_sectors == 0 || track_sectors == 0 || block_sectors > capacity_sectors {
             return Err(no_place);
         }
-        let (group_slots, group_sectors) = match layout {
-            Layout::Contiguous | Layout::RandomBlocks { .. } => (1, block_sectors),
-            Layout::RandomTracks { .. } => {
-                let sectors = block_sectors.checked_next_multiple_of(track_sectors);
-                let sectors = sectors.filter(|sectors| *sectors <= capacity_sectors);
-                let sectors = sectors.ok_or(no_place)?;
-                (sectors / block_sectors, sectors)
-            }
-        };
+        let groups = layout.kind.groups(disk, block_sectors);
+        let (group_slots, group_sectors, is_shuffled) = groups.ok_or(no_place)?;
         let groups = capacity_sectors / group_sectors;
-        let order = match layout {
-            Layout::Contiguous => None,
-            Layout::RandomBlocks { seed } | Layout::RandomTracks { seed } => {
-                Some(Permutation::new(groups, seed))
-            }
-        };
+        let order = is_shuffled.then(|| Permutation::new(groups, layout.seed));
         Ok(Self { first_slot, block_sectors, group_slots, group_sectors, order, groups })
     }
 
@@ -182,8 +245,29 @@ mod tests {
 
     const HP: DiskShape = DiskShape { track_sectors: 72, capacity_sectors: 2_647_080 };
 
+    fn layout_of(kind: LayoutKind, seed: u64) -> Layout {
+        Layout { kind, seed }
+    }
+
     fn place(layout: Layout, disk: DiskShape, block_sectors: u64) -> Placement {
         Placement::new(layout, disk, block_sectors, 0).expect("the disk has places")
+    }
+
+    /// Proves that each layout is in the table once, and is parsed as it is shown. A new layout
+    /// does not compile until it is listed.
+    #[test]
+    fn names() {
+        let next = |kind| match kind {
+            LayoutKind::Contiguous => Some(LayoutKind::RandomBlocks),
+            LayoutKind::RandomBlocks => Some(LayoutKind::RandomTracks),
+            LayoutKind::RandomTracks => None,
+        };
+        let kinds = std::iter::successors(Some(LayoutKind::Contiguous), |kind| next(*kind));
+        assert!(kinds.clone().eq(LAYOUTS.map(|(kind, _)| kind)));
+        for (kind, word) in kinds.zip(LayoutKind::WORDS) {
+            assert_eq!((word.parse(), kind.to_string().as_str()), (Ok(kind), *word));
+            assert!(LayoutKind::help().contains(&format!("{word}: ")), "{word}");
+        }
     }
 
     /// Proves that every permutation of up to 300 places takes each place once.
@@ -203,9 +287,9 @@ mod tests {
     #[test]
     fn layouts_fill_a_disk_without_overlap() {
         let layouts = [
-            (Layout::Contiguous, 165_442),
-            (Layout::RandomBlocks { seed: 1 }, 165_442),
-            (Layout::RandomTracks { seed: 1 }, 36_765 * 4),
+            (layout_of(LayoutKind::Contiguous, 0), 165_442),
+            (layout_of(LayoutKind::RandomBlocks, 1), 165_442),
+            (layout_of(LayoutKind::RandomTracks, 1), 36_765 * 4),
         ];
         for (layout, slots) in layouts {
             let placement = place(layout, HP, 16);
@@ -217,7 +301,7 @@ mod tests {
                 assert!(taken[sectors.clone()].iter().all(|taken| !taken), "{layout:?} {slot}");
                 taken[sectors].fill(true);
                 let one_track = first / 72 == (first + 15) / 72;
-                assert!(one_track || !matches!(layout, Layout::RandomTracks { .. }));
+                assert!(one_track || layout.kind != LayoutKind::RandomTracks);
             }
             assert!(matches!(
                 placement.first_sector(slots),
@@ -231,7 +315,7 @@ mod tests {
     #[test]
     fn large_permutations_spread() {
         let disk = DiskShape { track_sectors: 72, capacity_sectors: 1 << 37 };
-        let placement = place(Layout::RandomBlocks { seed: 97 }, disk, 16);
+        let placement = place(layout_of(LayoutKind::RandomBlocks, 97), disk, 16);
         let step = placement.slots() / 160_000;
         let samples = (0..80_000).chain((0..80_000).map(|index| 100_000 + index * step));
         let mut seen = BTreeSet::new();
@@ -248,13 +332,13 @@ mod tests {
     /// Proves that `first_slot` shifts an object behind another, and that seeds differ.
     #[test]
     fn objects_share_a_disk() {
-        let layout = Layout::RandomBlocks { seed: 5 };
+        let layout = layout_of(LayoutKind::RandomBlocks, 5);
         let whole = place(layout, HP, 16);
         let second = Placement::new(layout, HP, 16, 1_000).expect("the disk has places");
         assert_eq!(second.slots(), whole.slots() - 1_000);
         assert_eq!(second.first_sector(7), whole.first_sector(1_007));
         assert!(second.first_sector(u64::MAX).is_err());
-        let other = place(Layout::RandomBlocks { seed: 6 }, HP, 16);
+        let other = place(layout_of(LayoutKind::RandomBlocks, 6), HP, 16);
         let same = (0..1_000).filter(|slot| other.first_sector(*slot) == whole.first_sector(*slot));
         assert!(same.count() < 3);
     }
@@ -263,14 +347,14 @@ mod tests {
     /// sizes are refused.
     #[test]
     fn odd_sizes() {
-        let long = place(Layout::RandomTracks { seed: 0 }, HP, 128);
+        let long = place(layout_of(LayoutKind::RandomTracks, 0), HP, 128);
         assert_eq!(long.slots(), 36_765 / 2);
         assert!((0..100).all(|slot| long.first_sector(slot).is_ok_and(|first| first % 144 == 0)));
         for (track_sectors, capacity_sectors, block_sectors) in
             [(72, 10, 16), (0, 100, 16), (72, 100, 0), (72, 100, 80), (72, u64::MAX, u64::MAX)]
         {
             let disk = DiskShape { track_sectors, capacity_sectors };
-            let layout = Layout::RandomTracks { seed: 0 };
+            let layout = layout_of(LayoutKind::RandomTracks, 0);
             assert!(Placement::new(layout, disk, block_sectors, 0).is_err(), "{disk:?}");
         }
     }

@@ -1,16 +1,21 @@
-//! Disks: their kinds, their models, and the layout and queue that all kinds share.
+//! Disks: their models, and the layout and queue that all models share.
 //!
-//! [`kind`] names the kinds, [`disk_model`] is the interface of their models. [`mechanical`],
-//! [`ssd`], [`analytic`] and [`ideal`] implement it. [`layout`] places blocks, and
+//! [`spec`] is the interface of a specification of disks, [`disk_model`] that of a disk which is
+//! built of one, and [`contract`] tests both. [`mechanical`], [`ssd`], [`analytic`] and [`ideal`]
+//! implement them; [`DISKS`] lists those that have a name. [`layout`] places blocks, and
 //! [`request_queue`] orders the requests that wait.
 
 pub mod analytic;
+mod built_in;
+pub mod contract;
 pub mod disk_model;
 pub mod ideal;
-pub mod kind;
 pub mod layout;
 pub mod mechanical;
+mod parameter_bases;
 pub mod request_queue;
+pub mod spec;
 pub mod ssd;
 
-pub use kind::DiskKind;
+pub use built_in::DISKS;
+pub use spec::{DiskDeclaration, DiskKind, DiskSpec};

@@ -11,14 +11,118 @@
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
-use crate::models::ModelInfo;
+use super::parameter_bases::{CAPACITY, COUNT, RATE, TIME};
+use super::spec::{DiskDeclaration, DiskKind, DiskSpec};
+use crate::models::{ModelInfo, Parameter, ParameterValues, Unit};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Duration, Instant};
+use units::{Duration, GIB, Instant, KIB, MIB};
 
-/// Name and help text of the solid-state disk [`SsdSpec::NVME`].
-pub const INFO: ModelInfo =
-    ModelInfo { name: "nvme", help: "A solid-state disk of about 2020, in round figures." };
+/// Declaration of the solid-state disk. The name stands for [`SsdSpec::NVME`].
+pub const DISK: DiskDeclaration = DiskDeclaration {
+    info: ModelInfo { name: "nvme", help: "a solid-state disk of about 2020, in round figures" },
+    kind_in_files: Some("ssd"),
+    parameters: &[
+        CAPACITY_BYTES,
+        CHANNELS,
+        CHANNEL_DIES,
+        PAGE_BYTES,
+        READ,
+        PROGRAM,
+        CHANNEL_RATE,
+        LINK_RATE,
+        OVERHEAD,
+        QUEUE_DEPTH,
+        WRITE_BUFFER_BYTES,
+    ],
+    make: |values: &ParameterValues| Ok(DiskKind::of(SsdSpec::of(values)?)),
+};
+
+const CAPACITY_BYTES: Parameter = Parameter {
+    name: "capacity_bytes",
+    default: SsdSpec::NVME.capacity_bytes,
+    meaning: "Bytes of the disk, whole pages.",
+    ..CAPACITY
+};
+
+const CHANNELS: Parameter = Parameter {
+    name: "channels",
+    default: SsdSpec::NVME.channels as u64,
+    meaning: "Channels between the controller and the dies. Pages go to them in turn.",
+    ..COUNT
+};
+
+const CHANNEL_DIES: Parameter = Parameter {
+    name: "channel_dies",
+    default: SsdSpec::NVME.channel_dies as u64,
+    meaning: "Dies on each channel.",
+    ..COUNT
+};
+
+const PAGE_BYTES: Parameter = Parameter {
+    name: "page_bytes",
+    unit: Unit::Bytes,
+    least: SECTOR_BYTES,
+    most: 16 * MIB,
+    default: SsdSpec::NVME.page_bytes,
+    meaning: "Bytes of a page, the unit in which a die senses and programs.",
+    ..COUNT
+};
+
+const READ: Parameter = Parameter {
+    name: "read_us",
+    default: SsdSpec::NVME.read.as_ns(),
+    meaning: "Time to sense a page.",
+    ..TIME
+};
+
+const PROGRAM: Parameter = Parameter {
+    name: "program_us",
+    default: SsdSpec::NVME.program.as_ns(),
+    meaning: "Time to program a page.",
+    ..TIME
+};
+
+const CHANNEL_RATE: Parameter = Parameter {
+    name: "channel_bytes_per_second",
+    default: SsdSpec::NVME.channel_bytes_per_second,
+    meaning: "Rate of each channel.",
+    ..RATE
+};
+
+const LINK_RATE: Parameter = Parameter {
+    name: "link_bytes_per_second",
+    default: SsdSpec::NVME.link_bytes_per_second,
+    meaning: "Rate of the link to the host, in each direction.",
+    ..RATE
+};
+
+const OVERHEAD: Parameter = Parameter {
+    name: "overhead_us",
+    default: SsdSpec::NVME.overhead.as_ns(),
+    meaning: "Time of the controller for each command. Those of several commands overlap.",
+    ..TIME
+};
+
+const QUEUE_DEPTH: Parameter = Parameter {
+    name: "queue_depth",
+    most: 1 << 20,
+    default: SsdSpec::NVME.queue_depth as u64,
+    meaning: "Commands that the disk takes at once. Others wait in the queue of the driver.",
+    ..COUNT
+};
+
+const WRITE_BUFFER_BYTES: Parameter = Parameter {
+    name: "write_buffer_bytes",
+    unit: Unit::Bytes,
+    most: WRITE_BUFFER_BYTES_MAX,
+    default: SsdSpec::NVME.write_buffer_bytes,
+    meaning: "Bytes of the write buffer. A write is reported when its data is there.",
+    ..COUNT
+};
+
+/// Largest write buffer, in bytes.
+const WRITE_BUFFER_BYTES_MAX: u64 = GIB * KIB;
 
 /// Specification of a solid-state disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +172,47 @@ impl SsdSpec {
         queue_depth: 64,
         write_buffer_bytes: 4 << 20,
     };
+
+    /// Returns the disk with these parameters, or the reason why they do not fit one another.
+    fn of(values: &ParameterValues) -> Result<Self, String> {
+        let spec = Self {
+            capacity_bytes: values.get(&CAPACITY_BYTES),
+            channels: values.count(&CHANNELS),
+            channel_dies: values.count(&CHANNEL_DIES),
+            page_bytes: values.get(&PAGE_BYTES),
+            read: values.time(&READ),
+            program: values.time(&PROGRAM),
+            channel_bytes_per_second: values.get(&CHANNEL_RATE),
+            link_bytes_per_second: values.get(&LINK_RATE),
+            overhead: values.time(&OVERHEAD),
+            queue_depth: values.count(&QUEUE_DEPTH),
+            write_buffer_bytes: values.get(&WRITE_BUFFER_BYTES),
+        };
+        let Self { capacity_bytes, page_bytes, write_buffer_bytes, .. } = spec;
+        if !page_bytes.is_multiple_of(SECTOR_BYTES) {
+            return Err(format!(
+                "page_bytes is {page_bytes}, not a multiple of 512, the size of a sector"
+            ));
+        }
+        if !capacity_bytes.is_multiple_of(page_bytes) {
+            return Err(format!(
+                "capacity_bytes is {capacity_bytes}, not a multiple of page_bytes, {page_bytes}"
+            ));
+        }
+        if write_buffer_bytes < page_bytes {
+            return Err(format!(
+                "write_buffer_bytes is {write_buffer_bytes}, not from {page_bytes} to \
+                 {WRITE_BUFFER_BYTES_MAX}"
+            ));
+        }
+        Ok(spec)
+    }
+}
+
+impl DiskSpec for SsdSpec {
+    fn build(&self, _angle: u64) -> Box<dyn DiskModel> {
+        Box::new(Ssd::new(*self))
+    }
 }
 
 /// State of one disk.

@@ -8,10 +8,36 @@
 //! Invariant: each link carries one message at a time, in the order of the calls of
 //! [`Crossbar::deliver`].
 
-use super::LinkSpec;
+use super::built_network::{BuiltNetwork, SwitchedNetwork};
 use super::links::{Links, Pace};
-use crate::models::ModelInfo;
+use super::spec::{NetworkDeclaration, NetworkKind, NetworkShape};
+use super::{LinkSpec, UnfitNetwork};
+use crate::models::{ModelInfo, ParameterValues};
 use units::Instant;
+
+/// Declaration of the crossbar.
+pub const NETWORK: NetworkDeclaration = NetworkDeclaration {
+    info: ModelInfo {
+        name: "crossbar",
+        help: "one switch between all nodes, with a link to and from each",
+    },
+    parameters: &[],
+    make: |_: &ParameterValues| NetworkKind::of(CrossbarShape),
+};
+
+/// Shape of a crossbar: it has no parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CrossbarShape;
+
+impl NetworkShape for CrossbarShape {
+    fn check(&self, _link: LinkSpec, _nodes: u32) -> Result<(), UnfitNetwork> {
+        Ok(())
+    }
+
+    fn build(&self, link: LinkSpec, nodes: u32) -> Result<BuiltNetwork, UnfitNetwork> {
+        Ok(BuiltNetwork::Switched(Box::new(Crossbar::new(nodes, link))))
+    }
+}
 
 /// State of one crossbar.
 #[derive(Clone, Debug)]
@@ -24,12 +50,6 @@ pub struct Crossbar {
 }
 
 impl Crossbar {
-    /// Name and help text of the crossbar.
-    pub(super) const INFO: ModelInfo = ModelInfo {
-        name: "crossbar",
-        help: "A full crossbar: one switch between all nodes, with a link to and from each.",
-    };
-
     /// Creates a quiet crossbar of `nodes` nodes.
     pub fn new(nodes: u32, link: LinkSpec) -> Self {
         let links = Links::new(2 * nodes as usize);
@@ -51,6 +71,12 @@ impl Crossbar {
         let into = self.nodes as usize + to as usize;
         let head_ns = self.links.enter(into, head_ns + self.hop_ns, busy_ns);
         Instant::from_ns(head_ns + busy_ns)
+    }
+}
+
+impl SwitchedNetwork for Crossbar {
+    fn deliver(&mut self, now: Instant, from: u32, to: u32, bytes: u64) -> Instant {
+        Self::deliver(self, now, from, to, bytes)
     }
 }
 

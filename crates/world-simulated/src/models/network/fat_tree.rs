@@ -19,10 +19,46 @@
 //! holds no link behind it. Invariant: each link carries one message at a time, in the order in
 //! which [`FatTree::deliver`] was called.
 
+use super::built_network::{BuiltNetwork, SwitchedNetwork};
 use super::links::{Links, Pace};
+use super::spec::{NetworkDeclaration, NetworkKind, NetworkShape};
 use super::{LinkSpec, NODES_MAX, UnfitNetwork};
-use crate::models::ModelInfo;
+use crate::models::{ModelInfo, Parameter, ParameterValues, Unit};
 use units::Instant;
+
+/// Declaration of the fat tree. By default half the nodes of a leaf can send to other leaves at the
+/// same time.
+pub const NETWORK: NetworkDeclaration = NetworkDeclaration {
+    info: ModelInfo {
+        name: "fat-tree",
+        help: "two levels of switches: leaves with the nodes, and spines above",
+    },
+    parameters: &[LEAF_NODES, SPINES],
+    make: |values: &ParameterValues| {
+        let (leaf_nodes, spines) = (values.count(&LEAF_NODES), values.count(&SPINES));
+        NetworkKind::of(FatTreeShape { leaf_nodes, spines })
+    },
+};
+
+/// Nodes on each leaf switch.
+pub(super) const LEAF_NODES: Parameter = Parameter {
+    name: "fat-tree-leaf-nodes",
+    unit: Unit::Count,
+    least: 1,
+    most: NODES_MAX as u64,
+    default: 8,
+    meaning: "Number of nodes on each leaf switch of a fat tree.",
+    source: "Our choice.",
+};
+
+/// Spine switches.
+pub(super) const SPINES: Parameter = Parameter {
+    name: "fat-tree-spines",
+    default: 4,
+    meaning: "Number of spine switches of a fat tree. Each leaf switch has one uplink to each. \
+              With fewer spine switches than nodes on a leaf, the network is oversubscribed.",
+    ..LEAF_NODES
+};
 
 /// Largest number of links between leaves and spines, in each direction.
 const SPINE_LINKS_MAX: u64 = 1 << 24;
@@ -37,29 +73,29 @@ pub struct FatTreeShape {
     pub spines: u32,
 }
 
-impl FatTreeShape {
-    /// Name and help text of the fat tree.
-    pub(super) const INFO: ModelInfo = ModelInfo {
-        name: "fat-tree",
-        help: "A fat tree of two levels: leaf switches with the nodes, and spine switches above.",
-    };
-
-    /// Checks that such a tree can be built for `nodes` nodes.
-    ///
-    /// # Errors
-    /// Fails when it has no nodes on a leaf, no spine, or more of either than [`NODES_MAX`]; or too
-    /// many links in between.
-    pub(super) fn check(self, nodes: u32) -> Result<(), UnfitNetwork> {
-        let Self { leaf_nodes, spines } = self;
+impl NetworkShape for FatTreeShape {
+    /// Fails when the tree has no nodes on a leaf, no spine, or more of either than [`NODES_MAX`];
+    /// or too many links in between.
+    fn check(&self, _link: LinkSpec, nodes: u32) -> Result<(), UnfitNetwork> {
+        let Self { leaf_nodes, spines } = *self;
         let counts = 1..=NODES_MAX;
         if !counts.contains(&leaf_nodes) || !counts.contains(&spines) {
-            return Err(UnfitNetwork::FatTree);
+            return Err(UnfitNetwork::Shape(format!(
+                "a fat tree must have nodes on each leaf and spines, from 1 to {NODES_MAX}"
+            )));
         }
         let links = u64::from(nodes.div_ceil(leaf_nodes)) * u64::from(spines);
         if links > SPINE_LINKS_MAX {
-            return Err(UnfitNetwork::SpineLinks { links, links_max: SPINE_LINKS_MAX });
+            return Err(UnfitNetwork::Shape(format!(
+                "{links} links between leaves and spines are too many; the maximum is \
+                 {SPINE_LINKS_MAX}"
+            )));
         }
         Ok(())
+    }
+
+    fn build(&self, link: LinkSpec, nodes: u32) -> Result<BuiltNetwork, UnfitNetwork> {
+        Ok(BuiltNetwork::Switched(Box::new(FatTree::new(nodes, *self, link)?)))
     }
 }
 
@@ -82,9 +118,9 @@ impl FatTree {
     /// Creates a quiet fat tree with as many leaves as `nodes` nodes need.
     ///
     /// # Errors
-    /// As for [`FatTreeShape::check`].
+    /// As for the check of [`FatTreeShape`].
     pub fn new(nodes: u32, shape: FatTreeShape, link: LinkSpec) -> Result<Self, UnfitNetwork> {
-        shape.check(nodes)?;
+        shape.check(link, nodes)?;
         let FatTreeShape { leaf_nodes, spines } = shape;
         let down = nodes.div_ceil(leaf_nodes) as usize * spines as usize;
         Ok(Self {
@@ -125,9 +161,24 @@ impl FatTree {
     }
 }
 
+impl SwitchedNetwork for FatTree {
+    fn deliver(&mut self, now: Instant, from: u32, to: u32, bytes: u64) -> Instant {
+        Self::deliver(self, now, from, to, bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that a tree without leaves or spines is refused.
+    #[test]
+    fn a_tree_without_parts_is_refused() {
+        for (leaf_nodes, spines) in [(0, 1), (1, 0), (1, u32::MAX)] {
+            let shape = FatTreeShape { leaf_nodes, spines };
+            assert!(shape.check(LinkSpec::TOCS_1997, 2).is_err(), "{shape:?}");
+        }
+    }
 
     /// Three leaves of four nodes, two spines: oversubscribed by two.
     fn tree() -> FatTree {

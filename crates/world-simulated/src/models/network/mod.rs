@@ -15,23 +15,23 @@
 //! | crossbar | modelled ([`crossbar`]) | 1 |
 //! | fat tree | modelled ([`fat_tree`]) | 1 within a leaf, 3 otherwise |
 //!
-//! To add a network: write its file with its shape, its [`ModelInfo`](super::ModelInfo), its check
-//! and its constructor. Then name it in [`NetworkKind`], and in [`Switched`] or [`EventDriven`].
+//! [`spec`] is the interface of a kind of network and of its declaration, [`NETWORKS`] lists those
+//! that have a name, and [`contract`] tests them.
 
+mod built_in;
+mod built_network;
+pub mod contract;
 pub mod crossbar;
 mod error;
-mod event_driven;
 pub mod fat_tree;
-mod kind;
 mod links;
-mod switched;
+pub mod spec;
 pub mod torus;
 
+pub use built_in::NETWORKS;
+pub use built_network::{BuiltNetwork, EventDrivenNetwork, SwitchedNetwork};
 pub use error::{NODES_MAX, UnfitNetwork};
-pub(crate) use event_driven::EventDriven;
 pub use fat_tree::FatTreeShape;
-pub(crate) use kind::Network;
-pub use kind::{NetworkKind, NetworkSpec};
 pub use links::LinkSpec;
-pub(crate) use switched::Switched;
-pub use torus::{TorusForm, TorusSize};
+pub use spec::{NetworkDeclaration, NetworkKind, NetworkShape, NetworkSpec};
+pub use torus::TorusSize;

@@ -22,10 +22,12 @@ use super::arm_move::ArmMove;
 use super::drive::Drive;
 use super::geometry::Track;
 use super::rotation::{Medium, Pass};
+use crate::models::bus::BusSpec;
 use crate::models::disk::disk_model::{
     Activity, Command, DiskModel, Motion, Phase, SectorsOutOfRange, Step,
 };
 use crate::models::disk::layout::DiskShape;
+use crate::models::disk::spec::DiskSpec;
 use std::ops::Range;
 use std::sync::Arc;
 use units::{Duration, Instant};
@@ -70,6 +72,21 @@ pub(super) struct Progress {
     end: u64,
     /// Earliest report of completion.
     report_from: Instant,
+}
+
+impl DiskSpec for Arc<Drive> {
+    fn bus(&self) -> Option<BusSpec> {
+        Some(self.spec.bus)
+    }
+
+    fn buffer_bytes(&self) -> Option<u64> {
+        Some(self.spec.buffer_bytes)
+    }
+
+    fn build(&self, angle: u64) -> Box<dyn DiskModel> {
+        let angle = Duration::from_ns(angle % self.revolution().as_ns());
+        Box::new(MechanicalDisk::new(Self::clone(self), angle))
+    }
 }
 
 impl DiskModel for MechanicalDisk {

@@ -1,15 +1,16 @@
 //! Mechanical disks: an arm, a turning medium, and a buffer.
 //!
-//! [`spec`] states a disk as a data sheet does, [`drive`] derives values from it, and [`presets`]
-//! has two published disks. [`geometry`] locates sectors, [`rotation`] times the medium,
-//! [`mechanical_disk`] carries out commands, and [`motions`] reports them to a recorder.
+//! [`spec`] states a disk as a data sheet does, and [`drive`] derives values from it. [`hp97560`]
+//! and [`hp_c2200a`] are published disks. [`geometry`] locates sectors, [`rotation`] times the
+//! medium, [`mechanical_disk`] carries out commands, and [`motions`] reports them to a recorder.
 
 mod arm_move;
 mod drive;
 mod geometry;
+pub mod hp97560;
+pub mod hp_c2200a;
 mod mechanical_disk;
 mod motions;
-mod presets;
 mod rotation;
 mod spec;
 
@@ -22,5 +23,4 @@ mod zoned_tests;
 
 pub use drive::Drive;
 pub use mechanical_disk::MechanicalDisk;
-pub use presets::{HP_97560_INFO, HP_C2200A_INFO};
 pub use spec::{DriveError, DriveSpec, Region, SeekCurve, Zone};

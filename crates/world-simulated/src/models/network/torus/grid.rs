@@ -49,7 +49,10 @@ impl TorusSize {
             return Ok(());
         }
         let Self { width, height } = *self;
-        Err(UnfitNetwork::TorusSize { width, height, nodes })
+        Err(UnfitNetwork::Shape(format!(
+            "a torus of {width} by {height} cannot hold {nodes} nodes; it needs a place for \
+             each node, and has at most {NODES_MAX}"
+        )))
     }
 }
 

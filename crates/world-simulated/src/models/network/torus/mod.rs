@@ -8,14 +8,13 @@
 //! - [`modelled`] moves heads only, and only those that contend with others.
 //! - [`exact`] moves every flit.
 //!
-//! Both share the geometry of [`grid`].
+//! Both share the geometry of [`grid`] and the parameters of [`size`].
 
 pub mod exact;
-pub mod form;
 pub mod grid;
 pub mod modelled;
+pub mod size;
 #[cfg(test)]
 mod test_messages;
 
-pub use form::TorusForm;
 pub use grid::TorusSize;

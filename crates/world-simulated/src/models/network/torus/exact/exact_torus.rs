@@ -89,16 +89,19 @@ impl ExactTorus {
 ///
 /// # Errors
 /// Fails when the buffers hold nothing, or a link carries no whole number of bytes in a hop time.
-pub(in crate::models::network::torus) fn check(
-    link: LinkSpec,
-    buffer_flits: u32,
-) -> Result<u64, UnfitNetwork> {
+pub(super) fn check(link: LinkSpec, buffer_flits: u32) -> Result<u64, UnfitNetwork> {
     if buffer_flits == 0 {
-        return Err(UnfitNetwork::Buffer);
+        let cause = "the buffers of an exact network must hold at least one flit";
+        return Err(UnfitNetwork::Shape(cause.to_owned()));
     }
     let LinkSpec { bytes_per_second, hop } = link;
-    let unfit = UnfitNetwork::Flit { hop_ns: hop.as_ns(), bytes_per_second };
-    link.flit_bytes().ok_or(unfit)
+    link.flit_bytes().ok_or_else(|| {
+        UnfitNetwork::Shape(format!(
+            "in an exact network, a link must carry a whole number of bytes in one hop time; {} ns \
+             at {bytes_per_second} bytes/s do not give one",
+            hop.as_ns(),
+        ))
+    })
 }
 
 /// Returns all channels of a torus, in the order of their numbers.

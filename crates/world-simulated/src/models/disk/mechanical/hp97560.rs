@@ -1,22 +1,22 @@
-//! Mechanical disks whose parameters were published.
+//! The HP 97560, the disk of the disk-directed I/O papers.
 
 use super::drive::Drive;
 use super::spec::{DriveSpec, Region, SeekCurve, Zone};
-use crate::models::ModelInfo;
 use crate::models::bus::BusSpec;
+use crate::models::disk::spec::{DiskDeclaration, DiskKind};
+use crate::models::{ModelInfo, ParameterValues};
 use std::sync::Arc;
 use units::Duration;
 
-/// Name and help text of the HP 97560.
-pub const HP_97560_INFO: ModelInfo = ModelInfo {
-    name: "hp97560",
-    help: "The HP 97560 of the papers on disk-directed I/O, on a SCSI bus.",
-};
-
-/// Name and help text of the HP C2200A.
-pub const HP_C2200A_INFO: ModelInfo = ModelInfo {
-    name: "hp-c2200a",
-    help: "The HP C2200A on an HP-IB bus, the disk of traces that HP published.",
+/// Declaration of the disk.
+pub const DISK: DiskDeclaration = DiskDeclaration {
+    info: ModelInfo {
+        name: "hp97560",
+        help: "the HP 97560 of the papers on disk-directed I/O, on a SCSI bus",
+    },
+    kind_in_files: None,
+    parameters: &[],
+    make: |_: &ParameterValues| Ok(DiskKind::of(Drive::hp97560())),
 };
 
 impl Drive {
@@ -26,25 +26,12 @@ impl Drive {
     /// modeling", IEEE Computer 27(3), 1994, as restated in the disk model of the OMNeT++ file
     /// system simulator FSS.
     pub fn hp97560() -> Arc<Self> {
-        Self::of_preset(hp97560())
-    }
-
-    /// The HP C2200A, also known as HP 7937: 335 MB on an HP-IB bus, the other disk of Ruemmler and
-    /// Wilkes 1994.
-    ///
-    /// Parameters, unless said otherwise: the header of HP's own trace of such disks,
-    /// `ajw.1week.srt` (disk type "hp335h").
-    pub fn hp_c2200a() -> Arc<Self> {
-        Self::of_preset(hp_c2200a())
-    }
-
-    fn of_preset(spec: DriveSpec) -> Arc<Self> {
-        let drive = Self::new(spec);
+        let drive = Self::new(spec());
         Arc::new(drive.expect("the specification of a preset must make sense"))
     }
 }
 
-fn hp97560() -> DriveSpec {
+fn spec() -> DriveSpec {
     let us = Duration::from_us;
     DriveSpec {
         name: "HP 97560".to_owned(),
@@ -94,47 +81,5 @@ fn hp97560() -> DriveSpec {
         immediate_reporting: true,
         read_ahead: true,
         bus: BusSpec::SCSI_2,
-    }
-}
-
-fn hp_c2200a() -> DriveSpec {
-    let us = Duration::from_us;
-    DriveSpec {
-        name: "HP C2200A".to_owned(),
-        sector_bytes: 256,
-        revolutions_per_minute: 4_002,
-        cylinders: 1_449,
-        cylinder_tracks: 8,
-        zones: vec![Zone {
-            first_cylinder: 0,
-            last_cylinder: 1_448,
-            track_sectors: 113,
-            track_skew_sectors: 12,
-            // The header names one skew only. 19 sectors, 2.52 ms, are the fewest that hide the
-            // seek to the next cylinder. (Our choice.)
-            cylinder_skew_sectors: 19,
-        }],
-        regions: vec![Region { first: (0, 0), last: (1_448, 7) }],
-        seek: SeekCurve {
-            one_cylinder: Some(us(2_500)),
-            short_cylinders_max: 616,
-            short_base: us(3_450),
-            short_per_root: us(597),
-            long_base: us(10_840),
-            long_per_cylinder: us(12),
-        },
-        head_switch: us(1_000),
-        read_overhead: us(1_100),
-        // The header has one overhead for both. Ruemmler and Wilkes, as we recall them, have
-        // 5.1 ms for writes, a buffer of 32 KB and a read fence of 8 KB.
-        write_overhead: us(1_100),
-        buffer_bytes: 32 * 1_024,
-        read_fence_bytes: 8 * 1_024,
-        write_fence_bytes: 32 * 1_024,
-        immediate_reporting: false,
-        // "readchar=oncrossing" states how a track is read and nothing about read-ahead, which
-        // Ruemmler and Wilkes describe for the HP 97560 only.
-        read_ahead: false,
-        bus: BusSpec::HP_IB,
     }
 }
