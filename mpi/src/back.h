@@ -1,6 +1,7 @@
 /* back.h - state and internal calls of a back end, which is compiled for one binary interface of MPI.
  *
- * Errors travel as codes of MPI: MPI_SUCCESS or an error class. */
+ * Functions of type int return codes of MPI, MPI_SUCCESS or an error class, where no comment says
+ * otherwise. Positions and sizes are bytes, or etypes of the view where a comment says so. */
 #ifndef UNISONO_MPI_BACK_H
 #define UNISONO_MPI_BACK_H
 
@@ -11,60 +12,52 @@
 #include <pthread.h>
 #include <unisono.h>
 
-/* Part of a file that a process sees: bytes of the repeated filetype, counted in etypes. */
+/* Part of a file that a process sees: data of the repeated filetype, counted in etypes. */
 typedef struct view {
     uint64_t displacement; /* first byte of the file */
     MPI_Datatype etype, filetype;
-    layout_t *layout;    /* of the filetype, as it is in the file */
+    layout_t *layout;     /* of the filetype, as it is in the file */
     uint64_t etype_bytes; /* in the file */
     enum representation representation;
 } view_t;
 
 typedef struct transfer transfer_t;
+typedef struct file_report file_report_t;
+
+/* Exit code of a program whose processes do not all join a call. */
+enum { EXIT_MEMBERS_MISSING = 5 };
 
 /* An open file of this process. */
 typedef struct open_file {
     file_handle_t *handle;
-    char *name; /* in the instance */
-    MPI_Comm comm;
+    char *name;    /* in the instance */
+    MPI_Comm comm; /* duplicate of the program's communicator */
     int rank, size;
     int amode;
-    int is_atomic;
     unisono_file_t *file;
     unisono_group_t *group;
+    unisono_hints_t *hints;
     unisono_collective_options_t options;
-    MPI_Info hints; /* those that the program gave */
+    file_report_t *report; /* NULL without a report */
+    int is_independent; /* collective calls transfer each part by itself */
     MPI_Errhandler errhandler;
     MPI_File_errhandler_function *handler; /* function of a program, or NULL */
+    int has_errhandler;                    /* 1 when the program has set one */
     pthread_mutex_t lock;                  /* of the fields below */
+    int is_atomic;
     view_t view;
     uint64_t position; /* individual file pointer in etypes */
-    uint64_t ordered;  /* shared file pointer in etypes, as ordered calls leave it */
     transfer_t *split; /* split collective call that has begun, or NULL */
-    int split_call;    /* number of the call that ends it */
+    int split_end;     /* number of the call that ends it */
 } open_file_t;
 
-/* File of a handle that the front end has recognised; NULL when it was closed. */
-open_file_t *file_of(MPI_File file);
+/* ---- Handles, connection and errors (files.c, errors.c) ------------------------------------ */
 
-/* Table of open files. */
+/* File of a handle that the front end has recognised; NULL when it was closed. */
+open_file_t *file_of(MPI_File handle);
 open_file_t *file_new(void); /* NULL when FILES_MAX are open */
 void file_free(open_file_t *file);
 MPI_File handle_of(const open_file_t *file);
-
-/* Error class of MPI that fits a failed call of the library, whose text is printed to standard
- * error. */
-int class_of_failure(void);
-
-/* Prints an error in three parts. */
-void explain(const char *error, const char *cause, const char *help);
-
-/* Calls the error handler of a file (NULL: the default one) for a code that is not MPI_SUCCESS;
- * returns the code. */
-int fail(open_file_t *file, int code);
-
-/* Code on which all members agree: the greatest that any of them brings. */
-int agree(open_file_t *file, int code);
 
 /* The connection of the process, made at the first use; NULL with a failure of the library. */
 unisono_t *connection(void);
@@ -72,31 +65,127 @@ unisono_t *connection(void);
 /* Name in the instance: without "unisono:" and slashes in front. */
 const char *name_in_instance(const char *name);
 
-/* View of bytes from `displacement` on. */
-int view_bytes(uint64_t displacement, view_t *view);
-int view_make(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
-              const char *representation, int amode, view_t *view);
+/* Prints an error in three parts. */
+void explain(const char *error, const char *cause, const char *help);
+
+/* Error class of MPI that fits the failed call of the library; prints its text, naming the call of
+ * MPI. Of the members of a file, which may be NULL, one prints what all of them meet. */
+int class_of_failure(const open_file_t *file, int call);
+
+/* Code for a wrong argument of a call, which it prints: a cause and a help line. */
+int wrong(int code, int call, const char *cause, const char *help);
+
+/* Calls the error handler of a file (NULL: the default one) for a code that is not MPI_SUCCESS;
+ * returns the code. */
+int fail(open_file_t *file, int code);
+
+/* Sets the error handler that a new file has. */
+void errhandler_default(open_file_t *file);
+
+/* Waits for all members; gives the greatest code that any of them brings. Members that are missing
+ * are named. */
+int agree(open_file_t *file, int call, int code);
+
+const char *call_name(int call); /* such as "MPI_File_open" */
+
+/* Takes the hints of an info object, which may be MPI_INFO_NULL. */
+int hints_give(open_file_t *file, MPI_Info info, int call);
+
+/* ---- Views (view.c) ------------------------------------------------------------------------ */
+
+/* Layout of a datatype as it is in memory; kept with the datatype, and released by the caller. */
+int layout_of(int call, MPI_Datatype type, layout_t **layout);
+
+int view_of_bytes(view_t *view);
 void view_release(view_t *view);
 
-/* Manner of a transfer. */
+/* First etype of the view that lies at or behind byte `offset` of the file. */
+uint64_t view_etypes_before(const view_t *view, uint64_t offset);
+
+/* ---- Transfers (transfer.c) ---------------------------------------------------------------- */
+
+/* Manner of a transfer: bits. */
 enum { READ = 0, WRITE = 1, COLLECTIVE = 2 };
 
-/* Begins a transfer of `count` instances of `type` at `buffer`, from etype `offset` of the view on.
- * The transfer is freed by transfer_end. */
-int transfer_begin(open_file_t *file, int manner, uint64_t offset, void *buffer, MPI_Count count,
-                   MPI_Datatype type, transfer_t **transfer);
-int transfer_test(transfer_t *transfer, int *has_ended);
-/* Waits for the end. bytes: of memory that were read or written. */
+/* Data that a call of a program names. */
+typedef struct access {
+    int call;   /* number of the call */
+    int manner; /* READ or WRITE, COLLECTIVE */
+    void *buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+} access_t;
+
+/* Checks an access and gives its length in etypes of the view. */
+int access_etypes(open_file_t *file, const access_t *access, uint64_t *etypes);
+
+/* Begins a transfer from etype `offset` of the view on. `code` is an earlier error of this process:
+ * it joins a collective call nevertheless, with nothing to move, and the code is that of the
+ * transfer. Returns NULL only when memory is short. */
+transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t offset, int code);
+
+/* 1 when the transfer has ended. */
+int transfer_has_ended(transfer_t *transfer);
+
+/* Operation of the library that the transfer waits for, or NULL. */
+unisono_op_t *transfer_operation(const transfer_t *transfer);
+
+/* Waits for the end and frees the transfer. Gives the bytes of memory that were read or written. */
 int transfer_end(transfer_t *transfer, uint64_t *bytes);
-unisono_op_t *transfer_operation(transfer_t *transfer);
 
-/* Etypes of an access of `count` instances of `type`. */
-int etypes_of(open_file_t *file, MPI_Count count, MPI_Datatype type, uint64_t *etypes);
+/* Ends the split collective call of a file, by the call of that number. */
+int split_end(MPI_File handle, int call, MPI_Status *status);
 
-void set_status(MPI_Status *status, uint64_t bytes);
+void status_set(MPI_Status *status, uint64_t bytes);
 
-/* Makes a request of a transfer. */
-int request_of(open_file_t *file, transfer_t *transfer, MPI_Request *request);
+/* ---- Requests (requests.c) ----------------------------------------------------------------- */
+
+/* Makes the request of a transfer. */
+int request_make(open_file_t *file, transfer_t *transfer, MPI_Request *request);
+
+/* Ends all transfers of a file that programs have not waited for. */
+void requests_end(open_file_t *file);
+
+/* Number of requests that the program has and has not waited for. */
 extern int requests_under_way;
+
+/* ---- Conversion to the portable representation (external32.c) ------------------------------ */
+
+/* Converts `bytes` bytes of the packed elements of instances of a type between memory (native) and
+ * the file. `bytes` and `*converted` count bytes of the source and of the target. The target holds
+ * as many elements as the source. */
+int external32_encode(MPI_Datatype type, const void *native, uint64_t bytes, void *external);
+int external32_decode(MPI_Datatype type, const void *external, uint64_t bytes, void *native,
+                      uint64_t *native_bytes);
+
+/* ---- Report (report.c) --------------------------------------------------------------------- */
+
+void report_open(open_file_t *file);
+/* Counts bytes that a transfer has moved, and those of them that were packed or unpacked. */
+void report_bytes(const open_file_t *file, int call, uint64_t moved, uint64_t copied);
+/* Counts a call, and the time since it began. */
+void report_time(const open_file_t *file, int call, double started_at);
+void report_write(void); /* as MPI ends */
+double now_s(void);      /* seconds since 1970 */
+
+/* ---- Table --------------------------------------------------------------------------------- */
+
+/* The real function of the MPI library with its type. */
+#define REAL(call, type) ((type *)real_function(CALL_##call))
+function_t *real_function(int call);
+
+/* Each file enters its functions. */
+void errors_enter(function_t **functions);
+void open_enter(function_t **functions);
+void view_enter(function_t **functions);
+void access_enter(function_t **functions);
+void shared_enter(function_t **functions);
+void requests_enter(function_t **functions);
+
+#define ENTER(name, function) (functions[CALL_##name] = (function_t *)(function))
+
+void handles_set(file_handle_t *handles);
+int file_to_fortran(void *file);
+void *file_from_fortran(int number);
 
 #endif

@@ -33,17 +33,20 @@ typedef struct file_handle {
     uint64_t number;
 } file_handle_t;
 
+/* A function of MPI, whatever its arguments. */
+typedef void function_t(void);
+
 /* What the front end gives to a back end when it loads it. */
 typedef struct front {
     uint32_t version;        /* BORDER_VERSION */
     file_handle_t *handles;  /* FILES_MAX handles */
-    void *(*real)(int call); /* function of the MPI library, or NULL when it has none */
+    function_t *(*real)(int call); /* function of the MPI library, or NULL when it has none */
 } front_t;
 
 /* What a back end gives in return. */
 typedef struct back {
     uint32_t version;             /* BORDER_VERSION */
-    void *functions[CALL_COUNT];  /* NULL for those that this interface of MPI lacks */
+    function_t *functions[CALL_COUNT];
     int (*to_fortran)(void *file);
     void *(*from_fortran)(int number);
     const int *requests_under_way; /* requests that programs have and have not waited for */

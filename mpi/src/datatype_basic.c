@@ -269,3 +269,50 @@ int basic_describe(MPI_Datatype type, const contents_t *contents,
     basic->extent = extent;
     return 0;
 }
+
+int basic_sizes(MPI_Datatype basic, uint64_t *native, uint64_t *external)
+{
+    contents_t contents;
+    int error = contents_read(basic, &contents);
+    if (error)
+        return error;
+    error = native_size(basic, native);
+    if (!error)
+        error = external_size(basic, &contents, external);
+    contents_free(&contents);
+    return error;
+}
+
+int basic_is_complex(MPI_Datatype basic)
+{
+    static const MPI_Datatype named[] = {
+        MPI_COMPLEX,
+        MPI_DOUBLE_COMPLEX,
+        MPI_C_FLOAT_COMPLEX,
+        MPI_C_DOUBLE_COMPLEX,
+        MPI_C_LONG_DOUBLE_COMPLEX,
+#ifdef MPI_CXX_FLOAT_COMPLEX
+        MPI_CXX_FLOAT_COMPLEX,
+        MPI_CXX_DOUBLE_COMPLEX,
+        MPI_CXX_LONG_DOUBLE_COMPLEX,
+#endif
+#ifdef MPI_COMPLEX8
+        MPI_COMPLEX8,
+#endif
+#ifdef MPI_COMPLEX16
+        MPI_COMPLEX16,
+#endif
+#ifdef MPI_COMPLEX32
+        MPI_COMPLEX32,
+#endif
+    };
+    contents_t contents;
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (named[i] == basic)
+            return 1;
+    if (contents_read(basic, &contents))
+        return 0;
+    int is_complex = contents.constructor == FORTRAN_COMPLEX;
+    contents_free(&contents);
+    return is_complex;
+}

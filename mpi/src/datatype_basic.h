@@ -19,4 +19,11 @@ typedef struct basic {
 int basic_describe(MPI_Datatype type, const contents_t *contents,
                    enum representation representation, basic_t *basic);
 
+/* Sizes in memory and in external32 of a basic type that layout_elements has named.
+ * Returns 0 or -EINVAL. */
+int basic_sizes(MPI_Datatype basic, uint64_t *native, uint64_t *external);
+
+/* 1 for a complex type. */
+int basic_is_complex(MPI_Datatype basic);
+
 #endif

@@ -7,6 +7,7 @@
  *
  * Arguments are passed on as machine words. That is right where integers and addresses travel in
  * the same registers, and no function here has more than six arguments. */
+#define _GNU_SOURCE /* dladdr, RTLD_NEXT */
 #include "border.h"
 
 #include <dlfcn.h>
@@ -46,7 +47,17 @@ static const char *const names[CALL_COUNT] = {
 #undef REQUEST_CALL
 };
 
-static void *_Atomic reals[CALL_COUNT];
+static function_t *_Atomic reals[CALL_COUNT];
+
+/* Address of a symbol as a function. */
+static function_t *function(void *address)
+{
+    union {
+        void *address;
+        function_t *function;
+    } symbol = {address};
+    return symbol.function;
+}
 
 /* Ends the program for a reason that no call can return. */
 static void give_up(const char *error, const char *cause, const char *help)
@@ -91,22 +102,22 @@ static void find_mpi(void)
 }
 
 /* Function of the MPI library. Others that stand between, such as a profiler, are called first. */
-static void *real(int call)
+static function_t *real(int call)
 {
-    void *known = atomic_load_explicit(&reals[call], memory_order_acquire);
+    function_t *known = atomic_load_explicit(&reals[call], memory_order_acquire);
     if (known)
         return known;
     pthread_once(&once, find_mpi);
-    void *next = dlsym(RTLD_NEXT, names[call]);
+    function_t *next = function(dlsym(RTLD_NEXT, names[call]));
     if (!next)
-        next = dlsym(mpi, names[call]);
+        next = function(dlsym(mpi, names[call]));
     atomic_store_explicit(&reals[call], next, memory_order_release);
     return next;
 }
 
-static void *must_be_real(int call)
+static function_t *must_be_real(int call)
 {
-    void *found = real(call);
+    function_t *found = real(call);
     if (!found)
         give_up("the MPI library of this program lacks a function", names[call],
                 "use a library that has it: functions with large counts came with MPI 4");
@@ -127,7 +138,7 @@ static void load_back(void)
     pthread_once(&once, find_mpi);
     Dl_info own;
     char path[4096];
-    const char *slash = dladdr((void *)load_back, &own) ? strrchr(own.dli_fname, '/') : NULL;
+    const char *slash = dladdr(handles, &own) ? strrchr(own.dli_fname, '/') : NULL;
     int folder = slash ? (int)(slash - own.dli_fname) + 1 : 0;
     snprintf(path, sizeof path, "%.*s%s", folder, folder ? own.dli_fname : "", back_name());
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -243,6 +254,9 @@ DEFINE(1, File_close, a && is_ours(*(long *)a))
 /* The back end calls handlers of programs, which MPI does not tell, for its files. */
 DEFINE(2, File_create_errhandler, 1)
 
+typedef int to_fortran_t(void *);
+typedef void *from_fortran_t(int);
+
 PUBLIC int MPI_File_c2f(void *file);
 PUBLIC int PMPI_File_c2f(void *file);
 PUBLIC void *MPI_File_f2c(int number);
@@ -253,7 +267,7 @@ int MPI_File_c2f(void *file)
     if (is_ours((long)file))
         return needed()->to_fortran(file);
     pthread_once(&once, find_mpi);
-    return ((int (*)(void *))dlsym(mpi, "MPI_File_c2f"))(file);
+    return ((to_fortran_t *)function(dlsym(mpi, "MPI_File_c2f")))(file);
 }
 
 int PMPI_File_c2f(void *file)
@@ -266,7 +280,7 @@ void *MPI_File_f2c(int number)
     if (number >= FORTRAN_BASE && number < FORTRAN_BASE + FILES_MAX)
         return needed()->from_fortran(number);
     pthread_once(&once, find_mpi);
-    return ((void *(*)(int))dlsym(mpi, "MPI_File_f2c"))(number);
+    return ((from_fortran_t *)function(dlsym(mpi, "MPI_File_f2c")))(number);
 }
 
 void *PMPI_File_f2c(int number)

@@ -1,0 +1,214 @@
+/* errors.c - failures of the library as codes of MPI, error handlers, and agreement on codes. */
+#include "back.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[CALL_COUNT] = {
+#define NAME_CALL(arguments, name) "MPI_" #name,
+#define FILE_CALL NAME_CALL
+#define LARGE_CALL NAME_CALL
+#define REQUEST_CALL NAME_CALL
+#include "functions.def"
+#undef NAME_CALL
+#undef FILE_CALL
+#undef LARGE_CALL
+#undef REQUEST_CALL
+};
+
+const char *call_name(int call)
+{
+    return names[call];
+}
+
+static const struct {
+    const char *name;
+    int class;
+} classes[] = {
+#define CLASS(name) {#name, name}
+    CLASS(MPI_ERR_ACCESS),
+    CLASS(MPI_ERR_AMODE),
+    CLASS(MPI_ERR_ARG),
+    CLASS(MPI_ERR_BAD_FILE),
+    CLASS(MPI_ERR_CONVERSION),
+    CLASS(MPI_ERR_COUNT),
+    CLASS(MPI_ERR_DUP_DATAREP),
+    CLASS(MPI_ERR_FILE),
+    CLASS(MPI_ERR_FILE_EXISTS),
+    CLASS(MPI_ERR_FILE_IN_USE),
+    CLASS(MPI_ERR_INFO_VALUE),
+    CLASS(MPI_ERR_INTERN),
+    CLASS(MPI_ERR_IO),
+    CLASS(MPI_ERR_NOT_SAME),
+    CLASS(MPI_ERR_NO_MEM),
+    CLASS(MPI_ERR_NO_SPACE),
+    CLASS(MPI_ERR_NO_SUCH_FILE),
+    CLASS(MPI_ERR_OTHER),
+    CLASS(MPI_ERR_QUOTA),
+    CLASS(MPI_ERR_READ_ONLY),
+    CLASS(MPI_ERR_TYPE),
+    CLASS(MPI_ERR_UNKNOWN),
+    CLASS(MPI_ERR_UNSUPPORTED_DATAREP),
+    CLASS(MPI_ERR_UNSUPPORTED_OPERATION),
+#undef CLASS
+};
+
+void explain(const char *error, const char *cause, const char *help)
+{
+    fprintf(stderr, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
+}
+
+/* 1 when this member prints an error that all members meet: the lowest that has joined. */
+static int is_speaker(const open_file_t *file, const unisono_error_t *error)
+{
+    if (!file || !error->rank_count)
+        return 1;
+    int lowest = 0;
+    for (size_t i = 0; i < error->rank_count && error->ranks[i] == (uint32_t)lowest; i++)
+        lowest++;
+    return file->rank == lowest;
+}
+
+int class_of_failure(const open_file_t *file, int call)
+{
+    const unisono_error_t *error = unisono_last_error();
+    if (!error)
+        return MPI_ERR_INTERN;
+    /* Programs look for files, and try to create them, as a matter of course. */
+    int is_expected =
+        error->kind == UNISONO_ERR_NOT_FOUND || error->kind == UNISONO_ERR_ALREADY_EXISTS;
+    if (!is_expected && is_speaker(file, error)) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s failed: %s", names[call], error->error);
+        explain(text, error->cause, error->help);
+    }
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strcmp(classes[i].name, error->mpi_class) == 0)
+            return classes[i].class;
+    return MPI_ERR_IO;
+}
+
+int wrong(int code, int call, const char *cause, const char *help)
+{
+    char error[256];
+    snprintf(error, sizeof error, "%s failed", names[call]);
+    explain(error, cause, help);
+    return code;
+}
+
+/* Functions of programs by their error handlers, which MPI does not tell. */
+static struct handler {
+    MPI_Errhandler errhandler;
+    MPI_File_errhandler_function *function;
+    struct handler *next;
+} *handlers;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static MPI_File_errhandler_function *function_of(MPI_Errhandler errhandler)
+{
+    MPI_File_errhandler_function *function = NULL;
+    pthread_mutex_lock(&lock);
+    for (struct handler *one = handlers; one && !function; one = one->next)
+        if (one->errhandler == errhandler)
+            function = one->function;
+    pthread_mutex_unlock(&lock);
+    return function;
+}
+
+typedef int create_errhandler_t(MPI_File_errhandler_function *, MPI_Errhandler *);
+
+static int create_errhandler(MPI_File_errhandler_function *function, MPI_Errhandler *errhandler)
+{
+    int code = REAL(File_create_errhandler, create_errhandler_t)(function, errhandler);
+    struct handler *made = code == MPI_SUCCESS ? malloc(sizeof *made) : NULL;
+    if (made) {
+        made->errhandler = *errhandler;
+        made->function = function;
+        pthread_mutex_lock(&lock);
+        made->next = handlers; /* hides an older one, whose handle MPI has used again */
+        handlers = made;
+        pthread_mutex_unlock(&lock);
+    }
+    return code;
+}
+
+int fail(open_file_t *file, int code)
+{
+    MPI_Errhandler errhandler;
+    MPI_File_errhandler_function *function;
+    if (code == MPI_SUCCESS)
+        return code;
+    if (file) {
+        errhandler = file->errhandler;
+        function = file->handler;
+    } else if (PMPI_File_get_errhandler(MPI_FILE_NULL, &errhandler) == MPI_SUCCESS) {
+        function = function_of(errhandler);
+    } else {
+        return code;
+    }
+    MPI_File handle = file ? handle_of(file) : MPI_FILE_NULL;
+    if (function)
+        function(&handle, &code);
+    else if (errhandler != MPI_ERRORS_RETURN)
+        PMPI_Abort(file ? file->comm : MPI_COMM_WORLD, code);
+    return code;
+}
+
+void errhandler_default(open_file_t *file)
+{
+    if (PMPI_File_get_errhandler(MPI_FILE_NULL, &file->errhandler) != MPI_SUCCESS)
+        file->errhandler = MPI_ERRORS_RETURN;
+    file->handler = function_of(file->errhandler);
+}
+
+int agree(open_file_t *file, int call, int code)
+{
+    if (file->size == 1)
+        return code;
+    /* The barrier sleeps and names missing members; the reduction would do neither. */
+    if (unisono_barrier(file->group))
+        return class_of_failure(file, call);
+    int greatest = code;
+    if (PMPI_Allreduce(&code, &greatest, 1, MPI_INT, MPI_MAX, file->comm) != MPI_SUCCESS)
+        return MPI_ERR_INTERN;
+    return greatest;
+}
+
+static int set_errhandler(MPI_File handle, MPI_Errhandler errhandler)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    file->errhandler = errhandler;
+    file->handler = function_of(errhandler);
+    file->has_errhandler = 1;
+    return MPI_SUCCESS;
+}
+
+static int get_errhandler(MPI_File handle, MPI_Errhandler *errhandler)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    *errhandler = file->errhandler;
+    return MPI_SUCCESS;
+}
+
+static int call_errhandler(MPI_File handle, int code)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    fail(file, code);
+    return MPI_SUCCESS;
+}
+
+void errors_enter(function_t **functions)
+{
+    ENTER(File_create_errhandler, create_errhandler);
+    ENTER(File_set_errhandler, set_errhandler);
+    ENTER(File_get_errhandler, get_errhandler);
+    ENTER(File_call_errhandler, call_errhandler);
+}

@@ -1,0 +1,31 @@
+/* table.c - the border of a back end: its functions by their numbers. */
+#include "back.h"
+
+static const front_t *front;
+static back_t back;
+
+function_t *real_function(int call)
+{
+    return front->real(call);
+}
+
+__attribute__((visibility("default"))) unisono_mpi_back_t unisono_mpi_back;
+
+const back_t *unisono_mpi_back(const front_t *given)
+{
+    if (given->version != BORDER_VERSION)
+        return NULL;
+    front = given;
+    handles_set(given->handles);
+    back.version = BORDER_VERSION;
+    back.to_fortran = file_to_fortran;
+    back.from_fortran = file_from_fortran;
+    back.requests_under_way = &requests_under_way;
+    errors_enter(back.functions);
+    open_enter(back.functions);
+    view_enter(back.functions);
+    access_enter(back.functions);
+    shared_enter(back.functions);
+    requests_enter(back.functions);
+    return &back;
+}
