@@ -31,6 +31,7 @@ enum { EXIT_MEMBERS_MISSING = 5 };
 typedef struct open_file {
     file_handle_t *handle;
     char *name;    /* in the instance */
+    int is_redirected; /* by UNISONO_MATCH */
     MPI_Comm comm; /* duplicate of the program's communicator */
     int rank, size;
     int amode;

@@ -23,8 +23,12 @@ static int read_envelope(MPI_Datatype type, envelope_t *envelope)
     return failed ? -EINVAL : 0;
 }
 
-/* Deprecated combiners, which some headers forbid to name. */
-#if defined OPEN_MPI && defined OMPI_ENABLE_MPI1_COMPAT && !OMPI_ENABLE_MPI1_COMPAT
+/* Deprecated combiners, which the standard interface lacks, and some headers forbid to name. */
+#if defined MPI_ABI_VERSION
+#define COMBINER_HVECTOR_INTEGER MPI_COMBINER_HVECTOR
+#define COMBINER_HINDEXED_INTEGER MPI_COMBINER_HINDEXED
+#define COMBINER_STRUCT_INTEGER MPI_COMBINER_STRUCT
+#elif defined OPEN_MPI && defined OMPI_ENABLE_MPI1_COMPAT && !OMPI_ENABLE_MPI1_COMPAT
 #define COMBINER_HVECTOR_INTEGER OMPI_WAS_MPI_COMBINER_HVECTOR_INTEGER
 #define COMBINER_HINDEXED_INTEGER OMPI_WAS_MPI_COMBINER_HINDEXED_INTEGER
 #define COMBINER_STRUCT_INTEGER OMPI_WAS_MPI_COMBINER_STRUCT_INTEGER

@@ -210,6 +210,17 @@ static int agree_on_arguments(open_file_t *file, int code)
     return all[3] == -all[4] ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME;
 }
 
+/* Makes the directory of a file whose name was redirected: the program relies on the local one. */
+static void make_directory(const open_file_t *file)
+{
+    char *folder = strdup(file->name), *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) {
+        *slash = 0;
+        unisono_mkdir(connection(), folder, 1); /* opening the file tells more when this fails */
+    }
+    free(folder);
+}
+
 /* Opens the file: rank 0 first, which also creates it. */
 static int open_everywhere(open_file_t *file)
 {
@@ -219,6 +230,8 @@ static int open_everywhere(open_file_t *file)
     int code = MPI_SUCCESS;
     if (unisono_hints_apply(file->hints, NULL, &layout, NULL))
         return class_of_failure(file, CALL_File_open);
+    if (!file->rank && file->is_redirected && flags & UNISONO_CREATE)
+        make_directory(file);
     if (!file->rank && unisono_open(connection(), file->name, flags, &layout, &file->file))
         code = class_of_failure(file, CALL_File_open);
     if (PMPI_Bcast(&code, 1, MPI_INT, 0, file->comm) != MPI_SUCCESS)
@@ -273,6 +286,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
                                 "close files; a process may have 4096 open"));
     file->amode = amode;
     file->name = strdup(name_in_instance(name));
+    file->is_redirected = strncmp(name, "unisono:", 8) != 0;
     errhandler_default(file);
     int code = file->name ? join(comm, file->name, &file->comm) : MPI_ERR_NO_MEM;
     if (code != MPI_SUCCESS) {
@@ -362,7 +376,11 @@ static int resize(MPI_File handle, MPI_Offset size, int call, int extends)
             error = unisono_truncate(file->file, (uint64_t)size);
         code = error ? class_of_failure(file, call) : code;
     }
-    return fail(file, agree(file, call, code));
+    code = agree(file, call, code);
+    /* The library of this process learns the new size. */
+    if (code == MPI_SUCCESS && file->rank && unisono_size(file->file, &now))
+        code = class_of_failure(file, call);
+    return fail(file, code);
 }
 
 static int set_size(MPI_File handle, MPI_Offset size)

@@ -3,7 +3,8 @@
  *
  * Memory goes to the library as it is, by a nested description, and is packed only when the
  * description would not be compact or when the data must be converted. A read beyond the end of the
- * file fails as a whole in the library, at every member; it is then begun again with what is there. */
+ * file fails as a whole in the library, at every member; each then transfers what is there by itself,
+ * because members may notice at different times, between other collective calls. */
 #include "back.h"
 
 #include <errno.h>
@@ -410,17 +411,17 @@ static void take_result(transfer_t *transfer)
         return;
     }
     const unisono_error_t *error = unisono_last_error();
-    int is_past_end = error && error->kind == UNISONO_ERR_PAST_END && !is_write(transfer);
-    if (!is_past_end || transfer->attempts++ == ATTEMPTS_MAX) {
+    int is_past_end = error && error->kind == UNISONO_ERR_PAST_END;
+    if (transfer->code != MPI_SUCCESS || !is_past_end || transfer->attempts++ == ATTEMPTS_MAX) {
         if (transfer->code == MPI_SUCCESS)
             transfer->code = failure(transfer);
         return;
     }
-    int code = transfer->code == MPI_SUCCESS ? clip(transfer) : transfer->code;
-    if (code != MPI_SUCCESS)
-        transfer->bytes = 0;
-    int launched = transfer->code == MPI_SUCCESS ? launch(transfer) : start_empty(transfer);
-    transfer->code = code == MPI_SUCCESS ? launched : code;
+    transfer->access.manner &= ~COLLECTIVE;
+    if (!is_write(transfer))
+        transfer->code = clip(transfer);
+    if (transfer->code == MPI_SUCCESS)
+        transfer->code = launch(transfer);
 }
 
 int transfer_has_ended(transfer_t *transfer)
