@@ -83,14 +83,26 @@ int fail(open_file_t *file, int code);
 /* Sets the error handler that a new file has. */
 void errhandler_default(open_file_t *file);
 
-/* Waits for all members; gives the greatest code that any of them brings. Members that are missing
- * are named. */
-int agree(open_file_t *file, int call, int code);
-
 const char *call_name(int call); /* such as "MPI_File_open" */
 
 /* Takes the hints of an info object, which may be MPI_INFO_NULL. */
 int hints_give(open_file_t *file, MPI_Info info, int call);
+
+/* ---- Members (members.c) ------------------------------------------------------------------- */
+
+/* Waits for all members; gives the greatest code that any of them brings. Members that are missing
+ * are named. */
+int agree(open_file_t *file, int call, int code);
+
+/* Duplicates the communicator for a file that is opened. */
+int members_join(open_file_t *file, MPI_Comm comm);
+
+/* Collective calls of members who have met: greatest numbers, data of one member for all, sums up
+ * to and with this member, and an all-gather for the library (context: the file). */
+int members_greatest(open_file_t *file, const long *mine, long *all, int count);
+int members_tell(open_file_t *file, void *data, int count, MPI_Datatype type, int from);
+int members_sum(open_file_t *file, uint64_t mine, uint64_t *sum);
+int members_gather(const void *mine, void *all, size_t bytes, void *context);
 
 /* ---- Views (view.c) ------------------------------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-/* errors.c - failures of the library as codes of MPI, error handlers, and agreement on codes. */
+/* errors.c - failures of the library as codes of MPI, and error handlers. */
 #include "back.h"
 
 #include <stdio.h>
@@ -161,19 +161,6 @@ void errhandler_default(open_file_t *file)
     if (PMPI_File_get_errhandler(MPI_FILE_NULL, &file->errhandler) != MPI_SUCCESS)
         file->errhandler = MPI_ERRORS_RETURN;
     file->handler = function_of(file->errhandler);
-}
-
-int agree(open_file_t *file, int call, int code)
-{
-    if (file->size == 1)
-        return code;
-    /* The barrier sleeps and names missing members; the reduction would do neither. */
-    if (unisono_barrier(file->group))
-        return class_of_failure(file, call);
-    int greatest = code;
-    if (PMPI_Allreduce(&code, &greatest, 1, MPI_INT, MPI_MAX, file->comm) != MPI_SUCCESS)
-        return MPI_ERR_INTERN;
-    return greatest;
 }
 
 static int set_errhandler(MPI_File handle, MPI_Errhandler errhandler)

@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-typedef int test_t(MPI_Request *, int *, MPI_Status *);
 
 /* ---- Hints --------------------------------------------------------------------------------- */
 
@@ -61,111 +58,6 @@ static int get_info(MPI_File handle, MPI_Info *info)
     return fail(file, code);
 }
 
-/* ---- Members of a new file ----------------------------------------------------------------- */
-
-/* Seconds that members wait for one another, as the library does. */
-static double timeout_s(void)
-{
-    const char *set = getenv("UNISONO_TIMEOUT");
-    double seconds = set ? strtod(set, NULL) : 0;
-    return seconds > 0 ? seconds : 60;
-}
-
-/* Collects the ranks whose marks lie in a directory. */
-typedef struct marks {
-    char *is_there; /* for each rank */
-    int size;
-} marks_t;
-
-static int see_mark(const char *name, const unisono_stat_t *stat, void *context)
-{
-    (void)stat;
-    const marks_t *marks = context;
-    const char *slash = strrchr(name, '/');
-    int rank = slash ? atoi(slash + 1) : -1;
-    if (rank >= 0 && rank < marks->size)
-        marks->is_there[rank] = 1;
-    return 0;
-}
-
-/* Writes the ranks without marks: "1, 2, 5". */
-static void list_missing(const marks_t *marks, char *text, size_t bytes)
-{
-    size_t used = 0;
-    *text = 0;
-    for (int rank = 0; rank < marks->size && used + 16 < bytes; rank++)
-        if (!marks->is_there[rank])
-            used += (size_t)snprintf(text + used, bytes - used, used ? ", %d" : "%d", rank);
-}
-
-/* Names the members that have not called MPI_File_open. Those that wait leave marks in the
- * instance, since MPI tells nobody who has come. */
-static void explain_missing(MPI_Comm comm, const char *name)
-{
-    char folder[600], mark[700], cause[900], missing[400];
-    int rank = 0, size = 1;
-    PMPI_Comm_rank(comm, &rank);
-    PMPI_Comm_size(comm, &size);
-    marks_t marks = {calloc((size_t)size, 1), size};
-    unisono_t *unisono = connection();
-    unisono_file_t *file = NULL;
-    if (!unisono || !marks.is_there)
-        return;
-    int used = snprintf(folder, sizeof folder, ".unisono/waiting/%d-", size);
-    for (const char *c = name; *c && used + 1 < (int)sizeof folder; c++)
-        folder[used++] = *c == '/' ? '-' : *c;
-    folder[used] = 0;
-    unisono_mkdir(unisono, folder, 1);
-    snprintf(mark, sizeof mark, "%s/%d", folder, rank);
-    unisono_open(unisono, mark, UNISONO_CREATE, NULL, &file);
-    unisono_close(file);
-    nanosleep(&(struct timespec){1, 0}, NULL);
-    unisono_list(unisono, folder, see_mark, &marks);
-    int lowest = 0;
-    while (lowest < size && !marks.is_there[lowest])
-        lowest++;
-    list_missing(&marks, missing, sizeof missing);
-    snprintf(cause, sizeof cause, "rank %s has not called it within %.0f s; the others are in it",
-             missing, timeout_s());
-    if (rank == lowest)
-        explain("MPI_File_open failed", cause,
-                "let every process of the communicator open the file");
-    nanosleep(&(struct timespec){1, 0}, NULL);
-    unisono_remove(unisono, mark);
-    free(marks.is_there);
-}
-
-/* Duplicates the communicator, which all members must call. Sleeps while it waits. */
-static int join(MPI_Comm comm, const char *name, MPI_Comm *joined)
-{
-    MPI_Request request;
-    int flag = 0;
-    if (PMPI_Comm_idup(comm, joined, &request) != MPI_SUCCESS)
-        return MPI_ERR_COMM;
-    double end = now_s() + timeout_s();
-    for (unsigned turns = 0;; turns++) {
-        if (REAL(Test, test_t)(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return MPI_ERR_COMM;
-        if (flag)
-            return MPI_SUCCESS;
-        if (now_s() > end)
-            break;
-        if (turns > 100)
-            nanosleep(&(struct timespec){0, turns < 1000 ? 50000 : 1000000}, NULL);
-    }
-    explain_missing(comm, name);
-    /* The call cannot be taken back, so the program cannot go on. */
-    PMPI_Abort(comm, EXIT_MEMBERS_MISSING);
-    return MPI_ERR_OTHER;
-}
-
-static int all_gather(const void *mine, void *all, size_t bytes, void *context)
-{
-    MPI_Comm comm = *(MPI_Comm *)context;
-    return PMPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm)
-           != MPI_SUCCESS;
-}
-
 /* ---- Opening ------------------------------------------------------------------------------- */
 
 static int check_mode(int amode)
@@ -198,7 +90,7 @@ static int agree_on_arguments(open_file_t *file, int code)
 {
     long hash = hash_name(file->name);
     long mine[5] = {code, file->amode, -(long)file->amode, hash, -hash}, all[5];
-    if (PMPI_Allreduce(mine, all, 5, MPI_LONG, MPI_MAX, file->comm) != MPI_SUCCESS)
+    if (members_greatest(file, mine, all, 5) != MPI_SUCCESS)
         return MPI_ERR_INTERN;
     if (all[0] != MPI_SUCCESS)
         return (int)all[0];
@@ -234,7 +126,7 @@ static int open_everywhere(open_file_t *file)
         make_directory(file);
     if (!file->rank && unisono_open(connection(), file->name, flags, &layout, &file->file))
         code = class_of_failure(file, CALL_File_open);
-    if (PMPI_Bcast(&code, 1, MPI_INT, 0, file->comm) != MPI_SUCCESS)
+    if (members_tell(file, &code, 1, MPI_INT, 0) != MPI_SUCCESS)
         return MPI_ERR_INTERN;
     if (code != MPI_SUCCESS)
         return code;
@@ -246,7 +138,7 @@ static int open_everywhere(open_file_t *file)
 static int form_group(open_file_t *file)
 {
     if (unisono_group_form_with(connection(), (uint32_t)file->rank, (uint32_t)file->size,
-                                all_gather, &file->comm, &file->group))
+                                members_gather, file, &file->group))
         return class_of_failure(file, CALL_File_open);
     return MPI_SUCCESS;
 }
@@ -288,7 +180,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     file->name = strdup(name_in_instance(name));
     file->is_redirected = strncmp(name, "unisono:", 8) != 0;
     errhandler_default(file);
-    int code = file->name ? join(comm, file->name, &file->comm) : MPI_ERR_NO_MEM;
+    int code = file->name ? members_join(file, comm) : MPI_ERR_NO_MEM;
     if (code != MPI_SUCCESS) {
         file_free(file);
         return fail(NULL, code);

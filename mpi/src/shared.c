@@ -26,14 +26,14 @@ static int take_ordered(open_file_t *file, const access_t *access, uint64_t *fir
     if (file->size > 1) {
         if (unisono_barrier(file->group))
             return class_of_failure(file, access->call);
-        if (PMPI_Scan(&mine, &end, 1, MPI_UINT64_T, MPI_SUM, file->comm) != MPI_SUCCESS)
+        if (members_sum(file, mine, &end) != MPI_SUCCESS)
             return MPI_ERR_INTERN;
     } else {
         end = mine;
     }
     if (file->rank == file->size - 1 && unisono_counter_add(file->group, end, &start[0]))
         start[1] = (uint64_t)class_of_failure(file, access->call);
-    if (PMPI_Bcast(start, 2, MPI_UINT64_T, file->size - 1, file->comm) != MPI_SUCCESS)
+    if (members_tell(file, start, 2, MPI_UINT64_T, file->size - 1) != MPI_SUCCESS)
         return MPI_ERR_INTERN;
     *first = start[0] + end - mine;
     return code == MPI_SUCCESS ? (int)start[1] : code;
