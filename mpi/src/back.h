@@ -69,6 +69,10 @@ const char *name_in_instance(const char *name);
 /* Prints an error in three parts. */
 void explain(const char *error, const char *cause, const char *help);
 
+/* Holds back the first explanation of this thread, until members know which of them prints it. */
+void explanations_hold(void);
+void explanations_release(int is_printed);
+
 /* Error class of MPI that fits the failed call of the library; prints its text, naming the call of
  * MPI. Of the members of a file, which may be NULL, one prints what all of them meet. */
 int class_of_failure(const open_file_t *file, int call);
@@ -200,5 +204,6 @@ void requests_enter(function_t **functions);
 void handles_set(file_handle_t *handles);
 int file_to_fortran(void *file);
 void *file_from_fortran(int number);
+long read_start(const char *name, void *bytes, size_t count);
 
 #endif

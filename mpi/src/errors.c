@@ -54,9 +54,31 @@ static const struct {
 #undef CLASS
 };
 
+/* Explanation that is held back, while `is_held`. */
+static _Thread_local char held[2048];
+static _Thread_local int is_held;
+
 void explain(const char *error, const char *cause, const char *help)
 {
-    fprintf(stderr, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
+    char text[sizeof held];
+    snprintf(text, sizeof text, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
+    if (!is_held)
+        fputs(text, stderr);
+    else if (!*held)
+        memcpy(held, text, sizeof held);
+}
+
+void explanations_hold(void)
+{
+    *held = 0;
+    is_held = 1;
+}
+
+void explanations_release(int is_printed)
+{
+    is_held = 0;
+    if (is_printed)
+        fputs(held, stderr);
 }
 
 /* 1 when this member prints an error that all members meet: the lowest that has joined. */
@@ -83,6 +105,10 @@ int class_of_failure(const open_file_t *file, int call)
         snprintf(text, sizeof text, "%s failed: %s", names[call], error->error);
         explain(text, error->cause, error->help);
     }
+    /* Programs rarely look at codes of files, and would wait for the missing members elsewhere. */
+    if (error->kind == UNISONO_ERR_MEMBERS_MISSING && file && !file->has_errhandler
+        && !file->handler)
+        PMPI_Abort(file->comm, EXIT_MEMBERS_MISSING);
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (strcmp(classes[i].name, error->mpi_class) == 0)
             return classes[i].class;

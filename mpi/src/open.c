@@ -85,21 +85,24 @@ static long hash_name(const char *name)
     return (long)(hash >> 1);
 }
 
-/* Code on which all members agree, and that of them whose names or modes differ. */
-static int agree_on_arguments(open_file_t *file, int code)
+/* Code on which all members agree. The lowest of those that have failed explains it. */
+static int agree_at_open(open_file_t *file, int code)
 {
     long hash = hash_name(file->name);
-    long mine[5] = {code, file->amode, -(long)file->amode, hash, -hash}, all[5];
-    if (members_greatest(file, mine, all, 5) != MPI_SUCCESS)
+    long mine[6] = {code, code == MPI_SUCCESS ? 0 : file->size - file->rank,
+                    file->amode, -(long)file->amode, hash, -hash}, all[6];
+    code = members_greatest(file, mine, all, 6);
+    explanations_release(code == MPI_SUCCESS && all[1] && all[1] == file->size - file->rank);
+    if (code != MPI_SUCCESS)
         return MPI_ERR_INTERN;
     if (all[0] != MPI_SUCCESS)
         return (int)all[0];
-    if (all[1] == -all[2] && all[3] == -all[4])
+    if (all[2] == -all[3] && all[4] == -all[5])
         return MPI_SUCCESS;
     if (!file->rank)
         wrong(MPI_ERR_NOT_SAME, CALL_File_open, "processes give different names or modes",
               "give the same name and mode at every process");
-    return all[3] == -all[4] ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME;
+    return all[4] == -all[5] ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME;
 }
 
 /* Makes the directory of a file whose name was redirected: the program relies on the local one. */
@@ -187,10 +190,11 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     }
     PMPI_Comm_rank(file->comm, &file->rank);
     PMPI_Comm_size(file->comm, &file->size);
-    code = agree_on_arguments(file, prepare(file, info));
+    explanations_hold();
+    code = agree_at_open(file, prepare(file, info));
     if (code == MPI_SUCCESS) {
-        int opened = open_everywhere(file);
-        code = agree_on_arguments(file, opened);
+        explanations_hold();
+        code = agree_at_open(file, open_everywhere(file));
     }
     if (code == MPI_SUCCESS)
         code = form_group(file);
