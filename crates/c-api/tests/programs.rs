@@ -21,6 +21,11 @@ fn four_processes_write_in_one_distribution_and_read_in_another() {
 }
 
 #[test]
+fn four_processes_share_a_counter_and_locks() {
+    Servers::start().run("locks", &[]);
+}
+
+#[test]
 fn eight_threads_use_one_connection() {
     Servers::start().run("threads", &[]);
 }

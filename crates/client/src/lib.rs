@@ -27,13 +27,13 @@ pub use instance::{
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
     Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Group, Operation, Page,
-    RawMemory, wait_any,
+    RangeLock, RawMemory, wait_any,
 };
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{
-    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested,
-    OwnPart,
+    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, LockKind,
+    Nested, OwnPart,
 };
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
 pub use units::{ClientId, ServerId};

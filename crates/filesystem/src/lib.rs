@@ -13,7 +13,8 @@ mod small_map;
 mod table;
 
 pub use client::{
-    Buffer, BufferPart, BufferPool, Client, Group, Membership, NewFile, Page, SharedMemory,
+    Buffer, BufferPart, BufferPool, Client, Group, Membership, NewFile, Page, RangeLock,
+    SharedMemory,
 };
 pub use costs::Costs;
 pub use server::{RosterCache, ServerConfig, serve};

@@ -19,6 +19,7 @@ mod naming;
 mod on_thread;
 mod operation;
 mod peers;
+mod range_lock;
 mod staged;
 mod user_memory;
 
@@ -27,4 +28,5 @@ pub use connection::{Connection, ConnectionOptions};
 pub use file::{File, Page};
 pub use group::{CollectiveOptions, Group};
 pub use operation::{Operation, wait_any};
+pub use range_lock::RangeLock;
 pub use user_memory::RawMemory;

@@ -174,6 +174,6 @@ impl<W: World> Server<W> {
     }
 }
 
-fn timeout_of(timeout_ms: u64) -> Duration {
+pub(super) fn timeout_of(timeout_ms: u64) -> Duration {
     Duration::from_ms(timeout_ms.min(TIMEOUT_MS_MAX))
 }

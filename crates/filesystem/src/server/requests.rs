@@ -169,6 +169,9 @@ impl<W: World> Server<W> {
                 self.rendezvous.enrol(from, request).map(|()| Reply::Done.into())
             }
             Request::Join(request) => self.join(from, *request).await.map(Answer::from),
+            Request::Counter(request) => self.count(from, request).map(Answer::from),
+            Request::Lock(request) => self.lock(from, request).await.map(Answer::from),
+            Request::Unlock(request) => self.unlock(from, request).map(Answer::from),
             Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
             Request::Open(record) => self.open(from, record).await,
             Request::Close { file, recorded } => self.close(from, file, recorded),
