@@ -19,6 +19,7 @@ mod errors;
 mod files;
 mod groups;
 mod handles;
+mod hints;
 mod names;
 mod operations;
 mod pages;

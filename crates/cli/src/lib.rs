@@ -17,6 +17,7 @@ mod entries;
 mod files;
 mod format;
 mod head_plot;
+mod hints;
 mod instances;
 mod layout;
 mod output_file;
@@ -86,6 +87,7 @@ fn run(
         Command::Du(du) => files::usage(&du),
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => instances::space(&df),
+        Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim, &policies, models),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),

@@ -3,6 +3,7 @@
 use super::bench::Bench;
 use super::demo::Demo;
 use super::files::{Cat, Cp, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
+use super::hints::Hints;
 use super::instance::InstanceOnly;
 use super::reproduce::Reproduce;
 use super::servers::{Doctor, Serve, ServeRemote, Start};
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Layout(Layout),
     /// Show the space on the disks of an instance.
     Df(InstanceOnly),
+    /// List the hints of MPI-IO, or say which of given ones would be in force.
+    Hints(Hints),
     /// Measure real transfers and check every byte.
     Bench(Box<Bench>),
     /// Simulate transfers on a modelled machine.

@@ -5,6 +5,7 @@ mod cases;
 mod command;
 mod demo;
 mod files;
+mod hints;
 mod instance;
 mod reproduce;
 mod servers;
@@ -17,6 +18,7 @@ pub(crate) use files::{
     Cat, Cp, Du, Find, Get, Kind, Layout, LayoutGet, LayoutSet, Ls, MaybeNamed, Mkdir, Mv, Named,
     Put, Rm,
 };
+pub(crate) use hints::{Explain, Hints, HintsCommand};
 pub(crate) use instance::InstanceOnly;
 pub(crate) use reproduce::Reproduce;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
