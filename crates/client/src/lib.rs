@@ -18,7 +18,7 @@ mod names;
 mod parallel;
 mod session;
 
-pub use cleanup::{Cleanup, Undo, clean_up_on_signals};
+pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
 pub use copy::{CopyPlan, LocalOutput, no_directory};
 pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, Member,

@@ -8,6 +8,7 @@ mod files;
 mod hints;
 mod instance;
 mod reproduce;
+mod run;
 mod servers;
 mod sim;
 
@@ -21,5 +22,6 @@ pub(crate) use files::{
 pub(crate) use hints::{Explain, Hints, HintsCommand};
 pub(crate) use instance::InstanceOnly;
 pub(crate) use reproduce::Reproduce;
+pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
 pub(crate) use sim::{Demerit, Sim, SimCommand};
