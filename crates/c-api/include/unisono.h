@@ -25,7 +25,8 @@
  *   one's memory (prctl PR_SET_PTRACER), because servers on this machine copy data directly.
  *   This lasts until the process ends.
  * The library installs no signal handler, starts no process and changes no environment variable. It
- * reads UNISONO_INSTANCE, XDG_RUNTIME_DIR, TMPDIR and UNISONO_TIMEOUT when it connects.
+ * reads UNISONO_INSTANCE, XDG_RUNTIME_DIR, TMPDIR and UNISONO_TIMEOUT when it connects, and
+ * UNISONO_HINTS, UNISONO_METHOD and UNISONO_STRICT in unisono_hints_new.
  *
  * Link with the flags of "pkg-config --cflags --libs unisono". The manual begins at unisono(7).
  */
@@ -468,6 +469,40 @@ int unisono_lock_range(unisono_group_t *group, uint64_t start, uint64_t end, int
 
 /* Releases a lock and frees the handle, also when it fails. */
 int unisono_unlock(unisono_lock_t *lock);
+
+/* ---- Hints --------------------------------------------------------------------------------- */
+
+/* Hints of MPI-IO for one file: those in force, and those rejected, with reasons. The command
+ * "unisono hints" lists all. Members of a group must set the same. */
+typedef struct unisono_hints unisono_hints_t;
+
+/* Makes the hints of the environment (UNISONO_HINTS, then UNISONO_METHOD) for a file, which need not
+ * exist. Errors: -EINVAL (kind usage) when one is rejected and UNISONO_STRICT is 1. */
+int unisono_hints_new(unisono_t *connection, const char *file_name, unisono_hints_t **hints);
+
+/* Sets a hint, such as "unisono_method" to "two-phase". Returns 0 also when it is rejected; then
+ * nothing in force changes. Errors: -EINVAL (kind usage) when it is rejected and UNISONO_STRICT
+ * is 1. */
+int unisono_hints_set(unisono_hints_t *hints, const char *key, const char *value);
+
+/* Number of hints in force, and one more, "unisono_hints_rejected", when some were rejected.
+ * For an argument that makes no sense returns 0. */
+size_t unisono_hints_count(const unisono_hints_t *hints);
+
+/* Key and value of entry `index`, counted from 0. Both are valid until the next
+ * unisono_hints_set, or until the hints are freed. A value has no limit of length. */
+int unisono_hints_get(const unisono_hints_t *hints, size_t index, const char **key,
+                      const char **value);
+
+/* Puts the hints in force into the arguments of other calls; each may be NULL. options: strategy,
+ * order and sync are set. layout: block_bytes is set if a hint says it. Both must have their size.
+ * is_independent: 1 when members must transfer their parts by calls of their own, as with
+ * unisono_read_part; options then has UNISONO_NONCOLLECTIVE. */
+int unisono_hints_apply(const unisono_hints_t *hints, unisono_collective_options_t *options,
+                        unisono_layout_t *layout, int *is_independent);
+
+/* Frees hints. */
+void unisono_hints_free(unisono_hints_t *hints);
 
 /* ---- Started calls ------------------------------------------------------------------------- */
 

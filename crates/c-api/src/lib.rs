@@ -19,6 +19,7 @@ mod errors;
 mod files;
 mod groups;
 mod handles;
+mod hints;
 mod locks;
 mod names;
 mod operations;

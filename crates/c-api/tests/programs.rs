@@ -54,6 +54,11 @@ fn arguments_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn hints_are_in_force_or_rejected() {
+    Servers::start().run("hints", &[]);
+}
+
+#[test]
 fn the_table_of_kinds_is_that_of_the_command() {
     let shown = Servers::start().run("kinds", &[]);
     let row = |row: &interface::KindRow| {

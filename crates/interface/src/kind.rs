@@ -182,6 +182,7 @@ impl ErrorKind {
             ExitCode::DataCheck => Self::Corrupt,
             ExitCode::Collective => Self::Cancelled,
             ExitCode::NoSpace => Self::NoSpace,
+            ExitCode::NotStagedOut => Self::LocalFile,
         }
     }
 }
