@@ -23,10 +23,12 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// Folder that cargo builds to: that of the profile of this test.
+/// Folder that cargo builds to: that of the profile of this program or test.
 pub fn built() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.ancestors().nth(2).unwrap().to_owned()
+    let program = std::env::current_exe().unwrap();
+    let folder = program.parent().unwrap();
+    let is_test = folder.ends_with("deps");
+    if is_test { folder.parent().unwrap().to_owned() } else { folder.to_owned() }
 }
 
 /// Prefix below which the product is installed, once for each process of tests.
@@ -114,7 +116,13 @@ impl Servers {
     /// Starts two servers.
     #[track_caller]
     pub fn start() -> Self {
-        let directory = tempfile::Builder::new().prefix("unisono-mpi-").tempdir().unwrap();
+        Self::start_with(&std::env::temp_dir())
+    }
+
+    /// Starts two servers whose data is below `folder`.
+    #[track_caller]
+    pub fn start_with(folder: &Path) -> Self {
+        let directory = tempfile::Builder::new().prefix("unisono-mpi-").tempdir_in(folder).unwrap();
         let servers = Self { directory };
         done(servers.unisono(&["start", "--servers", "2"]));
         servers

@@ -45,7 +45,7 @@ const PERMITTED: [(&str, &[&str]); 18] = [
     ("experiments", &["simulate", "interface", "plot"]),
     ("c-api", &["client", "interface", "policy", "units", "wire"]),
     ("cli", &["client", "cluster", "simulate", "measure", "experiments", "interface", "plot"]),
-    ("mpi", &[]),
+    ("mpi", &["plot"]),
     ("xtask", &[]),
 ];
 
