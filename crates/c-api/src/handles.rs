@@ -2,11 +2,10 @@
 
 use crate::arguments::{Handle, Out};
 use crate::border::Failure;
-use crate::hints::FileHints;
 use crate::operations::Op;
 use crate::parts::Part;
 use client::{Connection, File, Group, Page};
-use std::sync::{Mutex, RwLock};
+use std::sync::RwLock;
 
 /// `unisono_t *`.
 pub(crate) type ConnectionHandle = Handle<Connection>;
@@ -18,8 +17,6 @@ pub(crate) type GroupHandle = Handle<Group>;
 pub(crate) type PageHandle = Handle<Page>;
 /// `unisono_op_t *`.
 pub(crate) type OpHandle = Handle<Op>;
-/// `unisono_hints_t *`.
-pub(crate) type HintsHandle = Handle<Mutex<FileHints>>;
 /// `unisono_part_t *`.
 pub(crate) type PartHandle = Handle<RwLock<Part>>;
 
@@ -31,7 +28,6 @@ const _: () = {
     any_thread::<Group>();
     any_thread::<Page>();
     any_thread::<Op>();
-    any_thread::<Mutex<FileHints>>();
     any_thread::<RwLock<Part>>();
 };
 
