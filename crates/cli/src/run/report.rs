@@ -124,7 +124,7 @@ impl Report {
                 report.add(line);
             }
         }
-        report.calls.sort_by(|one, other| other.bytes.cmp(&one.bytes));
+        report.calls.sort_by_key(|calls| std::cmp::Reverse(calls.bytes));
         Ok(report)
     }
 
