@@ -2,11 +2,10 @@
 
 use crate::arguments::{Handle, Out};
 use crate::border::Failure;
-use crate::hints::FileHints;
 use crate::operations::Op;
 use crate::parts::Part;
 use client::{Connection, File, Group, Page, RangeLock};
-use std::sync::{Mutex, RwLock};
+use std::sync::RwLock;
 
 /// `unisono_t *`.
 pub(crate) type ConnectionHandle = Handle<Connection>;
@@ -20,8 +19,6 @@ pub(crate) type LockHandle = Handle<RangeLock>;
 pub(crate) type PageHandle = Handle<Page>;
 /// `unisono_op_t *`.
 pub(crate) type OpHandle = Handle<Op>;
-/// `unisono_hints_t *`.
-pub(crate) type HintsHandle = Handle<Mutex<FileHints>>;
 /// `unisono_part_t *`.
 pub(crate) type PartHandle = Handle<RwLock<Part>>;
 
@@ -34,7 +31,6 @@ const _: () = {
     any_thread::<Page>();
     any_thread::<RangeLock>();
     any_thread::<Op>();
-    any_thread::<Mutex<FileHints>>();
     any_thread::<RwLock<Part>>();
 };
 

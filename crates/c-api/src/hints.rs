@@ -1,10 +1,10 @@
 //! Hints of one file, as MPI programs give them.
 
-use crate::arguments::{Filled, Out, Text};
+use crate::arguments::{Filled, Handle, Out, Text};
 use crate::border::{Failure, exported};
 use crate::collectives::CollectiveView;
 use crate::errors::text;
-use crate::handles::{ConnectionHandle, HintsHandle, make};
+use crate::handles::{ConnectionHandle, make};
 use crate::names::LayoutView;
 use client::Hints;
 use std::ffi::{CString, c_char, c_int};
@@ -12,6 +12,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Key under which rejected hints are reported.
 const REJECTED: &str = "unisono_hints_rejected";
+
+/// `unisono_hints_t *`.
+pub(crate) type HintsHandle = Handle<Mutex<FileHints>>;
+
+/// Handles are used by any thread.
+const _: () = {
+    const fn any_thread<T: Send + Sync>() {}
+    any_thread::<Mutex<FileHints>>();
+};
 
 /// The hints of a file, with the texts that C was shown.
 pub(crate) struct FileHints {

@@ -4,7 +4,7 @@
 mod support;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,11 +16,22 @@ use support::{
 const NOT_STAGED_OUT: i32 = 7;
 
 /// Report lines of one of two processes.
-const LINES: &str = r#"{"line":"process","rank":0,"size":2,"host":"h","pid":1,"mpi":"MPICH 4.0.2","seconds":2.0}
-{"line":"file","name":"field","opens":1,"method":"disk-directed","hints":{"unisono_method":"auto"},"rejected":"cb_node(unknown; did you mean cb_nodes?)"}
-{"line":"calls","file":"field","op":"write","form":"collective","why":"","calls":10,"bytes":3000000,"copied":0,"seconds":0.5,"first_at":1764000000.1,"last_at":1764000003.1,"waited":0.1}
-{"line":"calls","file":"a/rather/long/name/of/a/file","op":"read","form":"independent","why":"the program called MPI_File_read_at","calls":7,"bytes":70,"copied":70,"seconds":0.25,"waited":0}
-"#;
+fn report_lines() -> String {
+    let lines = [
+        json!({ "line": "process", "rank": 0, "size": 2, "host": "h", "pid": 1,
+                "mpi": "MPICH 4.0.2", "seconds": 2.0 }),
+        json!({ "line": "file", "name": "field", "opens": 1, "method": "disk-directed",
+                "hints": { "unisono_method": "auto" },
+                "rejected": "cb_node(unknown; did you mean cb_nodes?)" }),
+        json!({ "line": "calls", "file": "field", "op": "write", "form": "collective", "why": "",
+                "calls": 10, "bytes": 3_000_000, "copied": 0, "seconds": 0.5,
+                "first_at": 1_764_000_000.1, "last_at": 1_764_000_003.1, "waited": 0.1 }),
+        json!({ "line": "calls", "file": "a/rather/long/name/of/a/file", "op": "read",
+                "form": "independent", "why": "the program called MPI_File_read_at", "calls": 7,
+                "bytes": 70, "copied": 70, "seconds": 0.25, "waited": 0 }),
+    ];
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
 
 /// A directory for runs: with an input, report lines, and a folder for everything temporary.
 struct Site {
@@ -32,7 +43,7 @@ impl Site {
     fn new() -> Self {
         let (place, input) = (Place::new(), support::bytes((3 << 20) + 5));
         place.file("input", &input);
-        place.file("lines", LINES.as_bytes());
+        place.file("lines", report_lines().as_bytes());
         std::fs::create_dir(place.path("tmp")).expect("a test must have room");
         Self { place, input }
     }

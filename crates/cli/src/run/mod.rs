@@ -208,7 +208,8 @@ fn finish<'a>(
     }
     let stopped = job.stop();
     errors.extend(stopped.clone().err());
-    let is_needed = arguments.keep || stopped.is_err() || !(is_safe || !arguments.data.is_empty());
+    let is_lost_otherwise = !is_safe && arguments.data.is_empty();
+    let is_needed = arguments.keep || stopped.is_err() || is_lost_otherwise;
     job.keep_directory(is_needed);
     if arguments.keep {
         notes.push(format!("kept: {again}"));

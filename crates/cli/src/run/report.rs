@@ -124,7 +124,7 @@ impl Report {
                 report.add(line);
             }
         }
-        report.calls.sort_by(|one, other| other.bytes.cmp(&one.bytes));
+        report.calls.sort_by_key(|calls| std::cmp::Reverse(calls.bytes));
         Ok(report)
     }
 
@@ -220,25 +220,27 @@ mod tests {
     //! Proves: lines of several processes are added up, collective calls are counted once, and
     //! lines of other forms do no harm.
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn lines_are_added_up() {
         let mut report = Report::default();
         for rank in 0..2 {
+            let seconds = 0.5 + f64::from(rank);
             let lines = [
-                format!(
-                    r#"{{"line":"process","rank":{rank},"size":4,"host":"h","pid":1,"mpi":"M 1","seconds":2.0}}"#
-                ),
-                r#"{"line":"file","name":"a","opens":1,"method":"disk-directed","hints":{"k":"v"},"rejected":"x(y)"}"#.to_owned(),
-                format!(
-                    r#"{{"line":"calls","file":"a","op":"write","form":"collective","why":"","calls":10,"bytes":100,"copied":3,"seconds":{},"waited":0.25}}"#,
-                    0.5 + f64::from(rank)
-                ),
-                r#"{"line":"calls","file":"a","op":"read","form":"independent","why":"w","calls":1,"bytes":7,"seconds":0}"#.to_owned(),
-                r#"{"line":"later","x":1}"#.to_owned(),
-                "no line".to_owned(),
+                json!({ "line": "process", "rank": rank, "size": 4, "host": "h", "pid": 1,
+                        "mpi": "M 1", "seconds": 2.0 }),
+                json!({ "line": "file", "name": "a", "opens": 1, "method": "disk-directed",
+                        "hints": { "k": "v" }, "rejected": "x(y)" }),
+                json!({ "line": "calls", "file": "a", "op": "write", "form": "collective",
+                        "why": "", "calls": 10, "bytes": 100, "copied": 3, "seconds": seconds,
+                        "waited": 0.25 }),
+                json!({ "line": "calls", "file": "a", "op": "read", "form": "independent",
+                        "why": "w", "calls": 1, "bytes": 7, "seconds": 0 }),
+                json!({ "line": "later", "x": 1 }),
+                json!("no line"),
             ];
-            lines.iter().for_each(|line| report.add(line.as_bytes()));
+            lines.iter().for_each(|line| report.add(line.to_string().as_bytes()));
         }
         assert_eq!((report.processes.len(), report.expected(), report.unreadable), (2, 4, 2));
         assert_eq!(report.libraries(), ["M 1"]);

@@ -3,7 +3,8 @@
 //! `UNISONO_HINTS` is a list of pieces between commas, semicolons or line ends. A piece is
 //! `KEY=VALUE`, or several between colons (`KEY=VALUE:KEY=VALUE`), and holds for all files. With
 //! `PATTERN:` in front it holds for the files whose names match; `*` also matches slashes. That is
-//! the form of `MPICH_MPIIO_HINTS` of Cray's MPI: `*.h5:unisono_method=two-phase:unisono_sync=true`.
+//! the form of `MPICH_MPIIO_HINTS` of Cray's MPI:
+//! `*.h5:unisono_method=two-phase:unisono_sync=true`.
 
 use super::table::METHOD;
 use crate::names::{SCHEME, instance_name};
@@ -21,8 +22,8 @@ pub(super) fn is_strict(variable: &impl Fn(&str) -> Option<String>) -> bool {
     !matches!(word.as_str(), "" | "0" | "false" | "no" | "off")
 }
 
-/// Hints that the environment has for the file `name`, in the order in which they are set: each key,
-/// with its value or the reason for which there is none.
+/// Hints that the environment has for the file `name`, in the order in which they are set: each
+/// key, with its value or the reason for which there is none.
 pub fn hints_of_environment(name: &str) -> Vec<(String, Result<String, String>)> {
     settings(name, &|variable| std::env::var(variable).ok())
 }

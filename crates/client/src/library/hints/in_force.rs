@@ -40,8 +40,8 @@ pub enum Verdict {
 }
 
 impl Hints {
-    /// The default for an instance of `servers` servers; `None` when no instance is known. Hints are
-    /// not strict.
+    /// The default for an instance of `servers` servers; `None` when no instance is known. Hints
+    /// are not strict.
     pub fn new(servers: Option<u32>) -> Self {
         Self {
             servers,
@@ -192,8 +192,8 @@ impl Hints {
         self.servers
     }
 
-    /// Options of collective calls. Transfers that are independent are so for callers, too, that use
-    /// these options only.
+    /// Options of collective calls. Independent transfers are so also for callers that use these
+    /// options only.
     pub fn collective_options(&self) -> CollectiveOptions {
         let strategy = match self.method {
             "two-phase" => Strategy::TwoPhase,

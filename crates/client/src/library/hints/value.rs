@@ -37,7 +37,8 @@ impl Value {
         }
     }
 
-    /// The value as it is shown when it is in force. Sizes are plain numbers, as programs read them.
+    /// The value as it is shown when it is in force. Sizes are plain numbers, which programs can
+    /// read.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Word(word) => (*word).to_owned(),
