@@ -77,6 +77,9 @@ void explanations_release(int is_printed);
  * MPI. Of the members of a file, which may be NULL, one prints what all of them meet. */
 int class_of_failure(const open_file_t *file, int call);
 
+/* Ends the program with EXIT_MEMBERS_MISSING; one process is the first. */
+void end_program(int is_first);
+
 /* Code for a wrong argument of a call, which it prints: a cause and a help line. */
 int wrong(int code, int call, const char *cause, const char *help);
 
@@ -101,12 +104,12 @@ int agree(open_file_t *file, int call, int code);
 /* Duplicates the communicator for a file that is opened. */
 int members_join(open_file_t *file, MPI_Comm comm);
 
-/* Collective calls of members who have met: greatest numbers, data of one member for all, sums up
- * to and with this member, and an all-gather for the library (context: the file). */
-int members_greatest(open_file_t *file, const long *mine, long *all, int count);
-int members_tell(open_file_t *file, void *data, int count, MPI_Datatype type, int from);
-int members_sum(open_file_t *file, uint64_t mine, uint64_t *sum);
-int members_gather(const void *mine, void *all, size_t bytes, void *context);
+/* Meetings of the members in a call of the program: greatest numbers, numbers of one member for all,
+ * sums up to and with this member, and bytes of all. */
+int members_greatest(open_file_t *file, int call, const long *mine, long *all, int count);
+int members_tell(open_file_t *file, int call, void *data, int count, int from);
+int members_sum(open_file_t *file, int call, uint64_t mine, uint64_t *sum);
+int members_gather(open_file_t *file, int call, const void *mine, void *all, size_t bytes);
 
 /* ---- Views (view.c) ------------------------------------------------------------------------ */
 

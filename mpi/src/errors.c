@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const names[CALL_COUNT] = {
 #define NAME_CALL(arguments, name) "MPI_" #name,
@@ -92,6 +93,15 @@ static int is_speaker(const open_file_t *file, const unisono_error_t *error)
     return file->rank == lowest;
 }
 
+void end_program(int is_first)
+{
+    /* The exit code of mpiexec is that of the first to end; it kills the others. */
+    if (!is_first)
+        nanosleep(&(struct timespec){3, 0}, NULL);
+    /* MPICH does not end other processes for a duplicate of MPI_COMM_WORLD. */
+    PMPI_Abort(MPI_COMM_WORLD, EXIT_MEMBERS_MISSING);
+}
+
 int class_of_failure(const open_file_t *file, int call)
 {
     const unisono_error_t *error = unisono_last_error();
@@ -108,7 +118,7 @@ int class_of_failure(const open_file_t *file, int call)
     /* Programs rarely look at codes of files, and would wait for the missing members elsewhere. */
     if (error->kind == UNISONO_ERR_MEMBERS_MISSING && file && !file->has_errhandler
         && !file->handler)
-        PMPI_Abort(file->comm, EXIT_MEMBERS_MISSING);
+        end_program(is_speaker(file, error));
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (strcmp(classes[i].name, error->mpi_class) == 0)
             return classes[i].class;
@@ -178,7 +188,7 @@ int fail(open_file_t *file, int code)
     if (function)
         function(&handle, &code);
     else if (errhandler != MPI_ERRORS_RETURN)
-        PMPI_Abort(file ? file->comm : MPI_COMM_WORLD, code);
+        PMPI_Abort(MPI_COMM_WORLD, code);
     return code;
 }
 

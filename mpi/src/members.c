@@ -48,41 +48,48 @@ static void list_missing(const marks_t *marks, char *text, size_t bytes)
             used += (size_t)snprintf(text + used, bytes - used, used ? ", %d" : "%d", rank);
 }
 
-/* Names the members that have not called MPI_File_open. Those that wait leave marks in the
- * instance, since MPI tells nobody who has come. */
-static void explain_missing(MPI_Comm comm, const char *name)
+/* Directory of the marks of a call: MPI_File_open of "a/b" by 4 processes has ".unisono/waiting/
+ * MPI_File_open-4-a-b". */
+static void name_marks(char *text, size_t bytes, int call, int size, const char *name)
 {
-    char folder[600], mark[700], cause[900], missing[400];
-    int rank = 0, size = 1;
+    size_t used = (size_t)snprintf(text, bytes, ".unisono/waiting/%s-%d-", call_name(call), size);
+    for (const char *c = name; *c && used + 1 < bytes; c++)
+        text[used++] = *c == '/' ? '-' : *c;
+    text[used < bytes ? used : bytes - 1] = 0;
+}
+
+/* Names the members that have not made a call. Those that wait leave marks in the instance, since
+ * MPI tells nobody who has come. Returns 1 at the member that has printed. */
+static int explain_missing(MPI_Comm comm, const char *name, int call)
+{
+    char folder[600], mark[700], error[128], cause[900], missing[400];
+    int rank = 0, size = 1, lowest = 0;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
     marks_t marks = {calloc((size_t)size, 1), size};
     unisono_t *unisono = connection();
     unisono_file_t *file = NULL;
     if (!unisono || !marks.is_there)
-        return;
-    int used = snprintf(folder, sizeof folder, ".unisono/waiting/%d-", size);
-    for (const char *c = name; *c && used + 1 < (int)sizeof folder; c++)
-        folder[used++] = *c == '/' ? '-' : *c;
-    folder[used] = 0;
+        return !rank;
+    name_marks(folder, sizeof folder, call, size, name);
     unisono_mkdir(unisono, folder, 1);
     snprintf(mark, sizeof mark, "%s/%d", folder, rank);
     unisono_open(unisono, mark, UNISONO_CREATE, NULL, &file);
     unisono_close(file);
     nanosleep(&(struct timespec){1, 0}, NULL);
     unisono_list(unisono, folder, see_mark, &marks);
-    int lowest = 0;
     while (lowest < size && !marks.is_there[lowest])
         lowest++;
     list_missing(&marks, missing, sizeof missing);
-    snprintf(cause, sizeof cause, "rank %s has not called it within %.0f s; the others are in it",
-             missing, timeout_s());
+    snprintf(error, sizeof error, "%s failed", call_name(call));
+    snprintf(cause, sizeof cause, "rank %s has not called it for \"%s\" within %.0f s; the others wait",
+             missing, name, timeout_s());
     if (rank == lowest)
-        explain("MPI_File_open failed", cause,
-                "let every process of the communicator open the file");
+        explain(error, cause, "make the call in every process that has the file open");
     nanosleep(&(struct timespec){1, 0}, NULL);
     unisono_remove(unisono, mark);
     free(marks.is_there);
+    return rank == lowest;
 }
 
 /* Turns of a wait in which the processor is only offered to others, and after which a wait is long. */
@@ -116,64 +123,58 @@ int members_join(open_file_t *file, MPI_Comm comm)
         code = settle(&request);
     if (code >= 0)
         return code;
-    explain_missing(comm, file->name);
     /* The call cannot be taken back, so the program cannot go on. */
-    PMPI_Abort(comm, EXIT_MEMBERS_MISSING);
+    end_program(explain_missing(comm, file->name, CALL_File_open));
     return MPI_ERR_OTHER;
 }
 
-/* Waits for a collective call of all members, who have met before it. */
-static int finish(open_file_t *file, int code, MPI_Request *request)
+/* Waits for a collective call of all members, in a call of the program. */
+static int finish(open_file_t *file, int call, int code, MPI_Request *request)
 {
     if (code == MPI_SUCCESS)
         code = settle(request);
-    if (code < 0) {
-        explain("a call of MPI has not ended within the time-out",
-                "another process of the file has ended, or is stopped",
-                "see the output of the other processes; UNISONO_TIMEOUT sets the time-out");
-        PMPI_Abort(file->comm, EXIT_MEMBERS_MISSING);
-    }
-    return code;
+    if (code >= 0)
+        return code;
+    int is_first = explain_missing(file->comm, file->name, call);
+    if (!file->has_errhandler && !file->handler)
+        end_program(is_first);
+    return MPI_ERR_OTHER;
 }
 
-int members_greatest(open_file_t *file, const long *mine, long *all, int count)
+int members_greatest(open_file_t *file, int call, const long *mine, long *all, int count)
 {
     MPI_Request request;
     int code = PMPI_Iallreduce(mine, all, count, MPI_LONG, MPI_MAX, file->comm, &request);
-    return finish(file, code, &request);
+    return finish(file, call, code, &request);
 }
 
-int members_tell(open_file_t *file, void *data, int count, MPI_Datatype type, int from)
+int members_tell(open_file_t *file, int call, void *data, int count, int from)
 {
     MPI_Request request;
-    int code = PMPI_Ibcast(data, count, type, from, file->comm, &request);
-    return finish(file, code, &request);
+    int code = PMPI_Ibcast(data, count, MPI_LONG, from, file->comm, &request);
+    return finish(file, call, code, &request);
 }
 
-int members_sum(open_file_t *file, uint64_t mine, uint64_t *sum)
+int members_sum(open_file_t *file, int call, uint64_t mine, uint64_t *sum)
 {
     MPI_Request request;
     int code = PMPI_Iscan(&mine, sum, 1, MPI_UINT64_T, MPI_SUM, file->comm, &request);
-    return finish(file, code, &request);
+    return finish(file, call, code, &request);
 }
 
-int members_gather(const void *mine, void *all, size_t bytes, void *context)
+int members_gather(open_file_t *file, int call, const void *mine, void *all, size_t bytes)
 {
-    open_file_t *file = context;
     MPI_Request request;
     int code = PMPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, file->comm,
                                &request);
-    return finish(file, code, &request) != MPI_SUCCESS;
+    return finish(file, call, code, &request);
 }
 
 int agree(open_file_t *file, int call, int code)
 {
+    long mine = code, greatest = code;
     if (file->size == 1)
         return code;
-    /* The servers name members that are missing. */
-    if (unisono_barrier(file->group))
-        return class_of_failure(file, call);
-    long mine = code, greatest = code;
-    return members_greatest(file, &mine, &greatest, 1) == MPI_SUCCESS ? (int)greatest
-                                                                      : MPI_ERR_INTERN;
+    int met = members_greatest(file, call, &mine, &greatest, 1);
+    return met == MPI_SUCCESS ? (int)greatest : met;
 }

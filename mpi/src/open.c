@@ -85,26 +85,6 @@ static long hash_name(const char *name)
     return (long)(hash >> 1);
 }
 
-/* Code on which all members agree. The lowest of those that have failed explains it. */
-static int agree_at_open(open_file_t *file, int code)
-{
-    long hash = hash_name(file->name);
-    long mine[6] = {code, code == MPI_SUCCESS ? 0 : file->size - file->rank,
-                    file->amode, -(long)file->amode, hash, -hash}, all[6];
-    code = members_greatest(file, mine, all, 6);
-    explanations_release(code == MPI_SUCCESS && all[1] && all[1] == file->size - file->rank);
-    if (code != MPI_SUCCESS)
-        return MPI_ERR_INTERN;
-    if (all[0] != MPI_SUCCESS)
-        return (int)all[0];
-    if (all[2] == -all[3] && all[4] == -all[5])
-        return MPI_SUCCESS;
-    if (!file->rank)
-        wrong(MPI_ERR_NOT_SAME, CALL_File_open, "processes give different names or modes",
-              "give the same name and mode at every process");
-    return all[4] == -all[5] ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME;
-}
-
 /* Makes the directory of a file whose name was redirected: the program relies on the local one. */
 static void make_directory(const open_file_t *file)
 {
@@ -116,34 +96,91 @@ static void make_directory(const open_file_t *file)
     free(folder);
 }
 
-/* Opens the file: rank 0 first, which also creates it. */
-static int open_everywhere(open_file_t *file)
+/* Opens the file in this process; rank 0 also creates it. */
+static int open_here(open_file_t *file)
 {
     unsigned flags = (file->amode & MPI_MODE_CREATE ? UNISONO_CREATE : 0)
                      | (file->amode & MPI_MODE_EXCL ? UNISONO_EXCL : 0);
     unisono_layout_t layout = {.size = sizeof layout};
-    int code = MPI_SUCCESS;
     if (unisono_hints_apply(file->hints, NULL, &layout, NULL))
         return class_of_failure(file, CALL_File_open);
     if (!file->rank && file->is_redirected && flags & UNISONO_CREATE)
         make_directory(file);
-    if (!file->rank && unisono_open(connection(), file->name, flags, &layout, &file->file))
-        code = class_of_failure(file, CALL_File_open);
-    if (members_tell(file, &code, 1, MPI_INT, 0) != MPI_SUCCESS)
-        return MPI_ERR_INTERN;
-    if (code != MPI_SUCCESS)
-        return code;
-    if (file->rank && unisono_open(connection(), file->name, 0, NULL, &file->file))
-        code = class_of_failure(file, CALL_File_open);
-    return code;
-}
-
-static int form_group(open_file_t *file)
-{
-    if (unisono_group_form_with(connection(), (uint32_t)file->rank, (uint32_t)file->size,
-                                members_gather, file, &file->group))
+    if (unisono_open(connection(), file->name, file->rank ? 0 : flags, &layout, &file->file))
         return class_of_failure(file, CALL_File_open);
     return MPI_SUCCESS;
+}
+
+/* Code of this process for what rank 0 has told: its code, mode and name. */
+static int compare_arguments(const open_file_t *file, const long *told)
+{
+    int is_same_name = told[2] == hash_name(file->name);
+    if (told[0] != MPI_SUCCESS)
+        return (int)told[0];
+    if (is_same_name && told[1] == file->amode)
+        return MPI_SUCCESS;
+    return wrong(is_same_name ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME, CALL_File_open,
+                 "processes give different names or modes",
+                 "give the same name and mode at every process");
+}
+
+/* What a member tells when the group of the file is formed. */
+typedef struct arrival {
+    char number[8]; /* of the library */
+    long code;
+} arrival_t;
+
+/* An open call that forms its group, as the library's all-gather sees it. */
+typedef struct gathering {
+    open_file_t *file;
+    int code; /* of this member; then the greatest of all */
+    int is_speaker; /* 1 for the lowest member that has failed */
+} gathering_t;
+
+/* Gathers numbers for the library, and with them the codes of members. Fails when one has failed. */
+static int gather(const void *mine, void *all, size_t bytes, void *context)
+{
+    gathering_t *gathering = context;
+    open_file_t *file = gathering->file;
+    arrival_t own = {.code = gathering->code}, *others = calloc((size_t)file->size, sizeof own);
+    if (!others || bytes > sizeof own.number)
+        return -1;
+    memcpy(own.number, mine, bytes);
+    int met = members_gather(file, CALL_File_open, &own, others, sizeof own);
+    gathering->is_speaker = met == MPI_SUCCESS && own.code != MPI_SUCCESS;
+    for (int rank = 0; rank < file->size && met == MPI_SUCCESS; rank++) {
+        memcpy((char *)all + (size_t)rank * bytes, others[rank].number, bytes);
+        if (others[rank].code != MPI_SUCCESS && rank < file->rank)
+            gathering->is_speaker = 0;
+        if (others[rank].code > gathering->code)
+            gathering->code = (int)others[rank].code;
+    }
+    free(others);
+    gathering->code = met == MPI_SUCCESS ? gathering->code : met;
+    return gathering->code;
+}
+
+/* Forms the group of the file. Members without a connection cannot: all of them learn it before. */
+static int form_group(open_file_t *file, int code)
+{
+    gathering_t gathering = {file, code, 0};
+    char nothing[8] = {0}, *all = NULL;
+    int error;
+    if (connection()) {
+        error = unisono_group_form_with(connection(), (uint32_t)file->rank, (uint32_t)file->size,
+                                        gather, &gathering, &file->group);
+    } else {
+        all = calloc((size_t)file->size, sizeof nothing);
+        error = all ? gather(nothing, all, sizeof nothing, &gathering) : MPI_ERR_NO_MEM;
+        free(all);
+    }
+    explanations_release(gathering.is_speaker);
+    /* A member that ends the program lets the explanation be printed first. */
+    if (gathering.code != MPI_SUCCESS)
+        agree(file, CALL_File_open, gathering.code);
+    if (gathering.code != MPI_SUCCESS || !error)
+        return gathering.code;
+    return class_of_failure(file, CALL_File_open);
 }
 
 /* Sets the file pointers of a file that is opened with MPI_MODE_APPEND. */
@@ -191,13 +228,18 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     PMPI_Comm_rank(file->comm, &file->rank);
     PMPI_Comm_size(file->comm, &file->size);
     explanations_hold();
-    code = agree_at_open(file, prepare(file, info));
-    if (code == MPI_SUCCESS) {
-        explanations_hold();
-        code = agree_at_open(file, open_everywhere(file));
+    code = prepare(file, info);
+    /* Rank 0 creates the file before others open it. */
+    if (!file->rank && code == MPI_SUCCESS)
+        code = open_here(file);
+    long told[3] = {code, amode, hash_name(file->name)};
+    int met = members_tell(file, CALL_File_open, told, 3, 0);
+    if (code == MPI_SUCCESS && file->rank) {
+        code = met == MPI_SUCCESS ? compare_arguments(file, told) : met;
+        if (code == MPI_SUCCESS)
+            code = open_here(file);
     }
-    if (code == MPI_SUCCESS)
-        code = form_group(file);
+    code = form_group(file, code);
     if (code == MPI_SUCCESS && file->amode & MPI_MODE_APPEND)
         code = agree(file, CALL_File_open, move_to_end(file));
     if (code != MPI_SUCCESS) {
