@@ -5,7 +5,6 @@
  * names the members that are missing. */
 #include "back.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,8 +91,9 @@ static int explain_missing(MPI_Comm comm, const char *name, int call)
     return rank == lowest;
 }
 
-/* Turns of a wait in which the processor is only offered to others, and after which a wait is long. */
-enum { YIELDS = 64, SHORT_SLEEPS = 1000 };
+/* Turns of a wait: tests without a sleep, which take a few microseconds together, and short sleeps,
+ * after which a wait is long. */
+enum { TESTS = 20, SHORT_SLEEPS = 1000 };
 
 /* Waits for a collective call of MPI. Returns -1 when it takes too long. */
 static int settle(MPI_Request *request)
@@ -104,10 +104,10 @@ static int settle(MPI_Request *request)
         int code = REAL(Test, test_t)(request, &flag, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS || flag)
             return code;
-        if (turns < YIELDS)
-            sched_yield();
-        else if (turns < SHORT_SLEEPS)
-            nanosleep(&(struct timespec){0, 30000}, NULL);
+        if (turns < TESTS)
+            continue;
+        if (turns < SHORT_SLEEPS)
+            nanosleep(&(struct timespec){0, 10000}, NULL);
         else if (now_s() > end)
             return -1;
         else
