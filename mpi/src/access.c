@@ -58,6 +58,8 @@ static int blocking(MPI_File handle, const access_t *access, enum pointer pointe
     uint64_t first, bytes;
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
+    if (access->manner & COLLECTIVE)
+        report_start(file, started_at);
     transfer_t *transfer = begin(file, access, pointer, offset, &first);
     int code = transfer_end(transfer, &bytes);
     if (pointer == INDIVIDUAL && code == MPI_SUCCESS && !(access->manner & WRITE))

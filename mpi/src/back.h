@@ -40,6 +40,8 @@ typedef struct open_file {
     unisono_hints_t *hints;
     unisono_collective_options_t options;
     file_report_t *report; /* NULL without a report */
+    double *starts;        /* of the first blocking collective calls, in seconds since 1970 */
+    int start_count;
     int is_independent; /* collective calls transfer each part by itself */
     MPI_Errhandler errhandler;
     MPI_File_errhandler_function *handler; /* function of a program, or NULL */
@@ -185,6 +187,10 @@ void report_open(open_file_t *file);
 void report_bytes(const open_file_t *file, int call, uint64_t moved, uint64_t copied);
 /* Counts a call, and the time since it began. */
 void report_time(const open_file_t *file, int call, double started_at);
+/* Notes the begin of a blocking collective call, for the time that members wait for one another. */
+void report_start(open_file_t *file, double started_at);
+/* Compares the begins of all members, as a file is closed. Collective. */
+void report_waits(open_file_t *file);
 void report_write(void); /* as MPI ends */
 double now_s(void);      /* seconds since 1970 */
 

@@ -47,6 +47,7 @@ void file_free(open_file_t *file)
     pthread_mutex_lock(&lock);
     files[file->handle - handles] = NULL;
     pthread_mutex_unlock(&lock);
+    free(file->starts);
     free(file->name);
     free(file);
 }

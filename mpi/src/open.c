@@ -261,6 +261,7 @@ static int close_file(MPI_File *handle)
         return fail(NULL, MPI_ERR_FILE);
     *handle = MPI_FILE_NULL;
     requests_end(file);
+    report_waits(file);
     if (file->split) {
         transfer_end(file->split, &bytes);
         file->split = NULL;

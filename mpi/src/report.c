@@ -13,7 +13,7 @@
 /* Calls of one kind. */
 typedef struct counts {
     uint64_t calls, bytes, copied;
-    double seconds, first_at, last_at;
+    double seconds, first_at, last_at, waited;
 } counts_t;
 
 /* Ways to use a file, and why a call that is collective was not. */
@@ -21,6 +21,9 @@ enum form { COLLECTIVE_FORM, INDEPENDENT, SHARED, ORDERED, NOT_COLLECTIVE, FORM_
 
 /* Directions of calls. */
 enum operation { READING, WRITING, SYNCING, OPERATION_COUNT };
+
+/* Collective calls of one opening of a file whose begins are compared. */
+enum { STARTS_MAX = 4096 };
 
 struct file_report {
     char *name;
@@ -204,6 +207,45 @@ void report_time(const open_file_t *file, int call, double started_at)
     pthread_mutex_unlock(&lock);
 }
 
+void report_start(open_file_t *file, double started_at)
+{
+    if (!file->report || file->size == 1 || file->start_count == STARTS_MAX)
+        return;
+    if (!file->starts)
+        file->starts = malloc(STARTS_MAX * sizeof *file->starts);
+    if (file->starts)
+        file->starts[file->start_count++] = started_at;
+}
+
+void report_waits(open_file_t *file)
+{
+    long counts[2] = {file->start_count, -file->start_count}, all[2];
+    long *starts, *latest;
+    double waited = 0;
+    if (!file->report || file->size == 1
+        || members_greatest(file, CALL_File_close, counts, all, 2) != MPI_SUCCESS
+        || all[0] != -all[1] || !all[0])
+        return;
+    starts = calloc((size_t)file->start_count, sizeof *starts);
+    latest = calloc((size_t)file->start_count, sizeof *latest);
+    for (int i = 0; starts && i < file->start_count; i++)
+        starts[i] = (long)(file->starts[i] * 1e6);
+    if (starts && latest
+        && members_greatest(file, CALL_File_close, starts, latest, file->start_count) == MPI_SUCCESS)
+        for (int i = 0; i < file->start_count; i++)
+            waited += (double)(latest[i] - starts[i]) * 1e-6;
+    free(starts);
+    free(latest);
+    pthread_mutex_lock(&lock);
+    /* Waits of reads and writes are not told apart. */
+    for (int operation = READING; operation <= WRITING; operation++)
+        if (file->report->counts[operation][COLLECTIVE_FORM].calls) {
+            file->report->counts[operation][COLLECTIVE_FORM].waited += waited;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- Writing ------------------------------------------------------------------------------- */
 
 static void add_counts(text_t *text, const file_report_t *report, enum operation operation,
@@ -220,14 +262,15 @@ static void add_counts(text_t *text, const file_report_t *report, enum operation
     add_quoted(text, report->name);
     snprintf(line, sizeof line,
              ",\"op\":\"%s\",\"form\":\"%s\",\"why\":\"%s\",\"calls\":%llu,\"bytes\":%llu,"
-             "\"copied\":%llu,\"seconds\":%.6f,\"first_at\":%.6f,\"last_at\":%.6f,\"waited\":0}\n",
+             "\"copied\":%llu,\"seconds\":%.6f,\"first_at\":%.6f,\"last_at\":%.6f,"
+             "\"waited\":%.6f}\n",
              operations[operation], forms[form],
              form == INDEPENDENT      ? "the program makes independent calls"
              : form == NOT_COLLECTIVE ? "unisono_method=independent, or atomic mode"
                                       : "",
              (unsigned long long)counts->calls, (unsigned long long)counts->bytes,
              (unsigned long long)counts->copied, counts->seconds, counts->first_at,
-             counts->last_at);
+             counts->last_at, counts->waited);
     add_string(text, line);
 }
 
@@ -249,6 +292,28 @@ static void add_file(text_t *text, const file_report_t *report)
             add_counts(text, report, (enum operation)operation, (enum form)form);
 }
 
+/* Shortens "MPICH Version:  4.0.2\nMPICH Release date..." to "MPICH 4.0.2", and "Open MPI v4.1.4,
+ * package..." to "Open MPI 4.1.4". */
+static void shorten_version(char *version)
+{
+    char *target = version, *word = strtok(version, " \t,\n");
+    int is_complete = 0;
+    while (word && !is_complete) {
+        size_t length = strlen(word);
+        is_complete = strpbrk(word, "0123456789") != NULL;
+        if (is_complete && *word == 'v')
+            word++, length--;
+        if (strcmp(word, "Version:") != 0) {
+            if (target != version)
+                *target++ = ' ';
+            memmove(target, word, length);
+            target += length;
+        }
+        word = strtok(NULL, " \t,\n");
+    }
+    *target = 0;
+}
+
 static void add_process(text_t *text, const char *host)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "", line[128];
@@ -256,9 +321,7 @@ static void add_process(text_t *text, const char *host)
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Get_library_version(version, &length);
-    version[strcspn(version, ",\n")] = 0;
-    for (char *c = version; *c; c++)
-        *c = *c == '\t' || *c == ':' ? ' ' : *c;
+    shorten_version(version);
     snprintf(line, sizeof line, "{\"line\":\"process\",\"rank\":%d,\"size\":%d,\"host\":", rank,
              size);
     add_string(text, line);

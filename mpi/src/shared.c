@@ -55,6 +55,8 @@ static int blocking(MPI_File handle, const access_t *access, MPI_Status *status)
     uint64_t bytes;
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
+    if (access->manner & COLLECTIVE)
+        report_start(file, started_at);
     int code = transfer_end(begin(file, access), &bytes);
     status_set(status, bytes);
     report_time(file, access->call, started_at);
