@@ -36,10 +36,17 @@ static int undecodable(int call, int error)
     if (error == -EOVERFLOW)
         return wrong(MPI_ERR_TYPE, call, "a datatype reaches beyond 2^62 bytes",
                      "correct its extent and its displacements");
-    return wrong(MPI_ERR_TYPE, call, "a datatype cannot be read", "give a committed datatype");
+    return wrong(MPI_ERR_TYPE, call, "a datatype is null or not committed",
+                 "call MPI_Type_commit before the datatype is used");
 }
 
-int layout_of(int call, MPI_Datatype type, layout_t **layout)
+/* 1 when a datatype may be used in a transfer. MPI tells it only to a call that would use it. */
+static int is_committed(const open_file_t *file, MPI_Datatype type)
+{
+    return PMPI_Send(NULL, 0, type, MPI_PROC_NULL, 0, file->comm) == MPI_SUCCESS;
+}
+
+int layout_of(const open_file_t *file, int call, MPI_Datatype type, layout_t **layout)
 {
     int found = 0;
     *layout = NULL;
@@ -51,6 +58,8 @@ int layout_of(int call, MPI_Datatype type, layout_t **layout)
         layout_keep(*layout);
         return MPI_SUCCESS;
     }
+    if (!is_committed(file, type))
+        return undecodable(call, -EINVAL);
     int error = layout_decode(type, NATIVE, layout);
     if (error)
         return undecodable(call, error);
@@ -147,7 +156,8 @@ static int make_view(const open_file_t *file, MPI_Offset displacement, MPI_Datat
     if (displacement < 0)
         return wrong(MPI_ERR_ARG, call, "the displacement is negative",
                      "MPI_DISPLACEMENT_CURRENT is for files opened with MPI_MODE_SEQUENTIAL");
-    if (etype == MPI_DATATYPE_NULL || filetype == MPI_DATATYPE_NULL)
+    if (etype == MPI_DATATYPE_NULL || filetype == MPI_DATATYPE_NULL || !is_committed(file, etype)
+        || !is_committed(file, filetype))
         return undecodable(call, -EINVAL);
     if (!representation || (strcmp(representation, "native") && strcmp(representation, "internal")
                             && strcmp(representation, "external32")))
