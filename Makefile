@@ -3,13 +3,14 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export INPUT
 
-.PHONY: help demo test setup bench install clean
+.PHONY: help demo test setup bench bench-mpi install clean
 
 help:
 	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
 	@echo 'make test    run all checks and tests, and print one summary line'
 	@echo 'make setup   check that this machine has the tools for the build'
 	@echo 'make bench   measure the events per second of the simulator'
+	@echo 'make bench-mpi   compare MPI-IO by Unisono with that of MPICH and Open MPI; ARGS=--quick for a short run'
 	@echo 'make install PREFIX=path   install unisono, libunisono, unisono.h and the manual; also DESTDIR=path'
 	@echo 'make clean   remove the build results'
 
@@ -28,6 +29,10 @@ setup:
 
 bench: setup
 	@cargo run --quiet --release --package world-simulated --example engine_speed
+
+bench-mpi: setup
+	@cargo build --quiet --release --package cli --package c-api --package mpi
+	@UNISONO_TEST_BUILT=1 "$(TARGET)/release/bench-mpi" $(ARGS)
 
 PREFIX ?= /usr/local
 install: setup

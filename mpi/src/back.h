@@ -69,9 +69,16 @@ const char *name_in_instance(const char *name);
 /* Prints an error in three parts. */
 void explain(const char *error, const char *cause, const char *help);
 
+/* Holds back the first explanation of this thread, until members know which of them prints it. */
+void explanations_hold(void);
+void explanations_release(int is_printed);
+
 /* Error class of MPI that fits the failed call of the library; prints its text, naming the call of
  * MPI. Of the members of a file, which may be NULL, one prints what all of them meet. */
 int class_of_failure(const open_file_t *file, int call);
+
+/* Ends the program with EXIT_MEMBERS_MISSING; one process is the first. */
+void end_program(int is_first);
 
 /* Code for a wrong argument of a call, which it prints: a cause and a help line. */
 int wrong(int code, int call, const char *cause, const char *help);
@@ -83,14 +90,26 @@ int fail(open_file_t *file, int code);
 /* Sets the error handler that a new file has. */
 void errhandler_default(open_file_t *file);
 
-/* Waits for all members; gives the greatest code that any of them brings. Members that are missing
- * are named. */
-int agree(open_file_t *file, int call, int code);
-
 const char *call_name(int call); /* such as "MPI_File_open" */
 
 /* Takes the hints of an info object, which may be MPI_INFO_NULL. */
 int hints_give(open_file_t *file, MPI_Info info, int call);
+
+/* ---- Members (members.c) ------------------------------------------------------------------- */
+
+/* Waits for all members; gives the greatest code that any of them brings. Members that are missing
+ * are named. */
+int agree(open_file_t *file, int call, int code);
+
+/* Duplicates the communicator for a file that is opened. */
+int members_join(open_file_t *file, MPI_Comm comm);
+
+/* Meetings of the members in a call of the program: greatest numbers, numbers of one member for all,
+ * sums up to and with this member, and bytes of all. */
+int members_greatest(open_file_t *file, int call, const long *mine, long *all, int count);
+int members_tell(open_file_t *file, int call, void *data, int count, int from);
+int members_sum(open_file_t *file, int call, uint64_t mine, uint64_t *sum);
+int members_gather(open_file_t *file, int call, const void *mine, void *all, size_t bytes);
 
 /* ---- Views (view.c) ------------------------------------------------------------------------ */
 
@@ -188,5 +207,6 @@ void requests_enter(function_t **functions);
 void handles_set(file_handle_t *handles);
 int file_to_fortran(void *file);
 void *file_from_fortran(int number);
+long read_start(const char *name, void *bytes, size_t count);
 
 #endif

@@ -49,6 +49,8 @@ typedef struct back {
     function_t *functions[CALL_COUNT];
     int (*to_fortran)(void *file);
     void *(*from_fortran)(int number);
+    /* Reads the first bytes of a file. Returns their number, or -1 when there is no such file. */
+    long (*read_start)(const char *name, void *bytes, size_t count);
     const int *requests_under_way; /* requests that programs have and have not waited for */
 } back_t;
 

@@ -1,9 +1,10 @@
-/* errors.c - failures of the library as codes of MPI, error handlers, and agreement on codes. */
+/* errors.c - failures of the library as codes of MPI, and error handlers. */
 #include "back.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const names[CALL_COUNT] = {
 #define NAME_CALL(arguments, name) "MPI_" #name,
@@ -54,9 +55,31 @@ static const struct {
 #undef CLASS
 };
 
+/* Explanation that is held back, while `is_held`. */
+static _Thread_local char held[2048];
+static _Thread_local int is_held;
+
 void explain(const char *error, const char *cause, const char *help)
 {
-    fprintf(stderr, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
+    char text[sizeof held];
+    snprintf(text, sizeof text, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
+    if (!is_held)
+        fputs(text, stderr);
+    else if (!*held)
+        memcpy(held, text, sizeof held);
+}
+
+void explanations_hold(void)
+{
+    *held = 0;
+    is_held = 1;
+}
+
+void explanations_release(int is_printed)
+{
+    is_held = 0;
+    if (is_printed)
+        fputs(held, stderr);
 }
 
 /* 1 when this member prints an error that all members meet: the lowest that has joined. */
@@ -68,6 +91,15 @@ static int is_speaker(const open_file_t *file, const unisono_error_t *error)
     for (size_t i = 0; i < error->rank_count && error->ranks[i] == (uint32_t)lowest; i++)
         lowest++;
     return file->rank == lowest;
+}
+
+void end_program(int is_first)
+{
+    /* The exit code of mpiexec is that of the first to end; it kills the others. */
+    if (!is_first)
+        nanosleep(&(struct timespec){3, 0}, NULL);
+    /* MPICH does not end other processes for a duplicate of MPI_COMM_WORLD. */
+    PMPI_Abort(MPI_COMM_WORLD, EXIT_MEMBERS_MISSING);
 }
 
 int class_of_failure(const open_file_t *file, int call)
@@ -83,6 +115,10 @@ int class_of_failure(const open_file_t *file, int call)
         snprintf(text, sizeof text, "%s failed: %s", names[call], error->error);
         explain(text, error->cause, error->help);
     }
+    /* Programs rarely look at codes of files, and would wait for the missing members elsewhere. */
+    if (error->kind == UNISONO_ERR_MEMBERS_MISSING && file && !file->has_errhandler
+        && !file->handler)
+        end_program(is_speaker(file, error));
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (strcmp(classes[i].name, error->mpi_class) == 0)
             return classes[i].class;
@@ -152,7 +188,7 @@ int fail(open_file_t *file, int code)
     if (function)
         function(&handle, &code);
     else if (errhandler != MPI_ERRORS_RETURN)
-        PMPI_Abort(file ? file->comm : MPI_COMM_WORLD, code);
+        PMPI_Abort(MPI_COMM_WORLD, code);
     return code;
 }
 
@@ -161,19 +197,6 @@ void errhandler_default(open_file_t *file)
     if (PMPI_File_get_errhandler(MPI_FILE_NULL, &file->errhandler) != MPI_SUCCESS)
         file->errhandler = MPI_ERRORS_RETURN;
     file->handler = function_of(file->errhandler);
-}
-
-int agree(open_file_t *file, int call, int code)
-{
-    if (file->size == 1)
-        return code;
-    /* The barrier sleeps and names missing members; the reduction would do neither. */
-    if (unisono_barrier(file->group))
-        return class_of_failure(file, call);
-    int greatest = code;
-    if (PMPI_Allreduce(&code, &greatest, 1, MPI_INT, MPI_MAX, file->comm) != MPI_SUCCESS)
-        return MPI_ERR_INTERN;
-    return greatest;
 }
 
 static int set_errhandler(MPI_File handle, MPI_Errhandler errhandler)

@@ -109,3 +109,13 @@ const char *name_in_instance(const char *name)
         name++;
     return name;
 }
+
+long read_start(const char *name, void *bytes, size_t count)
+{
+    unisono_file_t *file = NULL;
+    if (!connection() || unisono_open(connection(), name_in_instance(name), 0, NULL, &file))
+        return -1;
+    int64_t read = unisono_pread(file, bytes, count, 0);
+    unisono_close(file);
+    return (long)read;
+}

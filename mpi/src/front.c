@@ -287,3 +287,27 @@ void *PMPI_File_f2c(int number)
 {
     return MPI_File_f2c(number);
 }
+
+/* PnetCDF looks at the start of a file by POSIX calls before it opens the file by MPI. This function
+ * of it is replaced for unisono files; numbers are those of pnetcdf.h. */
+PUBLIC int ncmpi_inq_file_format(const char *name, int *format);
+
+int ncmpi_inq_file_format(const char *name, int *format)
+{
+    enum { NO_ERROR = 0, NO_SUCH_FILE = -220, NOT_NETCDF = -51 };
+    typedef int inquire_t(const char *, int *);
+    if (!takes(name)) {
+        inquire_t *next = (inquire_t *)function(dlsym(RTLD_NEXT, "ncmpi_inq_file_format"));
+        return next ? next(name, format) : NOT_NETCDF;
+    }
+    unsigned char start[8] = {0};
+    long bytes = needed()->read_start(name, start, sizeof start);
+    *format = -1;
+    if (bytes < 0)
+        return NO_SUCH_FILE;
+    if (memcmp(start, "\211HDF\r\n\032\n", 8) == 0)
+        *format = 3;
+    else if (memcmp(start, "CDF", 3) == 0 && (start[3] == 1 || start[3] == 2 || start[3] == 5))
+        *format = start[3];
+    return *format < 0 ? NOT_NETCDF : NO_ERROR;
+}

@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-typedef int test_t(MPI_Request *, int *, MPI_Status *);
 
 /* ---- Hints --------------------------------------------------------------------------------- */
 
@@ -61,111 +58,6 @@ static int get_info(MPI_File handle, MPI_Info *info)
     return fail(file, code);
 }
 
-/* ---- Members of a new file ----------------------------------------------------------------- */
-
-/* Seconds that members wait for one another, as the library does. */
-static double timeout_s(void)
-{
-    const char *set = getenv("UNISONO_TIMEOUT");
-    double seconds = set ? strtod(set, NULL) : 0;
-    return seconds > 0 ? seconds : 60;
-}
-
-/* Collects the ranks whose marks lie in a directory. */
-typedef struct marks {
-    char *is_there; /* for each rank */
-    int size;
-} marks_t;
-
-static int see_mark(const char *name, const unisono_stat_t *stat, void *context)
-{
-    (void)stat;
-    const marks_t *marks = context;
-    const char *slash = strrchr(name, '/');
-    int rank = slash ? atoi(slash + 1) : -1;
-    if (rank >= 0 && rank < marks->size)
-        marks->is_there[rank] = 1;
-    return 0;
-}
-
-/* Writes the ranks without marks: "1, 2, 5". */
-static void list_missing(const marks_t *marks, char *text, size_t bytes)
-{
-    size_t used = 0;
-    *text = 0;
-    for (int rank = 0; rank < marks->size && used + 16 < bytes; rank++)
-        if (!marks->is_there[rank])
-            used += (size_t)snprintf(text + used, bytes - used, used ? ", %d" : "%d", rank);
-}
-
-/* Names the members that have not called MPI_File_open. Those that wait leave marks in the
- * instance, since MPI tells nobody who has come. */
-static void explain_missing(MPI_Comm comm, const char *name)
-{
-    char folder[600], mark[700], cause[900], missing[400];
-    int rank = 0, size = 1;
-    PMPI_Comm_rank(comm, &rank);
-    PMPI_Comm_size(comm, &size);
-    marks_t marks = {calloc((size_t)size, 1), size};
-    unisono_t *unisono = connection();
-    unisono_file_t *file = NULL;
-    if (!unisono || !marks.is_there)
-        return;
-    int used = snprintf(folder, sizeof folder, ".unisono/waiting/%d-", size);
-    for (const char *c = name; *c && used + 1 < (int)sizeof folder; c++)
-        folder[used++] = *c == '/' ? '-' : *c;
-    folder[used] = 0;
-    unisono_mkdir(unisono, folder, 1);
-    snprintf(mark, sizeof mark, "%s/%d", folder, rank);
-    unisono_open(unisono, mark, UNISONO_CREATE, NULL, &file);
-    unisono_close(file);
-    nanosleep(&(struct timespec){1, 0}, NULL);
-    unisono_list(unisono, folder, see_mark, &marks);
-    int lowest = 0;
-    while (lowest < size && !marks.is_there[lowest])
-        lowest++;
-    list_missing(&marks, missing, sizeof missing);
-    snprintf(cause, sizeof cause, "rank %s has not called it within %.0f s; the others are in it",
-             missing, timeout_s());
-    if (rank == lowest)
-        explain("MPI_File_open failed", cause,
-                "let every process of the communicator open the file");
-    nanosleep(&(struct timespec){1, 0}, NULL);
-    unisono_remove(unisono, mark);
-    free(marks.is_there);
-}
-
-/* Duplicates the communicator, which all members must call. Sleeps while it waits. */
-static int join(MPI_Comm comm, const char *name, MPI_Comm *joined)
-{
-    MPI_Request request;
-    int flag = 0;
-    if (PMPI_Comm_idup(comm, joined, &request) != MPI_SUCCESS)
-        return MPI_ERR_COMM;
-    double end = now_s() + timeout_s();
-    for (unsigned turns = 0;; turns++) {
-        if (REAL(Test, test_t)(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return MPI_ERR_COMM;
-        if (flag)
-            return MPI_SUCCESS;
-        if (now_s() > end)
-            break;
-        if (turns > 100)
-            nanosleep(&(struct timespec){0, turns < 1000 ? 50000 : 1000000}, NULL);
-    }
-    explain_missing(comm, name);
-    /* The call cannot be taken back, so the program cannot go on. */
-    PMPI_Abort(comm, EXIT_MEMBERS_MISSING);
-    return MPI_ERR_OTHER;
-}
-
-static int all_gather(const void *mine, void *all, size_t bytes, void *context)
-{
-    MPI_Comm comm = *(MPI_Comm *)context;
-    return PMPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm)
-           != MPI_SUCCESS;
-}
-
 /* ---- Opening ------------------------------------------------------------------------------- */
 
 static int check_mode(int amode)
@@ -193,23 +85,6 @@ static long hash_name(const char *name)
     return (long)(hash >> 1);
 }
 
-/* Code on which all members agree, and that of them whose names or modes differ. */
-static int agree_on_arguments(open_file_t *file, int code)
-{
-    long hash = hash_name(file->name);
-    long mine[5] = {code, file->amode, -(long)file->amode, hash, -hash}, all[5];
-    if (PMPI_Allreduce(mine, all, 5, MPI_LONG, MPI_MAX, file->comm) != MPI_SUCCESS)
-        return MPI_ERR_INTERN;
-    if (all[0] != MPI_SUCCESS)
-        return (int)all[0];
-    if (all[1] == -all[2] && all[3] == -all[4])
-        return MPI_SUCCESS;
-    if (!file->rank)
-        wrong(MPI_ERR_NOT_SAME, CALL_File_open, "processes give different names or modes",
-              "give the same name and mode at every process");
-    return all[3] == -all[4] ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME;
-}
-
 /* Makes the directory of a file whose name was redirected: the program relies on the local one. */
 static void make_directory(const open_file_t *file)
 {
@@ -221,34 +96,91 @@ static void make_directory(const open_file_t *file)
     free(folder);
 }
 
-/* Opens the file: rank 0 first, which also creates it. */
-static int open_everywhere(open_file_t *file)
+/* Opens the file in this process; rank 0 also creates it. */
+static int open_here(open_file_t *file)
 {
     unsigned flags = (file->amode & MPI_MODE_CREATE ? UNISONO_CREATE : 0)
                      | (file->amode & MPI_MODE_EXCL ? UNISONO_EXCL : 0);
     unisono_layout_t layout = {.size = sizeof layout};
-    int code = MPI_SUCCESS;
     if (unisono_hints_apply(file->hints, NULL, &layout, NULL))
         return class_of_failure(file, CALL_File_open);
     if (!file->rank && file->is_redirected && flags & UNISONO_CREATE)
         make_directory(file);
-    if (!file->rank && unisono_open(connection(), file->name, flags, &layout, &file->file))
-        code = class_of_failure(file, CALL_File_open);
-    if (PMPI_Bcast(&code, 1, MPI_INT, 0, file->comm) != MPI_SUCCESS)
-        return MPI_ERR_INTERN;
-    if (code != MPI_SUCCESS)
-        return code;
-    if (file->rank && unisono_open(connection(), file->name, 0, NULL, &file->file))
-        code = class_of_failure(file, CALL_File_open);
-    return code;
-}
-
-static int form_group(open_file_t *file)
-{
-    if (unisono_group_form_with(connection(), (uint32_t)file->rank, (uint32_t)file->size,
-                                all_gather, &file->comm, &file->group))
+    if (unisono_open(connection(), file->name, file->rank ? 0 : flags, &layout, &file->file))
         return class_of_failure(file, CALL_File_open);
     return MPI_SUCCESS;
+}
+
+/* Code of this process for what rank 0 has told: its code, mode and name. */
+static int compare_arguments(const open_file_t *file, const long *told)
+{
+    int is_same_name = told[2] == hash_name(file->name);
+    if (told[0] != MPI_SUCCESS)
+        return (int)told[0];
+    if (is_same_name && told[1] == file->amode)
+        return MPI_SUCCESS;
+    return wrong(is_same_name ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME, CALL_File_open,
+                 "processes give different names or modes",
+                 "give the same name and mode at every process");
+}
+
+/* What a member tells when the group of the file is formed. */
+typedef struct arrival {
+    char number[8]; /* of the library */
+    long code;
+} arrival_t;
+
+/* An open call that forms its group, as the library's all-gather sees it. */
+typedef struct gathering {
+    open_file_t *file;
+    int code; /* of this member; then the greatest of all */
+    int is_speaker; /* 1 for the lowest member that has failed */
+} gathering_t;
+
+/* Gathers numbers for the library, and with them the codes of members. Fails when one has failed. */
+static int gather(const void *mine, void *all, size_t bytes, void *context)
+{
+    gathering_t *gathering = context;
+    open_file_t *file = gathering->file;
+    arrival_t own = {.code = gathering->code}, *others = calloc((size_t)file->size, sizeof own);
+    if (!others || bytes > sizeof own.number)
+        return -1;
+    memcpy(own.number, mine, bytes);
+    int met = members_gather(file, CALL_File_open, &own, others, sizeof own);
+    gathering->is_speaker = met == MPI_SUCCESS && own.code != MPI_SUCCESS;
+    for (int rank = 0; rank < file->size && met == MPI_SUCCESS; rank++) {
+        memcpy((char *)all + (size_t)rank * bytes, others[rank].number, bytes);
+        if (others[rank].code != MPI_SUCCESS && rank < file->rank)
+            gathering->is_speaker = 0;
+        if (others[rank].code > gathering->code)
+            gathering->code = (int)others[rank].code;
+    }
+    free(others);
+    gathering->code = met == MPI_SUCCESS ? gathering->code : met;
+    return gathering->code;
+}
+
+/* Forms the group of the file. Members without a connection cannot: all of them learn it before. */
+static int form_group(open_file_t *file, int code)
+{
+    gathering_t gathering = {file, code, 0};
+    char nothing[8] = {0}, *all = NULL;
+    int error;
+    if (connection()) {
+        error = unisono_group_form_with(connection(), (uint32_t)file->rank, (uint32_t)file->size,
+                                        gather, &gathering, &file->group);
+    } else {
+        all = calloc((size_t)file->size, sizeof nothing);
+        error = all ? gather(nothing, all, sizeof nothing, &gathering) : MPI_ERR_NO_MEM;
+        free(all);
+    }
+    explanations_release(gathering.is_speaker);
+    /* A member that ends the program lets the explanation be printed first. */
+    if (gathering.code != MPI_SUCCESS)
+        agree(file, CALL_File_open, gathering.code);
+    if (gathering.code != MPI_SUCCESS || !error)
+        return gathering.code;
+    return class_of_failure(file, CALL_File_open);
 }
 
 /* Sets the file pointers of a file that is opened with MPI_MODE_APPEND. */
@@ -288,7 +220,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     file->name = strdup(name_in_instance(name));
     file->is_redirected = strncmp(name, "unisono:", 8) != 0;
     errhandler_default(file);
-    int code = file->name ? join(comm, file->name, &file->comm) : MPI_ERR_NO_MEM;
+    int code = file->name ? members_join(file, comm) : MPI_ERR_NO_MEM;
     if (code != MPI_SUCCESS) {
         file_free(file);
         return fail(NULL, code);
@@ -297,13 +229,19 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     PMPI_Comm_set_errhandler(file->comm, MPI_ERRORS_RETURN);
     PMPI_Comm_rank(file->comm, &file->rank);
     PMPI_Comm_size(file->comm, &file->size);
-    code = agree_on_arguments(file, prepare(file, info));
-    if (code == MPI_SUCCESS) {
-        int opened = open_everywhere(file);
-        code = agree_on_arguments(file, opened);
+    explanations_hold();
+    code = prepare(file, info);
+    /* Rank 0 creates the file before others open it. */
+    if (!file->rank && code == MPI_SUCCESS)
+        code = open_here(file);
+    long told[3] = {code, amode, hash_name(file->name)};
+    int met = members_tell(file, CALL_File_open, told, 3, 0);
+    if (code == MPI_SUCCESS && file->rank) {
+        code = met == MPI_SUCCESS ? compare_arguments(file, told) : met;
+        if (code == MPI_SUCCESS)
+            code = open_here(file);
     }
-    if (code == MPI_SUCCESS)
-        code = form_group(file);
+    code = form_group(file, code);
     if (code == MPI_SUCCESS && file->amode & MPI_MODE_APPEND)
         code = agree(file, CALL_File_open, move_to_end(file));
     if (code != MPI_SUCCESS) {

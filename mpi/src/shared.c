@@ -19,24 +19,25 @@ static int take(open_file_t *file, const access_t *access, uint64_t *first)
  * member with an earlier error takes none. */
 static int take_ordered(open_file_t *file, const access_t *access, uint64_t *first)
 {
-    uint64_t mine = 0, end = 0, start[2] = {0, MPI_SUCCESS};
+    uint64_t mine = 0, end = 0, start = 0;
+    long told[2] = {0, MPI_SUCCESS};
+    int last = file->size - 1;
     int code = access_etypes(file, access, &mine);
     if (code != MPI_SUCCESS)
         mine = 0;
-    if (file->size > 1) {
-        if (unisono_barrier(file->group))
-            return class_of_failure(file, access->call);
-        if (PMPI_Scan(&mine, &end, 1, MPI_UINT64_T, MPI_SUM, file->comm) != MPI_SUCCESS)
-            return MPI_ERR_INTERN;
-    } else {
-        end = mine;
+    end = mine;
+    int met = file->size > 1 ? members_sum(file, access->call, mine, &end) : MPI_SUCCESS;
+    if (met == MPI_SUCCESS && file->rank == last) {
+        if (unisono_counter_add(file->group, end, &start))
+            told[1] = class_of_failure(file, access->call);
+        told[0] = (long)start;
     }
-    if (file->rank == file->size - 1 && unisono_counter_add(file->group, end, &start[0]))
-        start[1] = (uint64_t)class_of_failure(file, access->call);
-    if (PMPI_Bcast(start, 2, MPI_UINT64_T, file->size - 1, file->comm) != MPI_SUCCESS)
-        return MPI_ERR_INTERN;
-    *first = start[0] + end - mine;
-    return code == MPI_SUCCESS ? (int)start[1] : code;
+    if (met == MPI_SUCCESS && file->size > 1)
+        met = members_tell(file, access->call, told, 2, last);
+    if (met != MPI_SUCCESS)
+        return met;
+    *first = (uint64_t)told[0] + end - mine;
+    return code == MPI_SUCCESS ? (int)told[1] : code;
 }
 
 static transfer_t *begin(open_file_t *file, const access_t *access)

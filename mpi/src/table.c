@@ -20,6 +20,7 @@ const back_t *unisono_mpi_back(const front_t *given)
     back.version = BORDER_VERSION;
     back.to_fortran = file_to_fortran;
     back.from_fortran = file_from_fortran;
+    back.read_start = read_start;
     back.requests_under_way = &requests_under_way;
     errors_enter(back.functions);
     open_enter(back.functions);

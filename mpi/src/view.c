@@ -186,10 +186,9 @@ static int agree_on_view(open_file_t *file, const view_t *view, int code)
                     (long)view->representation, -(long)view->representation};
     long all[5];
     if (file->size > 1) {
-        if (unisono_barrier(file->group))
-            return class_of_failure(file, CALL_File_set_view);
-        if (PMPI_Allreduce(mine, all, 5, MPI_LONG, MPI_MAX, file->comm) != MPI_SUCCESS)
-            return MPI_ERR_INTERN;
+        int met = members_greatest(file, CALL_File_set_view, mine, all, 5);
+        if (met != MPI_SUCCESS)
+            return met;
         code = (int)all[0];
         if (code == MPI_SUCCESS && (all[1] != -all[2] || all[3] != -all[4])) {
             if (!file->rank)

@@ -57,7 +57,9 @@ fn commits(git: impl Fn(&[&str]) -> Option<String>) -> Result<Vec<(String, Strin
     let log = git(&["log", "--no-merges", "--format=%H %s", &last]).ok_or("git log failed")?;
     let is_checked = |hash: &str| hash == added || descendants.lines().any(|line| line == hash);
     let commits = log.lines().filter_map(|line| line.split_once(' '));
-    let checked = commits.filter(|(hash, _)| is_checked(hash));
+    // A merge whose second parent was an ancestor has one parent, and the subject of a merge.
+    let is_merge = |subject: &str| subject.starts_with("Merge branch ");
+    let checked = commits.filter(|(hash, subject)| is_checked(hash) && !is_merge(subject));
     Ok(checked.map(|(hash, subject)| (hash[..9].to_owned(), subject.to_owned())).collect())
 }
 

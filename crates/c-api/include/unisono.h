@@ -25,7 +25,8 @@
  *   one's memory (prctl PR_SET_PTRACER), because servers on this machine copy data directly.
  *   This lasts until the process ends.
  * The library installs no signal handler, starts no process and changes no environment variable. It
- * reads UNISONO_INSTANCE, XDG_RUNTIME_DIR, TMPDIR and UNISONO_TIMEOUT when it connects.
+ * reads UNISONO_INSTANCE, XDG_RUNTIME_DIR, TMPDIR and UNISONO_TIMEOUT when it connects, and
+ * UNISONO_HINTS, UNISONO_METHOD and UNISONO_STRICT in unisono_hints_new.
  *
  * Link with the flags of "pkg-config --cflags --libs unisono". The manual begins at unisono(7).
  */
@@ -84,7 +85,8 @@ enum {
     UNISONO_ERR_FORKED = 25,            /* the handle belongs to the parent process */
     UNISONO_ERR_INTERNAL = 26,          /* a defect of the library */
     UNISONO_ERR_INTERRUPTED = 27,       /* the user interrupted the call */
-    UNISONO_ERR_LOCAL_FILE = 28         /* a local file could not be read or written */
+    UNISONO_ERR_LOCAL_FILE = 28,        /* a local file could not be read or written */
+    UNISONO_ERR_LOCK_TIMED_OUT = 29     /* a member holds a lock for longer than the time-out */
 };
 
 /* An error. Strings are never NULL, except file. New fields go to the end. */
@@ -144,8 +146,8 @@ typedef struct unisono_options {
 int unisono_connect(const char *instance, const unisono_options_t *options,
                     unisono_t **connection);
 
-/* Frees the handle. The connection ends with the last of its files, pages, groups and operations.
- * The sizes of files that were not closed are recorded then. */
+/* Frees the handle. The connection ends with the last of its files, pages, groups, locks and
+ * operations. The sizes of files that were not closed are recorded then. */
 int unisono_disconnect(unisono_t *connection);
 
 /* ---- Names --------------------------------------------------------------------------------- */
@@ -384,7 +386,8 @@ int unisono_group_size(const unisono_group_t *group, uint32_t *size);
  * Errors: -ETIMEDOUT (kind members-missing) names the ranks that did not come. */
 int unisono_barrier(unisono_group_t *group);
 
-/* Leaves the group and frees the handle. Members that wait for this one in a call then fail. */
+/* Leaves the group and frees the handle. Members that wait for this one in a call then fail. Its
+ * locks are released; their handles stay valid, and unisono_unlock frees them. */
 int unisono_group_free(unisono_group_t *group);
 
 /* Strategies of a collective transfer. */
@@ -427,6 +430,79 @@ int64_t unisono_read_all(unisono_group_t *group, unisono_file_t *file,
 int64_t unisono_write_all(unisono_group_t *group, unisono_file_t *file,
                           const unisono_part_t *part, const void *memory, uint64_t memory_bytes,
                           const unisono_collective_options_t *options);
+
+/* ---- Counters and locks of groups ---------------------------------------------------------- */
+
+/* These calls are not collective: no other member need be in a call. Server 0 of the instance keeps
+ * the counter and the locks of a group, in its memory, until the last member has left. */
+
+/* Adds to the counter of the group, which is 0 when the group is formed. No other member's change
+ * comes between. before: set to the value before.
+ * Errors: -EINVAL (kind usage) when the sum does not fit 64 bits; the counter stays as it is. */
+int unisono_counter_add(unisono_group_t *group, uint64_t add, uint64_t *before);
+
+/* Sets the counter of the group. */
+int unisono_counter_set(unisono_group_t *group, uint64_t value);
+
+/* Counter of the group. */
+int unisono_counter_get(unisono_group_t *group, uint64_t *value);
+
+/* Sharing of a locked range. */
+enum {
+    UNISONO_LOCK_SHARED = 0,   /* other members may hold shared locks of the range */
+    UNISONO_LOCK_EXCLUSIVE = 1 /* no other member may hold a lock of the range */
+};
+
+/* A lock of a byte range that the calling process holds as a member of a group. */
+typedef struct unisono_lock unisono_lock_t;
+
+/* Locks the bytes from start up to but not including end; they need not be of a file. Waits until
+ * no other member holds a lock that conflicts: one of an overlapping range, where one of the two is
+ * exclusive. Conflicting requests are granted in the order of their arrival. Locks of one member do
+ * not conflict with one another. A member that ends or leaves the group releases its locks.
+ * exclusive: UNISONO_LOCK_SHARED or UNISONO_LOCK_EXCLUSIVE.
+ * Errors: -ETIMEDOUT (kind lock-timed-out) names the rank that holds a conflicting lock after the
+ * time-out of the connection; -EPROTO (kind refused) when the process has 4096 locks of the group
+ * or its members have 65536. */
+int unisono_lock_range(unisono_group_t *group, uint64_t start, uint64_t end, int exclusive,
+                       unisono_lock_t **lock);
+
+/* Releases a lock and frees the handle, also when it fails. */
+int unisono_unlock(unisono_lock_t *lock);
+
+/* ---- Hints --------------------------------------------------------------------------------- */
+
+/* Hints of MPI-IO for one file: those in force, and those rejected, with reasons. The command
+ * "unisono hints" lists all. Members of a group must set the same. */
+typedef struct unisono_hints unisono_hints_t;
+
+/* Makes the hints of the environment (UNISONO_HINTS, then UNISONO_METHOD) for a file, which need not
+ * exist. Errors: -EINVAL (kind usage) when one is rejected and UNISONO_STRICT is 1. */
+int unisono_hints_new(unisono_t *connection, const char *file_name, unisono_hints_t **hints);
+
+/* Sets a hint, such as "unisono_method" to "two-phase". Returns 0 also when it is rejected; then
+ * nothing in force changes. Errors: -EINVAL (kind usage) when it is rejected and UNISONO_STRICT
+ * is 1. */
+int unisono_hints_set(unisono_hints_t *hints, const char *key, const char *value);
+
+/* Number of hints in force, and one more, "unisono_hints_rejected", when some were rejected.
+ * For an argument that makes no sense returns 0. */
+size_t unisono_hints_count(const unisono_hints_t *hints);
+
+/* Key and value of entry `index`, counted from 0. Both are valid until the next
+ * unisono_hints_set, or until the hints are freed. A value has no limit of length. */
+int unisono_hints_get(const unisono_hints_t *hints, size_t index, const char **key,
+                      const char **value);
+
+/* Puts the hints in force into the arguments of other calls; each may be NULL. options: strategy,
+ * order and sync are set. layout: block_bytes is set if a hint says it. Both must have their size.
+ * is_independent: 1 when members must transfer their parts by calls of their own, as with
+ * unisono_read_part; options then has UNISONO_NONCOLLECTIVE. */
+int unisono_hints_apply(const unisono_hints_t *hints, unisono_collective_options_t *options,
+                        unisono_layout_t *layout, int *is_independent);
+
+/* Frees hints. */
+void unisono_hints_free(unisono_hints_t *hints);
 
 /* ---- Started calls ------------------------------------------------------------------------- */
 

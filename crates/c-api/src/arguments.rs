@@ -45,6 +45,11 @@ impl<T> Out<T> {
         check(self.0, name)?;
         Ok(Slot(self))
     }
+
+    /// The place; `None` for NULL.
+    pub(crate) fn optional(&self, name: &'static str) -> Result<Option<Slot<'_, T>>, Failure> {
+        if self.0.is_null() { Ok(None) } else { self.slot(name).map(Some) }
+    }
 }
 
 impl<T> Slot<'_, T> {
@@ -186,7 +191,22 @@ impl<T: Extensible> Filled<T> {
     }
 }
 
+impl<T: Extensible> Filled<T> {
+    /// The structure; `None` for NULL.
+    pub(crate) fn optional(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<FilledSlot<'_, T>>, Failure> {
+        if self.0.is_null() { Ok(None) } else { self.slot(name).map(Some) }
+    }
+}
+
 impl<T: Extensible> FilledSlot<'_, T> {
+    /// The structure as it is now.
+    pub(crate) fn value(&self, name: &'static str) -> Result<T, Failure> {
+        Options(self.place.0.cast_const()).read(name)
+    }
+
     /// Stores the fields behind the size that the caller knows.
     pub(crate) fn fill(&self, value: &T) {
         let first = size_of::<usize>();

@@ -104,6 +104,16 @@ impl Answer for u32 {
     }
 }
 
+impl Answer for usize {
+    type Value = Self;
+    fn done(value: Self) -> Self {
+        value
+    }
+    fn failed(_: c_int) -> Self {
+        0
+    }
+}
+
 impl Answer for *const c_char {
     type Value = Self;
     fn done(value: Self) -> Self {

@@ -30,6 +30,17 @@ const ORDERS: [DiskOrder; 3] = [DiskOrder::Sorted, DiskOrder::AsAsked, DiskOrder
 const OUTSTANDING_MAX: u32 = 1024;
 
 impl CollectiveView {
+    /// The options with strategy, order and synchronisation of others.
+    pub(crate) fn with(self, chosen: &CollectiveOptions) -> Self {
+        let number = |place: Option<usize>| place.map_or(u32::MAX, |place| place as u32);
+        Self {
+            strategy: number(STRATEGIES.iter().position(|known| *known == chosen.strategy)),
+            order: number(ORDERS.iter().position(|known| *known == chosen.order)),
+            sync: u32::from(chosen.sync),
+            ..self
+        }
+    }
+
     fn resolved(&self) -> Result<CollectiveOptions, Failure> {
         let unknown = |field: &str, value: u32| {
             Failure::argument("options", format!("has {field} {value}, which is not possible"))

@@ -4,7 +4,7 @@ use crate::arguments::{Handle, Out};
 use crate::border::Failure;
 use crate::operations::Op;
 use crate::parts::Part;
-use client::{Connection, File, Group, Page};
+use client::{Connection, File, Group, Page, RangeLock};
 use std::sync::RwLock;
 
 /// `unisono_t *`.
@@ -13,6 +13,8 @@ pub(crate) type ConnectionHandle = Handle<Connection>;
 pub(crate) type FileHandle = Handle<File>;
 /// `unisono_group_t *`.
 pub(crate) type GroupHandle = Handle<Group>;
+/// `unisono_lock_t *`.
+pub(crate) type LockHandle = Handle<RangeLock>;
 /// `unisono_page_t *`.
 pub(crate) type PageHandle = Handle<Page>;
 /// `unisono_op_t *`.
@@ -27,6 +29,7 @@ const _: () = {
     any_thread::<File>();
     any_thread::<Group>();
     any_thread::<Page>();
+    any_thread::<RangeLock>();
     any_thread::<Op>();
     any_thread::<RwLock<Part>>();
 };

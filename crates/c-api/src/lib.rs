@@ -19,6 +19,8 @@ mod errors;
 mod files;
 mod groups;
 mod handles;
+mod hints;
+mod locks;
 mod names;
 mod operations;
 mod pages;

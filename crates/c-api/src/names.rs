@@ -19,7 +19,7 @@ const ATTEMPTS_MAX: usize = 16;
 
 extensible! {
     /// `unisono_layout_t`.
-    struct Layout {
+    struct LayoutView {
         size: usize,
         block_bytes: u64,
     }
@@ -36,6 +36,13 @@ extensible! {
         owner: u32,
         servers: u32,
         padding: u32,
+    }
+}
+
+impl LayoutView {
+    /// The layout with another unit of striping.
+    pub(crate) fn with_block_bytes(self, block_bytes: u64) -> Self {
+        Self { block_bytes, ..self }
     }
 }
 
@@ -98,7 +105,7 @@ exported! {
         connection: ConnectionHandle,
         name: Text,
         flags: c_uint,
-        layout: Options<Layout>,
+        layout: Options<LayoutView>,
         file: Out<FileHandle>,
     ) -> c_int {
         make(&file, "file", || {

@@ -21,6 +21,11 @@ fn four_processes_write_in_one_distribution_and_read_in_another() {
 }
 
 #[test]
+fn four_processes_share_a_counter_and_locks() {
+    Servers::start().run("locks", &[]);
+}
+
+#[test]
 fn eight_threads_use_one_connection() {
     Servers::start().run("threads", &[]);
 }
@@ -46,6 +51,11 @@ fn servers_that_end_are_an_error() {
 #[test]
 fn arguments_that_make_no_sense_are_refused() {
     Servers::start().run("arguments", &[]);
+}
+
+#[test]
+fn hints_are_in_force_or_rejected() {
+    Servers::start().run("hints", &[]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) fn instance(which: &InstanceOnly) -> Instance {
 }
 
 /// Default number of servers on this machine.
-const SERVERS: u32 = 4;
+pub(crate) const SERVERS: u32 = 4;
 
 pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
     arguments.root.check()?;
@@ -50,7 +50,7 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
 }
 
 /// Chooses the machines to run servers on. Explains the choice unless the arguments make it plain.
-fn target(hosts: &Hosts, is_here: bool) -> Result<Target, UserError> {
+pub(crate) fn target(hosts: &Hosts, is_here: bool) -> Result<Target, UserError> {
     let (hostfile, launcher) = (hosts.hostfile.as_deref(), Some(hosts.launcher.as_str()));
     let usual = std::env::var("UNISONO_LAUNCHER").ok();
     let request = LaunchRequest { hostfile, launcher, usual_launcher: usual.as_deref(), is_here };

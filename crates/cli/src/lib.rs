@@ -6,7 +6,7 @@
 //! [`main_with_models`].
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
-//! [`interface::ExitCode`], and 130 after an interruption.
+//! [`interface::ExitCode`], and 130 after an interruption; `run` ends with that of its program.
 
 mod arguments;
 mod bench;
@@ -17,11 +17,13 @@ mod entries;
 mod files;
 mod format;
 mod head_plot;
+mod hints;
 mod instances;
 mod layout;
 mod output_file;
 mod present;
 mod reproduce;
+mod run;
 mod simulate;
 mod tops;
 mod trace_output;
@@ -45,16 +47,16 @@ pub fn main_with_models(
     models: OwnModels,
 ) -> std::process::ExitCode {
     let ended = match Arguments::try_parse() {
-        Ok(arguments) => run(arguments, policies, &models),
+        Ok(arguments) => carry_out(arguments, policies, &models),
         Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
         Err(help_or_version) => {
             // The reader may be gone.
             let _ = help_or_version.print();
-            Ok(())
+            Ok(0)
         }
     };
     match ended {
-        Ok(()) => std::process::ExitCode::SUCCESS,
+        Ok(code) => std::process::ExitCode::from(code),
         Err(error) => {
             present::note(&error.to_string());
             std::process::ExitCode::from(error.code as u8)
@@ -62,12 +64,14 @@ pub fn main_with_models(
     }
 }
 
-fn run(
+/// Carries out a command. Returns its exit code.
+fn carry_out(
     arguments: Arguments,
     policies: ReplacementPolicies,
     models: &OwnModels,
-) -> Result<(), UserError> {
-    match arguments.command {
+) -> Result<u8, UserError> {
+    let done: Result<(), UserError> = match arguments.command {
+        Command::Run(program) => return run::run(&program),
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
         Command::Status(status) => instances::status(&status),
@@ -86,6 +90,7 @@ fn run(
         Command::Du(du) => files::usage(&du),
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => instances::space(&df),
+        Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim, &policies, models),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
@@ -95,5 +100,6 @@ fn run(
         Command::Supervise(which) => cluster::supervise(&instances::instance(&which)),
         Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),
-    }
+    };
+    done.map(|()| 0)
 }

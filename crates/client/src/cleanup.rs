@@ -70,37 +70,10 @@ impl Drop for Undo {
 /// Fails when the system refuses, or a handler is there already.
 pub fn clean_up_on_signals() -> Result<(), UserError> {
     let handled = ctrlc::set_handler(|| {
-        // The lock is never released: a thread that notices the end of its children blocks here
-        // until the exit below, instead of ending this process with a code of its own.
-        let cleanups = CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut killed = Vec::new();
-        for cleanup in cleanups.iter() {
-            if let Cleanup::Kill(id) = cleanup
-                && let Some(id) = rustix::process::Pid::from_raw(*id as i32)
-            {
-                let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
-                killed.push(id);
-            }
-        }
-        for id in killed {
-            // A process that is about to end may still make files, so wait for it. Another thread
-            // may have reaped it already.
-            let _ = rustix::process::waitpid(Some(id), rustix::process::WaitOptions::empty());
-        }
-        for cleanup in cleanups.iter() {
-            match cleanup {
-                Cleanup::Kill(_) => {}
-                Cleanup::Remove(directory) => drop(std::fs::remove_dir_all(directory)),
-                Cleanup::RemoveFile(file) => drop(std::fs::remove_file(file)),
-                Cleanup::RemoveCopy { instance, name } => remove_copy(instance, name),
-            }
-        }
-        // The terminal may be gone.
-        let _ = writeln!(
-            std::io::stderr(),
-            "unisono: interrupted; started processes were ended and incomplete files were removed"
-        );
-        std::process::exit(130);
+        clean_up_and_exit(
+            130,
+            "unisono: interrupted; started processes were ended and incomplete files were removed",
+        )
     });
     handled.map_err(|error| {
         UserError::new(
@@ -110,6 +83,38 @@ pub fn clean_up_on_signals() -> Result<(), UserError> {
             "start unisono from an ordinary shell",
         )
     })
+}
+
+/// Runs all registered cleanups, prints `message` to standard error, and ends the process.
+pub fn clean_up_and_exit(code: i32, message: &str) -> ! {
+    // The lock is never released: a thread that notices the end of its children blocks here until
+    // the exit below, instead of ending this process with a code of its own.
+    let cleanups = CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut killed = Vec::new();
+    for cleanup in cleanups.iter() {
+        if let Cleanup::Kill(id) = cleanup
+            && let Some(id) = rustix::process::Pid::from_raw(*id as i32)
+        {
+            let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+            killed.push(id);
+        }
+    }
+    for id in killed {
+        // A process that is about to end may still make files, so wait for it. Another thread may
+        // have reaped it already.
+        let _ = rustix::process::waitpid(Some(id), rustix::process::WaitOptions::empty());
+    }
+    for cleanup in cleanups.iter() {
+        match cleanup {
+            Cleanup::Kill(_) => {}
+            Cleanup::Remove(directory) => drop(std::fs::remove_dir_all(directory)),
+            Cleanup::RemoveFile(file) => drop(std::fs::remove_file(file)),
+            Cleanup::RemoveCopy { instance, name } => remove_copy(instance, name),
+        }
+    }
+    // The terminal may be gone.
+    let _ = writeln!(std::io::stderr(), "{message}");
+    std::process::exit(code);
 }
 
 /// Asks the servers to remove a file, through a new client: the state of the client that was making

@@ -18,7 +18,7 @@ mod names;
 mod parallel;
 mod session;
 
-pub use cleanup::{Cleanup, Undo, clean_up_on_signals};
+pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
 pub use copy::{CopyPlan, LocalOutput, no_directory};
 pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, Member,
@@ -26,14 +26,15 @@ pub use instance::{
 };
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
-    Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Group, Operation, Page,
-    RawMemory, wait_any,
+    Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Form, Group, HINTS, Hint,
+    HintSite, Hints, Operation, Page, RangeLock, RawMemory, Verdict, hints_of_environment,
+    wait_any,
 };
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{
-    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested,
-    OwnPart,
+    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, LockKind,
+    Nested, OwnPart,
 };
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
 pub use units::{ClientId, ServerId};

@@ -2,7 +2,8 @@
 //!
 //! [`start`] starts servers on this machine and [`start_on_hosts`] on others; [`stop`] ends them.
 //! [`serve_process`] and [`serve_remote`] are the servers themselves. [`supervise`] is the process
-//! that holds the launchers of those on hosts.
+//! that holds the launchers of those on hosts. [`JobInstance`] and [`JobProgram`] are servers and a
+//! program for the length of one job.
 //!
 //! *Invariants:*
 //! - One process of a machine starts or stops the servers of an instance at a time.
@@ -14,6 +15,7 @@ mod data;
 mod doctor;
 mod hosts;
 mod instance;
+mod job;
 mod private;
 mod process;
 mod process_name;
@@ -28,6 +30,7 @@ pub use hosts::{
     HostOptions, HostPlan, LaunchPlan, LaunchRequest, Target, serve_remote, start_on_hosts,
     supervise,
 };
+pub use job::{JobInstance, JobProgram, Signals};
 pub use private::refuse_root;
 pub use process::{Child, Program, run_to_end};
 pub use server::serve_process;

@@ -159,11 +159,11 @@ pub(crate) fn on_stdin_closed(act: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// A directory that is removed when dropped, or when the user interrupts.
+/// A directory that is removed when dropped, or when the user interrupts, unless it is kept.
 pub(crate) struct TemporaryDirectory {
     path: PathBuf,
-    // Dropped last, after the directory is gone.
-    _undo: Undo,
+    // Dropped last, after the directory is gone. None while the directory is kept.
+    undo: Option<Undo>,
 }
 
 impl TemporaryDirectory {
@@ -179,17 +179,24 @@ impl TemporaryDirectory {
                 "name a directory that you may write to with --directory",
             )
         })?;
-        let undo = Undo::on_signals(Cleanup::Remove(path.clone()));
-        Ok(Self { path, _undo: undo })
+        let undo = Some(Undo::on_signals(Cleanup::Remove(path.clone())));
+        Ok(Self { path, undo })
     }
 
     pub(crate) fn path(&self) -> &std::path::Path {
         &self.path
     }
+
+    /// Keeps the directory from now on, or removes it at the end again.
+    pub(crate) fn keep(&mut self, keep: bool) {
+        self.undo = (!keep).then(|| Undo::on_signals(Cleanup::Remove(self.path.clone())));
+    }
 }
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        if self.undo.is_some() {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
     }
 }

@@ -41,5 +41,5 @@ pub(crate) fn improvements(rows: &[RowResult]) -> Result<Vec<ImprovementRow>, Us
 /// True if a row counts for a method. "We include 'DDIO no sort' only for comparison [...]; these
 /// numbers apply only to the random disk layout" (TOCS 1997, section 6).
 fn counts(row: &RowResult, method: Method) -> bool {
-    method != Method::DiskDirectedUnsorted || row.layout != LayoutName::Contiguous.to_string()
+    method != Method::DiskDirectedUnsorted || row.layout != LayoutName::CONTIGUOUS.to_string()
 }

@@ -200,7 +200,7 @@ mod tests {
     use simulate::LayoutName;
 
     fn point(pattern: &str, record_bytes: Option<u64>) -> Point {
-        let (pattern, layout) = (pattern.to_owned(), LayoutName::Contiguous);
+        let (pattern, layout) = (pattern.to_owned(), LayoutName::CONTIGUOUS);
         Point { pattern, record_bytes, layout, value: None }
     }
 

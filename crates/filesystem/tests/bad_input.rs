@@ -10,7 +10,7 @@ use filesystem::Fault;
 use filesystem::collective::Strategy;
 use policy::{
     Access, BYTES_MAX, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
-    Nested, PageMap, Pool, Stripe,
+    LockKind, Nested, PageMap, Pool, Stripe,
 };
 use support::{
     Cluster, Numbers, Shape, Start, create, expect_equal, for_each_seed, image, memory_of,
@@ -18,9 +18,10 @@ use support::{
 };
 use units::{ClientId, Duration, FileId, RegionId, ServerId};
 use wire::{
-    CollectiveRequest, DigestsRequest, FileRecord, FileSize, FlushRequest, GroupCollective,
-    GroupMessage, GroupRoster, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
-    Participant, PullRequest, ReadRequest, Reply, Request, RequestId, WriteRequest,
+    CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, FileRecord, FileSize,
+    FlushRequest, GroupCollective, GroupMessage, GroupRoster, LockRequest, Made, Message,
+    NamedCollective, PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply,
+    Request, RequestId, UnlockRequest, WriteRequest,
 };
 use world::payload::Bytes;
 use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
@@ -136,7 +137,11 @@ type RequestWithBody = (Request, Option<Vec<u8>>);
 fn senseless() -> Vec<RequestWithBody> {
     let mut all = senseless_reads();
     all.extend(senseless_writes());
-    for request in senseless_records().into_iter().chain(senseless_names_and_sizes()) {
+    for request in senseless_records()
+        .into_iter()
+        .chain(senseless_names_and_sizes())
+        .chain(senseless_of_groups())
+    {
         all.push((request, None));
     }
     all.extend(senseless_parts());
@@ -237,6 +242,21 @@ fn senseless_names_and_sizes() -> Vec<Request> {
         Request::RecordSize { file: FileId(1), size: too_large },
         Request::MakeDirectory { name: String::new(), made: Made::default() },
         Request::List { directory: "f".to_owned(), after: None },
+    ]
+}
+
+/// Requests of members, of a group that has none.
+fn senseless_of_groups() -> Vec<Request> {
+    let (group, rank, number) = (u64::MAX, ClientId(0), 0);
+    let lock = |start, end| {
+        let (kind, timeout_ms) = (LockKind::Exclusive, u64::MAX);
+        Request::Lock(LockRequest { group, rank, number, kind, start, end, timeout_ms })
+    };
+    vec![
+        Request::Counter(CounterRequest { group, rank, change: CounterChange::Set(1) }),
+        lock(0, 1),
+        lock(u64::MAX, 0),
+        Request::Unlock(UnlockRequest { group, rank, number }),
     ]
 }
 

@@ -27,7 +27,7 @@ fn digest_on(network: NetworkKind, strategy: Strategy, seed: u64) -> (u64, u64) 
         block_bytes: 8192,
         cache_blocks: 8,
         mechanism: DiskKind::of(Drive::hp97560()),
-        layout: LayoutKind::RandomBlocks,
+        layout: LayoutKind::RANDOM_BLOCKS,
         network,
         seed,
         ..Shape::default()

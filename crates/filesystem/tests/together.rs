@@ -16,6 +16,7 @@ mod determinism;
 mod failing_disk;
 mod faults;
 mod full_disk;
+mod group_locks;
 mod group_rosters;
 mod groups;
 mod hunt;

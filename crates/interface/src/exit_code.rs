@@ -18,4 +18,6 @@ pub enum ExitCode {
     Collective = 5,
     /// No space is left.
     NoSpace = 6,
+    /// Files were not staged out; the error names the place of the data.
+    NotStagedOut = 7,
 }

@@ -68,6 +68,8 @@ pub enum ErrorKind {
     Interrupted = 27,
     /// A local file could not be read or written.
     LocalFile = 28,
+    /// A member of a group holds a lock for longer than the time-out.
+    LockTimedOut = 29,
 }
 
 /// One row of the table.
@@ -89,7 +91,7 @@ use ErrorKind as K;
 use ExitCode as X;
 
 /// Every kind, by number.
-pub const KINDS: [KindRow; 28] = [
+pub const KINDS: [KindRow; 29] = [
     row(K::Other, "other", X::Failed, libc::EIO, "MPI_ERR_IO"),
     row(K::Usage, "usage", X::Usage, libc::EINVAL, "MPI_ERR_ARG"),
     row(K::NoInstance, "no-instance", X::NoServer, libc::ENXIO, "MPI_ERR_NO_SUCH_FILE"),
@@ -118,6 +120,7 @@ pub const KINDS: [KindRow; 28] = [
     row(K::Internal, "internal", X::Failed, libc::ENOTRECOVERABLE, "MPI_ERR_INTERN"),
     row(K::Interrupted, "interrupted", X::Failed, libc::EINTR, "MPI_ERR_OTHER"),
     row(K::LocalFile, "local-file", X::Failed, libc::EIO, "MPI_ERR_IO"),
+    row(K::LockTimedOut, "lock-timed-out", X::Collective, libc::ETIMEDOUT, "MPI_ERR_FILE_IN_USE"),
 ];
 
 const fn row(
@@ -164,6 +167,8 @@ impl ErrorKind {
             Fault::MembersMissing { .. } => Self::MembersMissing,
             Fault::CallsDiffer { .. } => Self::CallsDiffer,
             Fault::ServerStalled { .. } => Self::ServerStalled,
+            Fault::CounterOverflow { .. } => Self::Usage,
+            Fault::LockTimedOut { .. } => Self::LockTimedOut,
             Fault::Cancelled => Self::Cancelled,
         }
     }
@@ -177,6 +182,7 @@ impl ErrorKind {
             ExitCode::DataCheck => Self::Corrupt,
             ExitCode::Collective => Self::Cancelled,
             ExitCode::NoSpace => Self::NoSpace,
+            ExitCode::NotStagedOut => Self::LocalFile,
         }
     }
 }
@@ -218,6 +224,7 @@ impl ErrorPlace {
             | Fault::ServerLeft { server, .. }
             | Fault::ServerStalled { server, .. } => Self { server: Some(*server), ..nowhere },
             Fault::ClientLeft { client, .. } => Self { ranks: vec![*client], ..nowhere },
+            Fault::LockTimedOut { holder, .. } => Self { ranks: vec![*holder], ..nowhere },
             Fault::MembersMissing { missing, .. } => Self { ranks: missing.clone(), ..nowhere },
             Fault::BadAccess { .. }
             | Fault::BadRequest { .. }
@@ -225,6 +232,7 @@ impl ErrorPlace {
             | Fault::CatalogueFailed { .. }
             | Fault::TransferFailed { .. }
             | Fault::CallsDiffer { .. }
+            | Fault::CounterOverflow { .. }
             | Fault::Cancelled => nowhere,
         }
     }
@@ -238,10 +246,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// The error classes of MPI-4.0, table 9.4 and section 14.7, that a file operation may have.
-    const MPI_CLASSES: [&str; 11] = [
+    const MPI_CLASSES: [&str; 12] = [
         "MPI_ERR_ARG",
         "MPI_ERR_BAD_FILE",
         "MPI_ERR_FILE_EXISTS",
+        "MPI_ERR_FILE_IN_USE",
         "MPI_ERR_INTERN",
         "MPI_ERR_IO",
         "MPI_ERR_NOT_SAME",
@@ -280,5 +289,9 @@ mod tests {
         let missing = vec![ClientId(1), ClientId(5)];
         let fault = Fault::MembersMissing { missing, call: String::new(), waited_ms: 1 };
         assert_eq!(ErrorPlace::of_fault(&fault).ranks, [ClientId(1), ClientId(5)]);
+        let fault =
+            Fault::LockTimedOut { holder: ClientId(3), start: 0, end: 1, waited_ms: 60_000 };
+        assert_eq!(ErrorPlace::of_fault(&fault).ranks, [ClientId(3)]);
+        assert_eq!(ErrorKind::of_fault(&fault).row().code, ExitCode::Collective);
     }
 }

@@ -1,7 +1,8 @@
 //! Measurements: benchmarks of real servers, and the demo.
 //!
 //! [`bench`] has client processes make collective transfers. [`tops`] measures files that each
-//! client uses independently. [`demo`] shows every strategy on real and on simulated servers.
+//! client uses independently. [`plain_rates`] are those of a plain file. [`demo`] shows every
+//! strategy on real and on simulated servers.
 //!
 //! *Invariants:*
 //! - A rate is shown only of a transfer in which every byte was checked to be in its place.
@@ -9,8 +10,10 @@
 
 mod bench;
 mod demo;
+mod plain;
 mod tops;
 
 pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
+pub use plain::{PlainRates, plain_rates};
 pub use tops::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};

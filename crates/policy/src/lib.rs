@@ -15,6 +15,7 @@
 //! | In which order does a disk serve its blocks? | [`disk_order`] | `collective` |
 //! | What does each client read itself in two-phase I/O? | [`conforming_segment`] | `collective` |
 //! | Which members of a group exchange messages? | [`Dissemination`] | `collective` |
+//! | Which member of a group gets a lock of a range next? | [`LockTable`] | `locks.rs` |
 //! | How is a file buffered? | [`Buffering`] | `cache` |
 //! | Which block is evicted from a full cache? | [`EvictionOrder`] | `cache` |
 //! | Which block of one file is evicted first? | [`ReplacementPolicy`] | `cache/replacement` |
@@ -25,6 +26,7 @@ mod access;
 mod cache;
 mod choice;
 mod collective;
+mod locks;
 mod placement;
 
 pub use access::{
@@ -40,6 +42,7 @@ pub use cache::{
 pub use collective::{
     DiskOrder, Dissemination, SORT_WINDOW_BLOCKS, conforming_segment, disk_order,
 };
+pub use locks::{LockKind, LockLimits, LockName, LockRefusal, LockTable, LockedRange};
 pub use placement::{
     BLOCK_BYTES_MAX, Location, PAGE_MAP_MAX, PageMap, PageMapError, Pool, PoolError, Stripe,
     StripeError,

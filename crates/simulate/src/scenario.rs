@@ -72,7 +72,7 @@ impl Default for Scenario {
     fn default() -> Self {
         Self {
             machine: Machine::of(MachineName::Tr94),
-            layout: LayoutName::Contiguous,
+            layout: LayoutName::CONTIGUOUS,
             pattern: Pattern::from_str("rb").expect("the papers' pattern rb must be known"),
             record_bytes: 8192,
             file_bytes: 10 * MIB,

@@ -174,6 +174,30 @@ pub enum Fault {
         /// Time that was waited, in milliseconds.
         waited_ms: u64,
     },
+    /// The counter of a group cannot be as large as its new value.
+    #[error("the counter of the group is {value}; with {add} more it would not fit 64 bits")]
+    CounterOverflow {
+        /// Value of the counter.
+        value: u64,
+        /// Number that was to be added.
+        add: u64,
+    },
+    /// Another member of the group holds a lock for longer than the request may wait.
+    #[error(
+        "rank {} holds a lock of bytes {start} to {end}, for which the request waited {} s",
+        .holder.0,
+        seconds(*.waited_ms)
+    )]
+    LockTimedOut {
+        /// Member that holds the lock.
+        holder: ClientId,
+        /// First byte of its range.
+        start: u64,
+        /// One past the last byte.
+        end: u64,
+        /// Time that was waited, in milliseconds.
+        waited_ms: u64,
+    },
     /// The client that requested a collective cancelled it.
     #[error("the client that requested the collective cancelled it")]
     Cancelled,
@@ -226,6 +250,10 @@ impl Fault {
             }
             Self::ServerStalled { .. } => {
                 "check that server's process and disks, or set a longer time-out"
+            }
+            Self::CounterOverflow { .. } => "set the counter to a smaller value first",
+            Self::LockTimedOut { .. } => {
+                "check that this member releases its locks, or set a longer time-out"
             }
             Self::Cancelled => "see the error of another server, which was reported first",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",

@@ -32,9 +32,10 @@ pub use message::{
     PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
 };
 pub use rendezvous::{
-    CollectiveCall, EnrolRequest, JoinRequest, MEETING_BYTES_MAX, MEETING_NAME_BYTES_MAX,
-    MEETING_TOTAL_BYTES_MAX, MeetRequest, collective_number,
+    CollectiveCall, CounterChange, CounterRequest, EnrolRequest, JoinRequest, LockRequest,
+    MEETING_BYTES_MAX, MEETING_NAME_BYTES_MAX, MEETING_TOTAL_BYTES_MAX, MeetRequest, UnlockRequest,
+    collective_number,
 };
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 11;
+pub const PROTOCOL_VERSION: u16 = 12;

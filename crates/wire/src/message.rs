@@ -1,8 +1,8 @@
 //! Messages of clients and servers.
 
 use crate::{
-    ClientKey, EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize, GroupRoster,
-    JoinRequest, Made, MeetRequest, Regions,
+    ClientKey, CounterRequest, EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize,
+    GroupRoster, JoinRequest, LockRequest, Made, MeetRequest, Regions, UnlockRequest,
 };
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
@@ -209,6 +209,12 @@ pub enum Request {
     Enrol(EnrolRequest),
     /// Disk-directed: joins a collective call of a group.
     Join(Box<JoinRequest>),
+    /// Returns and changes the counter of a group.
+    Counter(CounterRequest),
+    /// Requests a lock of a byte range for a member of a group, and waits until it is held.
+    Lock(LockRequest),
+    /// Releases a lock, or withdraws the request for it.
+    Unlock(UnlockRequest),
 }
 
 /// Caching: request for bytes of one block.
@@ -385,6 +391,11 @@ pub enum Reply {
     InUse,
     /// Bytes that the members of a meeting have brought, by rank.
     Met(Vec<Vec<u8>>),
+    /// Counter of a group.
+    Counter {
+        /// Value before the request changed it.
+        before: u64,
+    },
 }
 
 /// Buffer statistics of a file at a server, in blocks.

@@ -1,7 +1,7 @@
 //! The messages of groups whose members meet at the servers.
 
 use crate::Fault;
-use policy::{Direction, DiskOrder, OwnPart};
+use policy::{Direction, DiskOrder, LockKind, OwnPart};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, RegionId};
 
@@ -74,6 +74,59 @@ pub struct JoinRequest {
     pub region: RegionId,
     /// Time to wait for the other members, in milliseconds.
     pub timeout_ms: u64,
+}
+
+/// Operation on the counter of a group.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum CounterChange {
+    /// Returns the value.
+    Get,
+    /// Replaces the value.
+    Set(u64),
+    /// Adds to the value. A sum of 2^64 and more is refused.
+    Add(u64),
+}
+
+/// Returns the counter of a group, and changes it. The counter is 0 when the first member enrols.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CounterRequest {
+    /// Number of the group.
+    pub group: u64,
+    /// Rank of the sender.
+    pub rank: ClientId,
+    /// Change of the counter.
+    pub change: CounterChange,
+}
+
+/// Requests a lock of a byte range, and waits until no other member holds a lock that conflicts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LockRequest {
+    /// Number of the group.
+    pub group: u64,
+    /// Rank of the sender.
+    pub rank: ClientId,
+    /// Number of the lock among those of the sender.
+    pub number: u64,
+    /// Sharing of the range.
+    pub kind: LockKind,
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// Time to wait for the lock, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// Releases a lock, or withdraws the request for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UnlockRequest {
+    /// Number of the group.
+    pub group: u64,
+    /// Rank of the sender.
+    pub rank: ClientId,
+    /// Number of the lock among those of the sender.
+    pub number: u64,
 }
 
 /// Number by which a collective call of a group is cancelled.

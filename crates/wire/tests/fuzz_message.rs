@@ -6,15 +6,16 @@
 #![allow(clippy::disallowed_methods, reason = "the corpus is in files of the repository")]
 
 use policy::{
-    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, ListEntry, PageMap, Pool,
-    Stripe,
+    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, ListEntry, LockKind, PageMap,
+    Pool, Stripe,
 };
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
-    ClientKey, CollectiveRequest, Entry, EntryKind, Fault, FileRecord, FileSize, GroupCollective,
-    GroupMessage, GroupRoster, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
-    Participant, ReadRequest, Reply, Request, RequestId, decode, encode,
+    ClientKey, CollectiveRequest, CounterChange, CounterRequest, Entry, EntryKind, Fault,
+    FileRecord, FileSize, GroupCollective, GroupMessage, GroupRoster, LockRequest, Made, Message,
+    NamedCollective, PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request,
+    RequestId, UnlockRequest, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -97,7 +98,14 @@ fn some_requests() -> Vec<(&'static str, Request)> {
         members: vec![ClientKey(1); 4],
         addresses: ["", "node:3", "tcp:127.0.0.1:7001", ""].into_iter().collect(),
     };
+    let (group, rank, number) = (7, ClientId(1), 3);
+    let (kind, start, end, timeout_ms) = (LockKind::Exclusive, 100, 1 << 40, 60_000);
+    let lock = LockRequest { group, rank, number, kind, start, end, timeout_ms };
+    let counter = CounterRequest { group, rank, change: CounterChange::Add(1 << 40) };
     vec![
+        ("counter", Request::Counter(counter)),
+        ("lock", Request::Lock(lock)),
+        ("unlock", Request::Unlock(UnlockRequest { group, rank, number })),
         ("introduce", Request::RegisterGroup(Box::new(roster))),
         ("create", Request::Create { record: record.clone(), made }),
         ("list", Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) }),

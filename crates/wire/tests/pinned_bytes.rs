@@ -10,18 +10,19 @@
 
 use policy::{
     Access, Buffering, Declared, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
-    Nested, OwnPart, Pool, Prefetch, Replacement, Stripe,
+    LockKind, Nested, OwnPart, Pool, Prefetch, Replacement, Stripe,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use units::{ClientId, FileId, RegionId, ServerId};
 use wire::{
-    BufferStatistics, ClientKey, CollectiveCall, CollectiveRequest, DigestsRequest, EnrolRequest,
-    Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, FlushRequest, GroupCollective,
-    GroupMessage, GroupRoster, JoinRequest, Made, MeetRequest, Message, NamedCollective,
-    PartRequest, Participant, PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus,
-    WriteRequest, decode_record, encode_record,
+    BufferStatistics, ClientKey, CollectiveCall, CollectiveRequest, CounterChange, CounterRequest,
+    DigestsRequest, EnrolRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize,
+    FlushRequest, GroupCollective, GroupMessage, GroupRoster, JoinRequest, LockRequest, Made,
+    MeetRequest, Message, NamedCollective, PartRequest, Participant, PullRequest, ReadRequest,
+    Reply, Request, RequestId, ServerStatus, UnlockRequest, WriteRequest, decode_record,
+    encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -61,6 +62,17 @@ pinned!(disk_order: DiskOrder {
     DiskOrder::AsAsked, DiskOrder::AsAsked, "00";
     DiskOrder::Sorted, DiskOrder::Sorted, "01";
     DiskOrder::Staggered, DiskOrder::Staggered, "02";
+});
+
+pinned!(lock_kind: LockKind {
+    LockKind::Shared, LockKind::Shared, "00";
+    LockKind::Exclusive, LockKind::Exclusive, "01";
+});
+
+pinned!(counter_change: CounterChange {
+    CounterChange::Get, CounterChange::Get, "00";
+    CounterChange::Set(_), CounterChange::Set(300), "01 | ac 02";
+    CounterChange::Add(_), CounterChange::Add(300), "02 | ac 02";
 });
 
 pinned!(declared: Declared {
@@ -126,10 +138,10 @@ pinned!(message: Message {
     Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300) }, "00 | 0a ac 02";
     Message::Request { .. }, Message::Request { id: ID, request: Request::Stop }, "01 | 07 0f";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
-        "02 | 07 01 15";
+        "02 | 07 01 17";
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
     Message::CollectiveFailed { .. },
-        Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 15";
+        Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 17";
 });
 
 pinned!(request: Request {
@@ -182,6 +194,10 @@ pinned!(request: Request {
         "21 | 07 01 02";
     Request::Join(_), Request::Join(Box::new(join())),
         "22 | 07 06 01 01 09 01 01 00 02 01 01 02 03 04 ac 02";
+    Request::Counter(_), Request::Counter(counter()), "23 | 07 01 02 ac 02";
+    Request::Lock(_), Request::Lock(lock()), "24 | 07 01 06 01 02 03 ac 02";
+    Request::Unlock(_),
+        Request::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }), "25 | 07 01 06";
 });
 
 pinned!(reply: Reply {
@@ -199,6 +215,7 @@ pinned!(reply: Reply {
     Reply::NoRoom, Reply::NoRoom, "09";
     Reply::InUse, Reply::InUse, "0a";
     Reply::Met(_), Reply::Met(vec![vec![8, 9], vec![]]), "0b | 02 02 08 09 00";
+    Reply::Counter { .. }, Reply::Counter { before: 300 }, "0c | ac 02";
 });
 
 pinned!(group_message: GroupMessage {
@@ -207,7 +224,7 @@ pinned!(group_message: GroupMessage {
         GroupMessage::Agree { number: 1, round: 2, values: vec![(ClientId(3), 4)], fault: None },
         "01 | 01 02 01 03 04 00";
     GroupMessage::Leave, GroupMessage::Leave, "02";
-    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 15";
+    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 17";
 });
 
 pinned!(fault: Fault {
@@ -234,7 +251,9 @@ pinned!(fault: Fault {
     Fault::CallsDiffer { .. }, Fault::CallsDiffer { cause: a() }, "13 | 01 61";
     Fault::ServerStalled { .. }, Fault::ServerStalled { server: SERVER, waited_ms: 300 },
         "14 | 01 ac 02";
-    Fault::Cancelled, Fault::Cancelled, "15";
+    Fault::CounterOverflow { .. }, Fault::CounterOverflow { value: 1, add: 300 }, "15 | 01 ac 02";
+    Fault::LockTimedOut { .. }, lock_timed_out(), "16 | 03 01 02 ac 02";
+    Fault::Cancelled, Fault::Cancelled, "17";
 });
 
 /// The explicit numbers of enums without fields are those that postcard counts.
@@ -244,6 +263,7 @@ fn numbers_of_variants_are_their_positions() {
         (encode_record(&Direction::Write), Direction::Write as u8),
         (encode_record(&DiskOrder::Staggered), DiskOrder::Staggered as u8),
         (encode_record(&Declared::GlobalSequential), Declared::GlobalSequential as u8),
+        (encode_record(&LockKind::Exclusive), LockKind::Exclusive as u8),
     ];
     for (bytes, number) in numbers {
         assert_eq!(bytes, [number]);
@@ -375,6 +395,19 @@ fn join() -> JoinRequest {
         region: RegionId(4),
         timeout_ms: 300,
     }
+}
+
+fn counter() -> CounterRequest {
+    CounterRequest { group: 7, rank: ClientId(1), change: CounterChange::Add(300) }
+}
+
+fn lock() -> LockRequest {
+    let (rank, kind, timeout_ms) = (ClientId(1), LockKind::Exclusive, 300);
+    LockRequest { group: 7, rank, number: 6, kind, start: 2, end: 3, timeout_ms }
+}
+
+fn lock_timed_out() -> Fault {
+    Fault::LockTimedOut { holder: ClientId(3), start: 1, end: 2, waited_ms: 300 }
 }
 
 fn roster() -> GroupRoster {

@@ -100,7 +100,7 @@ impl<P> Nodes<P> {
 fn disk(mechanism: DiskKind, queue: QueueKind) -> DiskConfig {
     DiskConfig {
         kind: mechanism,
-        layout: LayoutKind::Contiguous,
+        layout: LayoutKind::CONTIGUOUS,
         slot_bytes: 8192,
         start: StartAngle::Zero,
         queue,

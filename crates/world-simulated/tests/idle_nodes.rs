@@ -38,7 +38,7 @@ fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
         network: NetworkSpec { kind, ..NetworkSpec::default() },
         disk: DiskConfig {
             kind: DiskKind::of(Drive::hp97560()),
-            layout: LayoutKind::Contiguous,
+            layout: LayoutKind::CONTIGUOUS,
             slot_bytes: 8192,
             start: StartAngle::Zero,
             queue: QueueKind::Fcfs,

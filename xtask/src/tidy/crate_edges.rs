@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Crates, each with the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 17] = [
+const PERMITTED: [(&str, &[&str]); 18] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -45,6 +45,7 @@ const PERMITTED: [(&str, &[&str]); 17] = [
     ("experiments", &["simulate", "interface", "plot"]),
     ("c-api", &["client", "interface", "policy", "units", "wire"]),
     ("cli", &["client", "cluster", "simulate", "measure", "experiments", "interface", "plot"]),
+    ("mpi", &["plot"]),
     ("xtask", &[]),
 ];
 

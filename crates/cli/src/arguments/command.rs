@@ -3,15 +3,18 @@
 use super::bench::Bench;
 use super::demo::Demo;
 use super::files::{Cat, Cp, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
+use super::hints::Hints;
 use super::instance::InstanceOnly;
 use super::reproduce::Reproduce;
+use super::run::Run;
 use super::servers::{Doctor, Serve, ServeRemote, Start};
 use super::sim::Sim;
 use clap::{Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage, 3 no instance or server unreachable, 4 data check failed,
-5 a collective did not complete at all clients, 6 out of space, 130 interrupted.
+5 a collective did not complete at all clients, 6 out of space, 7 files not staged out, 130
+interrupted. `run` ends with the exit code of its program.
 Sizes: 4096, 8KiB, 1MiB, 2GiB. Patterns to read: ra rn rb rc rnb rbb rbc rcn rcb rcc; to write: w
 instead of r, except wa.";
 
@@ -25,6 +28,8 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Run a program with servers of its own, then check its files and copy them out.
+    Run(Box<Run>),
     /// Start the servers of an instance, on this machine or on the hosts of a hostfile or job.
     Start(Start),
     /// Stop the servers of an instance. They first write back all dirty data.
@@ -62,6 +67,8 @@ pub(crate) enum Command {
     Layout(Layout),
     /// Show the space on the disks of an instance.
     Df(InstanceOnly),
+    /// List the hints of MPI-IO, or say which of given ones would be in force.
+    Hints(Hints),
     /// Measure real transfers and check every byte.
     Bench(Box<Bench>),
     /// Simulate transfers on a modelled machine.

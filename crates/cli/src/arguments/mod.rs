@@ -5,8 +5,10 @@ mod cases;
 mod command;
 mod demo;
 mod files;
+mod hints;
 mod instance;
 mod reproduce;
+mod run;
 mod servers;
 mod sim;
 
@@ -17,7 +19,9 @@ pub(crate) use files::{
     Cat, Cp, Du, Find, Get, Kind, Layout, LayoutGet, LayoutSet, Ls, MaybeNamed, Mkdir, Mv, Named,
     Put, Rm,
 };
+pub(crate) use hints::{Explain, Hints, HintsCommand};
 pub(crate) use instance::InstanceOnly;
 pub(crate) use reproduce::Reproduce;
+pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
 pub(crate) use sim::{Demerit, Sim, SimCommand};

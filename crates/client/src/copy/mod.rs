@@ -4,6 +4,7 @@
 //! leaves nothing behind; holes stay holes; what the servers hold at the end, read back from their
 //! disks, has the checksums of what was copied.
 
+mod check;
 mod ends;
 mod failure;
 mod output;

@@ -153,6 +153,21 @@ impl CopyPlan {
         })
     }
 
+    /// Leaves out the files and directories of an instance of which `is_left_out` is true. It is
+    /// given their names; the name of a directory is that below the target.
+    pub fn without(mut self, is_left_out: impl Fn(&str) -> bool) -> Self {
+        let target = self.target.to_string();
+        self.directories.retain(|place| {
+            let name = place.to_string();
+            !is_left_out(name.strip_prefix(&target).unwrap_or(&name).trim_start_matches('/'))
+        });
+        self.files.retain(|file| match &file.from {
+            Place::Instance(name) => !is_left_out(name),
+            Place::Local(_) => true,
+        });
+        self
+    }
+
     /// Turns off the comparison of the data in the instance with the data copied.
     pub fn unverified(self) -> Self {
         Self { verifies: false, ..self }

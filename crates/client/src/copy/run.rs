@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// Connects without a buffer pool, which copies do not need.
-    fn connection(&self) -> Result<Connection, UserError> {
+    pub(super) fn connection(&self) -> Result<Connection, UserError> {
         let options = ConnectionOptions { pool_bytes: 0, ..ConnectionOptions::from_environment()? };
         Connection::open_with(self.instance(), options)
     }

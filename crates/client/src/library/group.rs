@@ -5,15 +5,18 @@ use super::file::File;
 use super::on_thread::OnThread;
 use super::operation::Operation;
 use super::peers::{PeerCall, Peers};
+use super::range_lock::RangeLock;
 use super::user_memory::RawMemory;
 use filesystem::collective::Strategy;
 use filesystem::{Fault, Membership};
 use interface::{ErrorKind, UserError};
-use policy::{Direction, DiskOrder, OwnPart};
+use policy::{Direction, DiskOrder, LockKind, OwnPart};
+use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use units::ClientId;
+use units::{ByteRange, ClientId};
 use wire::CollectiveCall;
 use world_real::RealWorld;
 
@@ -192,6 +195,80 @@ impl Group {
             let meeting = member.membership.begin_meeting();
             async move { member.membership.gather(&meeting, own).await }
         })
+    }
+
+    /// Adds to the counter of the group, which is 0 when the group is formed, and returns the value
+    /// before. A call of this member alone: no other need be in a call.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the sum does not fit 64 bits; the counter stays as it is.
+    pub fn counter_fetch_add(&self, add: u64) -> Result<u64, UserError> {
+        self.on_counter("add to", async move |member| {
+            member.membership.counter_fetch_add(add).await
+        })
+    }
+
+    /// Sets the counter of the group. A call of this member alone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ServerLeft`] when the server that keeps the counter has gone.
+    pub fn counter_set(&self, value: u64) -> Result<(), UserError> {
+        self.on_counter("set", async move |member| member.membership.counter_set(value).await)
+    }
+
+    /// Returns the counter of the group. A call of this member alone.
+    ///
+    /// # Errors
+    /// As for [`Group::counter_set`].
+    pub fn counter_get(&self) -> Result<u64, UserError> {
+        self.on_counter("read", async |member| member.membership.counter_get().await)
+    }
+
+    /// Carries out an operation on the counter, on the I/O thread.
+    fn on_counter<T: Send + 'static>(
+        &self,
+        verb: &'static str,
+        operation: impl AsyncFnOnce(Rc<Member>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, UserError> {
+        let (member, rank, size) = (self.member(), self.0.rank, self.0.size);
+        let what = move || format!("rank {rank} of {size} cannot {verb} the counter of its group");
+        self.0.connection.run(what, move |_| {
+            let member = Rc::clone(member.get());
+            async move { operation(member).await }
+        })
+    }
+
+    /// Locks a range of bytes among the members of the group; it need not be of a file. Waits until
+    /// no other member holds a lock that conflicts: one of an overlapping range, where one of the
+    /// two is exclusive. Conflicting requests are granted in the order of their arrival. Locks of
+    /// one member do not conflict with one another. A call of this member alone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LockTimedOut`] names the rank that holds a conflicting lock after the time-out,
+    /// [`ErrorKind::Usage`] an empty range, [`ErrorKind::Refused`] a number of locks beyond what
+    /// the server keeps.
+    pub fn lock_range(&self, range: Range<u64>, kind: LockKind) -> Result<RangeLock, UserError> {
+        let Range { start, end } = range;
+        let (member, rank, size) = (self.member(), self.0.rank, self.0.size);
+        let what = move || format!("rank {rank} of {size} cannot lock bytes {start} to {end}");
+        if start >= end {
+            return Err(UserError::usage(
+                what(),
+                "there are no bytes in this range",
+                "lock at least one byte",
+            ));
+        }
+        let range = ByteRange::new(start, end);
+        let connection = self.0.connection.clone();
+        let thread = Arc::clone(&connection.0.thread);
+        let lock = connection.run(what, move |_| {
+            let member = Rc::clone(member.get());
+            async move {
+                let lock = member.membership.lock_range(range, kind).await?;
+                Ok(Arc::new(OnThread::new(&thread, RefCell::new(Some(lock)))))
+            }
+        })?;
+        Ok(RangeLock::new(connection, lock, range))
     }
 
     /// Reads this member's part of a file to `into`, together with all members. Collective. Returns

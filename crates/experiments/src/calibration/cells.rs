@@ -73,7 +73,7 @@ impl<'a> Cells<'a> {
             let point = Point {
                 pattern: pattern.to_owned(),
                 record_bytes: Some(RECORD_BYTES),
-                layout: LayoutName::Contiguous,
+                layout: LayoutName::CONTIGUOUS,
                 value: None,
             };
             let published = table.value(&point, method).zip(table.ratio(&point));

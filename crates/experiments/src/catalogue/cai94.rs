@@ -91,7 +91,7 @@ fn every_application() -> Vec<Point> {
 }
 
 fn application(pattern: String, record_bytes: u64) -> Point {
-    let (record_bytes, layout) = (Some(record_bytes), LayoutName::Contiguous);
+    let (record_bytes, layout) = (Some(record_bytes), LayoutName::CONTIGUOUS);
     Point { pattern, record_bytes, layout, value: None }
 }
 

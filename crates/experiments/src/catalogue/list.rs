@@ -11,8 +11,8 @@ use simulate::LayoutName;
 
 /// Returns every experiment, in the order of the papers.
 pub(crate) fn experiments() -> Vec<Experiment> {
-    const CONTIGUOUS: LayoutName = LayoutName::Contiguous;
-    const RANDOM: LayoutName = LayoutName::RandomBlocks;
+    const CONTIGUOUS: LayoutName = LayoutName::CONTIGUOUS;
+    const RANDOM: LayoutName = LayoutName::RANDOM_BLOCKS;
     let mut all = experiments_1994().to_vec();
     all.extend(cai94::experiments());
     all.extend([
@@ -66,12 +66,12 @@ fn experiments_1994() -> [Experiment; 2] {
     [
         Experiment {
             methods: vec![Method::Caching, Method::DiskDirected],
-            points: both_records(LayoutName::Contiguous),
+            points: both_records(LayoutName::CONTIGUOUS),
             ..table_1994("tr94-table4", "Every pattern, contiguous", "Table 4")
         },
         Experiment {
             methods: vec![Method::Caching, Method::DiskDirectedUnsorted, Method::DiskDirected],
-            points: both_records(LayoutName::RandomBlocks),
+            points: both_records(LayoutName::RANDOM_BLOCKS),
             note: "The published table is kept back; only figures that the text of the report \
                    states are compared. ra, rn and wn do not depend on the size of a record.",
             ..table_1994("tr94-table3", "Every pattern, random blocks", "Table 3")
@@ -82,8 +82,8 @@ fn experiments_1994() -> [Experiment; 2] {
 /// Returns TOCS 1997, Figures 8 to 12: "the patterns ra, rn, rb, and rc with 8KB records" on other
 /// numbers of clients, servers and disks.
 fn experiments_that_vary_the_machine() -> [Experiment; 5] {
-    const CONTIGUOUS: LayoutName = LayoutName::Contiguous;
-    const RANDOM: LayoutName = LayoutName::RandomBlocks;
+    const CONTIGUOUS: LayoutName = LayoutName::CONTIGUOUS;
+    const RANDOM: LayoutName = LayoutName::RANDOM_BLOCKS;
     let powers = [1, 2, 4, 8, 16];
     let disks = [1, 2, 4, 8, 16, 32];
     [
@@ -140,7 +140,7 @@ fn experiments_that_vary_the_data() -> [Experiment; 3] {
                 "The size of the file varies, contiguous",
                 "Figure 13",
                 Axis::FileMib,
-                varied(&SENSITIVITY, &files, LayoutName::Contiguous),
+                varied(&SENSITIVITY, &files, LayoutName::CONTIGUOUS),
             )
         },
         Experiment {
@@ -150,7 +150,7 @@ fn experiments_that_vary_the_data() -> [Experiment; 3] {
                 "The size of the file varies, random blocks",
                 "Figure 14",
                 Axis::FileMib,
-                varied(&SENSITIVITY, &files, LayoutName::RandomBlocks),
+                varied(&SENSITIVITY, &files, LayoutName::RANDOM_BLOCKS),
             )
         },
         Experiment {

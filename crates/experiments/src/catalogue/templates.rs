@@ -68,7 +68,7 @@ pub(super) fn varied(patterns: &[&str], values: &[u32], layout: LayoutName) -> V
 /// Returns caching of cyclic records of several sizes, in both layouts (TOCS 1997, Figure 15: "We
 /// also tried 1024-byte and 4096-byte records").
 pub(super) fn record_sizes() -> Vec<Point> {
-    let layouts = [LayoutName::Contiguous, LayoutName::RandomBlocks];
+    let layouts = [LayoutName::CONTIGUOUS, LayoutName::RANDOM_BLOCKS];
     let at = |layout| {
         [8, 1024, 4096, 8192].map(|bytes| point("rc", u64::from(bytes), layout, Some(bytes)))
     };
@@ -77,7 +77,7 @@ pub(super) fn record_sizes() -> Vec<Point> {
 
 /// Returns some patterns in all three layouts (TOCS 1997, section 5: random tracks lie between).
 pub(super) fn layouts() -> Vec<Point> {
-    let all = [LayoutName::Contiguous, LayoutName::RandomTracks, LayoutName::RandomBlocks];
+    let all = [LayoutName::CONTIGUOUS, LayoutName::RANDOM_TRACKS, LayoutName::RANDOM_BLOCKS];
     let patterns = ["rn", "rb", "rc", "wn", "wb", "wc"];
     let at = |pattern| all.map(|layout| point(pattern, LARGE, layout, None));
     patterns.into_iter().flat_map(at).collect()
@@ -91,7 +91,7 @@ pub(super) fn patterns_1997(
     points: Vec<Point>,
 ) -> Experiment {
     // Sorting has no effect when blocks lie in the order of the file.
-    let methods = match points.iter().all(|point| point.layout == LayoutName::Contiguous) {
+    let methods = match points.iter().all(|point| point.layout == LayoutName::CONTIGUOUS) {
         true => vec![Method::Caching, Method::TwoPhase, Method::DiskDirected],
         false => Method::ALL.to_vec(),
     };

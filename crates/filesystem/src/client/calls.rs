@@ -1,10 +1,11 @@
 //! Calls: requests that wait for their answers.
 //!
-//! Invariant: every call ends, with the answer of its server or with the fault that the server has
-//! left.
+//! Invariant: every call ends, with the answer of its server or with the fault for which the server
+//! cannot be reached.
 
+use crate::scale::NumberedQueue;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -14,16 +15,15 @@ use wire::{Fault, Reply, RequestId};
 /// Active calls of one client. Answers may bring data of the kind `P`.
 pub(crate) struct Calls<P> {
     next: Cell<u64>,
-    /// Active calls by number, ascending: a new one is the last, and the next to end is among the
-    /// first.
-    pending: RefCell<VecDeque<Pending<P>>>,
-    left: RefCell<BTreeMap<ServerId, String>>,
+    /// Active calls by number.
+    pending: RefCell<NumberedQueue<RequestId, Pending<P>>>,
+    /// Faults of calls to servers that have left or could not be reached.
+    left: RefCell<BTreeMap<ServerId, Fault>>,
     /// Number that the next call had at the last search for silent servers.
     looked_at: Cell<u64>,
 }
 
 struct Pending<P> {
-    id: RequestId,
     server: ServerId,
     answer: Option<Answer<P>>,
     waiting: Option<Waker>,
@@ -57,15 +57,15 @@ impl<P> Calls<P> {
         }
         let id = RequestId(self.next.get());
         self.next.set(id.0 + 1);
-        let call = Pending { id, server, answer: None, waiting: None };
-        self.pending.borrow_mut().push_back(call);
+        let call = Pending { server, answer: None, waiting: None };
+        self.pending.borrow_mut().push(id, call);
         Ok(Call { calls: self, id, is_answered: false })
     }
 
     /// Ends a call with its answer. The caller may have given it up.
     pub(crate) fn answered(&self, id: RequestId, answer: Answer<P>) {
         let mut pending = self.pending.borrow_mut();
-        let Some(call) = call_of(&mut pending, id) else { return };
+        let Some(call) = pending.get_mut(id) else { return };
         call.answer = Some(answer);
         let waiting = call.waiting.take();
         drop(pending);
@@ -74,35 +74,35 @@ impl<P> Calls<P> {
         }
     }
 
-    /// Fails all calls to a server that has left, and later ones.
-    pub(crate) fn server_left(&self, server: ServerId, cause: &str) {
-        let left = Fault::ServerLeft { server, cause: cause.to_owned() };
-        self.server_fails(server, cause, &left);
+    /// Fails all calls to a server that has left or could not be reached, and later ones.
+    pub(crate) fn server_left(&self, server: ServerId, fault: &Fault) {
+        self.server_fails(server, fault.clone(), fault);
     }
 
     /// Fails all calls to a server that does not answer any more. Later calls fail as if it had
     /// left.
     pub(crate) fn server_stalled(&self, server: ServerId, waited_ms: u64) {
         let stalled = Fault::ServerStalled { server, waited_ms };
-        self.server_fails(server, &stalled.to_string(), &stalled);
+        let later = Fault::ServerLeft { server, cause: stalled.to_string() };
+        self.server_fails(server, later, &stalled);
     }
 
     /// Returns the servers that owed an answer at the last search and still owe it.
     pub(crate) fn silent_since_last_look(&self) -> Vec<ServerId> {
         let before = self.looked_at.replace(self.next.get());
         let pending = self.pending.borrow();
-        let is_old = |call: &&Pending<P>| call.id.0 < before && call.answer.is_none();
-        let silent: BTreeSet<ServerId> =
-            pending.iter().filter(is_old).map(|call| call.server).collect();
+        let old = pending.iter().filter(|(id, call)| id.0 < before && call.answer.is_none());
+        let silent: BTreeSet<ServerId> = old.map(|(_, call)| call.server).collect();
         silent.into_iter().collect()
     }
 
-    fn server_fails(&self, server: ServerId, cause: &str, fault: &Fault) {
-        self.left.borrow_mut().entry(server).or_insert_with(|| cause.to_owned());
+    /// Fails all calls to a server with `fault`, and later ones with `later`.
+    fn server_fails(&self, server: ServerId, later: Fault, fault: &Fault) {
+        self.left.borrow_mut().entry(server).or_insert(later);
         let of_server: Vec<RequestId> = {
             let pending = self.pending.borrow();
-            let unanswered = |call: &&Pending<P>| call.server == server && call.answer.is_none();
-            pending.iter().filter(unanswered).map(|call| call.id).collect()
+            let unanswered = |call: &Pending<P>| call.server == server && call.answer.is_none();
+            pending.iter().filter(|(_, call)| unanswered(call)).map(|(id, _)| id).collect()
         };
         for id in of_server {
             self.answered(id, Answer::Other(Box::new(Err(fault.clone()))));
@@ -116,44 +116,13 @@ impl<P> Calls<P> {
 
     /// Returns the fault of a server that is known to have left.
     pub(crate) fn why_left(&self, server: ServerId) -> Option<Fault> {
-        let cause = self.left.borrow().get(&server)?.clone();
-        Some(Fault::ServerLeft { server, cause })
+        self.left.borrow().get(&server).cloned()
     }
 
     /// Returns the fault of the first server that is known to have left.
     pub(crate) fn first_left(&self) -> Option<Fault> {
-        let left = self.left.borrow();
-        let (&server, cause) = left.first_key_value()?;
-        Some(Fault::ServerLeft { server, cause: cause.clone() })
+        self.left.borrow().values().next().cloned()
     }
-}
-
-/// Finds an active call, most often the first.
-#[inline]
-fn call_of<P>(pending: &mut VecDeque<Pending<P>>, id: RequestId) -> Option<&mut Pending<P>> {
-    if is_first(pending, id) {
-        return pending.front_mut();
-    }
-    place_of(pending, id).map(|place| &mut pending[place])
-}
-
-/// Removes a call, most often the first.
-#[inline]
-fn remove<P>(pending: &mut VecDeque<Pending<P>>, id: RequestId) -> Option<Pending<P>> {
-    if is_first(pending, id) {
-        return pending.pop_front();
-    }
-    place_of(pending, id).and_then(|place| pending.remove(place))
-}
-
-#[inline]
-fn is_first<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> bool {
-    pending.front().is_some_and(|call| call.id == id)
-}
-
-#[inline(never)]
-fn place_of<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> Option<usize> {
-    pending.binary_search_by_key(&id, |call| call.id).ok()
 }
 
 impl<P> Call<'_, P> {
@@ -169,13 +138,13 @@ impl<P> Future for Call<'_, P> {
     /// Must not be polled again after the answer.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<P>> {
         let mut pending = self.calls.pending.borrow_mut();
-        let call = call_of(&mut pending, self.id);
+        let call = pending.get_mut(self.id);
         let call = call.expect("a call stays registered until it is answered or dropped");
         if call.answer.is_none() {
             call.waiting = Some(context.waker().clone());
             return Poll::Pending;
         }
-        let call = remove(&mut pending, self.id);
+        let call = pending.remove(self.id);
         drop(pending);
         self.is_answered = true;
         Poll::Ready(call.and_then(|call| call.answer).expect("its answer has just been seen"))
@@ -204,7 +173,7 @@ impl<P> Drop for Call<'_, P> {
         if self.is_answered {
             return;
         }
-        let given_up = remove(&mut self.calls.pending.borrow_mut(), self.id);
+        let given_up = self.calls.pending.borrow_mut().remove(self.id);
         // Outside the borrow: dropping a call may drop the task that waits for it.
         drop(given_up);
     }

@@ -15,6 +15,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use policy::OwnPart;
 use std::cell::Cell;
+use std::rc::Rc;
 use units::{ClientId, Duration, FileId, ServerId};
 use wire::{
     CollectiveCall, EnrolRequest, Fault, FileRecord, JoinRequest, MeetRequest, Reply, Request,
@@ -22,20 +23,25 @@ use wire::{
 };
 use world::{Memory, World};
 
-/// Server at which members meet that do not know one another.
-const MEETING_PLACE: ServerId = ServerId(0);
+/// Server at which members meet that do not know one another. It keeps the counters and locks of
+/// groups.
+pub(super) const MEETING_PLACE: ServerId = ServerId(0);
 
 /// Membership of one client in a group whose members meet at the servers.
 pub struct Membership<W: World> {
-    client: Client<W>,
-    group: u64,
-    rank: ClientId,
+    pub(super) client: Client<W>,
+    pub(super) group: u64,
+    pub(super) rank: ClientId,
     size: u32,
-    timeout: Duration,
+    pub(super) timeout: Duration,
     /// Number of the next collective call, equal at all members.
     next_call: Cell<u64>,
     /// Number of the next meeting of the members.
     next_meeting: Cell<u64>,
+    /// Number of the next lock of this member.
+    pub(super) next_lock: Cell<u64>,
+    /// True after this member has left the group.
+    pub(super) has_left: Rc<Cell<bool>>,
 }
 
 impl<W: World> Client<W> {
@@ -105,8 +111,17 @@ impl<W: World> Membership<W> {
     ) -> Result<Self, Fault> {
         let enrol = Request::Enrol(EnrolRequest { group, rank, size });
         client.call_servers((0..client.servers()).map(ServerId), &enrol).await?;
-        let (next_call, next_meeting) = (Cell::new(0), Cell::new(0));
-        Ok(Self { client, group, rank, size, timeout, next_call, next_meeting })
+        Ok(Self {
+            client,
+            group,
+            rank,
+            size,
+            timeout,
+            next_call: Cell::new(0),
+            next_meeting: Cell::new(0),
+            next_lock: Cell::new(0),
+            has_left: Rc::default(),
+        })
     }
 
     /// Rank of this member.
@@ -228,8 +243,9 @@ impl<W: World> Membership<W> {
         failure.map_or(Ok(bytes), Err)
     }
 
-    /// Sends the servers that this member makes no further call.
+    /// Sends the servers that this member makes no further call. They release its locks.
     pub fn leave(&self) {
+        self.has_left.set(true);
         let enrol = EnrolRequest { group: self.group, rank: self.rank, size: 0 };
         let servers = (0..self.client.servers()).map(ServerId);
         self.client.notify_servers(servers, &Request::Enrol(enrol));

@@ -7,6 +7,7 @@
 //! | `state.rs` | its state and what all requests use |
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
 //! | `rendezvous.rs`, `member_calls.rs` | groups whose members meet at the servers |
+//! | `group_locks.rs`, `member_services.rs` | counters and range locks of groups, at server 0 |
 //! | `clients/` | sessions of clients and connections to clients |
 //! | `files/` | open files, their sizes, failures of write-behind |
 //! | `transfers/` | active transfers and the memory that they use |
@@ -20,14 +21,15 @@ mod clients;
 mod config;
 pub(crate) mod faults;
 pub(crate) mod files;
+mod group_locks;
 mod member_calls;
+mod member_services;
 mod rendezvous;
 mod requests;
 mod service;
 mod state;
 pub(crate) mod transfers;
 
-pub use clients::group_rosters::RosterCache;
 pub use config::ServerConfig;
 pub use service::serve;
 pub(crate) use state::Server;

@@ -10,6 +10,7 @@
 //! - No call waits for a member that has left, nor longer than its timeout for a missing one.
 //! - The state of a group goes with its last member.
 
+use crate::server::group_locks::GroupLocks;
 use crate::signal::Signal;
 use policy::Direction;
 use std::cell::{Cell, RefCell};
@@ -46,6 +47,10 @@ pub(super) struct Group {
     /// Calls that some member has joined and that have not ended.
     pub(super) calls: BTreeMap<u64, Rc<Call>>,
     pub(super) failed: VecDeque<(u64, Fault)>,
+    /// Counter that the members share.
+    pub(super) counter: u64,
+    /// Locks that the members hold and wait for.
+    pub(super) locks: GroupLocks,
 }
 
 /// One collective call of a group.
@@ -154,6 +159,7 @@ impl Rendezvous {
         }
         group.members.remove(&rank);
         group.left.push(rank);
+        group.locks.release_all(rank);
         for call in group.calls.values().filter(|call| !call.is_complete.get()) {
             if !call.arrivals.borrow().contains_key(&rank) {
                 call.end(Err(missing_from(call, vec![rank], 0)));
@@ -181,6 +187,7 @@ impl Rendezvous {
                 .collect();
             for client in gone {
                 group.members.remove(&client);
+                group.locks.release_all(client);
                 let cause = "its connection to a server ended".to_owned();
                 let fault = Fault::ClientLeft { client, cause };
                 for call in group.calls.values() {
@@ -242,6 +249,21 @@ impl Rendezvous {
             {
                 call.end(Err(Fault::Cancelled));
             }
+        }
+    }
+
+    /// Gives `act` the group in which the client `from` is enrolled with this rank.
+    pub(super) fn for_member<T>(
+        &self,
+        from: PeerId,
+        (number, rank): (u64, ClientId),
+        act: impl FnOnce(&mut Group) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut groups = self.groups.borrow_mut();
+        let group = groups.get_mut(&number);
+        match group.filter(|group| group.members.get(&rank) == Some(&from)) {
+            Some(group) => act(group),
+            None => bad(format!("this client is not enrolled as rank {} of its group", rank.0)),
         }
     }
 

@@ -64,7 +64,7 @@ impl Default for Shape {
             policies: ReplacementPolicies::default(),
             costs: Costs::FREE,
             mechanism: fast_disk(),
-            layout: LayoutKind::Contiguous,
+            layout: LayoutKind::CONTIGUOUS,
             network: NetworkKind::default(),
             seed: 1,
             bound: Duration::from_ms(600_000),

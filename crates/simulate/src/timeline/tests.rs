@@ -37,7 +37,7 @@ fn scenario(pattern: &str, strategy: Strategy) -> Scenario {
     Scenario {
         pattern: pattern.parse().unwrap(),
         strategy,
-        layout: LayoutName::RandomBlocks,
+        layout: LayoutName::RANDOM_BLOCKS,
         file_bytes: MIB,
         clients: 4,
         servers: 2,

@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn the_order_of_trials_makes_no_difference() {
         let scenario = Scenario {
-            layout: LayoutName::RandomBlocks,
+            layout: LayoutName::RANDOM_BLOCKS,
             file_bytes: MIB,
             clients: 4,
             servers: 4,

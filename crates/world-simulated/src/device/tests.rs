@@ -24,7 +24,7 @@ fn disk(engine: &Engine, config: &DiskConfig) -> SimulatedDisk<Phantom> {
 fn config(kind: DiskKind, queue: QueueKind) -> DiskConfig {
     DiskConfig {
         kind,
-        layout: LayoutKind::Contiguous,
+        layout: LayoutKind::CONTIGUOUS,
         slot_bytes: BLOCK,
         start: StartAngle::Zero,
         queue,

@@ -43,7 +43,7 @@ pub(crate) fn machine_that_varies(
         network: NetworkSpec::default(),
         disk: DiskConfig {
             kind: mechanism,
-            layout: LayoutKind::Contiguous,
+            layout: LayoutKind::CONTIGUOUS,
             slot_bytes: BLOCK as u64,
             start: StartAngle::Zero,
             queue: QueueKind::Fcfs,

@@ -12,44 +12,70 @@ use std::fmt;
 use std::str::FromStr;
 use units::SplitMix64;
 
-/// Distribution of slots over a disk (Kotz, ACM TOCS 15(1), 1997, section 5). Names and help texts
-/// are in the table below.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LayoutKind {
+/// Distribution of slots over a disk (Kotz, ACM TOCS 15(1), 1997, section 5), with all that users
+/// know of it. To add one: declare it below, and list it in [`LayoutKind::ALL`].
+#[derive(Clone, Copy)]
+pub struct LayoutKind {
+    /// Name and help text.
+    info: ModelInfo,
+    /// Constructor of the groups of a disk for blocks of some sectors. It returns nothing when a
+    /// group does not fit the disk.
+    groups: fn(DiskShape, u64) -> Option<Groups>,
+}
+
+/// Slots that stay together, and the order of such groups.
+struct Groups {
+    /// Slots of a group.
+    slots: u64,
+    /// Sectors from the start of one group to the start of the next.
+    sectors: u64,
+    /// True when the groups are in random order.
+    is_shuffled: bool,
+}
+
+impl LayoutKind {
     /// Slots one after the other from the start of the disk.
-    Contiguous,
+    pub const CONTIGUOUS: Self = Self {
+        info: ModelInfo { name: "contiguous", help: "one after the other" },
+        groups: |_, block_sectors| {
+            Some(Groups { slots: 1, sectors: block_sectors, is_shuffled: false })
+        },
+    };
+
     /// Each slot at a place of its own, drawn from the whole disk.
-    RandomBlocks,
+    pub const RANDOM_BLOCKS: Self = Self {
+        info: ModelInfo { name: "random-blocks", help: "each block at a random place" },
+        groups: |_, block_sectors| {
+            Some(Groups { slots: 1, sectors: block_sectors, is_shuffled: true })
+        },
+    };
+
     /// Slots consecutive within a track, the tracks drawn from the whole disk. No block leaves its
     /// track (the paper "placed blocks consecutively within each track", and a block must be
     /// readable with one command): of 72 sectors, four blocks of 16 use 64. A block longer than a
     /// track has as many consecutive tracks as it needs.
-    RandomTracks,
-}
-
-/// Layouts with their names, in the order in which users see them.
-const LAYOUTS: [(LayoutKind, ModelInfo); 3] = [
-    (LayoutKind::Contiguous, ModelInfo { name: "contiguous", help: "one after the other" }),
-    (
-        LayoutKind::RandomBlocks,
-        ModelInfo { name: "random-blocks", help: "each block at a random place" },
-    ),
-    (
-        LayoutKind::RandomTracks,
-        ModelInfo {
+    pub const RANDOM_TRACKS: Self = Self {
+        info: ModelInfo {
             name: "random-tracks",
             help: "consecutive within a track, with the tracks at random places",
         },
-    ),
-];
+        groups: |disk, block_sectors| {
+            let sectors = block_sectors.checked_next_multiple_of(disk.track_sectors)?;
+            let fits = sectors <= disk.capacity_sectors;
+            let slots = sectors / block_sectors;
+            fits.then_some(Groups { slots, sectors, is_shuffled: true })
+        },
+    };
 
-impl LayoutKind {
+    /// All layouts, in the order in which users see them.
+    pub const ALL: &[Self] = &[Self::CONTIGUOUS, Self::RANDOM_BLOCKS, Self::RANDOM_TRACKS];
+
     /// Names of the layouts.
     pub const WORDS: &[&str] = &{
-        let mut words = [""; LAYOUTS.len()];
+        let mut words = [""; Self::ALL.len()];
         let mut index = 0;
         while index < words.len() {
-            words[index] = LAYOUTS[index].1.name;
+            words[index] = Self::ALL[index].info.name;
             index += 1;
         }
         words
@@ -57,23 +83,23 @@ impl LayoutKind {
 
     /// Help text: the layouts with an explanation of each.
     pub fn help() -> String {
-        let layouts = ModelInfo::help_of(LAYOUTS.map(|(_, info)| info));
+        let layouts = ModelInfo::help_of(Self::ALL.iter().map(|layout| layout.info));
         format!("Layout of the file's blocks on a disk. {layouts}.")
     }
+}
 
-    /// Slots that stay together on a disk, and the sectors from the start of one such group to the
-    /// start of the next; nothing when a group does not fit the disk. True when the groups are in
-    /// random order.
-    fn groups(self, disk: DiskShape, block_sectors: u64) -> Option<(u64, u64, bool)> {
-        match self {
-            Self::Contiguous => Some((1, block_sectors, false)),
-            Self::RandomBlocks => Some((1, block_sectors, true)),
-            Self::RandomTracks => {
-                let sectors = block_sectors.checked_next_multiple_of(disk.track_sectors)?;
-                let fits = sectors <= disk.capacity_sectors;
-                fits.then_some((sectors / block_sectors, sectors, true))
-            }
-        }
+impl Eq for LayoutKind {}
+
+impl PartialEq for LayoutKind {
+    /// Compares the names, which differ from layout to layout.
+    fn eq(&self, other: &Self) -> bool {
+        self.info.name == other.info.name
+    }
+}
+
+impl fmt::Debug for LayoutKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.info.name)
     }
 }
 
@@ -81,8 +107,8 @@ impl FromStr for LayoutKind {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        let found = LAYOUTS.iter().find(|(_, info)| info.name == word);
-        found.map(|(layout, _)| *layout).ok_or_else(|| {
+        let found = Self::ALL.iter().find(|layout| layout.info.name == word);
+        found.copied().ok_or_else(|| {
             format!("{word:?} is not a known layout; use one of {}", Self::WORDS.join(", "))
         })
     }
@@ -90,8 +116,7 @@ impl FromStr for LayoutKind {
 
 impl fmt::Display for LayoutKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = LAYOUTS.iter().find(|(layout, _)| layout == self);
-        out.pad(found.map_or("", |(_, info)| info.name))
+        out.pad(self.info.name)
     }
 }
 
@@ -172,10 +197,10 @@ impl Placement {
         if block_sectors == 0 || track_sectors == 0 || block_sectors > capacity_sectors {
             return Err(no_place);
         }
-        let groups = layout.kind.groups(disk, block_sectors);
-        let (group_slots, group_sectors, is_shuffled) = groups.ok_or(no_place)?;
-        let groups = capacity_sectors / group_sectors;
-        let order = is_shuffled.then(|| Permutation::new(groups, layout.seed));
+        let group = (layout.kind.groups)(disk, block_sectors).ok_or(no_place)?;
+        let groups = capacity_sectors / group.sectors;
+        let order = group.is_shuffled.then(|| Permutation::new(groups, layout.seed));
+        let (group_slots, group_sectors) = (group.slots, group.sectors);
         Ok(Self { first_slot, block_sectors, group_slots, group_sectors, order, groups })
     }
 
@@ -253,21 +278,16 @@ mod tests {
         Placement::new(layout, disk, block_sectors, 0).expect("the disk has places")
     }
 
-    /// Proves that each layout is in the table once, and is parsed as it is shown. A new layout
-    /// does not compile until it is listed.
+    /// Proves that each layout is declared once, is parsed as it is shown, and is explained.
     #[test]
     fn names() {
-        let next = |kind| match kind {
-            LayoutKind::Contiguous => Some(LayoutKind::RandomBlocks),
-            LayoutKind::RandomBlocks => Some(LayoutKind::RandomTracks),
-            LayoutKind::RandomTracks => None,
-        };
-        let kinds = std::iter::successors(Some(LayoutKind::Contiguous), |kind| next(*kind));
-        assert!(kinds.clone().eq(LAYOUTS.map(|(kind, _)| kind)));
-        for (kind, word) in kinds.zip(LayoutKind::WORDS) {
-            assert_eq!((word.parse(), kind.to_string().as_str()), (Ok(kind), *word));
+        let names: BTreeSet<&str> = LayoutKind::WORDS.iter().copied().collect();
+        assert_eq!(names.len(), LayoutKind::ALL.len());
+        for (kind, word) in LayoutKind::ALL.iter().zip(LayoutKind::WORDS) {
+            assert_eq!((word.parse(), kind.to_string().as_str()), (Ok(*kind), *word));
             assert!(LayoutKind::help().contains(&format!("{word}: ")), "{word}");
         }
+        assert!("".parse::<LayoutKind>().is_err());
     }
 
     /// Proves that every permutation of up to 300 places takes each place once.
@@ -287,9 +307,9 @@ mod tests {
     #[test]
     fn layouts_fill_a_disk_without_overlap() {
         let layouts = [
-            (layout_of(LayoutKind::Contiguous, 0), 165_442),
-            (layout_of(LayoutKind::RandomBlocks, 1), 165_442),
-            (layout_of(LayoutKind::RandomTracks, 1), 36_765 * 4),
+            (layout_of(LayoutKind::CONTIGUOUS, 0), 165_442),
+            (layout_of(LayoutKind::RANDOM_BLOCKS, 1), 165_442),
+            (layout_of(LayoutKind::RANDOM_TRACKS, 1), 36_765 * 4),
         ];
         for (layout, slots) in layouts {
             let placement = place(layout, HP, 16);
@@ -301,7 +321,7 @@ mod tests {
                 assert!(taken[sectors.clone()].iter().all(|taken| !taken), "{layout:?} {slot}");
                 taken[sectors].fill(true);
                 let one_track = first / 72 == (first + 15) / 72;
-                assert!(one_track || layout.kind != LayoutKind::RandomTracks);
+                assert!(one_track || layout.kind != LayoutKind::RANDOM_TRACKS);
             }
             assert!(matches!(
                 placement.first_sector(slots),
@@ -315,7 +335,7 @@ mod tests {
     #[test]
     fn large_permutations_spread() {
         let disk = DiskShape { track_sectors: 72, capacity_sectors: 1 << 37 };
-        let placement = place(layout_of(LayoutKind::RandomBlocks, 97), disk, 16);
+        let placement = place(layout_of(LayoutKind::RANDOM_BLOCKS, 97), disk, 16);
         let step = placement.slots() / 160_000;
         let samples = (0..80_000).chain((0..80_000).map(|index| 100_000 + index * step));
         let mut seen = BTreeSet::new();
@@ -332,13 +352,13 @@ mod tests {
     /// Proves that `first_slot` shifts an object behind another, and that seeds differ.
     #[test]
     fn objects_share_a_disk() {
-        let layout = layout_of(LayoutKind::RandomBlocks, 5);
+        let layout = layout_of(LayoutKind::RANDOM_BLOCKS, 5);
         let whole = place(layout, HP, 16);
         let second = Placement::new(layout, HP, 16, 1_000).expect("the disk has places");
         assert_eq!(second.slots(), whole.slots() - 1_000);
         assert_eq!(second.first_sector(7), whole.first_sector(1_007));
         assert!(second.first_sector(u64::MAX).is_err());
-        let other = place(layout_of(LayoutKind::RandomBlocks, 6), HP, 16);
+        let other = place(layout_of(LayoutKind::RANDOM_BLOCKS, 6), HP, 16);
         let same = (0..1_000).filter(|slot| other.first_sector(*slot) == whole.first_sector(*slot));
         assert!(same.count() < 3);
     }
@@ -347,14 +367,14 @@ mod tests {
     /// sizes are refused.
     #[test]
     fn odd_sizes() {
-        let long = place(layout_of(LayoutKind::RandomTracks, 0), HP, 128);
+        let long = place(layout_of(LayoutKind::RANDOM_TRACKS, 0), HP, 128);
         assert_eq!(long.slots(), 36_765 / 2);
         assert!((0..100).all(|slot| long.first_sector(slot).is_ok_and(|first| first % 144 == 0)));
         for (track_sectors, capacity_sectors, block_sectors) in
             [(72, 10, 16), (0, 100, 16), (72, 100, 0), (72, 100, 80), (72, u64::MAX, u64::MAX)]
         {
             let disk = DiskShape { track_sectors, capacity_sectors };
-            let layout = layout_of(LayoutKind::RandomTracks, 0);
+            let layout = layout_of(LayoutKind::RANDOM_TRACKS, 0);
             assert!(Placement::new(layout, disk, block_sectors, 0).is_err(), "{disk:?}");
         }
     }

@@ -1,0 +1,67 @@
+//! Arguments of `run`.
+
+use super::servers::{AsRoot, Hosts};
+use crate::value_parsers::count;
+use clap::Args;
+use interface::parse_size as size;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const RUN_HELP: &str = "\
+The program finds the servers by UNISONO_INSTANCE. MPI programs get libunisono-mpi.so by LD_PRELOAD
+and use files named unisono://NAME. Files are copied to the directory of --stage-out when the
+program has ended. Without --stage-out and --data, they go to a new directory ./unisono-run-*.
+Ctrl-C and SIGTERM go to the program. The end time of a Slurm job is known by SLURM_JOB_END_TIME:
+the program gets SIGTERM early enough to stage out. The exit code is that of the program, or 128 + N
+when signal N ended it. If the program succeeds: 4 a file is damaged, 7 files are not staged out.
+126 or 127: the program cannot be started. With --json its output goes to standard error.";
+
+#[derive(Args, Debug)]
+#[command(after_help = RUN_HELP)]
+pub(crate) struct Run {
+    /// Number of servers (default: 4 on this machine, in a job one on each host).
+    #[arg(long, value_parser = count)]
+    pub(crate) servers: Option<u32>,
+    /// Data directory, which stands for one disk, and remains. Repeat the option for more (default:
+    /// inside the instance, removed at the end).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Copy a file, or a directory with everything below it, into the instance first.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) stage_in: Vec<PathBuf>,
+    /// Copy all files of the instance to this directory at the end.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) stage_out: Option<PathBuf>,
+    /// Do not copy files whose names match. * also matches slashes.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) no_stage_out_of: Vec<String>,
+    /// Keep the instance, with its data, at the end.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Remove all files at the end, and copy none.
+    #[arg(long, conflicts_with_all = ["stage_out", "keep", "data"])]
+    pub(crate) discard: bool,
+    /// Start the program without libunisono-mpi.so.
+    #[arg(long)]
+    pub(crate) no_preload: bool,
+    /// Do not measure a plain file for comparison.
+    #[arg(long)]
+    pub(crate) no_limit: bool,
+    /// End of the time for the run, in seconds since 1970 or as 2030-01-31T12:00:00Z (default:
+    /// SLURM_JOB_END_TIME).
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    #[command(flatten)]
+    pub(crate) hosts: Hosts,
+    /// Size of each server's block cache.
+    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
+    pub(crate) cache: u64,
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
+    /// Print the report as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Program, with its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}

@@ -1,0 +1,194 @@
+//! Copies of files into the instance before the program, and out of it afterwards.
+
+use super::program::REPORT;
+use crate::arguments::Run;
+use client::{CopyPlan, EntryKind, Instance, Place, Session};
+use globset::{GlobBuilder, GlobMatcher};
+use interface::{ExitCode, UserError};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Directory of the instance that is never copied out.
+const OWN: &str = ".unisono";
+
+/// Files of the instance that are the program's.
+pub(super) struct Files {
+    pub(super) names: Vec<String>,
+    pub(super) bytes: u64,
+}
+
+impl Files {
+    /// Lists them.
+    ///
+    /// # Errors
+    /// Errors of the servers.
+    pub(super) fn list(instance: &Instance) -> Result<Self, UserError> {
+        let mut files = Self { names: Vec::new(), bytes: 0 };
+        for entry in Session::new(instance.clone()).walk("")? {
+            if let EntryKind::File(record) = &entry.kind
+                && !is_own(&entry.name)
+            {
+                files.bytes += record.bytes;
+                files.names.push(entry.name);
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// True for the command's own directory and everything in it.
+fn is_own(name: &str) -> bool {
+    name == OWN || name.starts_with(&format!("{OWN}/"))
+}
+
+/// Target of the copy out: the user's, or a new directory in the current one.
+pub(super) enum Target {
+    Directory(PathBuf),
+    New,
+    Nowhere,
+}
+
+impl Target {
+    /// Target that the arguments say.
+    pub(super) fn of(arguments: &Run) -> Self {
+        match &arguments.stage_out {
+            Some(directory) => Self::Directory(directory.clone()),
+            None if arguments.discard || !arguments.data.is_empty() => Self::Nowhere,
+            None => Self::New,
+        }
+    }
+
+    /// Proves that files can be written there, before anything is computed. Returns the directory
+    /// in which they will be.
+    ///
+    /// # Errors
+    /// Fails when no file can be made there.
+    pub(super) fn prepare(&self) -> Result<Option<PathBuf>, UserError> {
+        let directory = match self {
+            Self::Directory(directory) => directory.clone(),
+            Self::New => PathBuf::from("."),
+            Self::Nowhere => return Ok(None),
+        };
+        let made = std::fs::create_dir_all(&directory)
+            .and_then(|()| tempfile::tempfile_in(&directory).map(drop));
+        made.map_err(|error| {
+            UserError::usage(
+                format!("cannot stage out to {}", directory.display()),
+                error.to_string(),
+                "name a directory that you may write to with --stage-out, or use --discard",
+            )
+        })?;
+        Ok(Some(directory))
+    }
+
+    /// Directory for the copies, made if it must be new.
+    fn directory(&self) -> Result<PathBuf, UserError> {
+        match self {
+            Self::Directory(directory) => Ok(directory.clone()),
+            Self::New | Self::Nowhere => {
+                let here = std::env::current_dir();
+                let made = here.and_then(|here| {
+                    tempfile::Builder::new().prefix("unisono-run-").tempdir_in(here)
+                });
+                made.map(tempfile::TempDir::keep).map_err(|error| {
+                    let what = "cannot make a directory for the files of the run";
+                    let help = "name one that you may write to with --stage-out";
+                    UserError::new(ExitCode::Failed, what, error.to_string(), help)
+                })
+            }
+        }
+    }
+}
+
+/// Result of a copy out.
+pub(super) struct StagedOut {
+    pub(super) directory: PathBuf,
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+}
+
+/// Patterns of `--no-stage-out-of`.
+pub(super) struct LeftOut(Vec<GlobMatcher>);
+
+impl LeftOut {
+    /// Reads the patterns.
+    ///
+    /// # Errors
+    /// Fails when one is not a pattern.
+    pub(super) fn of(patterns: &[String]) -> Result<Self, UserError> {
+        let matcher = |pattern: &String| {
+            let glob = GlobBuilder::new(pattern).literal_separator(false).build();
+            glob.map(|glob| glob.compile_matcher()).map_err(|error| {
+                UserError::usage(
+                    format!("{pattern:?} is not a pattern"),
+                    error.kind().to_string(),
+                    "write a pattern such as '*.tmp' or 'scratch/*'",
+                )
+            })
+        };
+        Ok(Self(patterns.iter().map(matcher).collect::<Result<_, _>>()?))
+    }
+
+    /// True if a file is not to be copied.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|matcher| matcher.is_match(name))
+    }
+}
+
+/// Makes the report directory, and copies what is to be staged in. Returns files and bytes.
+///
+/// # Errors
+/// Errors of the servers, and of local files.
+pub(super) fn stage_in(instance: &Instance, paths: &[PathBuf]) -> Result<(u64, u64), UserError> {
+    let session = Session::new(instance.clone());
+    session.make_directory(REPORT, true)?;
+    let sources: Vec<Place> = paths.iter().map(|path| Place::Local(path.clone())).collect();
+    if sources.is_empty() {
+        return Ok((0, 0));
+    }
+    let plan = CopyPlan::new(&session, &sources, &Place::Instance(String::new()), true, None)?;
+    let copied = session.copy(&plan, &|_| ())?;
+    Ok((copied.files, copied.bytes))
+}
+
+/// Copies all files of the program out. Each appears under its name when it is whole, and is
+/// compared with its checksums.
+///
+/// # Errors
+/// Errors of the servers, and of local files. Files that were complete stay.
+pub(super) fn stage_out(
+    instance: &Instance,
+    target: &Target,
+    left_out: &LeftOut,
+) -> Result<StagedOut, UserError> {
+    let (session, start) = (Session::new(instance.clone()), Instant::now());
+    let directory = target.directory()?;
+    let root = [Place::Instance(String::new())];
+    let plan = CopyPlan::new(&session, &root, &Place::Local(directory.clone()), true, None)?;
+    let plan = plan.without(|name| is_own(name) || left_out.has(name));
+    let copied = session.copy(&plan, &|_| ())?;
+    sync(&plan)?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(StagedOut { directory, files: copied.files, bytes: copied.bytes, seconds })
+}
+
+/// Waits until the copies are on stable storage: the originals vanish next.
+fn sync(plan: &CopyPlan) -> Result<(), UserError> {
+    let paths = plan.files().iter().filter_map(|file| match &file.to {
+        Place::Local(path) => Some(path),
+        Place::Instance(_) => None,
+    });
+    for path in paths.filter(|path| path.is_file()) {
+        let synced = std::fs::File::open(path).and_then(|file| file.sync_all());
+        synced.map_err(|error| {
+            UserError::new(
+                ExitCode::Failed,
+                format!("cannot store {}", path.display()),
+                error.to_string(),
+                "check the disk of that directory",
+            )
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,304 @@
+//! Proves: `run` starts servers for one program, keeps its exit code, reports on one screen, copies
+//! every file out or keeps the data, and leaves no process and no file behind, also after signals.
+
+mod support;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{
+    Ended, FAILED, Place, Running, USAGE, processes_naming, run, signal, unisono, until,
+};
+
+/// Exit code of a run whose files were not staged out.
+const NOT_STAGED_OUT: i32 = 7;
+
+/// Report lines of one of two processes.
+fn report_lines() -> String {
+    let lines = [
+        json!({ "line": "process", "rank": 0, "size": 2, "host": "h", "pid": 1,
+                "mpi": "MPICH 4.0.2", "seconds": 2.0 }),
+        json!({ "line": "file", "name": "field", "opens": 1, "method": "disk-directed",
+                "hints": { "unisono_method": "auto" },
+                "rejected": "cb_node(unknown; did you mean cb_nodes?)" }),
+        json!({ "line": "calls", "file": "field", "op": "write", "form": "collective", "why": "",
+                "calls": 10, "bytes": 3_000_000, "copied": 0, "seconds": 0.5,
+                "first_at": 1_764_000_000.1, "last_at": 1_764_000_003.1, "waited": 0.1 }),
+        json!({ "line": "calls", "file": "a/rather/long/name/of/a/file", "op": "read",
+                "form": "independent", "why": "the program called MPI_File_read_at", "calls": 7,
+                "bytes": 70, "copied": 70, "seconds": 0.25, "waited": 0 }),
+    ];
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// A directory for runs: with an input, report lines, and a folder for everything temporary.
+struct Site {
+    place: Place,
+    input: Vec<u8>,
+}
+
+impl Site {
+    fn new() -> Self {
+        let (place, input) = (Place::new(), support::bytes((3 << 20) + 5));
+        place.file("input", &input);
+        place.file("lines", report_lines().as_bytes());
+        std::fs::create_dir(place.path("tmp")).expect("a test must have room");
+        Self { place, input }
+    }
+
+    /// `unisono run` with options and a program.
+    fn command(&self, options: &[&str], program: &[&str]) -> Command {
+        let words = [&["run", "--no-preload", "--servers", "2"], options, &["--"], program];
+        let mut command = unisono(&words.concat());
+        command.current_dir(self.place.path("")).env("TMPDIR", self.place.path("tmp"));
+        command.env("UNISONO", env!("CARGO_BIN_EXE_unisono"));
+        // Not in the foreground of a terminal, so that a signal for one is not for all.
+        command.process_group(0);
+        command
+    }
+
+    /// Runs a script for the shell as the program. `$UNISONO` is the command.
+    fn run(&self, options: &[&str], script: &str) -> Ended {
+        run(self.command(options, &["sh", "-c", script]))
+    }
+
+    /// Proves that no process and no temporary file is left.
+    #[track_caller]
+    fn assert_clean(&self) {
+        assert_eq!(processes_naming(&self.place.path("")), [0_u32; 0]);
+        assert_eq!(names(&self.place.path("tmp")), [""; 0]);
+    }
+
+    #[track_caller]
+    fn assert_input(&self, path: &Path) {
+        let found = std::fs::read(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        assert!(found == self.input, "{path:?} is the input");
+    }
+}
+
+/// Names in a directory, in order.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("it is there");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("it is there").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Writes the input and the report lines, as an MPI program would.
+const WRITE: &str = "$UNISONO put input runs/field >/dev/null && \
+                     $UNISONO put lines .unisono/report/h-1.jsonl >/dev/null";
+
+#[test]
+fn files_are_copied_out_and_the_screen_is_small() {
+    let site = Site::new();
+    let ended = site.run(&["--stage-out", "out"], &format!("{WRITE} && echo own output")).done();
+    site.assert_input(&site.place.path("out/runs/field"));
+    assert_eq!(names(&site.place.path("out")), ["runs"], "the command's own files stay inside");
+    let text = ended.text();
+    let screen = text.strip_prefix("own output\n").expect("the program comes first");
+    let lines: Vec<&str> = screen.lines().collect();
+    assert!(lines.len() <= 24, "{screen}");
+    for line in &lines {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    for words in [
+        "2 servers, 2 ranks, MPICH 4.0.2",
+        "exit code 0",
+        "write   2.9 MiB     10 collective",
+        "independent: the program called MPI_File_read_at",
+        "of 1 of 2 ranks",
+        "every byte of 1 file",
+        "rejected cb_node(unknown; did you mean cb_nodes?)",
+        "1 file, 3.0 MiB in",
+        "servers stopped",
+    ] {
+        assert!(screen.contains(words), "{words:?} is missing in\n{screen}");
+    }
+    site.assert_clean();
+}
+
+#[test]
+fn the_report_is_one_json_object() {
+    let site = Site::new();
+    let options = ["--stage-out", "out", "--json", "--no-limit"];
+    let ended = site.run(&options, &format!("{WRITE} && echo own output && exit 3")).code(3);
+    assert!(ended.error.contains("own output"), "{}", ended.error);
+    let report = ended.json();
+    assert_eq!(report["schema"], "unisono.run/1");
+    assert_eq!((&report["exit_code"], &report["program"]["exit_code"]), (&3.into(), &3.into()));
+    assert_eq!(report["ranks"]["expected"], 2);
+    assert_eq!(report["calls"][0]["calls"], 10);
+    assert_eq!(report["place"]["files"], 1);
+    assert_eq!((&report["checked"], &report["limit"]), (&true.into(), &Value::Null));
+    let moved = report["servers"].as_array().expect("servers").iter();
+    let moved: u64 = moved.filter_map(|server| server["bytes_moved"].as_u64()).sum();
+    assert!(moved >= site.input.len() as u64, "{report}");
+    site.assert_clean();
+}
+
+#[test]
+fn exit_codes_are_those_of_the_program() {
+    let site = Site::new();
+    for (script, code) in [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill $$", 143)] {
+        let ended = site.run(&[], script).code(code);
+        assert!(ended.text().contains("files   none; servers stopped"), "{}", ended.text());
+    }
+    site.assert_clean();
+    assert_eq!(names(&site.place.path("")), ["input", "lines", "tmp"]);
+}
+
+#[test]
+fn nothing_is_started_for_a_program_that_is_not_there() {
+    let site = Site::new();
+    run(site.command(&[], &["no-such-program"])).refused(127, &["no-such-program", "no such"]);
+    run(site.command(&[], &["./none"])).refused(127, &["./none"]);
+    run(site.command(&[], &["./input"])).refused(126, &["./input", "not executable"]);
+    run(site.command(&["--stage-out", "input"], &["true"])).refused(USAGE, &["input"]);
+    run(site.command(&["--until", "noon"], &["true"])).refused(USAGE, &["noon"]);
+    run(site.command(&["--no-stage-out-of", "["], &["true"])).refused(USAGE, &["pattern"]);
+    let mut rank = site.command(&[], &["true"]);
+    rank.env("PMI_SIZE", "4");
+    let refused = run(rank).refused(USAGE, &["4 processes"]);
+    assert!(refused.error.contains("unisono run -- mpiexec"), "{}", refused.error);
+    let script = site.place.path("bin/unisono");
+    std::fs::create_dir(site.place.path("bin")).expect("a test must have room");
+    std::fs::copy(env!("CARGO_BIN_EXE_unisono"), &script).expect("a test must have room");
+    let mut lost = support::program(&script, &["run", "true"]);
+    lost.env("TMPDIR", site.place.path("tmp"));
+    run(lost).refused(FAILED, &["libunisono-mpi.so", "bin/../lib"]);
+    site.assert_clean();
+}
+
+#[test]
+fn signals_go_to_the_program_and_its_files_are_saved() {
+    for (script, sent, code) in [
+        ("trap 'exit 9' INT; touch begun; while :; do sleep 0.05; done", Signal::INT, 9),
+        ("touch begun; exec sleep 1000", Signal::TERM, 143),
+    ] {
+        let site = Site::new();
+        let script = format!("{WRITE}; {script}");
+        let running = Running::start(site.command(&["--stage-out", "out"], &["sh", "-c", &script]));
+        let begun = site.place.path("begun");
+        until("the program has begun", || begun.exists().then_some(()));
+        signal(running.pid(), sent);
+        let ended = running.end().code(code);
+        assert!(ended.text().contains("the signal went to the program"), "{}", ended.text());
+        site.assert_input(&site.place.path("out/runs/field"));
+        site.assert_clean();
+    }
+}
+
+#[test]
+fn data_is_kept_when_it_cannot_be_copied_out() {
+    let site = Site::new();
+    // Copies to the device fail, as on a disk that is full.
+    let full = format!("{WRITE} && mkdir -p out/runs && ln -s /dev/full out/runs/field");
+    let ended = site.run(&["--stage-out", "out", "--json"], &full).code(NOT_STAGED_OUT);
+    let report = ended.json();
+    assert_eq!((&report["exit_code"], &report["place"]["is"]), (&7.into(), &"data".into()));
+    for words in ["error: not all files are staged out", "No space left", "help:  the data is kept"]
+    {
+        assert!(ended.error.contains(words), "{}", ended.error);
+    }
+    let instance = PathBuf::from(report["instance"].as_str().expect("a path"));
+    assert!(ended.error.contains(&format!("--instance {}", instance.display())));
+    let command = |words: &[&str]| {
+        let mut command = unisono(words);
+        command.current_dir(site.place.path("")).arg("--instance").arg(&instance);
+        run(command)
+    };
+    command(&["start", "--servers", "2"]).done();
+    command(&["get", "runs/field", "saved"]).done();
+    site.assert_input(&site.place.path("saved"));
+    command(&["stop"]).done();
+}
+
+#[test]
+fn files_without_a_target_go_to_a_new_directory() {
+    let site = Site::new();
+    let ended = site.run(&[], WRITE).done();
+    assert!(ended.text().contains("--stage-out DIR was not given"), "{}", ended.text());
+    let made =
+        names(&site.place.path("")).into_iter().find(|name| name.starts_with("unisono-run-"));
+    let made = made.expect("a directory was made");
+    site.assert_input(&site.place.path(&format!("{made}/runs/field")));
+    assert!(ended.text().contains(&made), "{}", ended.text());
+    std::fs::remove_dir_all(site.place.path(&made)).expect("it is there");
+    let ended = site.run(&["--discard"], WRITE).done();
+    assert!(ended.text().contains("1 file discarded"), "{}", ended.text());
+    assert_eq!(names(&site.place.path("")), ["input", "lines", "tmp"]);
+    site.assert_clean();
+}
+
+#[test]
+fn named_data_directories_remain() {
+    let site = Site::new();
+    let options = ["--data", "d0", "--data", "d1"];
+    let ended = site.run(&options, WRITE).done();
+    let again = "unisono start --servers 2 --data d0 --data d1";
+    assert!(ended.text().contains(again), "{}", ended.text());
+    site.assert_clean();
+    let words: Vec<&str> = again.split(' ').skip(1).collect();
+    site.place.run(&words).done();
+    assert_eq!(site.place.run(&["get", "runs/field", "-"]).done().output, site.input);
+    site.place.run(&["stop"]).done();
+}
+
+#[test]
+fn inputs_are_staged_in_and_need_not_be_staged_out() {
+    let site = Site::new();
+    let options = ["--stage-in", "input", "--stage-out", "out", "--no-stage-out-of", "inp*"];
+    let ended = site.run(&options, "$UNISONO cp unisono://input unisono://result").done();
+    assert!(ended.error.contains("1 file staged in"), "{}", ended.error);
+    assert!(ended.text().contains("1 left out"), "{}", ended.text());
+    assert_eq!(names(&site.place.path("out")), ["result"]);
+    site.assert_input(&site.place.path("out/result"));
+    site.assert_clean();
+}
+
+#[test]
+fn servers_run_on_the_hosts_of_a_file() {
+    let site = Site::new();
+    site.place.file("hosts", b"127.0.0.2\n127.0.0.3\n");
+    std::fs::create_dir(site.place.path("work")).expect("a test must have room");
+    let scratch = site.place.path("tmp");
+    let script =
+        format!("#!/bin/sh\nshift\ncd / && exec env -i TMPDIR={} \"$@\"\n", scratch.display());
+    let launcher = site.place.file("launcher", script.as_bytes());
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&launcher, may_run).expect("it is there");
+    let options = [
+        "--hostfile",
+        "../hosts",
+        "--launcher",
+        launcher.to_str().expect("UTF-8"),
+        "--stage-out",
+        "../out",
+    ];
+    let script = "$UNISONO put ../input runs/field >/dev/null";
+    let mut command = site.command(&options, &["sh", "-c", script]);
+    command.current_dir(site.place.path("work"));
+    let ended = run(command).done();
+    assert!(ended.text().contains("servers stopped"), "{}", ended.text());
+    site.assert_input(&site.place.path("out/runs/field"));
+    assert_eq!(processes_naming(&site.place.path("")), [0_u32; 0]);
+    assert_eq!(names(&site.place.path("work")), [""; 0], "the private directory is removed");
+}
+
+#[test]
+fn the_program_is_asked_to_end_before_the_time_does() {
+    let site = Site::new();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    // The margin is a minute.
+    let until = (now.expect("a clock").as_secs() + 61).to_string();
+    let options = ["--stage-out", "out", "--json", "--until", &until];
+    let script = format!("trap '{WRITE}; exit 5' TERM; while :; do sleep 0.05; done");
+    let ended = site.run(&options, &script).code(5);
+    assert_eq!(ended.json()["program"]["time_ran_short"], true);
+    site.assert_input(&site.place.path("out/runs/field"));
+    site.assert_clean();
+}

@@ -1,0 +1,380 @@
+//! `make bench-mpi`: measures one MPI program with plain MPICH, plain Open MPI, and Unisono under
+//! both, in turns, on the same disk.
+//!
+//! The program is `hpf.c`. A case is one pattern, record size, mode, direction, sync and number of
+//! ranks. All four contenders run a case before the next one begins, and all cases are repeated in
+//! rounds; the least time of each counts. Ratios compare the slower of the two forms of Unisono with
+//! the better of the two plain libraries.
+
+use mpi::{Family, Servers, prefix, root};
+use plot::{LineSeries, Lines};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Seconds after which a run of a plain library is given up; it counts as that long.
+const LIMIT_S: u64 = 60;
+
+/// Bytes of the array.
+const BYTES: u64 = 64 << 20;
+
+/// Transfers of one run; the least time counts.
+const REPEATS: u32 = 2;
+
+/// What is measured.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Case {
+    ranks: u32,
+    pattern: &'static str,
+    mode: &'static str,
+    direction: &'static str,
+    sync: &'static str,
+    record_bytes: u64,
+}
+
+/// A way to run the program.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Contender {
+    Mpich,
+    OpenMpi,
+    UnisonoMpich,
+    UnisonoOpenMpi,
+}
+
+use Contender::{Mpich, OpenMpi, UnisonoMpich, UnisonoOpenMpi};
+
+const CONTENDERS: [Contender; 4] = [Mpich, OpenMpi, UnisonoMpich, UnisonoOpenMpi];
+
+/// Least times of a contender in a case.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// From before the open call to after the close call.
+    total_s: f64,
+    /// Of the transfer alone.
+    transfer_s: f64,
+    /// Processor time of all ranks.
+    cpu_s: f64,
+    /// True when a run was given up.
+    is_bound: bool,
+}
+
+type Results = BTreeMap<(Case, Contender), Times>;
+
+impl Contender {
+    fn family(self) -> Family {
+        match self {
+            Mpich | UnisonoMpich => Family::Mpich,
+            OpenMpi | UnisonoOpenMpi => Family::OpenMpi,
+        }
+    }
+
+    fn is_plain(self) -> bool {
+        matches!(self, Mpich | OpenMpi)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Mpich => "MPICH",
+            OpenMpi => "Open MPI",
+            UnisonoMpich => "Unisono, MPICH",
+            UnisonoOpenMpi => "Unisono, Open MPI",
+        }
+    }
+}
+
+/// The cases, or few of them for a quick look.
+fn cases(is_quick: bool, ranks: &[u32]) -> Vec<Case> {
+    let records: &[u64] = if is_quick { &[8, 8192] } else { &[8, 64, 512, 8192, 65536] };
+    let mut cases = Vec::new();
+    let mut add = |ranks, pattern, mode, direction, sync, record_bytes| {
+        cases.push(Case { ranks, pattern, mode, direction, sync, record_bytes });
+    };
+    for &ranks in ranks {
+        for &record in records {
+            for mode in ["collective", "independent"] {
+                add(ranks, "c", mode, "write", "nosync", record);
+                add(ranks, "c", mode, "read", "nosync", record);
+                if !is_quick {
+                    add(ranks, "c", mode, "write", "sync", record);
+                }
+            }
+            for pattern in ["b", "bb", "cc"].into_iter().filter(|_| !is_quick) {
+                add(ranks, pattern, "collective", "write", "nosync", record);
+                add(ranks, pattern, "collective", "read", "nosync", record);
+            }
+        }
+    }
+    cases
+}
+
+/// Where the contenders' programs and files are.
+struct Bench {
+    servers: Servers,
+    folder: PathBuf,
+}
+
+impl Bench {
+    /// Compiles the program and starts the servers.
+    fn new(folder: &Path) -> Self {
+        let bench = Self { servers: Servers::start_with(folder), folder: folder.to_owned() };
+        for family in [Family::Mpich, Family::OpenMpi] {
+            let source = root().join("mpi/bench/hpf.c");
+            family.compile(&source, &bench.program(family), &["-O2"]);
+        }
+        bench
+    }
+
+    fn program(&self, family: Family) -> PathBuf {
+        self.folder.join(format!("hpf.{}", family.name()))
+    }
+
+    /// Runs a contender once. `Err` tells why there is no result.
+    fn run(&self, contender: Contender, case: &Case) -> Result<Times, String> {
+        let family = contender.family();
+        let plain = self.folder.join("plain.dat");
+        let (mut command, name) = if contender.is_plain() {
+            (family.mpiexec(case.ranks), plain.display().to_string())
+        } else {
+            (self.servers.mpiexec(family, case.ranks), "unisono://bench.dat".to_owned())
+        };
+        command.arg(self.program(family)).arg(name).arg(BYTES.to_string()).arg(case.pattern);
+        command.arg(case.record_bytes.to_string()).args([case.mode, case.direction, case.sync]);
+        command.arg(REPEATS.to_string());
+        let (code, text) = limited(command, contender.is_plain());
+        // A new file each time, as with unisono files of another size.
+        let _ = std::fs::remove_file(plain);
+        if code == Some(124) && contender.is_plain() {
+            let bound = LIMIT_S as f64 / f64::from(REPEATS);
+            return Ok(Times { total_s: bound, transfer_s: bound, cpu_s: bound, is_bound: true });
+        }
+        let line = text.lines().find(|line| line.starts_with(&format!("{},", case.pattern)));
+        match (code, line.and_then(parse)) {
+            (Some(0), Some(times)) => Ok(times),
+            _ => Err(format!("{} in {case:?}: exit code {code:?}\n{text}", contender.name())),
+        }
+    }
+}
+
+/// Runs a command, which begins with `timeout`, with the limit of plain libraries.
+fn limited(command: Command, is_plain: bool) -> (Option<i32>, String) {
+    if !is_plain {
+        return mpi::ended(command);
+    }
+    let mut limited = Command::new("timeout");
+    limited.args(["-k", "5", &LIMIT_S.to_string()]).arg(command.get_program());
+    limited.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            limited.env(name, value);
+        }
+    }
+    mpi::ended(limited)
+}
+
+/// Reads the line that the program prints.
+fn parse(line: &str) -> Option<Times> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let number = |index: usize| fields.get(index)?.parse::<f64>().ok();
+    Some(Times {
+        total_s: number(7)?,
+        transfer_s: number(8)?,
+        cpu_s: number(9)?,
+        is_bound: false,
+    })
+}
+
+fn keep_least(results: &mut Results, key: (Case, Contender), times: Times) {
+    let kept = results.entry(key).or_insert(times);
+    if times.total_s < kept.total_s {
+        *kept = Times { transfer_s: kept.transfer_s.min(times.transfer_s), ..times };
+    }
+    kept.transfer_s = kept.transfer_s.min(times.transfer_s);
+}
+
+/// Times of the four contenders in a case.
+struct Row<'a> {
+    case: &'a Case,
+    times: [Times; 4],
+}
+
+impl Row<'_> {
+    fn rows(results: &Results) -> Vec<Row<'_>> {
+        let cases = results.keys().map(|(case, _)| case);
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for case in cases {
+            let times = CONTENDERS.map(|it| results.get(&(case.clone(), it)).copied());
+            if let [Some(a), Some(b), Some(c), Some(d)] = times
+                && rows.last().is_none_or(|row| row.case != case)
+            {
+                rows.push(Row { case, times: [a, b, c, d] });
+            }
+        }
+        rows
+    }
+
+    /// Least total time of the plain libraries, and the greater of the two of Unisono.
+    fn peer_and_own(&self) -> (f64, f64) {
+        let [mpich, open_mpi, own_mpich, own_open_mpi] = self.times.map(|times| times.total_s);
+        (mpich.min(open_mpi), own_mpich.max(own_open_mpi))
+    }
+
+    fn ratio(&self) -> f64 {
+        let (peer, own) = self.peer_and_own();
+        peer / own
+    }
+
+    fn has_bound(&self) -> bool {
+        self.times[0].is_bound && self.times[1].is_bound
+    }
+}
+
+/// The results as a table in Markdown.
+fn table(results: &Results) -> String {
+    let mut text = String::from(
+        "| ranks | pattern | mode | direction | sync | record, B | MPICH | Open MPI | Unisono, MPICH \
+         | Unisono, Open MPI | ratio | processor time |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    let rate = |times: Times| {
+        let mib = BYTES as f64 / 1048576.0 / times.total_s;
+        format!("{}{mib:.0}", if times.is_bound { "< " } else { "" })
+    };
+    for row in Row::rows(results) {
+        let Case { ranks, pattern, mode, direction, sync, record_bytes } = row.case;
+        let [mpich, open_mpi, own_mpich, own_open_mpi] = row.times;
+        let at_least = if row.has_bound() { "> " } else { "" };
+        let _ = writeln!(
+            text,
+            "| {ranks} | {pattern} | {mode} | {direction} | {sync} | {record_bytes} | {} | {} | {} | \
+             {} | {at_least}{:.2} | {:.2} |",
+            rate(mpich),
+            rate(open_mpi),
+            rate(own_mpich),
+            rate(own_open_mpi),
+            row.ratio(),
+            own_mpich.cpu_s / mpich.cpu_s,
+        );
+    }
+    text
+}
+
+/// The results as comma-separated values.
+fn values(results: &Results) -> String {
+    let mut text = String::from(
+        "ranks,pattern,mode,direction,sync,record_bytes,contender,total_s,transfer_s,cpu_s,is_bound\n",
+    );
+    for ((case, contender), times) in results {
+        let Case { ranks, pattern, mode, direction, sync, record_bytes } = case;
+        let Times { total_s, transfer_s, cpu_s, is_bound } = times;
+        let _ = writeln!(
+            text,
+            "{ranks},{pattern},{mode},{direction},{sync},{record_bytes},{},{total_s},{transfer_s},\
+             {cpu_s},{is_bound}",
+            contender.name().replace(',', ""),
+        );
+    }
+    text
+}
+
+/// Draws the ratios of cyclic transfers over the record size.
+fn picture(results: &Results, ranks: u32) -> String {
+    let rows = Row::rows(results);
+    let kinds = [
+        ("collective", "write", "nosync"),
+        ("collective", "read", "nosync"),
+        ("collective", "write", "sync"),
+        ("independent", "write", "nosync"),
+        ("independent", "read", "nosync"),
+    ];
+    let series = kinds.iter().enumerate().map(|(colour, &(mode, direction, sync))| {
+        let is_shown = |case: &Case| {
+            let Case { mode: m, direction: d, sync: s, .. } = case;
+            case.ranks == ranks && case.pattern == "c" && (*m, *d, *s) == (mode, direction, sync)
+        };
+        let shown = rows.iter().filter(|row| is_shown(row.case));
+        LineSeries {
+            name: format!("{mode} {direction}{}", if sync == "sync" { ", sync" } else { "" }),
+            colour,
+            is_broken: mode == "independent",
+            points: shown.map(|row| (row.case.record_bytes as f64, row.ratio().log10())).collect(),
+        }
+    });
+    let title = format!("Unisono against the better of MPICH and Open MPI, {ranks} ranks");
+    let x_name = "record, bytes";
+    Lines { title, x_name, y_name: "log10 of the ratio of rates", series: series.collect() }.draw()
+}
+
+/// What the command line asks for.
+struct Options {
+    is_quick: bool,
+    rounds: u32,
+    ranks: Vec<u32>,
+    output: PathBuf,
+}
+
+impl Options {
+    fn read() -> Result<Self, String> {
+        let output = mpi::built().parent().unwrap_or(Path::new(".")).join("bench-mpi");
+        let mut options = Self { is_quick: false, rounds: 1, ranks: vec![4, 16], output };
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word} takes a value"));
+            match word.as_str() {
+                "--quick" => options.is_quick = true,
+                "--rounds" => {
+                    options.rounds = value()?.parse().map_err(|_| "--rounds takes a number")?;
+                }
+                "--ranks" => {
+                    let numbers = value()?;
+                    let numbers = numbers.split(',').map(str::parse);
+                    options.ranks =
+                        numbers.collect::<Result<_, _>>().map_err(|_| "--ranks takes numbers")?;
+                }
+                "--output" => options.output = value()?.into(),
+                _ => return Err(format!("there is no option {word}")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let told = |error: std::io::Error| error.to_string();
+    std::fs::create_dir_all(&options.output).map_err(told)?;
+    println!("bench-mpi: programs of {}", prefix().display());
+    let bench = Bench::new(&options.output);
+    let cases = cases(options.is_quick, &options.ranks);
+    let mut results = Results::new();
+    for round in 1..=options.rounds {
+        for (number, case) in cases.iter().enumerate() {
+            println!("round {round}, case {} of {}: {case:?}", number + 1, cases.len());
+            for contender in CONTENDERS {
+                let times = bench.run(contender, case)?;
+                keep_least(&mut results, (case.clone(), contender), times);
+            }
+            std::fs::write(options.output.join("results.csv"), values(&results)).map_err(told)?;
+        }
+    }
+    for &ranks in &options.ranks {
+        let path = options.output.join(format!("ratios-{ranks}.svg"));
+        std::fs::write(path, picture(&results, ranks)).map_err(told)?;
+    }
+    println!("{}", table(&results));
+    println!("bench-mpi: results are in {}", options.output.display());
+    Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let outcome = Options::read().and_then(|options| run(&options));
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(cause) => {
+            eprintln!(
+                "error: bench-mpi did not end\ncause: {cause}\nhelp:  options: --quick, --rounds N, \
+                 --ranks 4,16, --output DIR"
+            );
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,180 @@
+/* members.c - meetings of the processes that have a file open.
+ *
+ * Members that wait sleep: a spinning wait, which MPI libraries prefer, would take the processor from
+ * members that are still to come, and from servers. A wait that lasts too long ends the program and
+ * names the members that are missing. */
+#include "back.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef int test_t(MPI_Request *, int *, MPI_Status *);
+
+/* Seconds that members wait for one another, as the library does. */
+static double timeout_s(void)
+{
+    const char *set = getenv("UNISONO_TIMEOUT");
+    double seconds = set ? strtod(set, NULL) : 0;
+    return seconds > 0 ? seconds : 60;
+}
+
+/* Collects the ranks whose marks lie in a directory. */
+typedef struct marks {
+    char *is_there; /* for each rank */
+    int size;
+} marks_t;
+
+static int see_mark(const char *name, const unisono_stat_t *stat, void *context)
+{
+    (void)stat;
+    const marks_t *marks = context;
+    const char *slash = strrchr(name, '/');
+    int rank = slash ? atoi(slash + 1) : -1;
+    if (rank >= 0 && rank < marks->size)
+        marks->is_there[rank] = 1;
+    return 0;
+}
+
+/* Writes the ranks without marks: "1, 2, 5". */
+static void list_missing(const marks_t *marks, char *text, size_t bytes)
+{
+    size_t used = 0;
+    *text = 0;
+    for (int rank = 0; rank < marks->size && used + 16 < bytes; rank++)
+        if (!marks->is_there[rank])
+            used += (size_t)snprintf(text + used, bytes - used, used ? ", %d" : "%d", rank);
+}
+
+/* Directory of the marks of a call: MPI_File_open of "a/b" by 4 processes has ".unisono/waiting/
+ * MPI_File_open-4-a-b". */
+static void name_marks(char *text, size_t bytes, int call, int size, const char *name)
+{
+    size_t used = (size_t)snprintf(text, bytes, ".unisono/waiting/%s-%d-", call_name(call), size);
+    for (const char *c = name; *c && used + 1 < bytes; c++)
+        text[used++] = *c == '/' ? '-' : *c;
+    text[used < bytes ? used : bytes - 1] = 0;
+}
+
+/* Names the members that have not made a call. Those that wait leave marks in the instance, since
+ * MPI tells nobody who has come. Returns 1 at the member that has printed. */
+static int explain_missing(MPI_Comm comm, const char *name, int call)
+{
+    char folder[600], mark[700], error[128], cause[900], missing[400];
+    int rank = 0, size = 1, lowest = 0;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    marks_t marks = {calloc((size_t)size, 1), size};
+    unisono_t *unisono = connection();
+    unisono_file_t *file = NULL;
+    if (!unisono || !marks.is_there)
+        return !rank;
+    name_marks(folder, sizeof folder, call, size, name);
+    unisono_mkdir(unisono, folder, 1);
+    snprintf(mark, sizeof mark, "%s/%d", folder, rank);
+    unisono_open(unisono, mark, UNISONO_CREATE, NULL, &file);
+    unisono_close(file);
+    nanosleep(&(struct timespec){1, 0}, NULL);
+    unisono_list(unisono, folder, see_mark, &marks);
+    while (lowest < size && !marks.is_there[lowest])
+        lowest++;
+    list_missing(&marks, missing, sizeof missing);
+    snprintf(error, sizeof error, "%s failed", call_name(call));
+    snprintf(cause, sizeof cause, "rank %s has not called it for \"%s\" within %.0f s; the others wait",
+             missing, name, timeout_s());
+    if (rank == lowest)
+        explain(error, cause, "make the call in every process that has the file open");
+    nanosleep(&(struct timespec){1, 0}, NULL);
+    unisono_remove(unisono, mark);
+    free(marks.is_there);
+    return rank == lowest;
+}
+
+/* Turns of a wait in which the processor is only offered to others, and after which a wait is long. */
+enum { YIELDS = 64, SHORT_SLEEPS = 1000 };
+
+/* Waits for a collective call of MPI. Returns -1 when it takes too long. */
+static int settle(MPI_Request *request)
+{
+    int flag = 0;
+    double end = now_s() + timeout_s();
+    for (unsigned turns = 0;; turns++) {
+        int code = REAL(Test, test_t)(request, &flag, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS || flag)
+            return code;
+        if (turns < YIELDS)
+            sched_yield();
+        else if (turns < SHORT_SLEEPS)
+            nanosleep(&(struct timespec){0, 30000}, NULL);
+        else if (now_s() > end)
+            return -1;
+        else
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+}
+
+int members_join(open_file_t *file, MPI_Comm comm)
+{
+    MPI_Request request;
+    int code = PMPI_Comm_idup(comm, &file->comm, &request);
+    if (code == MPI_SUCCESS)
+        code = settle(&request);
+    if (code >= 0)
+        return code;
+    /* The call cannot be taken back, so the program cannot go on. */
+    end_program(explain_missing(comm, file->name, CALL_File_open));
+    return MPI_ERR_OTHER;
+}
+
+/* Waits for a collective call of all members, in a call of the program. */
+static int finish(open_file_t *file, int call, int code, MPI_Request *request)
+{
+    if (code == MPI_SUCCESS)
+        code = settle(request);
+    if (code >= 0)
+        return code;
+    int is_first = explain_missing(file->comm, file->name, call);
+    if (!file->has_errhandler && !file->handler)
+        end_program(is_first);
+    return MPI_ERR_OTHER;
+}
+
+int members_greatest(open_file_t *file, int call, const long *mine, long *all, int count)
+{
+    MPI_Request request;
+    int code = PMPI_Iallreduce(mine, all, count, MPI_LONG, MPI_MAX, file->comm, &request);
+    return finish(file, call, code, &request);
+}
+
+int members_tell(open_file_t *file, int call, void *data, int count, int from)
+{
+    MPI_Request request;
+    int code = PMPI_Ibcast(data, count, MPI_LONG, from, file->comm, &request);
+    return finish(file, call, code, &request);
+}
+
+int members_sum(open_file_t *file, int call, uint64_t mine, uint64_t *sum)
+{
+    MPI_Request request;
+    int code = PMPI_Iscan(&mine, sum, 1, MPI_UINT64_T, MPI_SUM, file->comm, &request);
+    return finish(file, call, code, &request);
+}
+
+int members_gather(open_file_t *file, int call, const void *mine, void *all, size_t bytes)
+{
+    MPI_Request request;
+    int code = PMPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, file->comm,
+                               &request);
+    return finish(file, call, code, &request);
+}
+
+int agree(open_file_t *file, int call, int code)
+{
+    long mine = code, greatest = code;
+    if (file->size == 1)
+        return code;
+    int met = members_greatest(file, call, &mine, &greatest, 1);
+    return met == MPI_SUCCESS ? (int)greatest : met;
+}

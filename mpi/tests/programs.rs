@@ -1,0 +1,145 @@
+//! Proves: ordinary MPI programs in C, Fortran and Python, and the libraries HDF5, h5py and PnetCDF,
+//! use unisono files under MPICH and Open MPI; ranks that do not join a call are named.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use mpi::{Family, Servers, built, done, ended, root};
+use std::path::PathBuf;
+use std::process::Command;
+
+const FAMILIES: [Family; 2] = [Family::Mpich, Family::OpenMpi];
+
+/// Flags for programs that use HDF5, as Debian places it.
+fn hdf5_flags(family: Family) -> Vec<String> {
+    let name = family.name();
+    let shown = Command::new("gcc").arg("-print-multiarch").output().unwrap().stdout;
+    let machine = String::from_utf8(shown).unwrap();
+    let libraries = format!("/usr/lib/{}/hdf5/{name}", machine.trim());
+    vec![
+        format!("-I/usr/include/hdf5/{name}"),
+        format!("-L{libraries}"),
+        format!("-Wl,-rpath,{libraries}"),
+        "-lhdf5".to_owned(),
+    ]
+}
+
+#[test]
+fn fortran_programs_of_all_three_interfaces() {
+    let servers = Servers::start();
+    for family in FAMILIES {
+        for source in ["mpi_f08.f90", "use_mpi.f90", "mpif_h.f"] {
+            let name = source.split('.').next().unwrap();
+            let text = servers.run(family, 2, source, &[]);
+            assert!(text.contains(&format!("{name}: passed")), "{family:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn parallel_hdf5() {
+    let servers = Servers::start();
+    for family in FAMILIES {
+        let flags = hdf5_flags(family);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let text = servers.run_with(family, 4, "hdf5.c", &flags, &[]);
+        assert!(text.contains("hdf5: passed"), "{family:?}: {text}");
+    }
+}
+
+/// Debian builds PnetCDF and h5py for its default MPI.
+#[test]
+fn pnetcdf_and_h5py() {
+    let servers = Servers::start();
+    let text = servers.run_with(Family::OpenMpi, 4, "pnetcdf.c", &["-lpnetcdf"], &[]);
+    assert!(text.contains("pnetcdf: passed"), "{text}");
+    let mut h5py = servers.mpiexec(Family::OpenMpi, 4);
+    h5py.arg("/usr/bin/python3").arg(root().join("mpi/tests/programs/h5py_array.py"));
+    let text = done(h5py);
+    assert!(text.contains("h5py: passed"), "{text}");
+}
+
+#[test]
+fn a_rank_that_does_not_join_is_named_and_the_program_ends() {
+    let servers = Servers::start();
+    for family in FAMILIES {
+        let program = servers.path(&format!("missing_rank.{}", family.name()));
+        family.compile(&root().join("mpi/tests/programs/missing_rank.c"), &program, &[]);
+        for (call, function) in
+            [("open", "MPI_File_open"), ("write", "MPI_File_write_at_all"), ("size", "MPI_File_set_size")]
+        {
+            let mut command = servers.mpiexec(family, 4);
+            command.arg(&program).arg(call).env("UNISONO_TIMEOUT", "2");
+            let (code, text) = ended(command);
+            assert_eq!(code, Some(5), "{family:?} {call}: {text}");
+            assert!(text.contains(&format!("error: {function} failed")), "{family:?}: {text}");
+            assert!(text.contains("cause: rank 2 "), "{family:?} {call}: {text}");
+            assert_eq!(text.matches("error: ").count(), 1, "{family:?} {call}: {text}");
+        }
+    }
+}
+
+/// Python of `make setup`, with mpi4py and its sources.
+fn python() -> PathBuf {
+    built().parent().unwrap().join("python")
+}
+
+/// Makes `command`, which ends with the interposer, run Python with the MPI of a family.
+fn add_python(command: &mut Command, servers: &Servers, family: Family) {
+    if family == Family::Mpich {
+        // The wheel of mpi4py looks for the name that MPICH's own libraries have.
+        let folder = servers.path("lib");
+        std::fs::create_dir_all(&folder).unwrap();
+        let shown = Command::new("gcc").arg("-print-file-name=libmpich.so.12").output().unwrap();
+        let library = String::from_utf8(shown.stdout).unwrap();
+        let _ = std::os::unix::fs::symlink(library.trim(), folder.join("libmpi.so.12"));
+        command.arg(format!("LD_LIBRARY_PATH={}", folder.display()));
+    }
+    command.arg(format!("MPI4PY_MPIABI={}", family.name()));
+    command.arg(python().join("bin/python"));
+}
+
+fn run_tests_of_mpi4py(family: Family) {
+    let servers = Servers::start();
+    let mut command = servers.mpiexec(family, 2);
+    add_python(&mut command, &servers, family);
+    command.arg(python().join("mpi4py/test/main.py")).args(["-q", "test_io", "test_file"]);
+    // The tests take names of files from the system.
+    let directory = servers.path("names");
+    std::fs::create_dir(&directory).unwrap();
+    command.env("TMPDIR", &directory);
+    command.env("UNISONO_MATCH", format!("{}/*", directory.display()));
+    let (code, text) = ended(command);
+    let ran = text.lines().any(|line| line.starts_with("Ran ") && !line.starts_with("Ran 0"));
+    assert!(ran && code == Some(0), "{family:?}: {code:?}\n{text}");
+    let listed = done(servers.unisono(&["status", "--json"]));
+    assert!(listed.contains("server"), "{listed}");
+}
+
+#[test]
+fn the_tests_of_mpi4py_pass_with_mpich() {
+    run_tests_of_mpi4py(Family::Mpich);
+}
+
+#[test]
+fn the_tests_of_mpi4py_pass_with_open_mpi() {
+    run_tests_of_mpi4py(Family::OpenMpi);
+}
+
+#[test]
+fn the_heat_equation_writes_the_file_that_mpi_writes() {
+    let servers = Servers::start();
+    let example = root().join("examples/heat.py");
+    let plain = servers.path("heat.plain");
+    let mut alone = Family::OpenMpi.mpiexec(4);
+    alone.arg("env");
+    add_python(&mut alone, &servers, Family::OpenMpi);
+    alone.arg(&example).arg(&plain);
+    let expected = done(alone);
+    let mut command = servers.mpiexec(Family::OpenMpi, 4);
+    add_python(&mut command, &servers, Family::OpenMpi);
+    command.arg(&example).arg("unisono://heat.dat");
+    assert_eq!(done(command), expected);
+    let copy = servers.path("heat.copy");
+    done(servers.unisono(&["get", "heat.dat", copy.to_str().unwrap()]));
+    assert!(std::fs::read(copy).unwrap() == std::fs::read(plain).unwrap());
+}

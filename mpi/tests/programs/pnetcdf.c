@@ -1,0 +1,45 @@
+/* pnetcdf.c - writes a distributed variable by PnetCDF, and reads it. */
+#include <mpi.h>
+#include <pnetcdf.h>
+#include <stdio.h>
+
+enum { ROWS = 64, COLUMNS = 32 };
+
+static void require(int code)
+{
+    if (code == NC_NOERR)
+        return;
+    fprintf(stderr, "pnetcdf: %s\n", ncmpi_strerror(code));
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+int main(int argc, char **argv)
+{
+    static double written[ROWS * COLUMNS], found[ROWS * COLUMNS];
+    const char *name = "unisono://t.nc";
+    int rank, size, file, dimensions[2], variable;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Offset start[2] = {0, COLUMNS * rank}, count[2] = {ROWS, COLUMNS};
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        written[i] = rank * 10000 + i;
+    require(ncmpi_create(MPI_COMM_WORLD, name, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file));
+    require(ncmpi_def_dim(file, "y", ROWS, &dimensions[0]));
+    require(ncmpi_def_dim(file, "x", COLUMNS * size, &dimensions[1]));
+    require(ncmpi_def_var(file, "t", NC_DOUBLE, 2, dimensions, &variable));
+    require(ncmpi_enddef(file));
+    require(ncmpi_put_vara_double_all(file, variable, start, count, written));
+    require(ncmpi_close(file));
+    require(ncmpi_open(MPI_COMM_WORLD, name, NC_NOWRITE, MPI_INFO_NULL, &file));
+    require(ncmpi_inq_varid(file, "t", &variable));
+    require(ncmpi_get_vara_double_all(file, variable, start, count, found));
+    require(ncmpi_close(file));
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        if (written[i] != found[i])
+            MPI_Abort(MPI_COMM_WORLD, 2);
+    if (!rank)
+        printf("pnetcdf: passed\n");
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,182 @@
+//! Shared parts of the tests of the interposer: the installed product, MPI libraries, servers, and
+//! programs under `mpiexec`.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Seconds after which a program is killed.
+const LIMIT_SECONDS: &str = "240";
+
+/// Variables without which the programs that start MPI processes refuse to do it for root.
+const AS_ROOT: [&str; 4] = [
+    "OMPI_ALLOW_RUN_AS_ROOT",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+    "PRTE_ALLOW_RUN_AS_ROOT",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
+];
+
+/// Folder of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// Folder that cargo builds to: that of the profile of this program or test.
+pub fn built() -> PathBuf {
+    let program = std::env::current_exe().unwrap();
+    let folder = program.parent().unwrap();
+    let is_test = folder.ends_with("deps");
+    if is_test { folder.parent().unwrap().to_owned() } else { folder.to_owned() }
+}
+
+/// Prefix below which the product is installed, once for each process of tests.
+pub fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let profile = match built().file_name().unwrap().to_str().unwrap() {
+            "debug" => "dev".to_owned(),
+            profile => profile.to_owned(),
+        };
+        let prefix = built().join(format!("mpi-tests-{}", std::process::id()));
+        let mut install = Command::new(root().join("scripts/install"));
+        // `cargo x test` has built what is installed.
+        install.args(std::env::var_os("UNISONO_TEST_BUILT").map(|_| "--no-build"));
+        install.args(["--profile", &profile, "--prefix"]).arg(&prefix);
+        done(install);
+        prefix
+    })
+}
+
+/// Runs a command to its end, which must be success; returns its output.
+#[track_caller]
+pub fn done(command: Command) -> String {
+    let shown = format!("{command:?}");
+    let (code, text) = ended(command);
+    assert!(code == Some(0), "{shown}: exit code {code:?}\n{text}");
+    text
+}
+
+/// Runs a command to its end; returns its exit code, and all of its output.
+#[track_caller]
+pub fn ended(mut command: Command) -> (Option<i32>, String) {
+    let shown = format!("{command:?}");
+    let output = command.output().unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let Output { status, stdout, stderr } = output;
+    let text = [stdout, stderr].concat();
+    (status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// An MPI library of Debian's packages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// MPICH.
+    Mpich,
+    /// Open MPI.
+    OpenMpi,
+}
+
+impl Family {
+    /// Suffix of the programs of the family.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mpich => "mpich",
+            Self::OpenMpi => "openmpi",
+        }
+    }
+
+    /// Compiles a program with `mpicc` or `mpifort`, according to the end of the name of its source.
+    #[track_caller]
+    pub fn compile(self, source: &Path, program: &Path, flags: &[&str]) {
+        let is_fortran = source.extension().is_some_and(|end| end != "c");
+        let compiler = if is_fortran { "mpifort" } else { "mpicc" };
+        let mut compile = Command::new(format!("{compiler}.{}", self.name()));
+        compile.args(["-O1", "-g", "-Wall", "-o"]).arg(program).arg(source).args(flags);
+        done(compile);
+    }
+
+    /// `mpiexec` for `ranks` processes; the program is to be added.
+    pub fn mpiexec(self, ranks: u32) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", LIMIT_SECONDS, &format!("mpiexec.{}", self.name())]);
+        command.args((self == Self::OpenMpi).then_some("--oversubscribe"));
+        command.args(["-n", &ranks.to_string()]);
+        command.envs(AS_ROOT.map(|name| (name, "1")));
+        command
+    }
+}
+
+/// Servers of an instance in a directory of their own; they end with it.
+pub struct Servers {
+    directory: tempfile::TempDir,
+}
+
+impl Servers {
+    /// Starts two servers.
+    #[track_caller]
+    pub fn start() -> Self {
+        Self::start_with(&std::env::temp_dir())
+    }
+
+    /// Starts two servers whose data is below `folder`.
+    #[track_caller]
+    pub fn start_with(folder: &Path) -> Self {
+        let directory = tempfile::Builder::new().prefix("unisono-mpi-").tempdir_in(folder).unwrap();
+        let servers = Self { directory };
+        done(servers.unisono(&["start", "--servers", "2"]));
+        servers
+    }
+
+    /// A path in the directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The command `unisono` for the instance.
+    pub fn unisono(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(prefix().join("bin/unisono"));
+        command.args(words).env("UNISONO_ALLOW_ROOT", "true");
+        command.env("UNISONO_INSTANCE", self.path("instance"));
+        command
+    }
+
+    /// `mpiexec` with the interposer, for `ranks` processes; the program is to be added.
+    pub fn mpiexec(&self, family: Family, ranks: u32) -> Command {
+        let mut command = family.mpiexec(ranks);
+        command.env("UNISONO_INSTANCE", self.path("instance")).env("UNISONO_TIMEOUT", "30");
+        let preload = format!("LD_PRELOAD={}", prefix().join("lib/libunisono-mpi.so").display());
+        command.args(["env", &preload]);
+        command
+    }
+
+    /// Compiles a program of `tests/programs` and runs it; returns its output.
+    #[track_caller]
+    pub fn run(&self, family: Family, ranks: u32, source: &str, arguments: &[&str]) -> String {
+        self.run_with(family, ranks, source, &[], arguments)
+    }
+
+    /// [`Servers::run`] with flags of the compiler.
+    #[track_caller]
+    pub fn run_with(
+        &self,
+        family: Family,
+        ranks: u32,
+        source: &str,
+        flags: &[&str],
+        arguments: &[&str],
+    ) -> String {
+        let program = self.path(&format!("{source}.{}", family.name()));
+        family.compile(&root().join("mpi/tests/programs").join(source), &program, flags);
+        let mut command = self.mpiexec(family, ranks);
+        command.arg(program).args(arguments);
+        done(command)
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        // Servers that do not stop now end with the test's machine.
+        let _ = self.unisono(&["stop"]).output();
+    }
+}
