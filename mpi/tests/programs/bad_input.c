@@ -79,6 +79,7 @@ static void check_arguments(void)
     FAILS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
     FAILS(MPI_File_seek(file, 0, 12345), MPI_ERR_ARG);
     FAILS(MPI_File_get_byte_offset(file, -1, &position), MPI_ERR_ARG);
+    FAILS(MPI_File_get_byte_offset(file, LLONG_MAX / 2, &position), MPI_ERR_ARG);
     FAILS(MPI_File_set_size(file, -1), MPI_ERR_ARG);
     FAILS(MPI_File_preallocate(file, -1), MPI_ERR_ARG);
     OK(MPI_File_seek(file, 5, MPI_SEEK_SET));
@@ -207,6 +208,7 @@ static void check_modes(void)
     FAILS(MPI_File_write_all(wrong, &number, 1, MPI_INT, MPI_STATUS_IGNORE), unsupported);
     FAILS(MPI_File_seek(wrong, 0, MPI_SEEK_SET), unsupported);
     FAILS(MPI_File_seek_shared(wrong, 0, MPI_SEEK_SET), unsupported);
+    FAILS(MPI_File_get_position_shared(wrong, &position), unsupported);
     FAILS(MPI_File_get_position(wrong, &position), unsupported);
     FAILS(MPI_File_get_byte_offset(wrong, 0, &position), unsupported);
     OK(MPI_File_close(&wrong));
