@@ -116,7 +116,7 @@ int members_gather(open_file_t *file, int call, const void *mine, void *all, siz
 /* ---- Views (view.c) ------------------------------------------------------------------------ */
 
 /* Layout of a datatype as it is in memory; kept with the datatype, and released by the caller. */
-int layout_of(int call, MPI_Datatype type, layout_t **layout);
+int layout_of(const open_file_t *file, int call, MPI_Datatype type, layout_t **layout);
 
 int view_of_bytes(view_t *view);
 void view_release(view_t *view);

@@ -225,6 +225,8 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
         file_free(file);
         return fail(NULL, code);
     }
+    /* The handler of the program's communicator would end the program. */
+    PMPI_Comm_set_errhandler(file->comm, MPI_ERRORS_RETURN);
     PMPI_Comm_rank(file->comm, &file->rank);
     PMPI_Comm_size(file->comm, &file->size);
     explanations_hold();

@@ -65,7 +65,7 @@ static int check(const open_file_t *file, const access_t *access)
 static int access_bytes(const open_file_t *file, const access_t *access, layout_t **memory,
                         uint64_t *memory_bytes, uint64_t *bytes)
 {
-    int code = layout_of(access->call, access->type, memory);
+    int code = layout_of(file, access->call, access->type, memory);
     if (code != MPI_SUCCESS)
         return code;
     uint64_t size = layout_facts(*memory).bytes, in_file = size;

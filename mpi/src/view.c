@@ -36,10 +36,18 @@ static int undecodable(int call, int error)
     if (error == -EOVERFLOW)
         return wrong(MPI_ERR_TYPE, call, "a datatype reaches beyond 2^62 bytes",
                      "correct its extent and its displacements");
-    return wrong(MPI_ERR_TYPE, call, "a datatype cannot be read", "give a committed datatype");
+    return wrong(MPI_ERR_TYPE, call, "a datatype is null or not committed",
+                 "call MPI_Type_commit before the datatype is used");
 }
 
-int layout_of(int call, MPI_Datatype type, layout_t **layout)
+/* 1 when a datatype may be used in a transfer. MPI tells it only to a call that would use it. */
+static int is_committed(const open_file_t *file, MPI_Datatype type)
+{
+    static char nothing;
+    return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, file->comm) == MPI_SUCCESS;
+}
+
+int layout_of(const open_file_t *file, int call, MPI_Datatype type, layout_t **layout)
 {
     int found = 0;
     *layout = NULL;
@@ -51,6 +59,8 @@ int layout_of(int call, MPI_Datatype type, layout_t **layout)
         layout_keep(*layout);
         return MPI_SUCCESS;
     }
+    if (!is_committed(file, type))
+        return undecodable(call, -EINVAL);
     int error = layout_decode(type, NATIVE, layout);
     if (error)
         return undecodable(call, error);
@@ -147,7 +157,8 @@ static int make_view(const open_file_t *file, MPI_Offset displacement, MPI_Datat
     if (displacement < 0)
         return wrong(MPI_ERR_ARG, call, "the displacement is negative",
                      "MPI_DISPLACEMENT_CURRENT is for files opened with MPI_MODE_SEQUENTIAL");
-    if (etype == MPI_DATATYPE_NULL || filetype == MPI_DATATYPE_NULL)
+    if (etype == MPI_DATATYPE_NULL || filetype == MPI_DATATYPE_NULL || !is_committed(file, etype)
+        || !is_committed(file, filetype))
         return undecodable(call, -EINVAL);
     if (!representation || (strcmp(representation, "native") && strcmp(representation, "internal")
                             && strcmp(representation, "external32")))
@@ -264,22 +275,6 @@ static int get_type_extent_c(MPI_File handle, MPI_Datatype type, MPI_Count *exte
     return code;
 }
 
-static int get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset *byte)
-{
-    open_file_t *file = file_of(handle);
-    if (!file)
-        return fail(NULL, MPI_ERR_FILE);
-    if (offset < 0)
-        return fail(file, wrong(MPI_ERR_ARG, CALL_File_get_byte_offset, "the offset is negative",
-                                "give a number of etypes from 0 on"));
-    pthread_mutex_lock(&file->lock);
-    const view_t *view = &file->view;
-    *byte = (MPI_Offset)(view->displacement
-                         + layout_file_offset(view->layout, (uint64_t)offset * view->etype_bytes));
-    pthread_mutex_unlock(&file->lock);
-    return MPI_SUCCESS;
-}
-
 /* Position that a seek call names, in etypes. */
 static int seek_target(open_file_t *file, int call, MPI_Offset offset, int whence,
                        uint64_t current, uint64_t *target)
@@ -303,17 +298,46 @@ static int seek_target(open_file_t *file, int call, MPI_Offset offset, int whenc
     return MPI_SUCCESS;
 }
 
+/* Code for a call about positions, which a file that is read or written in sequence has not. */
+static int check_seekable(const open_file_t *file, int call)
+{
+    if (file->amode & MPI_MODE_SEQUENTIAL)
+        return wrong(MPI_ERR_UNSUPPORTED_OPERATION, call,
+                     "the file was opened with MPI_MODE_SEQUENTIAL",
+                     "open the file without this mode");
+    return MPI_SUCCESS;
+}
+
+static int get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset *byte)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    int code = check_seekable(file, CALL_File_get_byte_offset);
+    if (code != MPI_SUCCESS)
+        return fail(file, code);
+    if (offset < 0 || offset > INT64_MAX / (int64_t)file->view.etype_bytes)
+        return fail(file, wrong(MPI_ERR_ARG, CALL_File_get_byte_offset,
+                                "the offset is negative, or too large",
+                                "give a number of etypes from 0 to 2^63 bytes"));
+    pthread_mutex_lock(&file->lock);
+    const view_t *view = &file->view;
+    *byte = (MPI_Offset)(view->displacement
+                         + layout_file_offset(view->layout, (uint64_t)offset * view->etype_bytes));
+    pthread_mutex_unlock(&file->lock);
+    return MPI_SUCCESS;
+}
+
 static int seek(MPI_File handle, MPI_Offset offset, int whence)
 {
     open_file_t *file = file_of(handle);
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
-    if (file->amode & MPI_MODE_SEQUENTIAL)
-        return fail(file, wrong(MPI_ERR_UNSUPPORTED_OPERATION, CALL_File_seek,
-                                "the file was opened with MPI_MODE_SEQUENTIAL",
-                                "use the shared file pointer, or open the file without it"));
+    int code = check_seekable(file, CALL_File_seek);
+    if (code != MPI_SUCCESS)
+        return fail(file, code);
     pthread_mutex_lock(&file->lock);
-    int code = seek_target(file, CALL_File_seek, offset, whence, file->position, &file->position);
+    code = seek_target(file, CALL_File_seek, offset, whence, file->position, &file->position);
     pthread_mutex_unlock(&file->lock);
     return fail(file, code);
 }
@@ -323,6 +347,9 @@ static int get_position(MPI_File handle, MPI_Offset *offset)
     open_file_t *file = file_of(handle);
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
+    int code = check_seekable(file, CALL_File_get_position);
+    if (code != MPI_SUCCESS)
+        return fail(file, code);
     pthread_mutex_lock(&file->lock);
     *offset = (MPI_Offset)file->position;
     pthread_mutex_unlock(&file->lock);
@@ -336,7 +363,7 @@ static int seek_shared(MPI_File handle, MPI_Offset offset, int whence)
     uint64_t current = 0, target = 0;
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
-    int code = MPI_SUCCESS;
+    int code = check_seekable(file, call);
     /* The first meeting: all have left earlier calls with the shared pointer. */
     code = agree(file, call, code);
     if (code == MPI_SUCCESS && file->rank == 0) {
@@ -356,6 +383,9 @@ static int get_position_shared(MPI_File handle, MPI_Offset *offset)
     uint64_t position = 0;
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
+    int code = check_seekable(file, CALL_File_get_position_shared);
+    if (code != MPI_SUCCESS)
+        return fail(file, code);
     if (unisono_counter_get(file->group, &position))
         return fail(file, class_of_failure(file, CALL_File_get_position_shared));
     *offset = (MPI_Offset)position;
