@@ -8,7 +8,7 @@ export INPUT
 help:
 	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
 	@echo 'make test    run all checks and tests, and print one summary line'
-	@echo 'make setup   check that this machine has the tools for the build'
+	@echo 'make setup   check the tools of the build, and install what the tests of MPI-IO need'
 	@echo 'make bench   measure the events per second of the simulator'
 	@echo 'make bench-mpi   compare MPI-IO by Unisono with that of MPICH and Open MPI; ARGS=--quick for a short run'
 	@echo 'make install PREFIX=path   install unisono, libunisono, unisono.h and the manual; also DESTDIR=path'
@@ -16,9 +16,10 @@ help:
 
 # Its servers are private to it, and end with it, also where there is no user but root.
 demo: setup
-	@echo 'demo: building; the first time takes a few minutes'
-	@cargo build --quiet --release --package cli
+	@echo 'demo: building; the first time takes 10 to 15 minutes on two cores'
+	@cargo build --quiet --release --package cli --package c-api
 	@UNISONO_ALLOW_ROOT=true "$(TARGET)/release/unisono" demo $(if $(INPUT),--input "$$INPUT")
+	@scripts/demo-mpi
 
 test: setup
 	@cargo x lint

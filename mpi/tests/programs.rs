@@ -23,6 +23,39 @@ fn hdf5_flags(family: Family) -> Vec<String> {
     ]
 }
 
+/// Compiles one of the programs that check MPI-IO, and runs it; its last line tells how many checks
+/// have passed.
+fn check(name: &str, sources: &[&str], ranks: u32) {
+    let servers = Servers::start();
+    let folder = root().join("mpi/tests/programs");
+    let sources: Vec<PathBuf> = sources.iter().map(|source| folder.join(source)).collect();
+    for family in FAMILIES {
+        let program = servers.path(&format!("{name}.{}", family.name()));
+        family.compile_all(&sources, &program, &["-lm"]);
+        let mut command = servers.mpiexec(family, ranks);
+        command.arg(program).arg(format!("unisono://{name}"));
+        let text = done(command);
+        let last = text.lines().find(|line| line.starts_with(&format!("{name}: ")));
+        assert!(last.is_some_and(|line| line.ends_with("checks passed")), "{family:?}: {text}");
+    }
+}
+
+#[test]
+fn every_access_moves_the_bytes_of_its_typemaps() {
+    let sources = ["conformance.c", "conformance_shared.c", "cases.c", "forms.c", "shape.c"];
+    check("conformance", &sources, 3);
+}
+
+#[test]
+fn requests_of_files_and_of_messages_are_waited_for_together() {
+    check("requests", &["requests.c"], 3);
+}
+
+#[test]
+fn bad_input_gets_the_right_class_of_error() {
+    check("bad_input", &["bad_input.c"], 3);
+}
+
 #[test]
 fn fortran_programs_of_all_three_interfaces() {
     let servers = Servers::start();

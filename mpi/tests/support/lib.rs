@@ -89,10 +89,16 @@ impl Family {
     /// Compiles a program with `mpicc` or `mpifort`, according to the end of the name of its source.
     #[track_caller]
     pub fn compile(self, source: &Path, program: &Path, flags: &[&str]) {
-        let is_fortran = source.extension().is_some_and(|end| end != "c");
-        let compiler = if is_fortran { "mpifort" } else { "mpicc" };
+        self.compile_all(&[source.to_owned()], program, flags);
+    }
+
+    /// [`Family::compile`] for a program of several sources.
+    #[track_caller]
+    pub fn compile_all(self, sources: &[PathBuf], program: &Path, flags: &[&str]) {
+        let is_c = |source: &PathBuf| source.extension().is_some_and(|end| end == "c");
+        let compiler = if sources.iter().all(is_c) { "mpicc" } else { "mpifort" };
         let mut compile = Command::new(format!("{compiler}.{}", self.name()));
-        compile.args(["-O1", "-g", "-Wall", "-o"]).arg(program).arg(source).args(flags);
+        compile.args(["-O1", "-g", "-Wall", "-o"]).arg(program).args(sources).args(flags);
         done(compile);
     }
 
