@@ -50,6 +50,7 @@ typedef struct open_file {
     int is_atomic;
     view_t view;
     uint64_t position; /* individual file pointer in etypes */
+    int has_moved_shared; /* 1 when this process may have moved the shared file pointer from 0 */
     transfer_t *split; /* split collective call that has begun, or NULL */
     int split_end;     /* number of the call that ends it */
 } open_file_t;
@@ -91,6 +92,7 @@ int fail(open_file_t *file, int code);
 
 /* Sets the error handler that a new file has. */
 void errhandler_default(open_file_t *file);
+void errhandler_free(open_file_t *file);
 
 const char *call_name(int call); /* such as "MPI_File_open" */
 

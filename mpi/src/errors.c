@@ -170,25 +170,61 @@ static int create_errhandler(MPI_File_errhandler_function *function, MPI_Errhand
     return code;
 }
 
+static int is_predefined(MPI_Errhandler errhandler)
+{
+#ifdef MPI_ERRORS_ABORT
+    if (errhandler == MPI_ERRORS_ABORT)
+        return 1;
+#endif
+    return errhandler == MPI_ERRORS_RETURN || errhandler == MPI_ERRORS_ARE_FATAL
+           || errhandler == MPI_ERRHANDLER_NULL;
+}
+
+static void drop_errhandler(MPI_Errhandler errhandler)
+{
+    if (!is_predefined(errhandler))
+        PMPI_Errhandler_free(&errhandler);
+}
+
+/* Takes one more reference to an error handler, which a program may free while a file has it. MPI
+ * gives references only for its own files: the null file lends its place. */
+static void keep_errhandler(MPI_Errhandler errhandler)
+{
+    static pthread_mutex_t place = PTHREAD_MUTEX_INITIALIZER;
+    MPI_Errhandler before, kept;
+    if (is_predefined(errhandler))
+        return;
+    pthread_mutex_lock(&place);
+    if (PMPI_File_get_errhandler(MPI_FILE_NULL, &before) == MPI_SUCCESS) {
+        PMPI_File_set_errhandler(MPI_FILE_NULL, errhandler);
+        PMPI_File_get_errhandler(MPI_FILE_NULL, &kept);
+        PMPI_File_set_errhandler(MPI_FILE_NULL, before);
+        drop_errhandler(before);
+    }
+    pthread_mutex_unlock(&place);
+}
+
+/* Calls the error handler for a code, which may be MPI_SUCCESS. */
+static void call_handler(MPI_File file, MPI_Errhandler errhandler,
+                         MPI_File_errhandler_function *function, int code)
+{
+    if (function)
+        function(&file, &code);
+    else if (errhandler != MPI_ERRORS_RETURN)
+        PMPI_Abort(MPI_COMM_WORLD, code);
+}
+
 int fail(open_file_t *file, int code)
 {
     MPI_Errhandler errhandler;
-    MPI_File_errhandler_function *function;
     if (code == MPI_SUCCESS)
         return code;
     if (file) {
-        errhandler = file->errhandler;
-        function = file->handler;
+        call_handler(handle_of(file), file->errhandler, file->handler, code);
     } else if (PMPI_File_get_errhandler(MPI_FILE_NULL, &errhandler) == MPI_SUCCESS) {
-        function = function_of(errhandler);
-    } else {
-        return code;
+        call_handler(MPI_FILE_NULL, errhandler, function_of(errhandler), code);
+        drop_errhandler(errhandler);
     }
-    MPI_File handle = file ? handle_of(file) : MPI_FILE_NULL;
-    if (function)
-        function(&handle, &code);
-    else if (errhandler != MPI_ERRORS_RETURN)
-        PMPI_Abort(MPI_COMM_WORLD, code);
     return code;
 }
 
@@ -199,11 +235,20 @@ void errhandler_default(open_file_t *file)
     file->handler = function_of(file->errhandler);
 }
 
+void errhandler_free(open_file_t *file)
+{
+    drop_errhandler(file->errhandler);
+    file->errhandler = MPI_ERRORS_RETURN;
+    file->handler = NULL;
+}
+
 static int set_errhandler(MPI_File handle, MPI_Errhandler errhandler)
 {
     open_file_t *file = file_of(handle);
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
+    keep_errhandler(errhandler);
+    drop_errhandler(file->errhandler);
     file->errhandler = errhandler;
     file->handler = function_of(errhandler);
     file->has_errhandler = 1;
@@ -215,6 +260,7 @@ static int get_errhandler(MPI_File handle, MPI_Errhandler *errhandler)
     open_file_t *file = file_of(handle);
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
+    keep_errhandler(file->errhandler); /* the program frees what it gets */
     *errhandler = file->errhandler;
     return MPI_SUCCESS;
 }
@@ -224,7 +270,7 @@ static int call_errhandler(MPI_File handle, int code)
     open_file_t *file = file_of(handle);
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
-    fail(file, code);
+    call_handler(handle_of(file), file->errhandler, file->handler, code);
     return MPI_SUCCESS;
 }
 

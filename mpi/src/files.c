@@ -30,6 +30,7 @@ open_file_t *file_new(void)
         return NULL;
     }
     file->comm = MPI_COMM_NULL;
+    file->errhandler = MPI_ERRORS_RETURN;
     file->view.etype = file->view.filetype = MPI_DATATYPE_NULL;
     pthread_mutex_init(&file->lock, NULL);
     return file;
@@ -41,6 +42,7 @@ void file_free(open_file_t *file)
     unisono_close(file->file);
     unisono_hints_free(file->hints);
     view_release(&file->view);
+    errhandler_free(file);
     if (file->comm != MPI_COMM_NULL)
         PMPI_Comm_free(&file->comm);
     pthread_mutex_destroy(&file->lock);

@@ -257,36 +257,55 @@ DEFINE(2, File_create_errhandler, 1)
 typedef int to_fortran_t(void *);
 typedef void *from_fortran_t(int);
 
-PUBLIC int MPI_File_c2f(void *file);
-PUBLIC int PMPI_File_c2f(void *file);
-PUBLIC void *MPI_File_f2c(int number);
-PUBLIC void *PMPI_File_f2c(int number);
-
-int MPI_File_c2f(void *file)
+/* Address of a function that the MPI library must have. */
+static function_t *library_function(const char *name)
 {
-    if (is_ours((long)file))
-        return needed()->to_fortran(file);
     pthread_once(&once, find_mpi);
-    return ((to_fortran_t *)function(dlsym(mpi, "MPI_File_c2f")))(file);
+    function_t *found = function(dlsym(mpi, name));
+    if (!found)
+        give_up("the MPI library of this program lacks a function", name,
+                "use a library of the release that the program was compiled for");
+    return found;
 }
 
-int PMPI_File_c2f(void *file)
+static int number_of(void *file, const char *name)
 {
-    return MPI_File_c2f(file);
+    return is_ours((long)file) ? needed()->to_fortran(file)
+                               : ((to_fortran_t *)library_function(name))(file);
 }
 
-void *MPI_File_f2c(int number)
+static void *file_of_number(int number, const char *name)
 {
-    if (number >= FORTRAN_BASE && number < FORTRAN_BASE + FILES_MAX)
-        return needed()->from_fortran(number);
-    pthread_once(&once, find_mpi);
-    return ((from_fortran_t *)function(dlsym(mpi, "MPI_File_f2c")))(number);
+    int is_of_ours = number >= FORTRAN_BASE && number < FORTRAN_BASE + FILES_MAX;
+    return is_of_ours ? needed()->from_fortran(number)
+                      : ((from_fortran_t *)library_function(name))(number);
 }
 
-void *PMPI_File_f2c(int number)
-{
-    return MPI_File_f2c(number);
-}
+/* Defines functions that convert between files and integers, under both of their names. */
+#define CONVERSIONS(to, from)                                                                      \
+    PUBLIC int MPI_##to(void *file);                                                               \
+    PUBLIC int PMPI_##to(void *file);                                                              \
+    PUBLIC void *MPI_##from(int number);                                                           \
+    PUBLIC void *PMPI_##from(int number);                                                          \
+    int MPI_##to(void *file)                                                                       \
+    {                                                                                              \
+        return number_of(file, "MPI_" #to);                                                        \
+    }                                                                                              \
+    int PMPI_##to(void *file)                                                                      \
+    {                                                                                              \
+        return number_of(file, "MPI_" #to);                                                        \
+    }                                                                                              \
+    void *MPI_##from(int number)                                                                   \
+    {                                                                                              \
+        return file_of_number(number, "MPI_" #from);                                               \
+    }                                                                                              \
+    void *PMPI_##from(int number)                                                                  \
+    {                                                                                              \
+        return file_of_number(number, "MPI_" #from);                                               \
+    }
+
+CONVERSIONS(File_c2f, File_f2c)
+CONVERSIONS(File_toint, File_fromint) /* of the standard binary interface */
 
 /* PnetCDF looks at the start of a file by POSIX calls before it opens the file by MPI. This function
  * of it is replaced for unisono files; numbers are those of pnetcdf.h. */

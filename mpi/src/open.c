@@ -192,6 +192,7 @@ static int move_to_end(open_file_t *file)
     if (unisono_size(file->file, &bytes))
         return class_of_failure(file, CALL_File_open);
     file->position = bytes;
+    file->has_moved_shared = 1;
     if (!file->rank && unisono_counter_set(file->group, bytes))
         return class_of_failure(file, CALL_File_open);
     return MPI_SUCCESS;

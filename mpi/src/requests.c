@@ -129,13 +129,19 @@ void requests_end(open_file_t *file)
                 found = one;
         pthread_mutex_unlock(&lock);
         if (!found)
-            return;
+            break;
         MPI_Request request = found->request;
         int is_orphan = found->is_orphan;
         complete(found);
         if (is_orphan)
             REAL(Wait, wait_t)(&request, MPI_STATUS_IGNORE);
     }
+    /* Programs may still wait for the others; their file has no handler any more. */
+    pthread_mutex_lock(&lock);
+    for (pending_t *one = pendings; one; one = one->next)
+        if (one->file == file)
+            one->file = NULL;
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- Several requests ---------------------------------------------------------------------- */

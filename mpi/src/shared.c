@@ -9,6 +9,7 @@ static int take(open_file_t *file, const access_t *access, uint64_t *first)
 {
     uint64_t etypes;
     *first = 0;
+    file->has_moved_shared = 1;
     int code = access_etypes(file, access, &etypes);
     if (code == MPI_SUCCESS && unisono_counter_add(file->group, etypes, first))
         code = class_of_failure(file, access->call);
@@ -22,6 +23,7 @@ static int take_ordered(open_file_t *file, const access_t *access, uint64_t *fir
     uint64_t mine = 0, end = 0, start = 0;
     long told[2] = {0, MPI_SUCCESS};
     int last = file->size - 1;
+    file->has_moved_shared = 1;
     int code = access_etypes(file, access, &mine);
     if (code != MPI_SUCCESS)
         mine = 0;

@@ -141,19 +141,32 @@ static int check_filetype(const open_file_t *file, const view_t *view)
     return MPI_SUCCESS;
 }
 
+/* Byte of the file at which the shared file pointer of a sequential file stands. All members have
+ * left earlier calls that move it, and none has begun a later one. */
+static int current_displacement(open_file_t *file, MPI_Offset *displacement)
+{
+    const int call = CALL_File_set_view;
+    uint64_t shared = 0;
+    long told[2] = {0, MPI_SUCCESS};
+    int code = agree(file, call, MPI_SUCCESS);
+    if (code == MPI_SUCCESS && !file->rank) {
+        if (unisono_counter_get(file->group, &shared))
+            told[1] = class_of_failure(file, call);
+        told[0] = (long)shared;
+    }
+    if (code == MPI_SUCCESS && file->size > 1)
+        code = members_tell(file, call, told, 2, 0);
+    const view_t *view = &file->view;
+    *displacement = (MPI_Offset)(view->displacement
+                                 + layout_file_offset(view->layout,
+                                                      (uint64_t)told[0] * view->etype_bytes));
+    return code == MPI_SUCCESS ? (int)told[1] : code;
+}
+
 static int make_view(const open_file_t *file, MPI_Offset displacement, MPI_Datatype etype,
                      MPI_Datatype filetype, const char *representation, view_t *view)
 {
     const int call = CALL_File_set_view;
-    *view = (view_t){.etype = MPI_DATATYPE_NULL, .filetype = MPI_DATATYPE_NULL};
-    if (displacement == MPI_DISPLACEMENT_CURRENT && file->amode & MPI_MODE_SEQUENTIAL) {
-        uint64_t shared = 0;
-        if (unisono_counter_get(file->group, &shared))
-            return class_of_failure(file, call);
-        displacement = (MPI_Offset)layout_file_offset(file->view.layout,
-                                                      shared * file->view.etype_bytes)
-                       + (MPI_Offset)file->view.displacement;
-    }
     if (displacement < 0)
         return wrong(MPI_ERR_ARG, call, "the displacement is negative",
                      "MPI_DISPLACEMENT_CURRENT is for files opened with MPI_MODE_SEQUENTIAL");
@@ -180,17 +193,20 @@ static int make_view(const open_file_t *file, MPI_Offset displacement, MPI_Datat
     return code == MPI_SUCCESS ? keep_type(filetype, &view->filetype) : code;
 }
 
-/* Code on which members agree, which also demands equal etypes and representations of them. */
+/* Code on which members agree, which also demands equal etypes and representations of them. Sets
+ * file->has_moved_shared when any member has moved the shared file pointer. */
 static int agree_on_view(open_file_t *file, const view_t *view, int code)
 {
-    long mine[5] = {code, (long)view->etype_bytes, -(long)view->etype_bytes,
-                    (long)view->representation, -(long)view->representation};
-    long all[5];
+    long mine[6] = {code, (long)view->etype_bytes, -(long)view->etype_bytes,
+                    (long)view->representation, -(long)view->representation,
+                    file->has_moved_shared};
+    long all[6];
     if (file->size > 1) {
-        int met = members_greatest(file, CALL_File_set_view, mine, all, 5);
+        int met = members_greatest(file, CALL_File_set_view, mine, all, 6);
         if (met != MPI_SUCCESS)
             return met;
         code = (int)all[0];
+        file->has_moved_shared = (int)all[5];
         if (code == MPI_SUCCESS && (all[1] != -all[2] || all[3] != -all[4])) {
             if (!file->rank)
                 wrong(MPI_ERR_NOT_SAME, CALL_File_set_view,
@@ -202,6 +218,19 @@ static int agree_on_view(open_file_t *file, const view_t *view, int code)
     return code;
 }
 
+/* Sets the shared file pointer to 0 for a new view, after all members have used it with the old one
+ * and before any uses it with the new one. */
+static int reset_shared(open_file_t *file)
+{
+    const int call = CALL_File_set_view;
+    if (!file->has_moved_shared)
+        return MPI_SUCCESS;
+    int is_set = file->rank || !unisono_counter_set(file->group, 0);
+    int code = agree(file, call, is_set ? MPI_SUCCESS : class_of_failure(file, call));
+    file->has_moved_shared = code != MPI_SUCCESS;
+    return code;
+}
+
 static int set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype,
                     MPI_Datatype filetype, const char *representation, MPI_Info info)
 {
@@ -209,13 +238,21 @@ static int set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype
     view_t view;
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
-    int code = make_view(file, displacement, etype, filetype, representation, &view);
+    MPI_Offset current = displacement;
+    int code = MPI_SUCCESS;
+    /* Members of a sequential file always meet here: one of them may give another displacement. */
+    if (file->amode & MPI_MODE_SEQUENTIAL)
+        code = current_displacement(file, &current);
+    if (displacement != MPI_DISPLACEMENT_CURRENT)
+        current = displacement;
+    view = (view_t){.etype = MPI_DATATYPE_NULL, .filetype = MPI_DATATYPE_NULL};
+    if (code == MPI_SUCCESS)
+        code = make_view(file, current, etype, filetype, representation, &view);
     if (code == MPI_SUCCESS)
         code = hints_give(file, info, CALL_File_set_view);
-    /* Nobody may use the shared pointer of the new view before it is 0. */
-    if (code == MPI_SUCCESS && file->rank == 0 && unisono_counter_set(file->group, 0))
-        code = class_of_failure(file, CALL_File_set_view);
     code = agree_on_view(file, &view, code);
+    if (code == MPI_SUCCESS)
+        code = reset_shared(file);
     if (code != MPI_SUCCESS) {
         view_release(&view);
         return fail(file, code);
@@ -373,6 +410,7 @@ static int seek_shared(MPI_File handle, MPI_Offset offset, int whence)
             code = seek_target(file, call, offset, whence, current, &target);
         if (code == MPI_SUCCESS && unisono_counter_set(file->group, target))
             code = class_of_failure(file, call);
+        file->has_moved_shared = 1;
     }
     return fail(file, agree(file, call, code));
 }

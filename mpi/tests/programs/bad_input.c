@@ -4,6 +4,8 @@
 
 #include <limits.h>
 
+test_t test;
+
 static MPI_File file;
 
 /* Shows that the file still works: a collective write and a read of one number each. */

@@ -27,7 +27,7 @@ typedef struct test {
     char context[256]; /* said when a check fails */
 } test_t;
 
-static test_t test;
+extern test_t test; /* defined by the file that has main */
 
 static inline void failed(const char *file, int line, const char *text)
 {

@@ -9,6 +9,8 @@
 #include "check.h"
 #include "forms.h"
 
+test_t test;
+
 enum { FILE_MAX = 1 << 17, ARENA = 1 << 16, MIDDLE = ARENA / 2, ROUNDS = 260, UNTOUCHED = 0xEE };
 
 static unsigned short written[FILE_MAX]; /* round that wrote a byte, 0: none */

@@ -88,8 +88,41 @@ static void check_form(form_t form)
     OK(MPI_File_close(&file));
 }
 
+/* A new view sets the shared pointer to 0 after all have used it with the old view. */
+static void check_new_views(void)
+{
+    enum { TURNS = 40 };
+    MPI_File file;
+    MPI_Offset position = -1;
+    CONTEXT("shared pointer, new views");
+    remove_file(test.file);
+    OK(MPI_File_open(MPI_COMM_WORLD, test.file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                     &file));
+    for (int turn = 0; turn < TURNS; turn++) {
+        int number = turn * 1000 + test.rank;
+        OK(MPI_File_set_view(file, 4 * turn * test.size, MPI_INT, MPI_INT, "native",
+                             MPI_INFO_NULL));
+        OK(MPI_File_write_shared(file, &number, 1, MPI_INT, MPI_STATUS_IGNORE));
+    }
+    publish(file);
+    OK(MPI_File_get_position_shared(file, &position));
+    EQUAL(position, test.size);
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    int *numbers = malloc((size_t)(TURNS * test.size) * sizeof *numbers);
+    OK(MPI_File_read_at(file, 0, numbers, TURNS * test.size, MPI_INT, MPI_STATUS_IGNORE));
+    for (int turn = 0; turn < TURNS; turn++) {
+        long sum = 0;
+        for (int i = 0; i < test.size; i++)
+            sum += numbers[turn * test.size + i] - turn * 1000;
+        EQUAL(sum, (long)test.size * (test.size - 1) / 2);
+    }
+    free(numbers);
+    OK(MPI_File_close(&file));
+}
+
 void check_shared_pointers(void)
 {
+    check_new_views();
     check_form(SHARED);
     check_form(ISHARED);
     check_form(ORDERED);

@@ -2,6 +2,8 @@
  * null ones, under every call that waits or tests; several collective calls may be under way. */
 #include "check.h"
 
+test_t test;
+
 enum { PIECES = 6, PIECE_INTS = 1000, MIX = 3 * PIECES, LARGE_INTS = 1 << 20 };
 
 static MPI_File file;
