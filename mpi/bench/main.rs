@@ -176,12 +176,7 @@ fn limited(command: Command, is_plain: bool) -> (Option<i32>, String) {
 fn parse(line: &str) -> Option<Times> {
     let fields: Vec<&str> = line.split(',').collect();
     let number = |index: usize| fields.get(index)?.parse::<f64>().ok();
-    Some(Times {
-        total_s: number(7)?,
-        transfer_s: number(8)?,
-        cpu_s: number(9)?,
-        is_bound: false,
-    })
+    Some(Times { total_s: number(7)?, transfer_s: number(8)?, cpu_s: number(9)?, is_bound: false })
 }
 
 fn keep_least(results: &mut Results, key: (Case, Contender), times: Times) {

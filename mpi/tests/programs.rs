@@ -97,9 +97,11 @@ fn a_rank_that_does_not_join_is_named_and_the_program_ends() {
     for family in FAMILIES {
         let program = servers.path(&format!("missing_rank.{}", family.name()));
         family.compile(&root().join("mpi/tests/programs/missing_rank.c"), &program, &[]);
-        for (call, function) in
-            [("open", "MPI_File_open"), ("write", "MPI_File_write_at_all"), ("size", "MPI_File_set_size")]
-        {
+        for (call, function) in [
+            ("open", "MPI_File_open"),
+            ("write", "MPI_File_write_at_all"),
+            ("size", "MPI_File_set_size"),
+        ] {
             let mut command = servers.mpiexec(family, 4);
             command.arg(&program).arg(call).env("UNISONO_TIMEOUT", "2");
             let (code, text) = ended(command);
