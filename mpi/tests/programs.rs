@@ -52,6 +52,11 @@ fn requests_of_files_and_of_messages_are_waited_for_together() {
 }
 
 #[test]
+fn modes_sizes_and_error_handlers_are_those_of_the_standard() {
+    check("modes", &["modes.c"], 3);
+}
+
+#[test]
 fn bad_input_gets_the_right_class_of_error() {
     check("bad_input", &["bad_input.c"], 3);
 }
