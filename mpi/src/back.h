@@ -154,6 +154,9 @@ int transfer_has_ended(transfer_t *transfer);
 /* Operation of the library that the transfer waits for, or NULL. */
 unisono_op_t *transfer_operation(const transfer_t *transfer);
 
+/* 1 when its end depends on other members, so that MPI must be called while a process waits. */
+int transfer_waits_for_members(const transfer_t *transfer);
+
 /* Waits for the end and frees the transfer. Gives the bytes of memory that were read or written. */
 int transfer_end(transfer_t *transfer, uint64_t *bytes);
 

@@ -149,6 +149,7 @@ void requests_end(open_file_t *file)
 /* Requests of an array, as they were before MPI has freed some of them. */
 typedef struct batch {
     int count, ours, others; /* ours and others: requests that are not null */
+    int has_collective;      /* one of ours waits for other members */
     struct entry {
         pending_t *pending; /* NULL for requests of others */
         open_file_t *file;
@@ -165,6 +166,8 @@ static int batch_begin(batch_t *batch, int count, const MPI_Request *requests)
         batch->entries[i].pending = pending;
         batch->entries[i].file = pending ? pending->file : NULL;
         batch->ours += pending != NULL;
+        batch->has_collective |= pending && pending->transfer
+                                 && transfer_waits_for_members(pending->transfer);
         batch->others += !pending && requests[i] != MPI_REQUEST_NULL;
     }
     return MPI_SUCCESS;
@@ -187,11 +190,13 @@ static int *batch_codes(const batch_t *batch)
     return codes;
 }
 
-/* Waits a little: for one of our transfers when the array holds no other requests. */
+/* Waits a little: for one of our transfers when nothing depends on messages. */
 static void pause_for(const batch_t *batch, unsigned *turns)
 {
     unisono_op_t **operations = NULL;
-    if (!batch->others && (operations = calloc((size_t)batch->count, sizeof *operations))) {
+    if (!batch->others && !batch->has_collective)
+        operations = calloc((size_t)batch->count, sizeof *operations);
+    if (operations) {
         size_t index;
         for (int i = 0; i < batch->count; i++) {
             const pending_t *pending = batch->entries[i].pending;
@@ -202,7 +207,7 @@ static void pause_for(const batch_t *batch, unsigned *turns)
         free(operations);
         return;
     }
-    /* Requests of others progress only in calls of MPI. */
+    /* Messages progress only in calls of MPI. */
     if (++*turns > 16) {
         long ns = *turns < 64 ? 20000 : 200000;
         nanosleep(&(struct timespec){0, ns}, NULL);

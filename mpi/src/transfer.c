@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct transfer {
     open_file_t *file;
@@ -398,11 +399,41 @@ transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t o
     return transfer;
 }
 
+/* Sleeps of a process that waits for others: a share of the time that has gone, within limits. */
+#define SLEEP_MIN_S 0.00001
+#define SLEEP_SHARE 0.03
+#define SLEEP_MAX_S 0.001
+
+/* Waits for the end of a collective call. It ends when all members have joined, of which one may
+ * wait for a message of this process before: MPI sends it only in calls of MPI. */
+static void wait_for_members(const transfer_t *transfer)
+{
+    double began_at = now_s();
+    int ended = 0;
+    while (!unisono_op_test(transfer->op, &ended) && !ended) {
+        int is_there;
+        double sleep_s = (now_s() - began_at) * SLEEP_SHARE;
+        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, transfer->file->comm, &is_there,
+                    MPI_STATUS_IGNORE);
+        sleep_s = sleep_s < SLEEP_MIN_S   ? SLEEP_MIN_S
+                  : sleep_s > SLEEP_MAX_S ? SLEEP_MAX_S
+                                          : sleep_s;
+        nanosleep(&(struct timespec){0, (long)(sleep_s * 1e9)}, NULL);
+    }
+}
+
+int transfer_waits_for_members(const transfer_t *transfer)
+{
+    return is_collective(transfer) && transfer->file->size > 1;
+}
+
 /* ---- End ----------------------------------------------------------------------------------- */
 
 /* Takes the result of the call that has ended; begins a read beyond the end of the file again. */
 static void take_result(transfer_t *transfer)
 {
+    if (transfer_waits_for_members(transfer))
+        wait_for_members(transfer);
     int64_t moved = unisono_op_wait(transfer->op);
     transfer->op = NULL;
     if (moved >= 0) {
