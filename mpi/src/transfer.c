@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct transfer {
     open_file_t *file;
@@ -399,27 +398,17 @@ transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t o
     return transfer;
 }
 
-/* Sleeps of a process that waits for others: a share of the time that has gone, within limits. */
-#define SLEEP_MIN_S 0.00001
-#define SLEEP_SHARE 0.03
-#define SLEEP_MAX_S 0.001
+/* Microseconds between calls of MPI while a process waits for others. */
+enum { PROGRESS_US = 1000 };
 
 /* Waits for the end of a collective call. It ends when all members have joined, of which one may
  * wait for a message of this process before: MPI sends it only in calls of MPI. */
 static void wait_for_members(const transfer_t *transfer)
 {
-    double began_at = now_s();
-    int ended = 0;
-    while (!unisono_op_test(transfer->op, &ended) && !ended) {
-        int is_there;
-        double sleep_s = (now_s() - began_at) * SLEEP_SHARE;
+    int ended = 0, is_there;
+    while (!unisono_op_wait_for(transfer->op, PROGRESS_US, &ended) && !ended)
         PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, transfer->file->comm, &is_there,
                     MPI_STATUS_IGNORE);
-        sleep_s = sleep_s < SLEEP_MIN_S   ? SLEEP_MIN_S
-                  : sleep_s > SLEEP_MAX_S ? SLEEP_MAX_S
-                                          : sleep_s;
-        nanosleep(&(struct timespec){0, (long)(sleep_s * 1e9)}, NULL);
-    }
 }
 
 int transfer_waits_for_members(const transfer_t *transfer)

@@ -532,6 +532,10 @@ int unisono_start_write_all(unisono_group_t *group, unisono_file_t *file,
 /* Sets *ended to 1 when the call has ended, to 0 otherwise. Never waits, never frees. */
 int unisono_op_test(unisono_op_t *op, int *ended);
 
+/* Waits for the end of the call, at most timeout_us microseconds, and sets *ended as unisono_op_test
+ * does. Never frees. */
+int unisono_op_wait_for(unisono_op_t *op, uint64_t timeout_us, int *ended);
+
 /* Waits for the end of the call and frees the operation. Returns the number of bytes, or the error
  * of the call. For NULL returns 0. */
 int64_t unisono_op_wait(unisono_op_t *op);

@@ -8,9 +8,11 @@ use client::{Direction, Operation};
 use interface::UserError;
 use std::ffi::c_int;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 /// Most operations that are waited for at once.
 const OPERATIONS_MAX: usize = 1 << 20;
@@ -56,6 +58,29 @@ impl State {
             *self = Self::Ended(result);
         }
         matches!(self, Self::Ended(_))
+    }
+}
+
+/// Wakes a thread that waits for a future.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future for a limited time; returns `None` when it is not ready then.
+fn block_for<T>(future: impl Future<Output = T>, timeout: Duration) -> Option<T> {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let begun_at = Instant::now();
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(output);
+        }
+        let left = timeout.checked_sub(begun_at.elapsed()).filter(|left| !left.is_zero())?;
+        thread::park_timeout(left);
     }
 }
 
@@ -128,6 +153,18 @@ exported! {
         let slot = ended.slot("ended")?;
         let mut state = op.get("op")?.lock();
         slot.set(c_int::from(state.has_ended(&mut Context::from_waker(Waker::noop()))));
+        Ok(())
+    }
+
+    /// Waits for a call for a limited time.
+    fn unisono_op_wait_for(op: OpHandle, timeout_us: u64, ended: Out<c_int>) -> c_int {
+        let slot = ended.slot("ended")?;
+        let op = op.get("op")?;
+        let end = poll_fn(|context| match op.lock().has_ended(context) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        });
+        slot.set(c_int::from(block_for(end, Duration::from_micros(timeout_us)).is_some()));
         Ok(())
     }
 

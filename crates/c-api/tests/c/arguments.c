@@ -89,6 +89,7 @@ static void files(unisono_t *u)
     REFUSED(unisono_start_read_part(f, NULL, &byte, 1, &op));
     REFUSED(unisono_start_write_part(f, NULL, &byte, 1, 0, &op));
     REFUSED(unisono_op_test(NULL, &ended));
+    REFUSED(unisono_op_wait_for(NULL, 1, &ended));
     REFUSED(unisono_op_wait_any(NULL, 1, &index));
     REFUSED(unisono_op_wait_any(&op, (size_t)-1, &index));
     CHECK(!op);

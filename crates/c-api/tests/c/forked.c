@@ -42,6 +42,7 @@ static void child(int frees)
     FORKED(unisono_read_all(group, f, part, memory, 100, NULL));
     FORKED(unisono_page_data(page, &data, &bytes));
     FORKED(unisono_op_test(op, &is_over));
+    FORKED(unisono_op_wait_for(op, 1000, &is_over));
     FORKED(unisono_op_wait_any(ops, 2, &index));
     CHECK(!other && !begun && !second);
     if (frees) {
