@@ -175,6 +175,7 @@ fn the_heat_equation_writes_the_file_that_mpi_writes() {
     add_python(&mut alone, &servers, Family::OpenMpi);
     alone.arg(&example).arg(&plain);
     let expected = done(alone);
+    assert_eq!(expected, std::fs::read_to_string(root().join("examples/heat.txt")).unwrap());
     let mut command = servers.mpiexec(Family::OpenMpi, 4);
     add_python(&mut command, &servers, Family::OpenMpi);
     command.arg(&example).arg("unisono://heat.dat");

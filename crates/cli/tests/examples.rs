@@ -18,6 +18,9 @@ const CODE_LINES_MAX: usize = 70;
 /// Test that runs the examples in C, which need the installed library.
 const C_TEST: &str = "crates/c-api/tests/installed.rs";
 
+/// Test that runs the examples in Python, which need MPI.
+const PYTHON_TEST: &str = "mpi/tests/programs.rs";
+
 /// Path of a file of the repository.
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
@@ -99,9 +102,10 @@ fn nothing_in_the_folder_is_left_out() {
     for (stem, kind) in &files {
         let name = format!("{stem}.{kind}");
         match kind.as_str() {
-            "rs" | "c" => assert!(has(stem, "txt"), "{name} has no expected output"),
+            "rs" | "c" | "py" => assert!(has(stem, "txt"), "{name} has no expected output"),
             "txt" => {
-                assert!(has(stem, "rs") || has(stem, "c"), "{name} is the output of no example");
+                let is_of_one = ["rs", "c", "py"].iter().any(|kind| has(stem, kind));
+                assert!(is_of_one, "{name} is the output of no example");
                 continue;
             }
             _ => {
@@ -110,7 +114,8 @@ fn nothing_in_the_folder_is_left_out() {
             }
         }
         let code = text(&format!("examples/{name}"));
-        let is_comment = |line: &str| ["//", "/*", "* "].iter().any(|mark| line.starts_with(mark));
+        let is_comment =
+            |line: &str| ["//", "/*", "* ", "#"].iter().any(|mark| line.starts_with(mark));
         let lines = code.lines().map(str::trim_start);
         let count = lines.filter(|line| !line.is_empty() && !is_comment(line)).count();
         assert!(count <= CODE_LINES_MAX, "{name} has {count} lines of code");
@@ -118,13 +123,15 @@ fn nothing_in_the_folder_is_left_out() {
         let row = row.unwrap_or_else(|| panic!("examples/README.md does not list {name}"));
         let run = match kind.as_str() {
             "rs" => format!("--example {stem}`"),
+            "py" => format!("python {name}"),
             _ => format!("./{stem}"),
         };
         assert!(row.contains(&run), "examples/README.md does not say how to run {name}");
-        if kind == "c" {
-            let test = text(C_TEST);
+        let tests = [("c", C_TEST), ("py", PYTHON_TEST)];
+        for (_, path) in tests.iter().filter(|(of, _)| *of == kind.as_str()) {
+            let test = text(path);
             let runs = [&name, &format!("{stem}.txt")].map(|file| test.contains(&file[..]));
-            assert!(runs == [true; 2], "{C_TEST} does not run {name}");
+            assert!(runs == [true; 2], "{path} does not run {name}");
         }
     }
 }
