@@ -139,7 +139,6 @@ static shape_t *scattered(const shape_t *etype, unsigned long *seed)
         places[i] = at;
         at += blocks[i] + (int)between(seed, 0, 3);
     }
-    blocks[0] = blocks[0] ? blocks[0] : 0;
     for (int i = count - 1; i > 0; i--) {
         int j = (int)between(seed, 0, i), block = blocks[i], place_of = places[i];
         blocks[i] = blocks[j];

@@ -2,8 +2,13 @@
  *
  * Every program is called as `PROGRAM FILE [-s SEED] [-n ROUNDS] [-x FEATURE]...`. It prints one
  * line at its end, or the place, the values and the seed of the first check that fails. Features
- * that can be left out: counters (shared file pointers), locks (atomic mode), hints, and strict
- * (what the standard leaves open, or MPI libraries do differently). */
+ * that can be left out:
+ * - counters (shared file pointers), locks (atomic mode), hints, external32 (and internal)
+ * - large (a file of 2 GiB is written), progress (of messages during collective calls)
+ * - uncommitted (datatypes are refused), strict (what the standard leaves open or libraries get
+ *   wrong)
+ *
+ * Exclude external32, progress, uncommitted and strict to run a program with another MPI-IO. */
 #ifndef CHECK_H
 #define CHECK_H
 

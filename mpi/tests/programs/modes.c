@@ -217,7 +217,7 @@ static void check_ends(void)
     close_file(file);
 }
 
-/* ---- Error handlers --------------------------------------------------------------------------- */
+/* ---- Error handlers -------------------------------------------------------------------------- */
 
 static int calls, last_class;
 static MPI_File last_file;
@@ -286,7 +286,7 @@ static void check_handlers(void)
     OK(MPI_Errhandler_free(&own));
 }
 
-/* ---- Handles, several files, communicators ----------------------------------------------------- */
+/* ---- Handles, several files, communicators --------------------------------------------------- */
 
 static void check_properties(void)
 {
@@ -388,7 +388,7 @@ static void check_many_opens(void)
     OK(MPI_File_delete(name, MPI_INFO_NULL));
 }
 
-/* ---- Atomicity and consistency ----------------------------------------------------------------- */
+/* ---- Atomicity and consistency --------------------------------------------------------------- */
 
 /* All write the same strided bytes at once; the result is that of one of them. */
 static void check_atomic(void)

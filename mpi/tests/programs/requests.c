@@ -352,7 +352,7 @@ static void check_collectives(void)
             EQUAL(data[i][k], number_at(20, i % 16, k));
 }
 
-/* A message that is under way ends while a process waits for a collective call, which another joins
+/* A message under way ends while a process waits for a collective call, which another joins
  * only after the message. `waits_for_all`: the message is in the array that the process waits for. */
 static void check_progress(int waits_for_all)
 {
