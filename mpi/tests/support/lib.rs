@@ -39,7 +39,8 @@ pub fn prefix() -> &'static Path {
             "debug" => "dev".to_owned(),
             profile => profile.to_owned(),
         };
-        let prefix = built().join(format!("mpi-tests-{}", std::process::id()));
+        let prefix = built().join("mpi-installed");
+        let _ = std::fs::remove_dir_all(&prefix);
         let mut install = Command::new(root().join("scripts/install"));
         // `cargo x test` has built what is installed.
         install.args(std::env::var_os("UNISONO_TEST_BUILT").map(|_| "--no-build"));

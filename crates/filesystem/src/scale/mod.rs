@@ -7,8 +7,9 @@
 //!
 //! - [`SmallMap`], [`LiteMap`], [`SmallVec`]: the entry of a small set needs no allocation. Without
 //!   them, 1024 clients and 128 servers take 25 % more time.
-//! - [`start`], [`frequent_header`], inlining in [`Table`] and [`NumberedQueue`]: a request is neither
-//!   moved nor copied. Without them, requests of 8 bytes take 5 % (writes) to 9 % (reads) more time.
+//! - [`start`], [`frequent_header`], inlining in [`Table`] and [`NumberedQueue`]: a request is
+//!   neither moved nor copied. Without them, requests of 8 bytes take 5 % (writes) to 9 % (reads)
+//!   more time.
 //! - [`RosterCache`]: servers of one process share equal rosters. Without it, 4096 clients and 512
 //!   servers take 122 MB instead of 80 MB, and no more time.
 //! - [`rare`]: rare work does not enlarge the future of a request. It was not measured.
