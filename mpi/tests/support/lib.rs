@@ -99,7 +99,11 @@ impl Family {
         let is_c = |source: &PathBuf| source.extension().is_some_and(|end| end == "c");
         let compiler = if sources.iter().all(is_c) { "mpicc" } else { "mpifort" };
         let mut compile = Command::new(format!("{compiler}.{}", self.name()));
-        compile.args(["-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-o"]).arg(program).args(sources).args(flags);
+        compile
+            .args(["-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-o"])
+            .arg(program)
+            .args(sources)
+            .args(flags);
         done(compile);
     }
 
