@@ -6,15 +6,14 @@
 mod client;
 pub mod collective;
 mod costs;
-mod frequent_header;
+mod scale;
 mod server;
 mod signal;
-mod small_map;
-mod table;
 
 pub use client::{
     Buffer, BufferPart, BufferPool, Client, Group, Membership, NewFile, Page, SharedMemory,
 };
 pub use costs::Costs;
-pub use server::{RosterCache, ServerConfig, serve};
+pub use scale::RosterCache;
+pub use server::{ServerConfig, serve};
 pub use wire::Fault;

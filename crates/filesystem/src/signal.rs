@@ -4,7 +4,7 @@
 //! - A dropped wait leaves no waker behind, so a signal that is never notified does not grow.
 //! - Waiting tasks are woken in the order in which they began to wait.
 
-use smallvec::SmallVec;
+use crate::scale::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
@@ -13,7 +13,7 @@ use std::task::{Poll, Waker};
 #[derive(Default)]
 pub(crate) struct Signal {
     next: Cell<u64>,
-    /// Wakers by ascending numbers. Nearly all are added at the end, and most often there is one.
+    /// Wakers by ascending numbers.
     waiting: RefCell<Waiting>,
 }
 

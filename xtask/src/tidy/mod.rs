@@ -9,6 +9,7 @@ mod core_std;
 mod crate_edges;
 mod decisions;
 mod doc_openings;
+mod fast_paths;
 mod file_circles;
 mod function_length;
 mod header;
@@ -28,11 +29,12 @@ use std::path::Path;
 use tree::{Finding, Tree};
 
 /// Rules about files.
-const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 15] = [
+const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 16] = [
     core_globals::check,
     core_std::check,
     decisions::check,
     doc_openings::check,
+    fast_paths::check,
     file_circles::check,
     function_length::check,
     header::check,

@@ -3,8 +3,9 @@
 //! Invariant: every call ends, with the answer of its server or with the fault that the server has
 //! left.
 
+use crate::scale::NumberedQueue;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -14,16 +15,14 @@ use wire::{Fault, Reply, RequestId};
 /// Active calls of one client. Answers may bring data of the kind `P`.
 pub(crate) struct Calls<P> {
     next: Cell<u64>,
-    /// Active calls by number, ascending: a new one is the last, and the next to end is among the
-    /// first.
-    pending: RefCell<VecDeque<Pending<P>>>,
+    /// Active calls by number.
+    pending: RefCell<NumberedQueue<RequestId, Pending<P>>>,
     left: RefCell<BTreeMap<ServerId, String>>,
     /// Number that the next call had at the last search for silent servers.
     looked_at: Cell<u64>,
 }
 
 struct Pending<P> {
-    id: RequestId,
     server: ServerId,
     answer: Option<Answer<P>>,
     waiting: Option<Waker>,
@@ -57,15 +56,15 @@ impl<P> Calls<P> {
         }
         let id = RequestId(self.next.get());
         self.next.set(id.0 + 1);
-        let call = Pending { id, server, answer: None, waiting: None };
-        self.pending.borrow_mut().push_back(call);
+        let call = Pending { server, answer: None, waiting: None };
+        self.pending.borrow_mut().push(id, call);
         Ok(Call { calls: self, id, is_answered: false })
     }
 
     /// Ends a call with its answer. The caller may have given it up.
     pub(crate) fn answered(&self, id: RequestId, answer: Answer<P>) {
         let mut pending = self.pending.borrow_mut();
-        let Some(call) = call_of(&mut pending, id) else { return };
+        let Some(call) = pending.get_mut(id) else { return };
         call.answer = Some(answer);
         let waiting = call.waiting.take();
         drop(pending);
@@ -91,9 +90,8 @@ impl<P> Calls<P> {
     pub(crate) fn silent_since_last_look(&self) -> Vec<ServerId> {
         let before = self.looked_at.replace(self.next.get());
         let pending = self.pending.borrow();
-        let is_old = |call: &&Pending<P>| call.id.0 < before && call.answer.is_none();
-        let silent: BTreeSet<ServerId> =
-            pending.iter().filter(is_old).map(|call| call.server).collect();
+        let old = pending.iter().filter(|(id, call)| id.0 < before && call.answer.is_none());
+        let silent: BTreeSet<ServerId> = old.map(|(_, call)| call.server).collect();
         silent.into_iter().collect()
     }
 
@@ -101,8 +99,8 @@ impl<P> Calls<P> {
         self.left.borrow_mut().entry(server).or_insert_with(|| cause.to_owned());
         let of_server: Vec<RequestId> = {
             let pending = self.pending.borrow();
-            let unanswered = |call: &&Pending<P>| call.server == server && call.answer.is_none();
-            pending.iter().filter(unanswered).map(|call| call.id).collect()
+            let unanswered = |call: &Pending<P>| call.server == server && call.answer.is_none();
+            pending.iter().filter(|(_, call)| unanswered(call)).map(|(id, _)| id).collect()
         };
         for id in of_server {
             self.answered(id, Answer::Other(Box::new(Err(fault.clone()))));
@@ -128,34 +126,6 @@ impl<P> Calls<P> {
     }
 }
 
-/// Finds an active call, most often the first.
-#[inline]
-fn call_of<P>(pending: &mut VecDeque<Pending<P>>, id: RequestId) -> Option<&mut Pending<P>> {
-    if is_first(pending, id) {
-        return pending.front_mut();
-    }
-    place_of(pending, id).map(|place| &mut pending[place])
-}
-
-/// Removes a call, most often the first.
-#[inline]
-fn remove<P>(pending: &mut VecDeque<Pending<P>>, id: RequestId) -> Option<Pending<P>> {
-    if is_first(pending, id) {
-        return pending.pop_front();
-    }
-    place_of(pending, id).and_then(|place| pending.remove(place))
-}
-
-#[inline]
-fn is_first<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> bool {
-    pending.front().is_some_and(|call| call.id == id)
-}
-
-#[inline(never)]
-fn place_of<P>(pending: &VecDeque<Pending<P>>, id: RequestId) -> Option<usize> {
-    pending.binary_search_by_key(&id, |call| call.id).ok()
-}
-
 impl<P> Call<'_, P> {
     /// Number of the call, which goes with its request.
     pub(crate) fn id(&self) -> RequestId {
@@ -169,13 +139,13 @@ impl<P> Future for Call<'_, P> {
     /// Must not be polled again after the answer.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer<P>> {
         let mut pending = self.calls.pending.borrow_mut();
-        let call = call_of(&mut pending, self.id);
+        let call = pending.get_mut(self.id);
         let call = call.expect("a call stays registered until it is answered or dropped");
         if call.answer.is_none() {
             call.waiting = Some(context.waker().clone());
             return Poll::Pending;
         }
-        let call = remove(&mut pending, self.id);
+        let call = pending.remove(self.id);
         drop(pending);
         self.is_answered = true;
         Poll::Ready(call.and_then(|call| call.answer).expect("its answer has just been seen"))
@@ -204,7 +174,7 @@ impl<P> Drop for Call<'_, P> {
         if self.is_answered {
             return;
         }
-        let given_up = remove(&mut self.calls.pending.borrow_mut(), self.id);
+        let given_up = self.calls.pending.borrow_mut().remove(self.id);
         // Outside the borrow: dropping a call may drop the task that waits for it.
         drop(given_up);
     }

@@ -8,11 +8,10 @@
 use super::faults::server_left;
 use super::servers::Exposed;
 use super::state::Client;
+use crate::scale::{LiteMap, SmallVec};
 use futures_util::future::{Either, join, pending, ready, select};
 use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
-use litemap::LiteMap;
 use policy::Dissemination;
-use smallvec::SmallVec;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;

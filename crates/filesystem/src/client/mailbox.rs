@@ -8,10 +8,8 @@
 //!   [`FailureNotice`].
 //! - Members are connected to few others, so a fault spreads from member to member only.
 
+use crate::scale::{LiteMap, SmallMap, Table};
 use crate::signal::Signal;
-use crate::small_map::SmallMap;
-use crate::table::Table;
-use litemap::LiteMap;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use units::{ClientId, PeerId};
@@ -24,8 +22,6 @@ pub(crate) struct Mailbox {
     changed: Signal,
 }
 
-/// (There are few groups and connections. In a simulation of thousands of clients, a tree would
-/// cost a few more cache misses for each message.)
 #[derive(Default)]
 struct State {
     groups: SmallMap<u64, Members>,

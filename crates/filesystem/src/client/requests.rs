@@ -3,7 +3,7 @@
 use super::calls::Answer;
 use super::faults::{not_sent, unexpected};
 use super::state::Client;
-use crate::frequent_header::frequent_header;
+use crate::scale::{frequent_header, rare};
 use futures_util::future::join_all;
 use units::{Duration, PeerId, ServerId};
 use wire::{Fault, Frequent, Message, PreparedRequest, Reply, Request, RequestId};
@@ -51,7 +51,7 @@ impl<W: World> Client<W> {
         let call = self.0.calls.begin(server)?;
         let peer = match self.0.servers.peer(server) {
             Some(peer) => peer,
-            None => Box::pin(self.connect_to(server)).await?,
+            None => rare(self.connect_to(server)).await?,
         };
         let message = world::Message::new(header(call.id()));
         let sent = self.0.world.send(peer, message).await;
@@ -73,7 +73,7 @@ impl<W: World> Client<W> {
         let message = world::Message { header, body, place: None, loan: None };
         let peer = match self.0.servers.peer(server) {
             Some(peer) => peer,
-            None => Box::pin(self.connect_to(server)).await?,
+            None => rare(self.connect_to(server)).await?,
         };
         let sent = self.0.world.send_after(cost, peer, message).await;
         sent.map_err(|error| not_sent(server, &error))?;

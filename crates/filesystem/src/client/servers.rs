@@ -4,8 +4,8 @@
 //! - This client makes at most one connection to each server, and only once.
 //! - The end of that connection is the end of the server for this client.
 
+use crate::scale::Table;
 use crate::signal::Signal;
-use crate::table::Table;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -18,8 +18,7 @@ pub(super) struct Servers {
     /// Addresses by number.
     pub(super) addresses: Rc<[Address]>,
     pub(super) connected: RefCell<Table<ServerId, PeerId>>,
-    /// Numbers by connection, with connections that are being made. Every message of a server looks
-    /// its number up here.
+    /// Numbers by connection, with connections that are being made.
     pub(super) numbers: RefCell<Table<PeerId, ServerId>>,
     /// Servers to which some task connects.
     pub(super) connecting: RefCell<BTreeSet<ServerId>>,
@@ -50,13 +49,11 @@ impl Servers {
     }
 
     /// Returns the connection to a server.
-    #[inline]
     pub(super) fn peer(&self, server: ServerId) -> Option<PeerId> {
         self.connected.borrow().get(server).copied()
     }
 
     /// Returns the server at the other end of a connection.
-    #[inline]
     pub(super) fn number_of(&self, peer: PeerId) -> Option<ServerId> {
         self.numbers.borrow().get(peer).copied()
     }

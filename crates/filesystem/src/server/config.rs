@@ -1,7 +1,7 @@
 //! Parameters of a server.
 
 use crate::Costs;
-use crate::server::clients::group_rosters::RosterCache;
+use crate::scale::RosterCache;
 use policy::ReplacementPolicies;
 use units::ServerId;
 

@@ -1,6 +1,7 @@
 //! Meetings and collective calls of members that meet at the servers.
 
 use crate::collective::disk_directed;
+use crate::scale::rare;
 use crate::server::rendezvous::{Arrival, Attendance, Call, Meeting, bad, missing_from};
 use crate::server::state::Server;
 use crate::signal::Signal;
@@ -164,7 +165,7 @@ impl<W: World> Server<W> {
         let (server, call) = (Rc::clone(self), Rc::clone(call));
         session.scope.spawn(async move {
             let named = NamedCollective { request, participants };
-            let served = Box::pin(disk_directed::server::serve(&server, from, named)).await;
+            let served = rare(disk_directed::server::serve(&server, from, named)).await;
             call.end(served.map(|answer| match answer.reply {
                 Reply::Moved { bytes } => bytes,
                 _ => 0,

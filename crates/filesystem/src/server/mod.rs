@@ -27,7 +27,6 @@ mod service;
 mod state;
 pub(crate) mod transfers;
 
-pub use clients::group_rosters::RosterCache;
 pub use config::ServerConfig;
 pub use service::serve;
 pub(crate) use state::Server;

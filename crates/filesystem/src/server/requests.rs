@@ -1,7 +1,7 @@
 //! The work of a server for each kind of request.
 
 use crate::collective::{caching, disk_directed, noncollective};
-use crate::frequent_header::frequent_header;
+use crate::scale::{frequent_header, rare};
 use crate::server::answer::Answer;
 use crate::server::catalogue::{self, Catalogue};
 use crate::server::faults::disk_fault;
@@ -41,8 +41,7 @@ struct Answered {
 }
 
 impl<W: World> Server<W> {
-    /// Reads, and sends the client its data. (Reads and writes are frequent, and each moves its
-    /// whole future when it starts. Rare parts are large and boxed.)
+    /// Reads, and sends the client its data.
     pub(crate) async fn answer_read(
         self: Rc<Self>,
         (from, id): (PeerId, RequestId),
@@ -50,14 +49,14 @@ impl<W: World> Server<W> {
     ) -> Result<(), Infallible> {
         let (payload, cost) = match caching::server::read(&self, request).await {
             Ok(read) => read,
-            Err(fault) => return Box::pin(self.refuse((from, id), fault)).await,
+            Err(fault) => return rare(self.refuse((from, id), fault)).await,
         };
         let place = Place { region: request.region, offset: request.region_offset };
         let header = frequent_header(&Frequent::Done(id));
         let message = world::Message::placed(header, payload, place);
         let sent = self.world.send_after(cost, from, message).await;
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
-            return Box::pin(self.refuse((from, id), too_large(&error))).await;
+            return rare(self.refuse((from, id), too_large(&error))).await;
         }
         Ok(())
     }
@@ -74,7 +73,7 @@ impl<W: World> Server<W> {
         drop(permit);
         let cost = match written {
             Ok(cost) => cost,
-            Err(fault) => return Box::pin(self.refuse((from, id), fault)).await,
+            Err(fault) => return rare(self.refuse((from, id), fault)).await,
         };
         let message = world::Message::new(frequent_header(&Frequent::Done(id)));
         // A client that has left needs no answer.
@@ -89,7 +88,7 @@ impl<W: World> Server<W> {
         request: Request,
     ) -> Result<(), Infallible> {
         let stops = matches!(request, Request::Stop);
-        let outcome = Box::pin(self.serve_rare_request(call.0, request)).await;
+        let outcome = rare(self.serve_rare_request(call.0, request)).await;
         let stops = stops && outcome.is_ok();
         self.send_reply(call, outcome).await;
         if stops {
@@ -160,8 +159,9 @@ impl<W: World> Server<W> {
             }
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::RegisterGroup(roster) => {
+                let roster = self.config.rosters.shared(*roster);
                 let sessions = self.sessions.borrow();
-                let set = sessions.get(from).map(|own| own.set_roster(*roster));
+                let set = sessions.get(from).map(|own| own.set_roster(roster));
                 set.unwrap_or(Ok(())).map(|()| Reply::Done.into())
             }
             Request::Meet(request) => self.meet(*request).await.map(Answer::from),

@@ -6,6 +6,7 @@
 //! - A request is answered exactly once, or its client has left.
 //! - No message makes the server panic.
 
+use crate::scale::start;
 use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
@@ -173,15 +174,11 @@ impl<W: World> Server<W> {
             return false;
         }
         peers.insert(key, from);
-        sessions.insert(
-            from,
-            Box::new(Session::new(self.world.clone(), key, version, self.config.rosters.clone())),
-        );
+        sessions.insert(from, Box::new(Session::new(self.world.clone(), key, version)));
         true
     }
 
     /// Starts a request in the scope of its client, unless the client speaks another version.
-    #[inline]
     fn begin<F: Future<Output = Result<(), Infallible>> + 'static>(
         self: &Rc<Self>,
         (from, id): (PeerId, RequestId),
@@ -195,8 +192,8 @@ impl<W: World> Server<W> {
         self.counters.requests.set(self.counters.requests.get() + 1);
         let server = Rc::clone(self);
         match session.check_version() {
-            Ok(()) => session.scope.spawn_built(|| answer(server)),
-            Err(refused) => session.scope.spawn_built(|| server.refuse((from, id), refused)),
+            Ok(()) => start(&session.scope, || answer(server)),
+            Err(refused) => start(&session.scope, || server.refuse((from, id), refused)),
         }
         true
     }

@@ -1,5 +1,6 @@
 //! State of a server, and operations that all requests use.
 
+use crate::scale::Table;
 use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
@@ -15,7 +16,6 @@ use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use crate::server::transfers::write_budget::WriteBudget;
 use crate::signal::Signal;
-use crate::table::Table;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -2,7 +2,8 @@
 
 use super::super::transfer::Transfer;
 use crate::client::{Client, Group, Outcome, SharedMemory, unexpected};
-use futures_util::future::{Either, join_all};
+use crate::scale::rare;
+use futures_util::future::join_all;
 use policy::{Chunk, Direction};
 use std::cell::Cell;
 use std::ops::Range;
@@ -68,19 +69,14 @@ pub(crate) async fn finish<W: World>(
 }
 
 impl<W: World> Chunks<'_, W> {
-    /// Moves one contiguous chunk: one call of the application. (Not an `async fn`, which would put
-    /// one more future between a task and each of its requests. Inlined into its caller, because
-    /// its future is large.)
-    #[inline(always)]
-    pub(crate) fn transfer(&self, chunk: Chunk) -> impl Future<Output = Result<(), Fault>> {
+    /// Moves one contiguous chunk: one call of the application.
+    pub(crate) async fn transfer(&self, chunk: Chunk) -> Result<(), Fault> {
         let range = ByteRange::at(chunk.file_offset, chunk.length);
         let blocks = self.file.stripe.blocks_in(range);
-        if blocks.end - blocks.start == 1 {
-            return Either::Left(self.transfer_part(chunk, blocks.start));
+        match blocks.end - blocks.start {
+            1 => self.transfer_part(chunk, blocks.start).await,
+            _ => rare(self.transfer_in_lanes(chunk, blocks)).await,
         }
-        // Most chunks lie in one block. The larger future of the others does not make theirs
-        // larger.
-        Either::Right(Box::pin(self.transfer_in_lanes(chunk, blocks)))
     }
 
     /// Sends a fixed number of requests to each disk at a time, each followed by the next on the
@@ -158,7 +154,7 @@ impl<W: World> Chunks<'_, W> {
                 let (length, region_offset) = (part.length(), memory_offset);
                 let pull = PullRequest { file, block, offset, length, region, region_offset };
                 loop {
-                    match Box::pin(self.client.call(server, Request::Pull(pull))).await? {
+                    match rare(self.client.call(server, Request::Pull(pull))).await? {
                         Reply::Done => return Ok(()),
                         // This client was too slow, and others needed the room.
                         Reply::NoRoom => {}

@@ -1,8 +1,8 @@
 //! Connections to the participants of a collective.
 
+use crate::scale::{Table, rare};
 use crate::server::Server;
 use crate::signal::Signal;
-use crate::table::Table;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -68,8 +68,7 @@ impl Members {
 
 impl<W: World> Participants<W> {
     pub(super) fn new(server: &Rc<Server<W>>, members: Members, requester: PeerId) -> Self {
-        // Participants with an address are looked up when there is data for them: they may be
-        // thousands, and few of them are connected.
+        // Participants with an address are looked up when there is data for them.
         let ranks = (0..members.count() as u32).map(ClientId);
         let connected = ranks.filter(|rank| members.address(*rank).is_none());
         let peers = connected.filter_map(|rank| Some((rank, server.peer_of(members.key(rank)?)?)));
@@ -88,12 +87,11 @@ impl<W: World> Participants<W> {
     ///
     /// # Errors
     /// [`Fault::ClientLeft`] when it cannot be reached.
-    #[inline]
     pub(super) async fn place_of(&self, client: ClientId) -> Result<(PeerId, RegionId), Fault> {
         let there = self.peer(client);
         let peer = match there {
             Some(peer) => peer,
-            None => Box::pin(self.connect(client)).await?,
+            None => rare(self.connect(client)).await?,
         };
         let region = self.members.region(client).ok_or_else(|| not_named(client))?;
         Ok((peer, region))

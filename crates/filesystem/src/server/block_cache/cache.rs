@@ -13,6 +13,7 @@ use super::block_locks::{BlockKey, BlockLocks};
 use super::dirty::WaterMarks;
 use super::entry::{Common, Entry, User};
 use super::pin::Pin;
+use crate::scale::rare;
 use crate::server::config::ServerConfig;
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
@@ -105,9 +106,7 @@ impl<W: World> BlockCache<W> {
     ) -> Result<W::Payload, Fault> {
         match self.read_held(file, block, range) {
             Some(payload) => Ok(payload),
-            // (A future that waits for a disk is large. Boxed, it does not make every request
-            // larger.)
-            None => Box::pin(self.read_later(file, block, range)).await,
+            None => rare(self.read_later(file, block, range)).await,
         }
     }
 
@@ -157,7 +156,7 @@ impl<W: World> BlockCache<W> {
         let whole = ByteRange::at(0, user.length());
         let payload = match user.read(whole) {
             Some(payload) => payload,
-            None => Box::pin(self.fetch(&user, whole)).await?,
+            None => rare(self.fetch(&user, whole)).await?,
         };
         self.was_read(file, block, whole);
         let pinned = self.common.shares.pinned(user.disk());
@@ -229,7 +228,7 @@ impl<W: World> BlockCache<W> {
         let end = runs.iter().filter_map(|run| run.checked_end()).max().unwrap_or(u64::MAX);
         let user = match self.enter_held(file, block, end) {
             Some(user) => user,
-            None => Box::pin(self.enter(file, block, end)).await?,
+            None => rare(self.enter(file, block, end)).await?,
         };
         user.put(&self.world, runs, &payload);
         if user.is_written_full() {

@@ -9,6 +9,7 @@
 use super::block_locks::BlockKey;
 use super::cache::BlockCache;
 use super::entry::{Entry, User};
+use crate::scale::rare;
 use crate::server::files::open_file::OpenFile;
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -36,8 +37,7 @@ impl<W: World> BlockCache<W> {
         let (key, disk) = ((file.file, block), file.stripe.locate(block).disk);
         loop {
             if self.locks.is_held(key) {
-                // Rare; boxed so that not every request is larger.
-                Box::pin(self.locks.until_free(key)).await;
+                rare(self.locks.until_free(key)).await;
             }
             if self.discarded.borrow().contains(&file.file) {
                 return Err(Fault::NoSuchFile { name: file.name().clone() });
@@ -50,15 +50,15 @@ impl<W: World> BlockCache<W> {
                 Some(user) if user.length() == length => return Ok(user),
                 Some(stale) => {
                     drop(stale);
-                    Box::pin(self.write_back_and_evict(file.file, block)).await;
+                    rare(self.write_back_and_evict(file.file, block)).await;
                 }
-                None => Box::pin(self.make_room(&Wanted { key, disk, length })).await,
+                None => rare(self.make_room(&Wanted { key, disk, length })).await,
             }
         }
     }
 
     /// Acts on the entry of a block that has `end` bytes or more, if it is cached and nothing must
-    /// be waited for. That is most often so, and saves a future.
+    /// be waited for.
     pub(super) fn with_held<R>(
         &self,
         file: &OpenFile,

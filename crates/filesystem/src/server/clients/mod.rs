@@ -1,5 +1,4 @@
 //! The clients of a server: their sessions, and the connections that the server opens to them.
 
-pub(crate) mod group_rosters;
 pub(crate) mod outbound_connections;
 pub(crate) mod session;

@@ -5,14 +5,13 @@
 //!   the requester's session.
 //! - A client may have several outbound connections, one for each requester.
 
-use crate::table::Table;
+use crate::scale::Table;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use units::PeerId;
 use wire::ClientKey;
 
-/// Outbound connections by peer. There may be as many as clients. Most are added in the order of
-/// their peers, and only a later transfer looks them up by key.
+/// Outbound connections by peer. There may be as many as clients.
 #[derive(Default)]
 pub(crate) struct OutboundConnections(RefCell<Table<PeerId, OutboundConnection>>);
 

@@ -1,6 +1,5 @@
 //! Sessions of clients.
 
-use crate::server::clients::group_rosters::RosterCache;
 use crate::server::files::open_files::ClientFiles;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,19 +21,17 @@ pub(crate) struct Session<W: World> {
     pub(crate) open: ClientFiles,
     /// Rosters that the client has sent, by its group numbers.
     rosters: RefCell<BTreeMap<u64, Rc<GroupRoster>>>,
-    cache: RosterCache,
     /// Active requests of the client.
     pub(crate) scope: Scope<W, Infallible>,
 }
 
 impl<W: World> Session<W> {
-    pub(crate) fn new(world: W, key: ClientKey, version: u16, cache: RosterCache) -> Self {
+    pub(crate) fn new(world: W, key: ClientKey, version: u16) -> Self {
         Self {
             key,
             version,
             open: ClientFiles::default(),
             rosters: RefCell::default(),
-            cache,
             scope: Scope::new(world),
         }
     }
@@ -48,7 +45,7 @@ impl<W: World> Session<W> {
     }
 
     /// Stores the roster of a group. A roster without members ends the group.
-    pub(crate) fn set_roster(&self, roster: GroupRoster) -> Result<(), Fault> {
+    pub(crate) fn set_roster(&self, roster: Rc<GroupRoster>) -> Result<(), Fault> {
         let bad = |cause: String| Err(Fault::BadRequest { cause });
         let mut rosters = self.rosters.borrow_mut();
         if roster.members.is_empty() {
@@ -67,7 +64,7 @@ impl<W: World> Session<W> {
         if !is_known && rosters.len() >= ROSTERS_MAX {
             return bad(format!("a client has at most {ROSTERS_MAX} groups; leave a group first"));
         }
-        rosters.insert(roster.group, self.cache.shared(roster));
+        rosters.insert(roster.group, roster);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Open files of a server.
 
+use crate::scale::SmallVec;
 use crate::server::files::open_file::OpenFile;
-use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +10,7 @@ use std::rc::Rc;
 use units::FileId;
 use wire::{Fault, FileRecord, FileSize};
 
-/// Files that one client has open, ascending. Most clients have one, and a server has many clients,
-/// so a few files need no allocation.
+/// Files that one client has open, ascending.
 #[derive(Default)]
 pub(crate) struct ClientFiles(RefCell<SmallVec<[FileId; 2]>>);
 

@@ -3,7 +3,7 @@
 //! Invariant: numbers ascend.
 //!
 //! Most numbers are consecutive, so an entry mostly lies at its number's offset. One look finds it,
-//! where a binary search has several, each a cache miss in a simulation of thousands of nodes.
+//! where a search has several, each a cache miss.
 
 use units::{ClientId, PeerId, ServerId};
 

@@ -1,9 +1,8 @@
 //! Group rosters that several servers of one process share.
 //!
 //! A simulated machine has all of its servers in one process. Each of hundreds of servers gets the
-//! same roster of a group of thousands. Separate copies would evict one another from the processor
-//! caches whenever a server looks a member up. Whoever starts the servers hands all of them clones
-//! of one [`RosterCache`].
+//! same roster of a group of thousands. The program that starts the servers hands all of them
+//! clones of one [`RosterCache`].
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};

@@ -2,8 +2,7 @@
 //!
 //! Invariants:
 //! - Each key is there once.
-//! - A single entry lies in the map itself: in a simulation of thousands of clients, an allocation
-//!   would be one more cache miss.
+//! - A single entry lies in the map itself.
 
 use smallvec::SmallVec;
 
