@@ -1,14 +1,16 @@
-//! Proves: what no client would send ends the connection it came over, and nothing else.
+//! Proves: what no client would send ends the connection it came over, and nothing else; and
+//! servers of another release are reported as such.
 
 mod support;
 
+use client::{Connection, Instance};
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
-use support::{Place, STALL_TIMEOUT, bytes};
+use std::os::unix::net::{UnixListener, UnixStream};
+use support::{FAILED, Place, STALL_TIMEOUT, bytes};
 
-/// Greeting of a node: its mark, version 1, its side, an address, a secret.
+/// Greeting of a node: its mark, version 3, its side, an address, a secret.
 fn hello() -> Vec<u8> {
-    let mut hello = [&b"UNISONO\0"[..], &[1, 0], &[0; 30]].concat();
+    let mut hello = [&b"UNISONO\0"[..], &[3, 0], &[0; 30]].concat();
     hello[24..].fill(7);
     hello
 }
@@ -106,4 +108,26 @@ fn half_of_something_holds_nobody_up() {
     place.run(&["stop"]).done();
     pids.into_iter().for_each(support::gone);
     drop(open);
+}
+
+#[test]
+fn servers_of_another_release_are_reported_with_their_version() {
+    // Proves: the library gives the kind of the error, and the command both versions and the help.
+    let place = Place::with_servers(1);
+    let socket = place.instance().join("server-0.sock");
+    std::fs::remove_file(&socket).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut hello = hello();
+            (hello[8], hello[10]) = (2, 1);
+            stream.write_all(&hello).unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    });
+    let refused = Connection::open(&Instance::at(place.instance())).err().unwrap();
+    assert_eq!(refused.kind.row().name, "wrong-version", "{refused:?}");
+    let ended = place.run(&["ls"]).refused(FAILED, &["version 3", "version 2"]);
+    assert!(ended.error.contains("use client and servers of the same release"), "{}", ended.error);
 }

@@ -265,6 +265,27 @@ fn a_wrong_key_is_refused() {
 }
 
 #[test]
+fn a_node_of_another_version_is_refused_with_its_version() {
+    let place = Place::new();
+    let path = place.path().join("older");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket of a node");
+    let older = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a node connects");
+        let hello = [&b"UNISONO\0\x02\0\x01"[..], &[0; 29]].concat();
+        stream.write_all(&hello).expect("the node reads the hello");
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let address = Address(format!("unix:{}", path.display()));
+    run(async {
+        let node = open(Kind::OneSided, NodeConfig::default());
+        let refused = node.connect(&address).await;
+        let expected = NetworkError::WrongVersion { address: address.clone(), own: 3, peer: 2 };
+        assert_eq!(refused, Err(expected));
+    });
+    older.join().expect("the older node ends");
+}
+
+#[test]
 fn an_address_that_nobody_can_call_is_refused() {
     // Proves: the address of a node is one that others can reach; 0.0.0.0 and [::] are refused.
     let place = Place::new();

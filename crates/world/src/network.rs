@@ -150,6 +150,16 @@ pub enum NetworkError {
         /// Message of the system.
         cause: String,
     },
+    /// The node there has another version of the protocol of connections.
+    #[error("{address} has version {peer} of the protocol, and this node has version {own}")]
+    WrongVersion {
+        /// Address of the attempt.
+        address: Address,
+        /// Version of this node.
+        own: u16,
+        /// Version of the node there.
+        peer: u16,
+    },
     /// The peer has left.
     #[error("{peer} has left: {cause}")]
     Departed {

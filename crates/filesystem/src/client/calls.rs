@@ -1,7 +1,7 @@
 //! Calls: requests that wait for their answers.
 //!
-//! Invariant: every call ends, with the answer of its server or with the fault that the server has
-//! left.
+//! Invariant: every call ends, with the answer of its server or with the fault for which the server
+//! cannot be reached.
 
 use crate::scale::NumberedQueue;
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,8 @@ pub(crate) struct Calls<P> {
     next: Cell<u64>,
     /// Active calls by number.
     pending: RefCell<NumberedQueue<RequestId, Pending<P>>>,
-    left: RefCell<BTreeMap<ServerId, String>>,
+    /// Faults of calls to servers that have left or could not be reached.
+    left: RefCell<BTreeMap<ServerId, Fault>>,
     /// Number that the next call had at the last search for silent servers.
     looked_at: Cell<u64>,
 }
@@ -73,17 +74,17 @@ impl<P> Calls<P> {
         }
     }
 
-    /// Fails all calls to a server that has left, and later ones.
-    pub(crate) fn server_left(&self, server: ServerId, cause: &str) {
-        let left = Fault::ServerLeft { server, cause: cause.to_owned() };
-        self.server_fails(server, cause, &left);
+    /// Fails all calls to a server that has left or could not be reached, and later ones.
+    pub(crate) fn server_left(&self, server: ServerId, fault: &Fault) {
+        self.server_fails(server, fault.clone(), fault);
     }
 
     /// Fails all calls to a server that does not answer any more. Later calls fail as if it had
     /// left.
     pub(crate) fn server_stalled(&self, server: ServerId, waited_ms: u64) {
         let stalled = Fault::ServerStalled { server, waited_ms };
-        self.server_fails(server, &stalled.to_string(), &stalled);
+        let later = Fault::ServerLeft { server, cause: stalled.to_string() };
+        self.server_fails(server, later, &stalled);
     }
 
     /// Returns the servers that owed an answer at the last search and still owe it.
@@ -95,8 +96,9 @@ impl<P> Calls<P> {
         silent.into_iter().collect()
     }
 
-    fn server_fails(&self, server: ServerId, cause: &str, fault: &Fault) {
-        self.left.borrow_mut().entry(server).or_insert_with(|| cause.to_owned());
+    /// Fails all calls to a server with `fault`, and later ones with `later`.
+    fn server_fails(&self, server: ServerId, later: Fault, fault: &Fault) {
+        self.left.borrow_mut().entry(server).or_insert(later);
         let of_server: Vec<RequestId> = {
             let pending = self.pending.borrow();
             let unanswered = |call: &Pending<P>| call.server == server && call.answer.is_none();
@@ -114,15 +116,12 @@ impl<P> Calls<P> {
 
     /// Returns the fault of a server that is known to have left.
     pub(crate) fn why_left(&self, server: ServerId) -> Option<Fault> {
-        let cause = self.left.borrow().get(&server)?.clone();
-        Some(Fault::ServerLeft { server, cause })
+        self.left.borrow().get(&server).cloned()
     }
 
     /// Returns the fault of the first server that is known to have left.
     pub(crate) fn first_left(&self) -> Option<Fault> {
-        let left = self.left.borrow();
-        let (&server, cause) = left.first_key_value()?;
-        Some(Fault::ServerLeft { server, cause: cause.clone() })
+        self.left.borrow().values().next().cloned()
     }
 }
 

@@ -78,7 +78,9 @@ impl<W: World> Client<W> {
     fn not_exposed(&self, error: &NetworkError) -> Fault {
         let server = match error {
             NetworkError::Departed { peer, .. } => self.server_at(*peer),
-            NetworkError::Unreachable { .. } | NetworkError::TooLarge { .. } => None,
+            NetworkError::Unreachable { .. }
+            | NetworkError::WrongVersion { .. }
+            | NetworkError::TooLarge { .. } => None,
         };
         match server {
             Some(server) => server_left(server, error),
@@ -112,7 +114,7 @@ async fn connect<W: World>(
 impl<W: World> State<W> {
     fn has_connected(&self, server: ServerId, connected: Result<(), NetworkError>) {
         if let Err(error) = connected {
-            self.server_left(server, &error.to_string());
+            self.server_left(server, &server_left(server, &error));
         }
         self.servers.connecting.borrow_mut().remove(&server);
         self.servers.changed.notify();

@@ -10,15 +10,22 @@ pub(super) fn not_sent(server: ServerId, error: &NetworkError) -> Fault {
         NetworkError::TooLarge { .. } => {
             Fault::BadRequest { cause: format!("it does not fit a message: {error}") }
         }
-        NetworkError::Departed { .. } | NetworkError::Unreachable { .. } => {
-            server_left(server, error)
-        }
+        NetworkError::Departed { .. }
+        | NetworkError::Unreachable { .. }
+        | NetworkError::WrongVersion { .. } => server_left(server, error),
     }
 }
 
-/// Returns the fault of a broken connection to a server.
+/// Returns the fault of a connection to a server that is broken, or could not be made.
 pub(crate) fn server_left(server: ServerId, error: &NetworkError) -> Fault {
-    Fault::ServerLeft { server, cause: error.to_string() }
+    match *error {
+        NetworkError::WrongVersion { own, peer, .. } => {
+            Fault::WrongVersion { client: own, server: peer }
+        }
+        NetworkError::Departed { .. }
+        | NetworkError::Unreachable { .. }
+        | NetworkError::TooLarge { .. } => Fault::ServerLeft { server, cause: error.to_string() },
+    }
 }
 
 /// Returns the fault of a reply that does not match its request.

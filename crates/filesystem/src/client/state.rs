@@ -70,7 +70,7 @@ impl<W: World> Client<W> {
         let client = Self::of(world, key, servers, costs);
         for (server, greeted) in (0..).map(ServerId).zip(greeted) {
             if let Err(error) = greeted {
-                client.0.calls.server_left(server, &error.to_string());
+                client.0.calls.server_left(server, &server_left(server, &error));
             }
         }
         client
@@ -177,13 +177,13 @@ impl<W: World> State<W> {
 
     fn forget(&self, peer: PeerId, cause: &str) {
         if let Some(server) = self.servers.number_of(peer) {
-            self.server_left(server, cause);
+            self.server_left(server, &Fault::ServerLeft { server, cause: cause.to_owned() });
         }
         self.mailbox.peer_left(peer, cause);
     }
 
-    pub(super) fn server_left(&self, server: ServerId, cause: &str) {
-        self.calls.server_left(server, cause);
+    pub(super) fn server_left(&self, server: ServerId, fault: &Fault) {
+        self.calls.server_left(server, fault);
         self.mailbox.wake();
     }
 }

@@ -17,6 +17,7 @@ use super::process::{NONCE_BYTES, PeerProcess};
 use super::socket::Socket;
 use std::cell::Cell;
 use std::time::Duration;
+use thiserror::Error;
 
 /// Maximum duration of a handshake.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,7 +31,7 @@ pub(crate) const HANDSHAKE_SILENCE_TIMEOUT: Duration = Duration::from_millis(500
 const GREETING_BYTES_MAX: usize = 256;
 
 /// Version of the connection protocol; peers with another version are refused.
-const PROTOCOL_VERSION: u16 = 3;
+pub(crate) const PROTOCOL_VERSION: u16 = 3;
 
 const NOISE_PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const NOISE_PROLOGUE: &[u8] = b"unisono connection 1";
@@ -47,6 +48,29 @@ pub(crate) enum Role {
     Responder = 1,
 }
 
+/// Reason for which a handshake failed.
+#[derive(PartialEq, Eq, Debug, Error)]
+pub(crate) enum HandshakeError {
+    /// The peer has another version of the connection protocol.
+    #[error("the peer has version {0} of the protocol, and this node has another")]
+    WrongVersion(u16),
+    /// Another reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<String> for HandshakeError {
+    fn from(cause: String) -> Self {
+        Self::Failed(cause)
+    }
+}
+
+impl From<&str> for HandshakeError {
+    fn from(cause: &str) -> Self {
+        Self::Failed(cause.to_owned())
+    }
+}
+
 /// Handshake of this node.
 #[derive(Clone, Copy)]
 pub(crate) struct Handshaker<'a> {
@@ -56,6 +80,8 @@ pub(crate) struct Handshaker<'a> {
     pub(crate) nonce: &'a [u8; NONCE_BYTES],
     /// True if this node wants to access the peer's memory directly.
     pub(crate) one_sided: bool,
+    /// Version of this node: [`PROTOCOL_VERSION`].
+    pub(crate) version: u16,
 }
 
 /// Credentials of the peer of a Unix socket.
@@ -73,10 +99,11 @@ impl Handshaker<'_> {
         &self,
         socket: &Socket,
         peer: Credentials,
-    ) -> Result<Option<PeerProcess>, String> {
+    ) -> Result<Option<PeerProcess>, HandshakeError> {
         let own = rustix::process::geteuid().as_raw();
         if peer.user != own {
-            return Err(format!("the peer belongs to user {}, this node to {own}", peer.user));
+            let cause = format!("the peer belongs to user {}, this node to {own}", peer.user);
+            return Err(cause.into());
         }
         socket.write_all(&self.hello()).await.map_err(lost)?;
         let mut answer = [0; HELLO_BYTES];
@@ -93,7 +120,7 @@ impl Handshaker<'_> {
         socket: &Socket,
         key: &[u8; 32],
         first_message_seen: &Cell<bool>,
-    ) -> Result<(), String> {
+    ) -> Result<(), HandshakeError> {
         let mut noise = self.noise(key).map_err(|error| error.to_string())?;
         let mut buffer = [0; GREETING_BYTES_MAX];
         // -> psk, e    <- e, ee
@@ -109,7 +136,9 @@ impl Handshaker<'_> {
         }
         let mut channel = noise.into_transport_mode().map_err(refused)?;
         // The initiator's hello comes first: only it proves to the responder that the initiator's
-        // first message was not a replay.
+        // first message was not a replay. A responder sends its own hello also when it refuses that
+        // of the initiator, which learns from it of another version.
+        let mut checked = Ok(());
         for turn in [Role::Initiator, Role::Responder] {
             if turn == self.role {
                 let length = channel.write_message(&self.hello(), &mut buffer).map_err(refused)?;
@@ -117,10 +146,10 @@ impl Handshaker<'_> {
             } else {
                 let greeting = receive(socket).await?;
                 let length = channel.read_message(&greeting, &mut buffer).map_err(refused)?;
-                self.check_hello(&buffer[..length])?;
+                checked = self.check_hello(&buffer[..length]).map(|_| ());
             }
         }
-        Ok(())
+        checked
     }
 
     fn noise(&self, key: &[u8; 32]) -> Result<snow::HandshakeState, snow::Error> {
@@ -136,23 +165,20 @@ impl Handshaker<'_> {
         let address = self.nonce.as_ptr() as u64;
         let mut bytes = [0; HELLO_BYTES];
         bytes[..8].copy_from_slice(HELLO_MAGIC);
-        bytes[8..10].copy_from_slice(&PROTOCOL_VERSION.to_le_bytes());
+        bytes[8..10].copy_from_slice(&self.version.to_le_bytes());
         bytes[10] = self.role as u8;
         bytes[16..24].copy_from_slice(&address.to_le_bytes());
         bytes[24..].copy_from_slice(self.nonce);
         bytes
     }
 
-    fn check_hello(&self, bytes: &[u8]) -> Result<Hello, String> {
+    fn check_hello(&self, bytes: &[u8]) -> Result<Hello, HandshakeError> {
         if bytes.len() != HELLO_BYTES || bytes[..8] != *HELLO_MAGIC {
             return Err("the peer is not a node of Unisono".into());
         }
         let version = u16::from_le_bytes([bytes[8], bytes[9]]);
-        if version != PROTOCOL_VERSION {
-            return Err(format!(
-                "the peer uses version {version} of the protocol, and this node version \
-                 {PROTOCOL_VERSION}"
-            ));
+        if version != self.version {
+            return Err(HandshakeError::WrongVersion(version));
         }
         if bytes[10] == self.role as u8 {
             return Err("the peer claims the same side of the connection as this node".into());
@@ -202,17 +228,46 @@ fn lost(error: std::io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: the hello of each side keeps its bytes.
+    //! Proves: the hello of each side keeps its bytes, and each side of a connection learns the
+    //! version of the other when it differs.
     use super::*;
+    use std::os::unix::net::UnixStream;
+
+    fn handshaker(role: Role, version: u16) -> Handshaker<'static> {
+        Handshaker { role, nonce: &[7; NONCE_BYTES], one_sided: false, version }
+    }
 
     #[test]
     fn each_side_keeps_its_number() {
-        let nonce = [7; NONCE_BYTES];
         for (role, number) in [(Role::Initiator, 0), (Role::Responder, 1)] {
-            let hello = Handshaker { role, nonce: &nonce, one_sided: false }.hello();
+            let hello = handshaker(role, PROTOCOL_VERSION).hello();
             assert_eq!(hello[..8], *b"UNISONO\0");
             assert_eq!(hello[8..16], [3, 0, number, 0, 0, 0, 0, 0], "{role:?}");
-            assert_eq!(hello[24..], nonce);
+            assert_eq!(hello[24..], [7; NONCE_BYTES]);
         }
+    }
+
+    fn sockets() -> [Socket; 2] {
+        let (one, other) = UnixStream::pair().expect("a pair of sockets");
+        [one, other].map(|stream| {
+            stream.set_nonblocking(true).expect("a socket can be nonblocking");
+            Socket::new(stream).expect("a socket")
+        })
+    }
+
+    #[tokio::test]
+    async fn other_versions_are_refused_by_their_number() {
+        let wrong = |version| Err(HandshakeError::WrongVersion(version));
+        let (old, new) =
+            (handshaker(Role::Initiator, 2), handshaker(Role::Responder, PROTOCOL_VERSION));
+        let user = rustix::process::geteuid().as_raw();
+        let peer = || Credentials { pid: None, user };
+        let [one, other] = sockets();
+        let local = tokio::join!(old.run_local(&one, peer()), new.run_local(&other, peer()));
+        assert_eq!((local.0.map(|_| ()), local.1.map(|_| ())), (wrong(PROTOCOL_VERSION), wrong(2)));
+        let ([one, other], key, seen) = (sockets(), [1; 32], Cell::new(false));
+        let remote =
+            tokio::join!(old.run_remote(&one, &key, &seen), new.run_remote(&other, &key, &seen));
+        assert_eq!(remote, (wrong(PROTOCOL_VERSION), wrong(2)));
     }
 }

@@ -4,7 +4,10 @@
 
 use super::connection::Connection;
 use super::frame::{BODY_BYTES_MAX, Frame, Kind};
-use super::handshake::{HANDSHAKE_SILENCE_TIMEOUT, HANDSHAKE_TIMEOUT, Handshaker, Role};
+use super::handshake::{
+    HANDSHAKE_SILENCE_TIMEOUT, HANDSHAKE_TIMEOUT, HandshakeError, Handshaker, PROTOCOL_VERSION,
+    Role,
+};
 use super::listener::{Listener, RawStream};
 use super::peers::Peers;
 use super::process::{NONCE_BYTES, permit_access};
@@ -104,7 +107,14 @@ impl Node {
         let outcome = outcome.unwrap_or_else(|_| {
             Err(aborted.take().unwrap_or_else(|| "there was no answer in time".into()))
         });
-        outcome.map_err(|cause| NetworkError::Unreachable { address: to.clone(), cause })
+        outcome.map_err(|error| match (to.clone(), error) {
+            (address, HandshakeError::WrongVersion(peer)) => {
+                NetworkError::WrongVersion { address, own: PROTOCOL_VERSION, peer }
+            }
+            (address, HandshakeError::Failed(cause)) => {
+                NetworkError::Unreachable { address, cause }
+            }
+        })
     }
 
     /// Performs the handshake on `stream` and adds the peer. Sets `first_message_seen` after a
@@ -114,10 +124,15 @@ impl Node {
         stream: RawStream,
         role: Role,
         first_message_seen: &Cell<bool>,
-    ) -> Result<PeerId, String> {
+    ) -> Result<PeerId, HandshakeError> {
         let (socket, credentials) = stream.into_parts().map_err(|error| error.to_string())?;
         let socket = Socket::new(socket).map_err(|error| error.to_string())?;
-        let handshaker = Handshaker { role, nonce: &self.nonce, one_sided: self.one_sided };
+        let handshaker = Handshaker {
+            role,
+            nonce: &self.nonce,
+            one_sided: self.one_sided,
+            version: PROTOCOL_VERSION,
+        };
         let local = credentials.is_some();
         let greeting = async {
             match (credentials, &self.key) {
