@@ -1,6 +1,8 @@
 //! `bench`: measures real transfers.
 
 use crate::arguments::{Bench, BenchCommand};
+use crate::bench_plot;
+use crate::output_file::OutputFile;
 use crate::present;
 use client::{Direct, Instance};
 use cluster::{Program, ServerOptions, TemporaryInstance};
@@ -17,6 +19,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
     }
     let plan = plan(arguments)?;
     plan.check()?;
+    let plot = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
     let program = Program::current()?;
     client::clean_up_on_signals()?;
     let report = match &arguments.instance {
@@ -39,6 +42,9 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
             measure(started.instance(), &program, &plan, arguments)?
         }
     };
+    if let Some(plot) = plot {
+        plot.write(&bench_plot::picture(&report.results).draw())?;
+    }
     if arguments.cases.json { present::json(&report) } else { Ok(()) }
 }
 

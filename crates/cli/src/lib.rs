@@ -10,6 +10,7 @@
 
 mod arguments;
 mod bench;
+mod bench_plot;
 mod copies;
 mod demerit;
 mod demo;

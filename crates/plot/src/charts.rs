@@ -163,7 +163,7 @@ impl LineSeries {
         COLOURS[self.colour % COLOURS.len()]
     }
 
-    fn stroke(&self, out: &mut String, points: &[(f64, f64)]) {
+    pub(crate) fn stroke(&self, out: &mut String, points: &[(f64, f64)]) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let dashes = if self.is_broken { " stroke-dasharray=\"6 4\"" } else { "" };
         let _ = writeln!(

@@ -7,11 +7,13 @@
 mod canvas;
 mod charts;
 mod curves;
+mod log_lines;
 mod scatter;
 mod trajectories;
 
 pub use canvas::escape;
 pub use charts::{BarSeries, Bars, LineSeries, Lines};
 pub use curves::{Curve, Curves};
+pub use log_lines::LogLines;
 pub use scatter::{Scatter, ScatterSeries};
 pub use trajectories::{Kind, Panel, Stroke, Trajectories};

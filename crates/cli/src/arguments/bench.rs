@@ -50,6 +50,10 @@ pub(crate) struct Bench {
     /// comparison.
     #[arg(long)]
     pub(crate) limits: bool,
+    /// Plot the throughput of each pattern and strategy over the record size, and write the picture
+    /// as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
     /// Requests that one client keeps outstanding at each disk (caching and two-phase).
     #[arg(long, default_value = "4", value_parser = count)]
     pub(crate) outstanding: u32,
