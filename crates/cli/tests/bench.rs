@@ -255,6 +255,27 @@ fn a_simulation_that_makes_no_sense_is_refused() {
 }
 
 #[test]
+fn a_plot_shows_each_strategy_over_the_record_size() {
+    // Proves: the picture has a line for each strategy in the legend and in the plot, and a mark
+    // for each record size; a command that fails leaves none.
+    let place = Place::new();
+    let plot = place.path("plot.svg");
+    let words = format!(
+        "--size 96KiB --clients 2 --servers 1 --repeat 1 --block 8KiB --pattern rc --record 8,1KiB \
+         --plot {}",
+        plot.display()
+    );
+    bench(&place, &format!("{words} --distribution block")).code(USAGE);
+    assert!(!plot.exists(), "nothing was measured");
+    bench(&place, &words).done();
+    let picture = std::fs::read_to_string(&plot).expect("a picture");
+    assert_eq!(picture.matches("<polyline").count(), 6, "{picture}");
+    for word in [">caching<", ">8 B<", ">1 KiB<", "96 KiB in blocks of 8 KiB"] {
+        assert!(picture.contains(word), "{word}: {picture}");
+    }
+}
+
+#[test]
 fn help_is_no_error() {
     // Proves: --help of unisono and of each command, and --version, are results with code 0; no
     // command, or one that does not exist, is a mistake with code 2.
