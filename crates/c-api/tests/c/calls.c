@@ -237,7 +237,7 @@ static void operations(unisono_t *u, unisono_file_t *f)
     }
     CHECK(!memcmp(read, read + 1000, 1000) && !memcmp(read, read + 2000, 1000));
     OK(unisono_start_write_all(group, f, part, model, 1000, NULL, &ops[0]));
-    int ended = 0;
+    ended = 0;
     while (!ended)
         OK(unisono_op_wait_for(ops[0], 1000, &ended));
     OK(unisono_op_wait_for(ops[0], 0, &ended));
