@@ -105,15 +105,18 @@ int hints_give(open_file_t *file, MPI_Info info, int call);
  * are named. */
 int agree(open_file_t *file, int call, int code);
 
+/* The same later in a call in which members have met: waits as long as servers need. */
+int agree_again(open_file_t *file, int code);
+
 /* Duplicates the communicator for a file that is opened. */
 int members_join(open_file_t *file, MPI_Comm comm);
 
 /* Meetings of the members in a call of the program: greatest numbers, numbers of one member for all,
  * sums up to and with this member, and bytes of all. */
 int members_greatest(open_file_t *file, int call, const long *mine, long *all, int count);
-int members_tell(open_file_t *file, int call, void *data, int count, int from);
+int members_tell(open_file_t *file, void *data, int count, int from);
 int members_sum(open_file_t *file, int call, uint64_t mine, uint64_t *sum);
-int members_gather(open_file_t *file, int call, const void *mine, void *all, size_t bytes);
+int members_gather(open_file_t *file, const void *mine, void *all, size_t bytes);
 
 /* ---- Views (view.c) ------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
  * names the members that are missing. */
 #include "back.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,11 +97,11 @@ static int explain_missing(MPI_Comm comm, const char *name, int call)
  * milliseconds if others compute; a process that sleeps is given it back at once. */
 enum { TESTS = 2, SHORT_SLEEPS = 1000 };
 
-/* Waits for a collective call of MPI. Returns -1 when it takes too long. */
-static int settle(MPI_Request *request)
+/* Waits for a collective call of MPI. Returns -1 when it takes longer than `limit_s`. */
+static int settle(MPI_Request *request, double limit_s)
 {
     int flag = 0;
-    double end = now_s() + timeout_s();
+    double end = now_s() + limit_s;
     for (unsigned turns = 0;; turns++) {
         int code = REAL(Test, test_t)(request, &flag, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS || flag)
@@ -121,7 +122,7 @@ int members_join(open_file_t *file, MPI_Comm comm)
     MPI_Request request;
     int code = PMPI_Comm_idup(comm, &file->comm, &request);
     if (code == MPI_SUCCESS)
-        code = settle(&request);
+        code = settle(&request, timeout_s());
     if (code >= 0)
         return code;
     /* The call cannot be taken back, so the program cannot go on. */
@@ -129,11 +130,11 @@ int members_join(open_file_t *file, MPI_Comm comm)
     return MPI_ERR_OTHER;
 }
 
-/* Waits for a collective call of all members, in a call of the program. */
-static int finish(open_file_t *file, int call, int code, MPI_Request *request)
+/* Waits for the first meeting of all members in a call of the program. */
+static int meet(open_file_t *file, int call, int code, MPI_Request *request)
 {
     if (code == MPI_SUCCESS)
-        code = settle(request);
+        code = settle(request, timeout_s());
     if (code >= 0)
         return code;
     int is_first = explain_missing(file->comm, file->name, call);
@@ -142,33 +143,40 @@ static int finish(open_file_t *file, int call, int code, MPI_Request *request)
     return MPI_ERR_OTHER;
 }
 
+/* Waits for a later meeting in the same call. No member is missing, but one may be waiting for
+ * servers, for as long as they need; the library tells their failures. */
+static int meet_again(int code, MPI_Request *request)
+{
+    return code == MPI_SUCCESS ? settle(request, HUGE_VAL) : code;
+}
+
 int members_greatest(open_file_t *file, int call, const long *mine, long *all, int count)
 {
     MPI_Request request;
     int code = PMPI_Iallreduce(mine, all, count, MPI_LONG, MPI_MAX, file->comm, &request);
-    return finish(file, call, code, &request);
+    return meet(file, call, code, &request);
 }
 
-int members_tell(open_file_t *file, int call, void *data, int count, int from)
+int members_tell(open_file_t *file, void *data, int count, int from)
 {
     MPI_Request request;
     int code = PMPI_Ibcast(data, count, MPI_LONG, from, file->comm, &request);
-    return finish(file, call, code, &request);
+    return meet_again(code, &request);
 }
 
 int members_sum(open_file_t *file, int call, uint64_t mine, uint64_t *sum)
 {
     MPI_Request request;
     int code = PMPI_Iscan(&mine, sum, 1, MPI_UINT64_T, MPI_SUM, file->comm, &request);
-    return finish(file, call, code, &request);
+    return meet(file, call, code, &request);
 }
 
-int members_gather(open_file_t *file, int call, const void *mine, void *all, size_t bytes)
+int members_gather(open_file_t *file, const void *mine, void *all, size_t bytes)
 {
     MPI_Request request;
     int code = PMPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, file->comm,
                                &request);
-    return finish(file, call, code, &request);
+    return meet_again(code, &request);
 }
 
 int agree(open_file_t *file, int call, int code)
@@ -177,5 +185,16 @@ int agree(open_file_t *file, int call, int code)
     if (file->size == 1)
         return code;
     int met = members_greatest(file, call, &mine, &greatest, 1);
+    return met == MPI_SUCCESS ? (int)greatest : met;
+}
+
+int agree_again(open_file_t *file, int code)
+{
+    MPI_Request request;
+    long mine = code, greatest = code;
+    if (file->size == 1)
+        return code;
+    int met = PMPI_Iallreduce(&mine, &greatest, 1, MPI_LONG, MPI_MAX, file->comm, &request);
+    met = meet_again(met, &request);
     return met == MPI_SUCCESS ? (int)greatest : met;
 }

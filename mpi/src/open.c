@@ -146,7 +146,7 @@ static int gather(const void *mine, void *all, size_t bytes, void *context)
     if (!others || bytes > sizeof own.number)
         return -1;
     memcpy(own.number, mine, bytes);
-    int met = members_gather(file, CALL_File_open, &own, others, sizeof own);
+    int met = members_gather(file, &own, others, sizeof own);
     gathering->is_speaker = met == MPI_SUCCESS && own.code != MPI_SUCCESS;
     for (int rank = 0; rank < file->size && met == MPI_SUCCESS; rank++) {
         memcpy((char *)all + (size_t)rank * bytes, others[rank].number, bytes);
@@ -177,7 +177,7 @@ static int form_group(open_file_t *file, int code)
     explanations_release(gathering.is_speaker);
     /* A member that ends the program lets the explanation be printed first. */
     if (gathering.code != MPI_SUCCESS)
-        agree(file, CALL_File_open, gathering.code);
+        agree_again(file, gathering.code);
     if (gathering.code != MPI_SUCCESS || !error)
         return gathering.code;
     return class_of_failure(file, CALL_File_open);
@@ -236,7 +236,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     if (!file->rank && code == MPI_SUCCESS)
         code = open_here(file);
     long told[3] = {code, amode, hash_name(file->name)};
-    int met = members_tell(file, CALL_File_open, told, 3, 0);
+    int met = members_tell(file, told, 3, 0);
     if (code == MPI_SUCCESS && file->rank) {
         code = met == MPI_SUCCESS ? compare_arguments(file, told) : met;
         if (code == MPI_SUCCESS)
@@ -244,7 +244,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     }
     code = form_group(file, code);
     if (code == MPI_SUCCESS && file->amode & MPI_MODE_APPEND)
-        code = agree(file, CALL_File_open, move_to_end(file));
+        code = agree_again(file, move_to_end(file));
     if (code != MPI_SUCCESS) {
         file_free(file);
         return fail(NULL, code);
@@ -279,7 +279,7 @@ static int close_file(MPI_File *handle)
         int removed = MPI_SUCCESS;
         if (!file->rank && unisono_remove(connection(), file->name))
             removed = class_of_failure(file, call);
-        removed = agree(file, call, removed);
+        removed = agree_again(file, removed);
         code = code == MPI_SUCCESS ? removed : code;
     }
     code = fail(file, code);
@@ -318,7 +318,7 @@ static int resize(MPI_File handle, MPI_Offset size, int call, int extends)
             error = unisono_truncate(file->file, (uint64_t)size);
         code = error ? class_of_failure(file, call) : code;
     }
-    code = agree(file, call, code);
+    code = agree_again(file, code);
     /* The library of this process learns the new size. */
     if (code == MPI_SUCCESS && file->rank && unisono_size(file->file, &now))
         code = class_of_failure(file, call);
@@ -376,7 +376,7 @@ static int set_atomicity(MPI_File handle, int flag)
     pthread_mutex_lock(&file->lock);
     file->is_atomic = code == MPI_SUCCESS ? !!flag : file->is_atomic;
     pthread_mutex_unlock(&file->lock);
-    return fail(file, agree(file, call, code));
+    return fail(file, agree_again(file, code));
 }
 
 static int get_atomicity(MPI_File handle, int *flag)
@@ -399,7 +399,7 @@ static int sync_file(MPI_File handle)
     int code = agree(file, call, MPI_SUCCESS);
     if (code == MPI_SUCCESS && !file->rank && unisono_fsync(file->file))
         code = class_of_failure(file, call);
-    code = agree(file, call, code);
+    code = agree_again(file, code);
     report_time(file, call, started_at);
     return fail(file, code);
 }

@@ -35,7 +35,7 @@ static int take_ordered(open_file_t *file, const access_t *access, uint64_t *fir
         told[0] = (long)start;
     }
     if (met == MPI_SUCCESS && file->size > 1)
-        met = members_tell(file, access->call, told, 2, last);
+        met = members_tell(file, told, 2, last);
     if (met != MPI_SUCCESS)
         return met;
     *first = (uint64_t)told[0] + end - mine;

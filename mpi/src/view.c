@@ -155,7 +155,7 @@ static int current_displacement(open_file_t *file, MPI_Offset *displacement)
         told[0] = (long)shared;
     }
     if (code == MPI_SUCCESS && file->size > 1)
-        code = members_tell(file, call, told, 2, 0);
+        code = members_tell(file, told, 2, 0);
     const view_t *view = &file->view;
     *displacement = (MPI_Offset)(view->displacement
                                  + layout_file_offset(view->layout,
@@ -226,7 +226,7 @@ static int reset_shared(open_file_t *file)
     if (!file->has_moved_shared)
         return MPI_SUCCESS;
     int is_set = file->rank || !unisono_counter_set(file->group, 0);
-    int code = agree(file, call, is_set ? MPI_SUCCESS : class_of_failure(file, call));
+    int code = agree_again(file, is_set ? MPI_SUCCESS : class_of_failure(file, call));
     file->has_moved_shared = code != MPI_SUCCESS;
     return code;
 }
@@ -412,7 +412,7 @@ static int seek_shared(MPI_File handle, MPI_Offset offset, int whence)
             code = class_of_failure(file, call);
         file->has_moved_shared = 1;
     }
-    return fail(file, agree(file, call, code));
+    return fail(file, agree_again(file, code));
 }
 
 static int get_position_shared(MPI_File handle, MPI_Offset *offset)
