@@ -1,8 +1,9 @@
-/* access.c - the calls that read and write by explicit offsets and individual file pointers. */
+/* access.c - the calls that read and write: by explicit offsets, by individual file pointers, and by
+ * the shared one. */
 #include "back.h"
 
 /* Where a call takes its offset from. */
-enum pointer { EXPLICIT, INDIVIDUAL };
+enum pointer { EXPLICIT, INDIVIDUAL, SHARED };
 
 /* Code for a call that the mode of the file forbids. */
 static int check_pointer(const open_file_t *file, int call, MPI_Offset offset)
@@ -32,8 +33,12 @@ static int advance(open_file_t *file, const access_t *access, uint64_t *first)
 static transfer_t *begin(open_file_t *file, const access_t *access, enum pointer pointer,
                          MPI_Offset offset, uint64_t *first)
 {
-    int code = check_pointer(file, access->call, offset);
+    int code = MPI_SUCCESS;
     *first = (uint64_t)offset;
+    if (pointer == SHARED)
+        code = shared_take(file, access, first);
+    else
+        code = check_pointer(file, access->call, offset);
     if (code == MPI_SUCCESS && pointer == INDIVIDUAL)
         code = advance(file, access, first);
     return transfer_begin(file, access, *first, code);
@@ -102,7 +107,7 @@ static int split_begin(MPI_File handle, const access_t *access, enum pointer poi
     return fail(file, file->split ? MPI_SUCCESS : MPI_ERR_NO_MEM);
 }
 
-int split_end(MPI_File handle, int call, MPI_Status *status)
+static int split_end(MPI_File handle, int call, MPI_Status *status)
 {
     open_file_t *file = file_of(handle);
     double started_at = now_s();
@@ -123,56 +128,64 @@ int split_end(MPI_File handle, int call, MPI_Status *status)
 #define ACCESS(name, manner) &(access_t){CALL_File_##name, manner, buffer, count, type}
 #define DATA(count_type) void *buffer, count_type count, MPI_Datatype type
 
-/* Defines the calls of one direction and one kind of count. */
+/* Defines one call: with an offset, or by a file pointer. */
 #define AT(name, manner, count_type)                                                               \
-    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type), MPI_Status *status)      \
+    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),                   \
+                           MPI_Status *status)                                                     \
     {                                                                                              \
         return blocking(handle, ACCESS(name, manner), EXPLICIT, offset, status);                   \
     }
 #define IAT(name, manner, count_type)                                                              \
-    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type), MPI_Request *request)    \
+    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),                   \
+                           MPI_Request *request)                                                   \
     {                                                                                              \
         return nonblocking(handle, ACCESS(name, manner), EXPLICIT, offset, request);               \
     }
-#define NEXT(name, manner, count_type)                                                             \
-    static int call_##name(MPI_File handle, DATA(count_type), MPI_Status *status)                         \
-    {                                                                                              \
-        return blocking(handle, ACCESS(name, manner), INDIVIDUAL, 0, status);                      \
-    }
-#define INEXT(name, manner, count_type)                                                            \
-    static int call_##name(MPI_File handle, DATA(count_type), MPI_Request *request)                       \
-    {                                                                                              \
-        return nonblocking(handle, ACCESS(name, manner), INDIVIDUAL, 0, request);                  \
-    }
 #define AT_BEGIN(name, manner, count_type, end)                                                    \
-    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type))                          \
+    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type))                   \
     {                                                                                              \
         return split_begin(handle, ACCESS(name, manner), EXPLICIT, offset, CALL_File_##end);       \
     }
-#define NEXT_BEGIN(name, manner, count_type, end)                                                  \
-    static int call_##name(MPI_File handle, DATA(count_type))                                             \
+#define NEXT(name, manner, count_type, pointer)                                                    \
+    static int call_##name(MPI_File handle, DATA(count_type), MPI_Status *status)                  \
     {                                                                                              \
-        return split_begin(handle, ACCESS(name, manner), INDIVIDUAL, 0, CALL_File_##end);          \
+        return blocking(handle, ACCESS(name, manner), pointer, 0, status);                         \
+    }
+#define INEXT(name, manner, count_type, pointer)                                                   \
+    static int call_##name(MPI_File handle, DATA(count_type), MPI_Request *request)                \
+    {                                                                                              \
+        return nonblocking(handle, ACCESS(name, manner), pointer, 0, request);                     \
+    }
+#define NEXT_BEGIN(name, manner, count_type, pointer, end)                                         \
+    static int call_##name(MPI_File handle, DATA(count_type))                                      \
+    {                                                                                              \
+        return split_begin(handle, ACCESS(name, manner), pointer, 0, CALL_File_##end);             \
     }
 #define END(name)                                                                                  \
-    static int call_##name(MPI_File handle, void *buffer, MPI_Status *status)                             \
+    static int call_##name(MPI_File handle, void *buffer, MPI_Status *status)                      \
     {                                                                                              \
         (void)buffer;                                                                              \
         return split_end(handle, CALL_File_##name, status);                                        \
     }
 
-/* Lists the calls of one direction: DIRECTION(read, READ, int, ) and so on. */
+/* Defines the calls of one direction and one kind of count. */
 #define DIRECTION(word, manner, count_type, suffix)                                                \
     AT(word##_at##suffix, manner, count_type)                                                      \
     AT(word##_at_all##suffix, manner | COLLECTIVE, count_type)                                     \
     IAT(i##word##_at##suffix, manner, count_type)                                                  \
     IAT(i##word##_at_all##suffix, manner | COLLECTIVE, count_type)                                 \
-    NEXT(word##suffix, manner, count_type)                                                         \
-    NEXT(word##_all##suffix, manner | COLLECTIVE, count_type)                                      \
-    INEXT(i##word##suffix, manner, count_type)                                                     \
-    INEXT(i##word##_all##suffix, manner | COLLECTIVE, count_type)                                  \
     AT_BEGIN(word##_at_all_begin##suffix, manner | COLLECTIVE, count_type, word##_at_all_end)      \
-    NEXT_BEGIN(word##_all_begin##suffix, manner | COLLECTIVE, count_type, word##_all_end)
+    NEXT(word##suffix, manner, count_type, INDIVIDUAL)                                             \
+    NEXT(word##_all##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL)                          \
+    NEXT(word##_shared##suffix, manner, count_type, SHARED)                                        \
+    NEXT(word##_ordered##suffix, manner | COLLECTIVE, count_type, SHARED)                          \
+    INEXT(i##word##suffix, manner, count_type, INDIVIDUAL)                                         \
+    INEXT(i##word##_all##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL)                      \
+    INEXT(i##word##_shared##suffix, manner, count_type, SHARED)                                    \
+    NEXT_BEGIN(word##_all_begin##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL,              \
+               word##_all_end)                                                                     \
+    NEXT_BEGIN(word##_ordered_begin##suffix, manner | COLLECTIVE, count_type, SHARED,              \
+               word##_ordered_end)
 
 DIRECTION(read, READ, int, )
 DIRECTION(write, WRITE, int, )
@@ -182,6 +195,8 @@ END(read_at_all_end)
 END(write_at_all_end)
 END(read_all_end)
 END(write_all_end)
+END(read_ordered_end)
+END(write_ordered_end)
 
 #define ENTER_ONE(name) ENTER(File_##name, call_##name)
 #define ENTER_DIRECTION(word, suffix)                                                              \
@@ -190,12 +205,16 @@ END(write_all_end)
         ENTER_ONE(word##_at_all##suffix);                                                          \
         ENTER_ONE(i##word##_at##suffix);                                                           \
         ENTER_ONE(i##word##_at_all##suffix);                                                       \
+        ENTER_ONE(word##_at_all_begin##suffix);                                                    \
         ENTER_ONE(word##suffix);                                                                   \
         ENTER_ONE(word##_all##suffix);                                                             \
+        ENTER_ONE(word##_shared##suffix);                                                          \
+        ENTER_ONE(word##_ordered##suffix);                                                         \
         ENTER_ONE(i##word##suffix);                                                                \
         ENTER_ONE(i##word##_all##suffix);                                                          \
-        ENTER_ONE(word##_at_all_begin##suffix);                                                    \
+        ENTER_ONE(i##word##_shared##suffix);                                                       \
         ENTER_ONE(word##_all_begin##suffix);                                                       \
+        ENTER_ONE(word##_ordered_begin##suffix);                                                   \
     } while (0)
 
 void access_enter(function_t **functions)
@@ -208,4 +227,6 @@ void access_enter(function_t **functions)
     ENTER_ONE(write_at_all_end);
     ENTER_ONE(read_all_end);
     ENTER_ONE(write_all_end);
+    ENTER_ONE(read_ordered_end);
+    ENTER_ONE(write_ordered_end);
 }

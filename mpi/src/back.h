@@ -163,8 +163,9 @@ int transfer_waits_for_members(const transfer_t *transfer);
 /* Waits for the end and frees the transfer. Gives the bytes of memory that were read or written. */
 int transfer_end(transfer_t *transfer, uint64_t *bytes);
 
-/* Ends the split collective call of a file, by the call of that number. */
-int split_end(MPI_File handle, int call, MPI_Status *status);
+/* Takes the etypes of an access from the shared file pointer (shared.c), those of an ordered call in
+ * the order of ranks; gives the first of them. */
+int shared_take(open_file_t *file, const access_t *access, uint64_t *first);
 
 void status_set(MPI_Status *status, uint64_t bytes);
 
@@ -213,7 +214,6 @@ void errors_enter(function_t **functions);
 void open_enter(function_t **functions);
 void view_enter(function_t **functions);
 void access_enter(function_t **functions);
-void shared_enter(function_t **functions);
 void requests_enter(function_t **functions);
 
 #define ENTER(name, function) (functions[CALL_##name] = (function_t *)(function))

@@ -38,8 +38,9 @@ typedef void function_t(void);
 
 /* What the front end gives to a back end when it loads it. */
 typedef struct front {
-    uint32_t version;        /* BORDER_VERSION */
-    file_handle_t *handles;  /* FILES_MAX handles */
+    uint32_t version;              /* BORDER_VERSION */
+    file_handle_t *handles;        /* FILES_MAX handles */
+    const char *const *names;      /* of the functions, such as "MPI_File_open" */
     function_t *(*real)(int call); /* function of the MPI library, or NULL when it has none */
 } front_t;
 

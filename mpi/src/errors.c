@@ -6,23 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const names[CALL_COUNT] = {
-#define NAME_CALL(arguments, name) "MPI_" #name,
-#define FILE_CALL NAME_CALL
-#define LARGE_CALL NAME_CALL
-#define REQUEST_CALL NAME_CALL
-#include "functions.def"
-#undef NAME_CALL
-#undef FILE_CALL
-#undef LARGE_CALL
-#undef REQUEST_CALL
-};
-
-const char *call_name(int call)
-{
-    return names[call];
-}
-
 static const struct {
     const char *name;
     int class;
@@ -112,7 +95,7 @@ int class_of_failure(const open_file_t *file, int call)
         error->kind == UNISONO_ERR_NOT_FOUND || error->kind == UNISONO_ERR_ALREADY_EXISTS;
     if (!is_expected && is_speaker(file, error)) {
         char text[1024];
-        snprintf(text, sizeof text, "%s failed: %s", names[call], error->error);
+        snprintf(text, sizeof text, "%s failed: %s", call_name(call), error->error);
         explain(text, error->cause, error->help);
     }
     /* Programs rarely look at codes of files, and would wait for the missing members elsewhere. */
@@ -128,7 +111,7 @@ int class_of_failure(const open_file_t *file, int call)
 int wrong(int code, int call, const char *cause, const char *help)
 {
     char error[256];
-    snprintf(error, sizeof error, "%s failed", names[call]);
+    snprintf(error, sizeof error, "%s failed", call_name(call));
     explain(error, cause, help);
     return code;
 }

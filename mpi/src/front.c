@@ -150,7 +150,7 @@ static void load_back(void)
         void *address;
         unisono_mpi_back_t *call;
     } open = {dlsym(library, "unisono_mpi_back")};
-    static front_t front = {BORDER_VERSION, handles, real};
+    static front_t front = {BORDER_VERSION, handles, names, real};
     const back_t *found = open.address ? open.call(&front) : NULL;
     if (!found)
         snprintf(back_failure, sizeof back_failure, "%s is of another release", path);

@@ -137,7 +137,7 @@ typedef struct gathering {
     int is_speaker; /* 1 for the lowest member that has failed */
 } gathering_t;
 
-/* Gathers numbers for the library, and with them the codes of members. Fails when one has failed. */
+/* Gathers numbers for the library, and codes of members. Fails when one of them has failed. */
 static int gather(const void *mine, void *all, size_t bytes, void *context)
 {
     gathering_t *gathering = context;

@@ -9,6 +9,11 @@ function_t *real_function(int call)
     return front->real(call);
 }
 
+const char *call_name(int call)
+{
+    return front->names[call];
+}
+
 __attribute__((visibility("default"))) unisono_mpi_back_t unisono_mpi_back;
 
 const back_t *unisono_mpi_back(const front_t *given)
@@ -26,7 +31,6 @@ const back_t *unisono_mpi_back(const front_t *given)
     open_enter(back.functions);
     view_enter(back.functions);
     access_enter(back.functions);
-    shared_enter(back.functions);
     requests_enter(back.functions);
     return &back;
 }
