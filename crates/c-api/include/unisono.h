@@ -241,8 +241,8 @@ int unisono_size(unisono_file_t *file, uint64_t *bytes);
 /* Makes the file `bytes` bytes long. Bytes beyond are freed, new ones are zero. */
 int unisono_truncate(unisono_file_t *file, uint64_t bytes);
 
-/* Waits until all that was written is with the disks. Fails with errors of write-behind since this
- * connection's last flush or fsync of the file, or since it opened the file. */
+/* Waits until all that was written is with the disks. Fails with errors of write-behind that this
+ * connection has not met yet, by a flush, an fsync or a later write, since it opened the file. */
 int unisono_flush(unisono_file_t *file);
 
 /* As unisono_flush, and waits until everything is on stable storage of every server. */

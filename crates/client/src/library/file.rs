@@ -361,7 +361,7 @@ impl File {
     ///
     /// # Errors
     /// Failures of earlier writes to the file that were not reported yet: since the last flush of
-    /// this connection, or since it opened the file.
+    /// this connection, or since it opened the file. A later write reports them too.
     pub fn flush(&self, sync: bool) -> Result<(), UserError> {
         self.start_flush(sync).wait()
     }

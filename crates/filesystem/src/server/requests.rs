@@ -69,7 +69,7 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
         permit: WritePermit,
     ) -> Result<(), Infallible> {
-        let written = caching::server::write(&self, request, body).await;
+        let written = caching::server::write(&self, from, request, body).await;
         drop(permit);
         let cost = match written {
             Ok(cost) => cost,

@@ -53,9 +53,10 @@ pub(crate) async fn page<W: World>(
 }
 
 /// Copies the data of a write request into the cache. Returns the processor time to be paid, as
-/// [`read`] does.
+/// [`read`] does. An earlier failure of write-behind is told instead, once.
 pub(crate) async fn write<W: World>(
     server: &Rc<Server<W>>,
+    from: PeerId,
     request: WriteRequest,
     body: Option<W::Payload>,
 ) -> Result<Duration, Fault> {
@@ -64,6 +65,7 @@ pub(crate) async fn write<W: World>(
     let body = body.ok_or_else(missing)?;
     let length = body.length();
     check_range(server, &file, request.block, request.offset, length)?;
+    server.cache.failures.report_to(request.file, from)?;
     let cost = server.config.costs.cache_write + server.config.costs.copy(length);
     let run = Run::contiguous(request.offset, length);
     let is_written = server.cache.write_held(&file, request.block, run, &body);
@@ -86,6 +88,7 @@ pub(crate) async fn pull<W: World>(
     let PullRequest { file, block, offset, length, region, region_offset } = request;
     let file = server.files.get(file)?;
     check_range(server, &file, block, offset, length)?;
+    server.cache.failures.report_to(file.file, from)?;
     let _room = server.cache.reserve(&file, block).await?;
     let memory = server.world.memory(length);
     let (stride, memory_offset) = (length, region_offset);

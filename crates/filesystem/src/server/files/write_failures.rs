@@ -1,9 +1,9 @@
 //! Failures of write-behind: blocks that a disk did not accept.
 //!
 //! Invariants:
-//! - Every client that had the file open then gets the fault once, by its next flush, whether
-//!   others got it or not.
-//! - If no client had the file open, the first that flushes gets it.
+//! - Every client that had the file open then gets the fault once, by its next write or
+//!   flush, whether others got it or not.
+//! - If no client had the file open, the first that writes or flushes gets it.
 //! - A request to stop the server gets, once, a fault that no client has got.
 
 use std::cell::RefCell;
