@@ -48,6 +48,7 @@ typedef struct open_file {
     int has_errhandler;                    /* 1 when the program has set one */
     pthread_mutex_t lock;                  /* of the fields below */
     int is_atomic;
+    int has_unreported; /* 1 when writes may fail after their calls: servers write behind */
     view_t view;
     uint64_t position; /* individual file pointer in etypes */
     int has_moved_shared; /* 1 when this process may have moved the shared file pointer from 0 */

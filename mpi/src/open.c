@@ -271,6 +271,9 @@ static int close_file(MPI_File *handle)
         code = wrong(MPI_ERR_OTHER, call, "a split collective call was under way",
                      "call its end before MPI_File_close");
     }
+    /* Servers write behind: what fails after a call is told here at the latest. */
+    if (file->has_unreported && unisono_flush(file->file))
+        code = class_of_failure(file, call);
     if (unisono_close(file->file))
         code = class_of_failure(file, call);
     file->file = NULL;

@@ -368,6 +368,13 @@ static int prepare(transfer_t *transfer, uint64_t offset)
     return must_pack(transfer) ? pack(transfer) : MPI_SUCCESS;
 }
 
+/* True for a call after which all of its data is with the disks. */
+static int is_directed(const transfer_t *transfer)
+{
+    int strategy = transfer->file->options.strategy;
+    return is_collective(transfer) && strategy != UNISONO_TWO_PHASE && strategy != UNISONO_CACHING;
+}
+
 static void finish(transfer_t *transfer);
 
 transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t offset, int code)
@@ -383,9 +390,11 @@ transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t o
     transfer->displacement = file->view.displacement;
     transfer->representation = file->view.representation;
     transfer->code = code == MPI_SUCCESS ? prepare(transfer, offset) : code;
-    pthread_mutex_unlock(&file->lock);
     if (is_atomic || file->is_independent)
         transfer->access.manner &= ~COLLECTIVE;
+    if (is_write(transfer) && !is_directed(transfer))
+        file->has_unreported = 1;
+    pthread_mutex_unlock(&file->lock);
     if (transfer->code == MPI_SUCCESS && is_atomic)
         transfer->code = lock_bytes(transfer);
     if (transfer->code == MPI_SUCCESS)
