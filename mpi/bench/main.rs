@@ -1,10 +1,12 @@
 //! `make bench-mpi`: measures one MPI program with plain MPICH, plain Open MPI, and Unisono under
 //! both, in turns, on the same disk.
 //!
-//! The program is `hpf.c`. A case is one pattern, record size, mode, direction, sync and number of
+//! The program is `hpf.c`, and `overlap.c` for [`overlap`]. A case is one pattern, record size, mode, direction, sync and number of
 //! ranks. All four contenders run a case before the next one begins, and all cases are repeated in
 //! rounds; the least time of each counts. Ratios compare the slower of the two forms of Unisono with
 //! the better of the two plain libraries.
+
+mod overlap;
 
 use mpi::{Family, Servers, prefix, root};
 use plot::{LineSeries, Lines};
@@ -115,44 +117,70 @@ struct Bench {
 }
 
 impl Bench {
-    /// Compiles the program and starts the servers.
+    /// Compiles the programs and starts the servers.
     fn new(folder: &Path) -> Self {
         let bench = Self { servers: Servers::start_with(folder), folder: folder.to_owned() };
-        for family in [Family::Mpich, Family::OpenMpi] {
-            let source = root().join("mpi/bench/hpf.c");
-            family.compile(&source, &bench.program(family), &["-O2"]);
+        for family in Family::OF_DEBIAN {
+            for name in ["hpf", "overlap"] {
+                let source = root().join("mpi/bench").join(name).with_extension("c");
+                family.compile(&source, &bench.program(name, family), &["-O2"]);
+            }
         }
         bench
     }
 
-    fn program(&self, family: Family) -> PathBuf {
-        self.folder.join(format!("hpf.{}", family.name()))
+    fn program(&self, name: &str, family: Family) -> PathBuf {
+        self.folder.join(format!("{name}.{}", family.name()))
     }
 
-    /// Runs a contender once. `Err` tells why there is no result.
-    fn run(&self, contender: Contender, case: &Case) -> Result<Times, String> {
+    /// Runs a program of a contender, whose first argument is the name of its file; returns the
+    /// line of output that `parse` reads. `Ok(None)`: a plain library was given up.
+    fn run<T>(
+        &self,
+        contender: Contender,
+        (name, ranks): (&str, u32),
+        arguments: &[String],
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, String> {
         let family = contender.family();
         let plain = self.folder.join("plain.dat");
-        let (mut command, name) = if contender.is_plain() {
-            (family.mpiexec(case.ranks), plain.display().to_string())
+        let (mut command, file) = if contender.is_plain() {
+            (family.mpiexec(ranks), plain.display().to_string())
         } else {
-            (self.servers.mpiexec(family, case.ranks), "unisono://bench.dat".to_owned())
+            (self.servers.mpiexec(family, ranks), "unisono://bench.dat".to_owned())
         };
-        command.arg(self.program(family)).arg(name).arg(BYTES.to_string()).arg(case.pattern);
-        command.arg(case.record_bytes.to_string()).args([case.mode, case.direction, case.sync]);
-        command.arg(REPEATS.to_string());
+        command.arg(self.program(name, family)).arg(file).args(arguments);
         let (code, text) = limited(command, contender.is_plain());
         // A new file each time, as with unisono files of another size.
         let _ = std::fs::remove_file(plain);
         if code == Some(124) && contender.is_plain() {
-            let bound = LIMIT_S as f64 / f64::from(REPEATS);
-            return Ok(Times { total_s: bound, transfer_s: bound, cpu_s: bound, is_bound: true });
+            return Ok(None);
         }
-        let line = text.lines().find(|line| line.starts_with(&format!("{},", case.pattern)));
-        match (code, line.and_then(parse)) {
-            (Some(0), Some(times)) => Ok(times),
-            _ => Err(format!("{} in {case:?}: exit code {code:?}\n{text}", contender.name())),
+        match (code, text.lines().find_map(parse)) {
+            (Some(0), Some(parsed)) => Ok(Some(parsed)),
+            _ => Err(format!(
+                "{}: {name} {}: exit code {code:?}\n{text}",
+                contender.name(),
+                arguments.join(" ")
+            )),
         }
+    }
+
+    /// Measures a contender in a case once.
+    fn measure(&self, contender: Contender, case: &Case) -> Result<Times, String> {
+        let Case { ranks, pattern, mode, direction, sync, record_bytes } = case;
+        let (bytes, record, repeats) =
+            (BYTES.to_string(), record_bytes.to_string(), REPEATS.to_string());
+        let words = [&bytes, *pattern, &record, mode, direction, sync, &repeats];
+        let arguments = words.map(str::to_owned);
+        let times = self.run(contender, ("hpf", *ranks), &arguments, parse)?;
+        let bound = LIMIT_S as f64 / f64::from(REPEATS);
+        Ok(times.unwrap_or(Times {
+            total_s: bound,
+            transfer_s: bound,
+            cpu_s: bound,
+            is_bound: true,
+        }))
     }
 }
 
@@ -172,7 +200,7 @@ fn limited(command: Command, is_plain: bool) -> (Option<i32>, String) {
     mpi::ended(limited)
 }
 
-/// Reads the line that the program prints.
+/// Reads the line that hpf prints.
 fn parse(line: &str) -> Option<Times> {
     let fields: Vec<&str> = line.split(',').collect();
     let number = |index: usize| fields.get(index)?.parse::<f64>().ok();
@@ -345,7 +373,7 @@ fn run(options: &Options) -> Result<(), String> {
         for (number, case) in cases.iter().enumerate() {
             println!("round {round}, case {} of {}: {case:?}", number + 1, cases.len());
             for contender in CONTENDERS {
-                let times = bench.run(contender, case)?;
+                let times = bench.measure(contender, case)?;
                 keep_least(&mut results, (case.clone(), contender), times);
             }
             std::fs::write(options.output.join("results.csv"), values(&results)).map_err(told)?;
@@ -356,6 +384,7 @@ fn run(options: &Options) -> Result<(), String> {
         std::fs::write(path, picture(&results, ranks)).map_err(told)?;
     }
     println!("{}", table(&results));
+    println!("{}", overlap::measure(&bench, options.rounds)?);
     println!("bench-mpi: results are in {}", options.output.display());
     Ok(())
 }
