@@ -511,7 +511,8 @@ void unisono_hints_free(unisono_hints_t *hints);
 typedef struct unisono_op unisono_op_t;
 
 /* These begin the call of the same name and return 0 when it has begun; its result and errors are
- * those of unisono_op_wait. Members begin collective calls in the same order. */
+ * those of unisono_op_wait. Members begin collective calls in the same order. unisono_start_close
+ * frees the handle at once. */
 int unisono_start_pread(unisono_file_t *file, void *memory, uint64_t bytes, uint64_t offset,
                         unisono_op_t **op);
 int unisono_start_pwrite(unisono_file_t *file, const void *memory, uint64_t bytes,
@@ -528,6 +529,7 @@ int unisono_start_write_all(unisono_group_t *group, unisono_file_t *file,
                             const unisono_part_t *part, const void *memory,
                             uint64_t memory_bytes, const unisono_collective_options_t *options,
                             unisono_op_t **op);
+int unisono_start_close(unisono_file_t *file, unisono_op_t **op);
 
 /* Sets *ended to 1 when the call has ended, to 0 otherwise. Never waits, never frees. */
 int unisono_op_test(unisono_op_t *op, int *ended);

@@ -115,6 +115,14 @@ exported! {
         })
     }
 
+    /// Begins to close a file.
+    fn unisono_start_close(file: FileHandle, op: Out<OpHandle>) -> c_int {
+        make(&op, "op", || {
+            let file = file.take("file")?.ok_or_else(|| Failure::argument("file", "is null"))?;
+            Ok(Op::new(file.start_close(), |()| 0))
+        })
+    }
+
     /// Begins to read a part.
     fn unisono_start_read_part(
         file: FileHandle,

@@ -258,10 +258,12 @@ int main(void)
     pages(f);
     groups(u, f);
     operations(u, f);
-    /* What a file needs of its connection outlives the handle of that. */
+    /* What a file needs of its connection outlives the handle of that, also while it is closed. */
+    unisono_op_t *closing = NULL;
     OK(unisono_disconnect(u));
     char byte;
     CHECK(unisono_pread(f, &byte, 1, 0) == 1);
-    OK(unisono_close(f));
+    OK(unisono_start_close(f, &closing));
+    OK(unisono_op_wait(closing));
     return 0;
 }

@@ -11,6 +11,7 @@ use interface::UserError;
 use policy::{Access, BYTES_MAX, Direction, DiskOrder, OwnPart};
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::{Deref, Range};
+use std::rc::Rc;
 use std::sync::Arc;
 use units::{ClientId, KIB};
 use wire::{BufferStatistics, FileRecord};
@@ -382,10 +383,19 @@ impl File {
     /// # Errors
     /// Faults of the servers.
     pub fn close(self) -> Result<(), UserError> {
+        self.start_close().wait()
+    }
+
+    /// Begins a [`File::close`].
+    pub fn start_close(self) -> Operation<()> {
         let record = self.record();
         let name = record.name.clone();
         let what = move || format!("cannot close {name:?}");
-        self.connection.run(what, async move |shared| shared.client.close(&record).await)
+        let work = async move |shared: Rc<Shared>| shared.client.close(&record).await;
+        let closing = self.connection.begin(what, false, work);
+        // The connection must last until the file is closed.
+        let connection = self.connection.clone();
+        closing.finish_with(move |()| drop(connection))
     }
 
     /// Begins to ask for the checksums (CRC32C) of the pieces of a block, as its server holds them.

@@ -15,7 +15,6 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::sync::oneshot;
 use units::{ByteRange, ClientId};
 use wire::CollectiveCall;
 use world_real::RealWorld;
@@ -431,22 +430,16 @@ impl Member {
 }
 
 impl Drop for Inner {
-    /// Leaves the group. Waits until the servers know, so that members that wait for this process
-    /// learn it before its connection ends.
+    /// Begins to leave the group. The servers learn it before they learn that the connection ends,
+    /// since its end is work for the same thread.
     fn drop(&mut self) {
         let Some(member) = self.member.take() else { return };
         let thread = &self.connection.0.thread;
         if thread.is_here() {
             return;
         }
-        let (done, left) = oneshot::channel::<()>();
-        let job = Box::new(move || {
-            drop(member);
-            drop(done);
-        });
-        match thread.post(job) {
-            Ok(()) => drop(pollster::block_on(left)),
-            Err((job, _)) => std::mem::forget(job),
+        if let Err((job, _)) = thread.post(Box::new(move || drop(member))) {
+            std::mem::forget(job);
         }
     }
 }
