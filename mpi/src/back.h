@@ -64,6 +64,13 @@ open_file_t *file_new(void); /* NULL when FILES_MAX are open */
 void file_free(open_file_t *file);
 MPI_File handle_of(const open_file_t *file);
 
+/* Begins to close the file at the servers. All of its data has been given to them, so a process that
+ * closes waits for nothing. Returns not 0 when it fails at once. */
+int closing_begin(open_file_t *file);
+
+/* Waits until the files that are being closed are closed; prints what fails. */
+void closings_end(void);
+
 /* The connection of the process, made at the first use; NULL with a failure of the library. */
 unisono_t *connection(void);
 

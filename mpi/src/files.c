@@ -75,12 +75,61 @@ void *file_from_fortran(int number)
     return &handles[number - FORTRAN_BASE];
 }
 
+/* ---- Closing -------------------------------------------------------------------------------- */
+
+/* A file that is being closed. */
+typedef struct closing {
+    unisono_op_t *op;
+    struct closing *next;
+} closing_t;
+
+static closing_t *closings;
+
+int closing_begin(open_file_t *file)
+{
+    closing_t *closing = calloc(1, sizeof *closing);
+    unisono_file_t *closed = file->file;
+    file->file = NULL;
+    if (!closing)
+        return unisono_close(closed);
+    if (unisono_start_close(closed, &closing->op)) {
+        free(closing);
+        return -1;
+    }
+    pthread_mutex_lock(&lock);
+    closing->next = closings;
+    closings = closing;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+void closings_end(void)
+{
+    pthread_mutex_lock(&lock);
+    closing_t *ended = closings;
+    closings = NULL;
+    pthread_mutex_unlock(&lock);
+    while (ended) {
+        closing_t *next = ended->next;
+        int failed = unisono_op_wait(ended->op) < 0;
+        const unisono_error_t *error = unisono_last_error();
+        /* Another process may have deleted the file meanwhile. */
+        if (failed && error && error->kind != UNISONO_ERR_NOT_FOUND)
+            class_of_failure(NULL, CALL_File_close);
+        free(ended);
+        ended = next;
+    }
+}
+
+/* ---- Connection ----------------------------------------------------------------------------- */
+
 static unisono_t *connected;
 
 /* Called when MPI ends, as the attribute of MPI_COMM_SELF is deleted. */
 static int disconnect(MPI_Comm comm, int key, void *value, void *state)
 {
     (void)comm, (void)key, (void)value, (void)state;
+    closings_end();
     report_write();
     pthread_mutex_lock(&lock);
     unisono_disconnect(connected);

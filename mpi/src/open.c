@@ -213,6 +213,7 @@ static int prepare(open_file_t *file, MPI_Info info)
 static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, MPI_File *handle)
 {
     *handle = MPI_FILE_NULL;
+    closings_end();
     open_file_t *file = file_new();
     if (!file)
         return fail(NULL, wrong(MPI_ERR_NO_MEM, CALL_File_open, "too many files are open",
@@ -274,11 +275,12 @@ static int close_file(MPI_File *handle)
     /* Servers write behind: what fails after a call is told here at the latest. */
     if (file->has_unreported && unisono_flush(file->file))
         code = class_of_failure(file, call);
-    if (unisono_close(file->file))
+    if (closing_begin(file))
         code = class_of_failure(file, call);
-    file->file = NULL;
-    code = agree(file, call, code);
+    /* Nobody needs to wait for others, but with this mode all must have closed the file. */
     if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
+        closings_end();
+        code = agree(file, call, code);
         int removed = MPI_SUCCESS;
         if (!file->rank && unisono_remove(connection(), file->name))
             removed = class_of_failure(file, call);
@@ -293,6 +295,7 @@ static int close_file(MPI_File *handle)
 static int delete_file(const char *name, MPI_Info info)
 {
     (void)info;
+    closings_end();
     if (!connection() || unisono_remove(connection(), name_in_instance(name)))
         return fail(NULL, class_of_failure(NULL, CALL_File_delete));
     return MPI_SUCCESS;
