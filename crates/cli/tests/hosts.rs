@@ -36,7 +36,7 @@ impl Site {
         let place = Place::new();
         std::fs::create_dir(place.path("scratch")).expect("a test must have room");
         place.file("hosts", b"# two\n127.0.0.2\n127.0.0.3 slots=1\n");
-        let launcher = program(&place, "launcher", script);
+        let launcher = place.script("launcher", script);
         Self { place, launcher }
     }
 
@@ -61,15 +61,6 @@ impl Site {
         });
         assert!(!self.place.instance().join("instance.json").exists());
     }
-}
-
-/// Makes a script in the directory of the test, for which % stands.
-fn program(place: &Place, name: &str, script: &str) -> PathBuf {
-    let directory = place.path("").display().to_string();
-    let script = script.replace('%', directory.trim_end_matches('/'));
-    let path = place.file(name, script.as_bytes());
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).expect("it is there");
-    path
 }
 
 fn mode(path: &Path) -> u32 {
@@ -343,8 +334,7 @@ fn a_job_of_slurm_has_servers_on_its_hosts() {
     // has only this host. What srun is here is a script.
     let place = Place::new();
     std::fs::create_dir(place.path("scratch")).expect("a test must have room");
-    program(
-        &place,
+    place.script(
         "srun",
         "#!/bin/sh\necho \"$*\" >> %/calls\n\
          while [ \"${1#--}\" != \"$1\" ]; do shift; done\n\

@@ -271,9 +271,7 @@ fn servers_run_on_the_hosts_of_a_file() {
     let scratch = site.place.path("tmp");
     let script =
         format!("#!/bin/sh\nshift\ncd / && exec env -i TMPDIR={} \"$@\"\n", scratch.display());
-    let launcher = site.place.file("launcher", script.as_bytes());
-    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&launcher, may_run).expect("it is there");
+    let launcher = site.place.script("launcher", &script);
     let options = [
         "--hostfile",
         "../hosts",
@@ -292,19 +290,48 @@ fn servers_run_on_the_hosts_of_a_file() {
     assert_eq!(names(&site.place.path("work")), [""; 0], "the private directory is removed");
 }
 
-#[test]
-fn the_program_is_asked_to_end_before_the_time_does() {
+/// Proves that a program is asked to end before its time does, and its files are copied out.
+/// `limit` gives options and variables that limit the run to a number of seconds.
+#[track_caller]
+fn assert_asked_in_time(limit: impl Fn(&Site, u64) -> (Vec<String>, Vec<(&'static str, String)>)) {
     let script = format!("trap '{WRITE}; exit 5' TERM; echo ready; while :; do sleep 0.05; done");
     // On a busy machine, the time for the program may be over before the shell has set its trap.
     let asked_when_ready = [1, 4, 16, 64].into_iter().find_map(|seconds| {
         let site = Site::new();
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let until = (now.expect("a clock").as_secs() + MARGIN + seconds).to_string();
-        let ended = site.run(&["--stage-out", "out", "--json", "--until", &until], &script);
+        let (limited, variables) = limit(&site, MARGIN + seconds);
+        let mut options = vec!["--stage-out", "out", "--json"];
+        options.extend(limited.iter().map(String::as_str));
+        let mut command = site.command(&options, &["sh", "-c", &script]);
+        command.envs(variables);
+        let ended = run(command);
         ended.error.contains("ready").then_some((site, ended))
     });
     let (site, ended) = asked_when_ready.expect("a shell starts within a minute");
-    assert_eq!(ended.code(5).json()["program"]["time_ran_short"], true);
+    let ended = ended.code(5);
+    assert_eq!(ended.json()["program"]["time_ran_short"], true);
     site.assert_input(&site.place.path("out/runs/field"));
     site.assert_clean();
+}
+
+#[test]
+fn the_program_is_asked_to_end_before_the_time_does() {
+    assert_asked_in_time(|_, seconds| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let until = now.expect("a clock").as_secs() + seconds;
+        (vec!["--until".to_owned(), until.to_string()], Vec::new())
+    });
+}
+
+#[test]
+fn the_end_of_a_slurm_job_is_asked_for() {
+    // Proves: without the variable, which older versions of Slurm do not set, squeue is asked.
+    assert_asked_in_time(|site, seconds| {
+        let left = format!("{}:{:02}", seconds / 60, seconds % 60);
+        site.place.script("squeue", &format!("#!/bin/sh\necho {left}\n"));
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", site.place.path("").display());
+        let job = [("SLURM_JOB_ID", "7"), ("SLURM_JOB_NODELIST", "localhost")];
+        let job = job.map(|(name, value)| (name, value.to_owned()));
+        (Vec::new(), [vec![("PATH", path)], job.to_vec()].concat())
+    });
 }

@@ -11,10 +11,10 @@ const RUN_HELP: &str = "\
 The program finds the servers by UNISONO_INSTANCE. MPI programs get libunisono-mpi.so by LD_PRELOAD
 and use files named unisono://NAME. Files are copied to the directory of --stage-out when the
 program has ended. Without --stage-out and --data, they go to a new directory ./unisono-run-*.
-Ctrl-C and SIGTERM go to the program. The end time of a Slurm job is known by SLURM_JOB_END_TIME:
-the program gets SIGTERM early enough to stage out. The exit code is that of the program, or 128 + N
-when signal N ended it. If the program succeeds: 4 a file is damaged, 7 files are not staged out.
-126 or 127: the program cannot be started. With --json its output goes to standard error.";
+Ctrl-C and SIGTERM go to the program. In a Slurm job, or with --until, the program gets SIGTERM
+early enough to stage out. The exit code is that of the program, or 128 + N when signal N ended it.
+If the program succeeds: 4 a file is damaged, 7 files are not staged out. 126 or 127: the program
+cannot be started. With --json its output goes to standard error.";
 
 #[derive(Args, Debug)]
 #[command(after_help = RUN_HELP)]
@@ -48,7 +48,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) no_limit: bool,
     /// End of the time for the run, in seconds since 1970 or as 2030-01-31T12:00:00Z (default:
-    /// SLURM_JOB_END_TIME).
+    /// that of the Slurm job).
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 use cluster::JobProgram;
 use interface::UserError;
 use jiff::Timestamp;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Least time for staging out.
@@ -20,6 +21,9 @@ const GRACE_MAX: Duration = Duration::from_secs(30);
 /// Longest time from now on that an end may lie away: 100 years.
 const AHEAD_MAX: u64 = 100 * 366 * 86_400;
 
+/// Longest wait for an answer of Slurm, in seconds.
+const SQUEUE_SECONDS: &str = "10";
+
 /// End of the time for a run.
 pub(super) struct Deadline {
     end: Instant,
@@ -28,28 +32,9 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    /// The end that the user or the batch system says, if there is one.
-    ///
-    /// # Errors
-    /// Fails when `--until` is not a time.
-    pub(super) fn find(until: Option<&str>, rate: f64) -> Result<Option<Self>, UserError> {
-        let by_job = std::env::var("SLURM_JOB_END_TIME").ok();
-        let seconds = match (until, by_job) {
-            (Some(word), _) => Some(seconds_of(word).ok_or_else(|| {
-                UserError::usage(
-                    format!("{word:?} is not an end for the run"),
-                    "it is neither a number of seconds since 1970 nor a time with a zone",
-                    "write it as 2030-01-31T12:00:00Z, or as date +%s --date=... prints it",
-                )
-            })?),
-            // A value that is not a number is no reason to refuse a job.
-            (None, Some(word)) => seconds_of(&word),
-            (None, None) => None,
-        };
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let left = |end: u64| Duration::from_secs(end).saturating_sub(now);
-        let end = seconds.map(left).filter(|left| left.as_secs() < AHEAD_MAX);
-        Ok(end.map(|left| Self { end: Instant::now() + left, rate }))
+    /// Makes the deadline of a run whose files are copied out at `rate`.
+    pub(super) fn new(end: Instant, rate: f64) -> Self {
+        Self { end, rate }
     }
 
     /// Waits for the end of the program. When time runs short, asks it to end, and then ends it.
@@ -78,6 +63,51 @@ impl Deadline {
     }
 }
 
+/// Returns the end that the user or the batch system says, if there is one.
+///
+/// # Errors
+/// Fails when `--until` is not a time.
+pub(super) fn end_of_time(until: Option<&str>) -> Result<Option<Instant>, UserError> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let until_then = |end: u64| Duration::from_secs(end).saturating_sub(now);
+    let left = match until {
+        Some(word) => Some(seconds_of(word).map(until_then).ok_or_else(|| {
+            UserError::usage(
+                format!("{word:?} is not an end for the run"),
+                "it is neither a number of seconds since 1970 nor a time with a zone",
+                "write it as 2030-01-31T12:00:00Z, or as date +%s --date=... prints it",
+            )
+        })?),
+        // A value that is no time is no reason to refuse a job.
+        None => match std::env::var("SLURM_JOB_END_TIME") {
+            Ok(word) => seconds_of(&word).map(until_then),
+            Err(_) => left_for_slurm_job(),
+        },
+    };
+    let left = left.filter(|left| left.as_secs() < AHEAD_MAX);
+    Ok(left.map(|left| Instant::now() + left))
+}
+
+/// Time left for the Slurm job that this is part of, as `squeue` tells: older versions of Slurm set
+/// no variable.
+fn left_for_slurm_job() -> Option<Duration> {
+    let job = std::env::var("SLURM_JOB_ID").ok()?;
+    let mut squeue = Command::new("timeout");
+    squeue.args([SQUEUE_SECONDS, "squeue", "--noheader", "--format=%L", "--job", &job]);
+    let output = squeue.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    duration_of(std::str::from_utf8(&output.stdout).ok()?.trim())
+}
+
+/// A duration as Slurm writes it: `2-01:00:00`, `1:00:00` or `5:00`. `None` for words.
+fn duration_of(word: &str) -> Option<Duration> {
+    let (days, time) = word.split_once('-').unwrap_or(("0", word));
+    let seconds = time
+        .split(':')
+        .try_fold(0_u64, |sum, part| sum.checked_mul(60)?.checked_add(part.parse().ok()?))?;
+    let days = days.parse::<u64>().ok()?.checked_mul(86_400)?;
+    Some(Duration::from_secs(days.checked_add(seconds)?))
+}
+
 /// Seconds since 1970 of a time, as a number or with date and zone.
 fn seconds_of(word: &str) -> Option<u64> {
     if let Ok(seconds) = word.parse::<u64>() {
@@ -88,7 +118,7 @@ fn seconds_of(word: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: both forms of a time are read, and the margin grows with the bytes to copy.
+    //! Proves: each form of a time is read, and the margin grows with the bytes to copy.
     use super::*;
 
     #[test]
@@ -96,6 +126,10 @@ mod tests {
         assert_eq!(seconds_of("1764000000"), Some(1_764_000_000));
         assert_eq!(seconds_of("1970-01-02T00:00:00Z"), Some(86_400));
         assert_eq!(seconds_of("noon"), None);
+        assert_eq!(duration_of("4:59"), Some(Duration::from_secs(299)));
+        assert_eq!(duration_of("2-01:00:01"), Some(Duration::from_secs(176_401)));
+        assert_eq!(duration_of("UNLIMITED"), None);
+        assert_eq!(duration_of(""), None);
         let deadline = Deadline { end: Instant::now(), rate: 1e6 };
         assert_eq!(deadline.margin(1_000_000), MARGIN_MIN);
         assert_eq!(deadline.margin(100_000_000), Duration::from_secs(230));

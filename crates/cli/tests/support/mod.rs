@@ -67,6 +67,15 @@ impl Place {
         path
     }
 
+    /// Makes a script that can be run; % in it stands for the directory.
+    pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
+        let directory = self.path("").display().to_string();
+        let path = self.file(name, text.replace('%', directory.trim_end_matches('/')).as_bytes());
+        let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&path, may_run).expect("it is there");
+        path
+    }
+
     /// A command on the instance, run in the directory.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, words: &[S]) -> Command {
         let mut command = unisono(words);
