@@ -198,13 +198,35 @@ static int move_to_end(open_file_t *file)
     return MPI_SUCCESS;
 }
 
+/* Refuses processes that an mpiexec has started together and that do not know one another, because
+ * their MPI library is another one: each would write over the data of the others. */
+static int check_launcher(void)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    int world = 0;
+    PMPI_Comm_size(MPI_COMM_WORLD, &world);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && world == 1; i++) {
+        const char *set = getenv(sizes[i]);
+        char cause[200];
+        if (!set || atoi(set) <= 1)
+            continue;
+        snprintf(cause, sizeof cause, "mpiexec has started %d processes, and the MPI library of the "
+                 "program knows only this one", atoi(set));
+        return wrong(MPI_ERR_OTHER, CALL_File_open, cause,
+                     "start the program with the mpiexec of its own MPI library");
+    }
+    return MPI_SUCCESS;
+}
+
 static int prepare(open_file_t *file, MPI_Info info)
 {
     file->options = (unisono_collective_options_t){.size = sizeof file->options};
     if (!connection() || unisono_hints_new(connection(), file->name, &file->hints)
         || unisono_hints_apply(file->hints, &file->options, NULL, &file->is_independent))
         return class_of_failure(NULL, CALL_File_open);
-    int code = check_mode(file->amode);
+    int code = check_launcher();
+    if (code == MPI_SUCCESS)
+        code = check_mode(file->amode);
     if (code == MPI_SUCCESS)
         code = hints_give(file, info, CALL_File_open);
     return code == MPI_SUCCESS ? view_of_bytes(&file->view) : code;

@@ -66,6 +66,24 @@ fn a_server_that_stands_still_is_an_error_and_no_rank_is_called_missing() {
 }
 
 #[test]
+fn processes_that_another_mpi_library_has_started_are_refused() {
+    let servers = Servers::start();
+    for (started_by, family) in
+        [(Family::Mpich, Family::OpenMpi), (Family::OpenMpi, Family::Mpich)]
+    {
+        let program = servers.path(&format!("missing_rank.{}", family.name()));
+        family.compile(&root().join("mpi/tests/programs/missing_rank.c"), &program, &[]);
+        let mut command = servers.mpiexec(started_by, 3);
+        command.arg(program);
+        let (_, text) = ended(command);
+        for words in ["has started 3 processes", "mpiexec of its own MPI library"] {
+            assert_eq!(text.matches(words).count(), 3, "{family:?}: {text}");
+        }
+        assert!(done(servers.unisono(&["ls"])).is_empty(), "{family:?}");
+    }
+}
+
+#[test]
 fn a_rank_that_dies_ends_the_program_and_harms_no_file() {
     let servers = Servers::start();
     for family in Family::OF_DEBIAN {
