@@ -95,7 +95,7 @@ void end_program(int is_first);
 int wrong(int code, int call, const char *cause, const char *help);
 
 /* Calls the error handler of a file (NULL: the default one) for a code that is not MPI_SUCCESS;
- * returns the code. */
+ * returns the code that the handler leaves. */
 int fail(open_file_t *file, int code);
 
 /* Sets the error handler that a new file has. */

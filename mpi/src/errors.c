@@ -187,14 +187,15 @@ static void keep_errhandler(MPI_Errhandler errhandler)
     pthread_mutex_unlock(&place);
 }
 
-/* Calls the error handler for a code, which may be MPI_SUCCESS. */
-static void call_handler(MPI_File file, MPI_Errhandler errhandler,
-                         MPI_File_errhandler_function *function, int code)
+/* Calls the error handler for a code, which may be MPI_SUCCESS. Returns the code that it leaves. */
+static int call_handler(MPI_File file, MPI_Errhandler errhandler,
+                        MPI_File_errhandler_function *function, int code)
 {
     if (function)
         function(&file, &code);
     else if (errhandler != MPI_ERRORS_RETURN)
         PMPI_Abort(MPI_COMM_WORLD, code);
+    return code;
 }
 
 int fail(open_file_t *file, int code)
@@ -203,9 +204,9 @@ int fail(open_file_t *file, int code)
     if (code == MPI_SUCCESS)
         return code;
     if (file) {
-        call_handler(handle_of(file), file->errhandler, file->handler, code);
+        code = call_handler(handle_of(file), file->errhandler, file->handler, code);
     } else if (PMPI_File_get_errhandler(MPI_FILE_NULL, &errhandler) == MPI_SUCCESS) {
-        call_handler(MPI_FILE_NULL, errhandler, function_of(errhandler), code);
+        code = call_handler(MPI_FILE_NULL, errhandler, function_of(errhandler), code);
         drop_errhandler(errhandler);
     }
     return code;

@@ -117,7 +117,7 @@ uint64_t view_etypes_before(const view_t *view, uint64_t offset)
     return (bytes + view->etype_bytes - 1) / view->etype_bytes;
 }
 
-/* Checks what the standard demands of a filetype. */
+/* Checks what the standard demands of a filetype. Classes of errors are those of ROMIO. */
 static int check_filetype(const open_file_t *file, const view_t *view)
 {
     const int call = CALL_File_set_view;
@@ -130,13 +130,13 @@ static int check_filetype(const open_file_t *file, const view_t *view)
         return wrong(MPI_ERR_ARG, call, "the filetype does not consist of whole etypes",
                      "build the filetype from the etype");
     if (facts.true_start < 0)
-        return wrong(MPI_ERR_ARG, call, "the filetype has data at a negative displacement",
+        return wrong(MPI_ERR_IO, call, "the filetype has data at a negative displacement",
                      "move the filetype, and reduce the displacement of the view");
     if (!facts.is_ascending)
-        return wrong(MPI_ERR_ARG, call, "the displacements of the filetype go backwards or overlap",
+        return wrong(MPI_ERR_IO, call, "the displacements of the filetype go backwards or overlap",
                      "order the blocks of the filetype by their displacements");
     if (!facts.is_repeatable && may_write && facts.extent < facts.true_end - facts.true_start)
-        return wrong(MPI_ERR_ARG, call, "repetitions of the filetype overlap in a file for writing",
+        return wrong(MPI_ERR_IO, call, "repetitions of the filetype overlap in a file for writing",
                      "give the filetype a larger extent, or open the file with MPI_MODE_RDONLY");
     return MPI_SUCCESS;
 }

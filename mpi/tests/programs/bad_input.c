@@ -147,10 +147,10 @@ static void check_views(void)
     for (int i = 0; i < UNCOMMITTED; i++)
         types[i] = committed(types[i]);
     MPI_Type_contiguous(3, MPI_INT, &types[UNCOMMITTED]);
-    check_view(MPI_INT, types[BACKWARDS], "native", MPI_ERR_ARG);
-    check_view(MPI_INT, types[OVERLAPPING], "native", MPI_ERR_ARG);
-    check_view(MPI_INT, types[NEGATIVE], "native", MPI_ERR_ARG);
-    check_view(MPI_INT, types[REPEATED], "native", MPI_ERR_ARG);
+    check_view(MPI_INT, types[BACKWARDS], "native", MPI_ERR_IO);
+    check_view(MPI_INT, types[OVERLAPPING], "native", MPI_ERR_IO);
+    check_view(MPI_INT, types[NEGATIVE], "native", MPI_ERR_IO);
+    check_view(MPI_INT, types[REPEATED], "native", MPI_ERR_IO);
     check_view(MPI_INT, types[EMPTY], "native", MPI_ERR_ARG);
     check_view(types[EMPTY], MPI_INT, "native", MPI_ERR_ARG);
     check_view(MPI_INT, types[PART], "native", MPI_ERR_ARG);
