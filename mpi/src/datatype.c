@@ -28,6 +28,7 @@ static layout_facts_t describe(const decoded_t *decoded)
         .bytes = data->bytes,
         .lower_bound = decoded->lower_bound,
         .extent = decoded->extent,
+        .is_ordered = 1,
         .is_ascending = 1,
         .is_repeatable = 1,
         .is_dense = 1,
@@ -36,6 +37,7 @@ static layout_facts_t describe(const decoded_t *decoded)
         return facts;
     facts.true_start = item_start(data);
     facts.true_end = item_end(data);
+    facts.is_ordered = item_is_ordered(data);
     facts.is_ascending = item_is_ascending(data);
     facts.is_repeatable =
         facts.is_ascending && facts.extent >= facts.true_end - facts.true_start;

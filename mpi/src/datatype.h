@@ -27,7 +27,8 @@ typedef struct layout_facts {
     int64_t true_start;  /* first byte of data, and ... */
     int64_t true_end;    /* ... one past the last */
     int is_dense;        /* 1 when consecutive instances are contiguous bytes from offset 0 */
-    int is_ascending;    /* 1 when the typemap ascends without overlap, as a filetype must; ... */
+    int is_ordered;      /* 1 when blocks do not go backwards, as in any filetype; ... */
+    int is_ascending;    /* ... when they do not overlap either, as in a file for writing; ... */
     int is_repeatable;   /* ... when also that of consecutive instances does */
 } layout_facts_t;
 
@@ -50,7 +51,8 @@ layout_facts_t layout_facts(const layout_t *layout);
  * When memory overlaps itself, the part may only be written.
  * Returns 0 or a negative errno: -E2BIG when more than 2^20 pieces would be needed, -EOVERFLOW
  * beyond byte 2^62 of the file or of the memory, -EINVAL when the filetype does not ascend (over
- * several instances: is not repeatable), starts before byte 0 of the file, or has no data. */
+ * several instances: is not repeatable) and the access is more than one block of it, starts before
+ * byte 0 of the file, or has no data. */
 int layout_part(const layout_t *file, uint64_t displacement, uint64_t first, uint64_t bytes,
                 const layout_t *memory, int64_t *memory_base, unisono_part_t **part);
 

@@ -19,6 +19,12 @@ static uint64_t minimum(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static stream_t stream_of(const layout_t *layout, uint64_t displacement, uint64_t first)
+{
+    item_t tiles = layout_tiles(layout);
+    return (stream_t){tiles.node, (int64_t)displacement + tiles.offset, first};
+}
+
 static stream_t skip(stream_t stream, uint64_t bytes)
 {
     stream.from += bytes;
@@ -159,12 +165,6 @@ static void pair(nests_t *nests, stream_t file, stream_t memory, uint64_t bytes)
         pair_repetition(nests, file, memory, bytes);
 }
 
-static stream_t stream_of(const layout_t *layout, uint64_t displacement, uint64_t first)
-{
-    item_t tiles = layout_tiles(layout);
-    return (stream_t){tiles.node, (int64_t)displacement + tiles.offset, first};
-}
-
 static void pair_layouts(nests_t *nests, const layout_t *file, uint64_t displacement,
                          uint64_t first, uint64_t bytes, const layout_t *memory)
 {
@@ -184,7 +184,8 @@ static int check(const layout_t *file, uint64_t displacement, uint64_t first, ui
     if (error || !bytes)
         return error;
     int is_one_instance = first % facts->bytes + bytes <= facts->bytes;
-    if (!facts->is_ascending || (!facts->is_repeatable && !is_one_instance))
+    int ascends = facts->is_ascending && (facts->is_repeatable || is_one_instance);
+    if (!ascends && narrow(stream_of(file, displacement, first), bytes).node)
         return -EINVAL;
     uint64_t last = layout_file_offset(file, first + bytes - 1);
     if (displacement >= (uint64_t)OFFSET_MAX || last >= (uint64_t)OFFSET_MAX - displacement)

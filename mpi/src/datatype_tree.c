@@ -143,9 +143,12 @@ item_t tree_repeat(tree_t *tree, item_t child, uint64_t count, int64_t stride)
     node_t node = {
         .shape = REPETITION,
         .is_ascending = item_is_ascending(&child) && stride >= end - start,
+        .is_ordered = item_is_ordered(&child) && stride >= item_last(&child) - item_first(&child),
         .depth = item_depth(&child) + 1,
         .start = reach < 0 ? tree_plus(tree, start, reach) : start,
         .end = reach > 0 ? tree_plus(tree, end, reach) : end,
+        .first = item_first(&child),
+        .last = tree_plus(tree, item_last(&child), reach),
         .count = count,
         .stride = stride,
         .child = child,
@@ -237,8 +240,10 @@ static item_t add_sequence(tree_t *tree, const item_t *items, size_t count)
     item_t *added = tree->error ? NULL : allocate(tree, count * sizeof *added);
     if (!added)
         return nothing;
-    node_t node = {.shape = SEQUENCE, .is_ascending = 1, .count = count, .items = added};
+    node_t node = {
+        .shape = SEQUENCE, .is_ascending = 1, .is_ordered = 1, .count = count, .items = added};
     int64_t bytes = 0, offset = items[0].offset, end = INT64_MIN;
+    node.last = INT64_MIN;
     node.start = INT64_MAX;
     node.end = INT64_MIN;
     for (size_t i = 0; i < count && !tree->error; i++) {
@@ -249,7 +254,10 @@ static item_t add_sequence(tree_t *tree, const item_t *items, size_t count)
         bytes = tree_plus(tree, bytes, (int64_t)item->bytes);
         int64_t from = item_start(item), to = item_end(item);
         node.is_ascending &= item_is_ascending(item) && from >= end;
+        node.is_ordered &= item_is_ordered(item) && item_first(item) >= node.last;
         end = to;
+        node.last = item_last(item);
+        node.first = i ? node.first : item_first(item);
         node.start = from < node.start ? from : node.start;
         node.end = to > node.end ? to : node.end;
         node.depth = item_depth(item) >= node.depth ? item_depth(item) + 1 : node.depth;

@@ -33,8 +33,10 @@ enum shape {
 struct node {
     enum shape shape;
     int is_ascending;    /* 1 when the data ascend without overlap */
+    int is_ordered;      /* 1 when each block begins where the one before begins, or behind that */
     unsigned depth;      /* nodes on the longest way to a leaf */
     int64_t start, end;  /* lowest byte, and one past the highest */
+    int64_t first, last; /* beginnings of the first and of the last block */
     uint64_t count;      /* at least 2 */
     int64_t stride;      /* repetition only */
     item_t child;        /* repetition only; at offset 0 */
@@ -73,6 +75,22 @@ static inline int64_t item_end(const item_t *item)
 static inline int item_is_ascending(const item_t *item)
 {
     return !item->node || item->node->is_ascending;
+}
+
+static inline int item_is_ordered(const item_t *item)
+{
+    return !item->node || item->node->is_ordered;
+}
+
+/* Beginnings of the first and of the last block of an item. */
+static inline int64_t item_first(const item_t *item)
+{
+    return item->offset + (item->node ? item->node->first : 0);
+}
+
+static inline int64_t item_last(const item_t *item)
+{
+    return item->offset + (item->node ? item->node->last : 0);
 }
 
 /* Item of a sequence that has data byte `position`. */

@@ -212,7 +212,14 @@ static int clip(transfer_t *transfer)
 
 /* ---- Long lists ---------------------------------------------------------------------------- */
 
-/* Transfers data whose description has too many pieces, in portions and without the group. */
+/* True for a failure to describe a transfer that its portions do not have: too many pieces, or a
+ * filetype that overlaps itself in a file for reading. */
+static int portions_help(const transfer_t *transfer, int error)
+{
+    return error == -E2BIG || (error == -EINVAL && !is_write(transfer));
+}
+
+/* Transfers data whose description is not possible, in portions and without the group. */
 static int transfer_in_portions(transfer_t *transfer)
 {
     uint64_t portion = transfer->bytes / 2 + 1;
@@ -226,7 +233,7 @@ static int transfer_in_portions(transfer_t *transfer)
         uint64_t bytes = transfer->bytes - done < portion ? transfer->bytes - done : portion;
         part_memory_t memory = {0};
         int error = describe(transfer, done, bytes, &memory);
-        if (error == -E2BIG && portion > 1) {
+        if (portions_help(transfer, error) && portion > 1) {
             portion /= 2;
             continue;
         }
@@ -306,7 +313,7 @@ static int describe_all(transfer_t *transfer, part_memory_t *memory)
             return code;
         error = describe(transfer, 0, transfer->bytes, memory);
     }
-    if (error == -E2BIG)
+    if (portions_help(transfer, error))
         return transfer_in_portions(transfer);
     if (error)
         return wrong(MPI_ERR_ARG, transfer->access.call,

@@ -132,9 +132,12 @@ static int check_filetype(const open_file_t *file, const view_t *view)
     if (facts.true_start < 0)
         return wrong(MPI_ERR_IO, call, "the filetype has data at a negative displacement",
                      "move the filetype, and reduce the displacement of the view");
-    if (!facts.is_ascending)
-        return wrong(MPI_ERR_IO, call, "the displacements of the filetype go backwards or overlap",
+    if (!facts.is_ordered)
+        return wrong(MPI_ERR_IO, call, "the displacements of the filetype go backwards",
                      "order the blocks of the filetype by their displacements");
+    if (!facts.is_ascending && may_write)
+        return wrong(MPI_ERR_IO, call, "blocks of the filetype overlap in a file for writing",
+                     "move the blocks apart, or open the file with MPI_MODE_RDONLY");
     if (!facts.is_repeatable && may_write && facts.extent < facts.true_end - facts.true_start)
         return wrong(MPI_ERR_IO, call, "repetitions of the filetype overlap in a file for writing",
                      "give the filetype a larger extent, or open the file with MPI_MODE_RDONLY");

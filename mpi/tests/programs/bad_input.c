@@ -170,10 +170,28 @@ static void check_views(void)
         check_view(test.rank ? MPI_INT : MPI_DOUBLE, MPI_DOUBLE, "native", MPI_ERR_NOT_SAME);
     check_works();
 
-    /* A file for reading may have a filetype that overlaps itself when it is repeated. */
+    /* A file for reading may have a filetype that overlaps itself, also when it is repeated. */
     MPI_File reading;
     OK(MPI_File_open(MPI_COMM_WORLD, test.file, MPI_MODE_RDONLY, MPI_INFO_NULL, &reading));
     OK(MPI_File_set_view(reading, 0, MPI_INT, types[REPEATED], "native", MPI_INFO_NULL));
+    FAILS(MPI_File_set_view(reading, 0, MPI_INT, types[BACKWARDS], "native", MPI_INFO_NULL),
+          MPI_ERR_IO);
+    if (has("strict")) {
+        char raw[16];
+        int found[4] = {0}, expected[4];
+        MPI_Aint start;
+        MPI_Type_get_extent(types[OVERLAPPING], &start, &extent); /* 6 or, aligned, 8 */
+        OK(MPI_File_set_view(reading, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+        memset(raw, 0, sizeof raw);
+        OK(MPI_File_read_at(reading, 0, raw, sizeof raw, MPI_BYTE, MPI_STATUS_IGNORE));
+        for (int i = 0; i < 4; i++)
+            memcpy(&expected[i], raw + i / 2 * extent + i % 2 * 2, sizeof expected[i]);
+        OK(MPI_File_set_view(reading, 0, MPI_INT, types[OVERLAPPING], "native", MPI_INFO_NULL));
+        OK(MPI_File_read_at_all(reading, 0, found, 4, MPI_INT, MPI_STATUS_IGNORE));
+        CHECK(memcmp(found, expected, sizeof found) == 0);
+        OK(MPI_File_read_at(reading, 1, found, 3, MPI_INT, MPI_STATUS_IGNORE));
+        CHECK(memcmp(found, expected + 1, 3 * sizeof *found) == 0);
+    }
     OK(MPI_File_close(&reading));
     for (int i = 0; i < TYPES; i++)
         MPI_Type_free(&types[i]);
