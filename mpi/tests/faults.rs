@@ -68,8 +68,7 @@ fn a_server_that_stands_still_is_an_error_and_no_rank_is_called_missing() {
 #[test]
 fn processes_that_another_mpi_library_has_started_are_refused() {
     let servers = Servers::start();
-    for (started_by, family) in
-        [(Family::Mpich, Family::OpenMpi), (Family::OpenMpi, Family::Mpich)]
+    for (started_by, family) in [(Family::Mpich, Family::OpenMpi), (Family::OpenMpi, Family::Mpich)]
     {
         let program = servers.path(&format!("missing_rank.{}", family.name()));
         family.compile(&root().join("mpi/tests/programs/missing_rank.c"), &program, &[]);

@@ -91,10 +91,10 @@ fn programs_that_are_linked_with_the_interposer_need_no_preloading() {
 }
 
 #[test]
-fn fortran_programs_of_all_three_interfaces() {
+fn programs_in_cxx_and_of_all_three_interfaces_of_fortran() {
     let servers = Servers::start();
     for family in FAMILIES {
-        for source in ["mpi_f08.f90", "use_mpi.f90", "mpif_h.f"] {
+        for source in ["cxx.cpp", "mpi_f08.f90", "use_mpi.f90", "mpif_h.f"] {
             let name = source.split('.').next().unwrap();
             let text = servers.run(family, 2, source, &[]);
             assert!(text.contains(&format!("{name}: passed")), "{family:?}: {text}");

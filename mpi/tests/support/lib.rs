@@ -123,7 +123,7 @@ impl Family {
         }
     }
 
-    /// Compiles a program with `mpicc` or `mpifort`, according to the end of the name of its source.
+    /// Compiles a program with `mpicc`, `mpicxx` or `mpifort`, by the end of the name of its source.
     #[track_caller]
     pub fn compile(self, source: &Path, program: &Path, flags: &[&str]) {
         self.compile_all(&[source.to_owned()], program, flags);
@@ -132,8 +132,11 @@ impl Family {
     /// [`Family::compile`] for a program of several sources.
     #[track_caller]
     pub fn compile_all(self, sources: &[PathBuf], program: &Path, flags: &[&str]) {
-        let is_c = |source: &PathBuf| source.extension().is_some_and(|end| end == "c");
-        let compiler = if sources.iter().all(is_c) { "mpicc" } else { "mpifort" };
+        let compiler = match sources[0].extension().and_then(|end| end.to_str()) {
+            Some("c") => "mpicc",
+            Some("cpp") => "mpicxx",
+            _ => "mpifort",
+        };
         let mut compile = Command::new(self.tool(compiler));
         compile
             .args(["-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-o"])
