@@ -103,7 +103,7 @@ impl Pattern {
         let kind = if lower == "all" {
             PatternKind::All
         } else {
-            let dimensions: Vec<_> = lower.split(',').map(parse_word).collect::<Result<_, _>>()?;
+            let dimensions: Vec<_> = lower.split(',').map(str::parse).collect::<Result<_, _>>()?;
             if dimensions.len() > DIMENSIONS_MAX {
                 let dimensions = dimensions.len();
                 return Err(AccessError::Dimensions { dimensions }.into());
@@ -268,20 +268,24 @@ fn grid(clients: u32, dimensions: &[Dimension]) -> Result<Vec<u32>, PatternError
     Ok(dimensions.iter().map(&mut part).collect())
 }
 
-/// Distribution that a word of High-Performance Fortran names.
-fn parse_word(word: &str) -> Result<Dimension, PatternError> {
-    let word = word.trim();
-    let refused = || PatternError::Word { word: word.to_string() };
-    match word {
-        "none" => return Ok(Dimension::None),
-        "block" => return Ok(Dimension::Block),
-        "cyclic" => return Ok(Dimension::Cyclic(1)),
-        _ => {}
-    }
-    let inside = word.strip_prefix("cyclic(").and_then(|rest| rest.strip_suffix(')'));
-    match inside.map(|number| number.trim().parse::<u64>()) {
-        Some(Ok(chunk)) if chunk > 0 => Ok(Dimension::Cyclic(chunk)),
-        _ => Err(refused()),
+impl FromStr for Dimension {
+    type Err = PatternError;
+
+    /// Distribution that a word of High-Performance Fortran names, in small letters.
+    fn from_str(word: &str) -> Result<Self, PatternError> {
+        let word = word.trim();
+        let refused = || PatternError::Word { word: word.to_string() };
+        match word {
+            "none" => return Ok(Self::None),
+            "block" => return Ok(Self::Block),
+            "cyclic" => return Ok(Self::Cyclic(1)),
+            _ => {}
+        }
+        let inside = word.strip_prefix("cyclic(").and_then(|rest| rest.strip_suffix(')'));
+        match inside.map(|number| number.trim().parse::<u64>()) {
+            Some(Ok(chunk)) if chunk > 0 => Ok(Self::Cyclic(chunk)),
+            _ => Err(refused()),
+        }
     }
 }
 
