@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Crates, each with the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 18] = [
+const PERMITTED: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -46,6 +46,7 @@ const PERMITTED: [(&str, &[&str]); 18] = [
     ("c-api", &["client", "interface", "policy", "units", "wire"]),
     ("cli", &["client", "cluster", "simulate", "measure", "experiments", "interface", "plot"]),
     ("mpi", &["plot"]),
+    ("python", &["client", "interface", "policy"]),
     ("xtask", &[]),
 ];
 

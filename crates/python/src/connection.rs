@@ -1,0 +1,155 @@
+//! Connections, and names in an instance.
+
+use crate::file::File;
+use crate::group::Group;
+use crate::waiting::wait;
+use client::{ConnectionOptions, Entry, EntryKind, Instance};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Directory of the instance that is used when none is named.
+#[pyfunction]
+pub(crate) fn default_instance() -> PathBuf {
+    client::default_instance_directory()
+}
+
+/// A connection to all servers of an instance. May be used by any thread, not by a forked child.
+#[pyclass(frozen, module = "unisono")]
+pub(crate) struct Connection(pub(crate) client::Connection);
+
+#[pymethods]
+impl Connection {
+    /// Connects to the instance in a directory (default: `UNISONO_INSTANCE`, or the usual one).
+    /// Calls give servers and members up after `timeout` seconds (default: `UNISONO_TIMEOUT`,
+    /// or 60).
+    #[new]
+    #[pyo3(signature = (instance=None, *, timeout=None))]
+    fn new(py: Python<'_>, instance: Option<PathBuf>, timeout: Option<f64>) -> PyResult<Self> {
+        let connected = wait(py, move || {
+            let directory = instance.unwrap_or_else(client::default_instance_directory);
+            let mut options = ConnectionOptions::from_environment()?;
+            if let Some(seconds) = timeout {
+                let given =
+                    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+                options.timeout = given.ok_or_else(|| {
+                    client::UserError::usage(
+                        "cannot connect to an instance",
+                        format!("{seconds} is no time-out"),
+                        "give a number of seconds above 0",
+                    )
+                })?;
+            }
+            client::Connection::open_with(&Instance::at(directory), options)
+        })?;
+        Ok(Self(connected))
+    }
+
+    /// Directory of the instance.
+    #[getter]
+    fn instance(&self) -> PathBuf {
+        self.0.instance().directory().to_owned()
+    }
+
+    /// Number of servers.
+    #[getter]
+    fn servers(&self) -> u32 {
+        self.0.servers()
+    }
+
+    /// Opens a file. `mode`: "r" one that is there, "a" makes it if there is none, "x" a new one,
+    /// "w" as "a", cut to 0 bytes. `block_bytes` is for a file that is made.
+    #[pyo3(signature = (name, mode="r", *, block_bytes=None))]
+    fn open(
+        &self,
+        py: Python<'_>,
+        name: String,
+        mode: &str,
+        block_bytes: Option<u64>,
+    ) -> PyResult<File> {
+        let connection = self.0.clone();
+        let mode = mode.to_owned();
+        wait(py, move || {
+            let file = match (mode.as_str(), block_bytes) {
+                ("r", _) => connection.open_file(&name),
+                ("x", block_bytes) => connection.create_by_default(&name, block_bytes),
+                ("a" | "w", None) => connection.open_or_create(&name),
+                ("a" | "w", block_bytes) => match connection.find(&name)? {
+                    Some(_) => connection.open_file(&name),
+                    None => connection.create_by_default(&name, block_bytes),
+                },
+                _ => Err(client::UserError::usage(
+                    format!("cannot open {name:?}"),
+                    format!("{mode:?} is no mode"),
+                    "give \"r\", \"a\", \"x\" or \"w\"",
+                )),
+            }?;
+            if mode == "w" {
+                file.set_size(0)?;
+            }
+            Ok(File::new(file))
+        })
+    }
+
+    /// Metadata of a name: a dict with name, type, size (of a file: now), created, block_bytes and
+    /// servers.
+    fn stat<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyDict>> {
+        let connection = self.0.clone();
+        let entry = wait(py, move || connection.stat(&name))?;
+        describe(py, &entry)
+    }
+
+    /// Metadata of what is in a directory, by name.
+    fn list<'py>(&self, py: Python<'py>, name: String) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let connection = self.0.clone();
+        let entries = wait(py, move || connection.list(&name))?;
+        entries.iter().map(|entry| describe(py, entry)).collect()
+    }
+
+    /// Removes a file or an empty directory.
+    fn remove(&self, py: Python<'_>, name: String) -> PyResult<()> {
+        let connection = self.0.clone();
+        wait(py, move || connection.remove(&name))
+    }
+
+    /// Gives a file or a directory another name. With `replace`, a file may have that name before.
+    #[pyo3(signature = (old, new, *, replace=false))]
+    fn rename(&self, py: Python<'_>, old: String, new: String, replace: bool) -> PyResult<()> {
+        let connection = self.0.clone();
+        wait(py, move || connection.rename(&old, &new, replace))
+    }
+
+    /// Makes a directory; with `parents` also those above, and nothing if it is there.
+    #[pyo3(signature = (name, *, parents=false))]
+    fn make_directory(&self, py: Python<'_>, name: String, parents: bool) -> PyResult<()> {
+        let connection = self.0.clone();
+        wait(py, move || connection.make_directory(&name, parents))
+    }
+
+    /// Forms a group whose members meet at the servers under a name that they share. Collective.
+    fn group(&self, py: Python<'_>, name: String, rank: u32, size: u32) -> PyResult<Group> {
+        let connection = self.0.clone();
+        wait(py, move || client::Group::form(&connection, &name, rank, size)).map(Group::new)
+    }
+}
+
+fn describe<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
+    let described = PyDict::new(py);
+    described.set_item("name", &entry.name)?;
+    described.set_item("created", entry.made.at_s)?;
+    match &entry.kind {
+        EntryKind::Directory(_) => {
+            described.set_item("type", "directory")?;
+            described.set_item("size", 0)?;
+        }
+        EntryKind::File(record) => {
+            described.set_item("type", "file")?;
+            described.set_item("size", record.bytes)?;
+            described.set_item("block_bytes", record.stripe.block_bytes)?;
+            let servers: Vec<u32> = record.servers().map(|server| server.0).collect();
+            described.set_item("servers", servers)?;
+        }
+    }
+    Ok(described)
+}

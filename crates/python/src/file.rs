@@ -1,0 +1,149 @@
+//! Open files.
+
+use crate::memory::Memory;
+use crate::part::Part;
+use crate::waiting::{Started, wait};
+use client::{Direction, UserError};
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An open file. May be used by several threads at a time.
+#[pyclass(frozen, module = "unisono")]
+pub(crate) struct File {
+    name: String,
+    /// `None` when it was closed.
+    open: Mutex<Option<Arc<client::File>>>,
+}
+
+impl File {
+    pub(crate) fn new(file: client::File) -> Self {
+        Self { name: file.name(), open: Mutex::new(Some(Arc::new(file))) }
+    }
+
+    /// The file, unless it was closed.
+    pub(crate) fn get(&self) -> Result<Arc<client::File>, UserError> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.clone().ok_or_else(|| {
+            UserError::usage(
+                format!("cannot use {:?}", self.name),
+                "it was closed",
+                "open it again",
+            )
+        })
+    }
+}
+
+#[pymethods]
+impl File {
+    /// Its name in the instance.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True when it was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Its size now, in bytes, whoever has changed it.
+    fn size(&self, py: Python<'_>) -> PyResult<u64> {
+        let file = self.get();
+        wait(py, move || file?.size())
+    }
+
+    /// Makes it `size` bytes long. New bytes are zero.
+    fn set_size(&self, py: Python<'_>, size: u64) -> PyResult<()> {
+        let file = self.get();
+        wait(py, move || file?.set_size(size))
+    }
+
+    /// Reads into an object with the buffer protocol, without a copy; returns the number of bytes
+    /// read, fewer than asked for only at the end of the file.
+    fn read_into(&self, py: Python<'_>, offset: u64, into: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let (file, memory) = (self.get(), Memory::to_fill(into)?);
+        wait(py, move || {
+            let file = file?;
+            memory.transfer(|memory| file.start_read_memory(memory, offset)).wait()
+        })
+    }
+
+    /// Writes the bytes of an object with the buffer protocol, without a copy; returns their
+    /// number.
+    fn write(&self, py: Python<'_>, offset: u64, data: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let (file, memory) = (self.get(), Memory::to_write(data)?);
+        wait(py, move || {
+            let (file, bytes) = (file?, memory.bytes());
+            let written = memory.transfer(|memory| file.start_write_memory(memory, offset)).wait();
+            written.map(|()| bytes)
+        })
+    }
+
+    /// Reads a part of the file into memory: one request to each server.
+    fn read_part(
+        &self,
+        py: Python<'_>,
+        part: PyRef<'_, Part>,
+        into: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (file, part, memory) = (self.get(), part.0.clone(), Memory::to_fill(into)?);
+        wait(py, move || {
+            let file = file?;
+            let begin = |memory| file.start_part(Direction::Read, part, memory, false);
+            memory.transfer(begin).wait()
+        })
+    }
+
+    /// Writes a part of the file from memory: one request to each server.
+    fn write_part(
+        &self,
+        py: Python<'_>,
+        part: PyRef<'_, Part>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (file, part, memory) = (self.get(), part.0.clone(), Memory::to_write(data)?);
+        wait(py, move || {
+            let file = file?;
+            let begin = |memory| file.start_part(Direction::Write, part, memory, false);
+            memory.transfer(begin).wait()
+        })
+    }
+
+    /// Waits until all that was written is with the disks; with `sync` on stable storage (fsync).
+    /// Raises earlier failures of write-behind.
+    #[pyo3(signature = (*, sync=false))]
+    fn flush(&self, py: Python<'_>, sync: bool) -> PyResult<()> {
+        let file = self.get();
+        wait(py, move || file?.flush(sync))
+    }
+
+    /// Closes it; does nothing when it was closed.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(file) = open else { return Ok(()) };
+        wait(py, move || match Arc::try_unwrap(file) {
+            Ok(file) => file.close(),
+            // Calls of other threads are under way; the last of them closes it.
+            Err(_) => Ok(()),
+        })
+    }
+}
+
+impl File {
+    /// Begins a collective transfer.
+    pub(crate) fn start(
+        &self,
+        py: Python<'_>,
+        group: &client::Group,
+        direction: Direction,
+        options: client::CollectiveOptions,
+        part: &Part,
+        memory: Memory,
+    ) -> PyResult<Started> {
+        let file = self.get().map_err(|error| crate::errors::exception(py, &error))?;
+        let part = part.0.clone();
+        let begin = |memory| group.start_memory(direction, options, &file, part, memory);
+        Ok(Started::new(memory.transfer(begin)))
+    }
+}

@@ -1,0 +1,28 @@
+//! The extension module `unisono._unisono`, on which the Python package is built.
+//!
+//! *Invariants:*
+//! - The interpreter is free for other threads while a call waits for servers or members.
+//! - The main thread looks for signals while it waits, so Ctrl-C ends a call within a second.
+//! - Memory of Python objects in use by a call stays where it is, also when it is interrupted.
+
+mod connection;
+mod errors;
+mod file;
+mod group;
+mod memory;
+mod part;
+mod waiting;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _unisono(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<connection::Connection>()?;
+    module.add_class::<file::File>()?;
+    module.add_class::<group::Group>()?;
+    module.add_class::<part::Part>()?;
+    module.add_class::<waiting::Started>()?;
+    module.add_function(wrap_pyfunction!(errors::error_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(connection::default_instance, module)?)
+}

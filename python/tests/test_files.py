@@ -1,0 +1,120 @@
+"""Proves: files are read and written by any buffer, errors are the right exceptions, Ctrl-C ends a wait."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import unisono
+from unisono import _unisono, errors
+
+
+def test_buffers_of_each_kind_are_written_and_read(connection):
+    file = connection.open("buffers", "w")
+    values = np.arange(1000, dtype="f8")
+    assert file.write(0, values) == 8000
+    assert file.write(8000, b"bytes") == 5
+    assert file.write(8005, memoryview(bytearray(b"view"))) == 4
+    found = np.empty(1000)
+    assert file.read_into(0, found) == 8000
+    assert (found == values).all()
+    rest = bytearray(20)
+    assert file.read_into(8000, rest) == 9
+    assert rest == b"bytesview" + bytes(11)
+    assert file.size() == 8009
+    file.set_size(3)
+    assert file.size() == 3
+    file.close()
+    assert file.closed
+
+
+def test_memory_that_does_not_fit_is_refused(connection):
+    file = connection.open("memory", "w")
+    with pytest.raises(ValueError, match="not contiguous"):
+        file.write(0, np.arange(10)[::2])
+    with pytest.raises(ValueError, match="cannot be written"):
+        file.read_into(0, b"constant")
+    with pytest.raises(TypeError):
+        file.write(0, 7)
+    file.close()
+    with pytest.raises(errors.UsageError, match="was closed"):
+        file.size()
+
+
+def test_each_kind_of_error_has_a_class():
+    kinds = _unisono.error_kinds()
+    assert len(kinds) == 29
+    classes = {type(errors.of_kind(kind, "e", "c", "h", dict(file=None, range=None, server=None, ranks=[]))) for kind, _, _ in kinds}
+    assert len(classes) == len(kinds)
+    for kind, code, _ in kinds:
+        made = errors.of_kind(kind, "e", "c", "h", dict(file="f", range=(0, 8), server=1, ranks=[2]))
+        assert str(made) == "e\ncause: c\nhelp:  h"
+        again = pickle.loads(pickle.dumps(made))
+        assert (again.kind, again.exit_code, again.ranks, again.file) == (kind, code, [2], "f")
+
+
+def test_missing_files_and_instances(connection, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        connection.open("missing")
+    assert caught.value.kind == "not-found" and caught.value.file == "missing" and caught.value.errno == 2
+    with pytest.raises(errors.NoInstanceError):
+        unisono.connect(tmp_path / "none")
+    connection.open("taken", "x").close()
+    with pytest.raises(FileExistsError):
+        connection.open("taken", "x")
+
+
+def test_ctrl_c_ends_a_wait_within_a_second(connection):
+    # Nobody else comes: the call would wait for ten seconds.
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        connection.group("alone", 0, 2)
+    assert time.monotonic() - begun < 1.3
+    connection.open("after", "w").close()
+
+
+def test_threads_use_one_connection(connection):
+    file, failures = connection.open("threads", "w"), []
+
+    def work(number):
+        values = np.full(1000, number)
+        for turn in range(20):
+            file.write((number * 20 + turn) * 8000, values)
+            found = np.empty(1000, dtype=values.dtype)
+            file.read_into((number * 20 + turn) * 8000, found)
+            if (found != number).any():
+                failures.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    file.close()
+
+
+def _child(results):
+    connection = unisono.connect()
+    file = connection.open("forked")
+    found = bytearray(6)
+    file.read_into(0, found)
+    results.put(bytes(found))
+
+
+def test_a_forked_child_has_a_connection_of_its_own(connection):
+    file = connection.open("forked", "w")
+    file.write(0, b"parent")
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=_child, args=(results,))
+    child.start()
+    assert results.get(timeout=20) == b"parent"
+    child.join()
+    assert file.read_into(0, bytearray(6)) == 6

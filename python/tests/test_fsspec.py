@@ -1,0 +1,124 @@
+"""Proves: the file system passes the tests of fsspec, and open files behave like those of `io`."""
+
+import multiprocessing
+import pickle
+
+import fsspec
+import pytest
+from fsspec.tests.abstract import AbstractCopyTests, AbstractFixtures, AbstractGetTests, AbstractPutTests
+from fsspec.tests.abstract import AbstractOpenTests, AbstractPipeTests
+
+from unisono.fs import UnisonoFileSystem
+
+
+class Fixtures(AbstractFixtures):
+    """What the tests of fsspec need."""
+
+    @pytest.fixture(scope="class")
+    def fs(self, instance):
+        return UnisonoFileSystem(instance=instance)
+
+    @pytest.fixture
+    def fs_path(self):
+        return "abstract"
+
+    @pytest.fixture
+    def fs_join(self):
+        return lambda *parts: "/".join(parts)
+
+
+class TestCopy(AbstractCopyTests, Fixtures):
+    """Copies."""
+
+
+class TestGet(AbstractGetTests, Fixtures):
+    """Copies out."""
+
+
+class TestPut(AbstractPutTests, Fixtures):
+    """Copies in."""
+
+
+class TestOpen(AbstractOpenTests, Fixtures):
+    """Opening."""
+
+
+class TestPipe(AbstractPipeTests, Fixtures):
+    """Writing of whole files."""
+
+
+@pytest.fixture
+def fs(instance):
+    return fsspec.filesystem("unisono", instance=instance)
+
+
+def test_the_protocol_is_known(instance):
+    with fsspec.open("unisono://known", "wb") as file:
+        file.write(b"known")
+    assert fsspec.open("unisono://known").open().read() == b"known"
+    assert fsspec.open("unisono:///known", "rt").open().read() == "known"
+
+
+def test_files_in_every_mode(fs):
+    with fs.open("modes", "wb") as file:
+        file.write(b"0123456789")
+        assert file.tell() == 10
+    with fs.open("modes", "ab") as file:
+        file.write(b"ab")
+    with fs.open("modes", "r+b") as file:
+        file.seek(3)
+        file.write(b"xyz")
+        file.seek(-4, 2)
+        assert file.read(2) == b"89"
+    with fs.open("modes", "rb") as file:
+        assert file.read() == b"012xyz6789ab"
+        assert file.size == 12
+    with fs.open("modes", "rt") as text:
+        assert text.readline() == "012xyz6789ab"
+    with pytest.raises(FileExistsError):
+        fs.open("modes", "xb")
+    with pytest.raises(ValueError):
+        fs.open("modes", "q")
+    with pytest.raises(FileNotFoundError):
+        fs.open("no-such-file", "rb")
+
+
+def test_large_writes_go_through_unchanged(fs):
+    data = bytes(range(256)) * 40_000
+    with fs.open("large/one", "wb") as file:
+        file.write(data)
+    assert fs.cat_file("large/one") == data
+    assert fs.cat_file("large/one", 1000, -1000) == data[1000:-1000]
+    with fs.open("large/one") as file:
+        assert file.read(3) == data[:3]
+        into = bytearray(5_000_000)
+        assert file.readinto(into) == len(into)
+        assert into == data[3 : 3 + len(into)]
+
+
+def test_transactions_appear_whole(fs):
+    with fs.transaction:
+        with fs.open("transaction/file", "wb") as file:
+            file.write(b"whole")
+        assert not fs.exists("transaction/file")
+    assert fs.cat_file("transaction/file") == b"whole"
+    with pytest.raises(RuntimeError), fs.transaction:
+        with fs.open("transaction/other", "wb") as file:
+            file.write(b"never")
+        raise RuntimeError
+    assert not fs.exists("transaction/other")
+    assert [name.rsplit("/", 1)[-1] for name in fs.ls("transaction", detail=False)] == ["file"]
+
+
+def _read(fs):
+    return fs.cat_file("shared")
+
+
+def test_it_is_pickled_and_used_after_a_fork(fs):
+    fs.pipe_file("shared", b"shared")
+    assert pickle.loads(pickle.dumps(fs)).cat_file("shared") == b"shared"
+    with fs.open("shared") as file:
+        file.seek(2)
+        assert pickle.loads(pickle.dumps(file)).read() == b"ared"
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(_read, [fs] * 4) == [b"shared"] * 4

@@ -1,0 +1,64 @@
+"""Connections of this process, each shared by all who ask for the same instance."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from ._unisono import Connection, default_instance
+
+_lock = threading.Lock()
+_connections: dict[tuple[int, str, float | None], Connection] = {}
+
+
+def connect(instance: str | os.PathLike[str] | None = None, timeout: float | None = None) -> Connection:
+    """Return the connection of this process to an instance; make it if there is none.
+
+    Parameters
+    ----------
+    instance : path, optional
+        Directory of the instance. Default: ``UNISONO_INSTANCE``, or the usual directory.
+    timeout : float, optional
+        Seconds after which servers that do not answer and members that do not come are given up.
+        Default: ``UNISONO_TIMEOUT``, or 60.
+
+    Raises
+    ------
+    unisono.errors.NoInstanceError
+        There is no instance.
+    unisono.errors.ServerLeftError
+        A server cannot be reached.
+
+    Notes
+    -----
+    A forked child gets a connection of its own. Connections may be used by any thread.
+    """
+    directory = os.path.abspath(os.fspath(instance or os.environ.get("UNISONO_INSTANCE") or default_instance()))
+    key = (os.getpid(), directory, timeout)
+    with _lock:
+        found = _connections.get(key)
+        if found is None:
+            found = _connections[key] = Connection(directory, timeout=timeout)
+        return found
+
+
+def forget(instance: str | os.PathLike[str] | None = None) -> None:
+    """Forget the connections of this process to an instance, or to all: later calls connect again."""
+    directory = None if instance is None else os.path.abspath(os.fspath(instance))
+    with _lock:
+        for key in [key for key in _connections if directory in (None, key[1])]:
+            del _connections[key]
+
+
+def _after_fork() -> None:
+    """Leave the parent's connections alone: their threads are not in the child."""
+    global _lock, _connections
+    _lock = threading.Lock()
+    # Ending a parent's connection here would wait for a thread that is not there.
+    _kept.append(_connections)
+    _connections = {}
+
+
+_kept: list[Any] = []
+os.register_at_fork(after_in_child=_after_fork)

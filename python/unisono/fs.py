@@ -1,0 +1,356 @@
+"""The file system for fsspec: ``unisono://name`` wherever fsspec URLs are understood."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+from datetime import datetime, timezone
+from typing import Any
+
+from fsspec.spec import AbstractFileSystem
+
+from . import errors
+from ._connect import connect
+
+__all__ = ["UnisonoFile", "UnisonoFileSystem"]
+
+# Bytes that copies hold in memory at a time.
+_COPY_BYTES = 16 * 2**20
+
+# Bytes that open files buffer for small reads and writes.
+_BUFFER_BYTES = 2**20
+
+# Modes of files, and those of the connection.
+_MODES = {"rb": "r", "r+b": "r", "wb": "w", "w+b": "w", "xb": "x", "x+b": "x", "ab": "a", "a+b": "a"}
+
+
+class UnisonoFileSystem(AbstractFileSystem):
+    """Files of a Unisono instance.
+
+    Parameters
+    ----------
+    instance : str, optional
+        Directory of the instance. Default: ``UNISONO_INSTANCE``, or the usual directory.
+    timeout : float, optional
+        Seconds after which servers that do not answer are given up (default: 60).
+    block_bytes : int, optional
+        Bytes in a block of new files. Default: as their directory says.
+
+    Notes
+    -----
+    Synchronous. May be pickled, and used after a fork: each process connects by itself, at its first
+    use of the servers. There is no cache of listings, because others may write.
+    """
+
+    protocol = "unisono"
+    root_marker = ""
+    cachable = True
+
+    def __init__(
+        self,
+        instance: str | None = None,
+        timeout: float | None = None,
+        block_bytes: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        kwargs["use_listings_cache"] = False
+        super().__init__(**kwargs)
+        self.instance, self.timeout, self.block_bytes = instance, timeout, block_bytes
+
+    @property
+    def _connection(self) -> Any:
+        return connect(self.instance, self.timeout)
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        if isinstance(path, list):
+            return [cls._strip_protocol(one) for one in path]
+        path = os.fspath(path)
+        if path.startswith("unisono:"):
+            path = path[len("unisono:") :]
+        return path.strip("/")
+
+    # ---- Names --------------------------------------------------------------------------------
+
+    def _info(self, entry: dict[str, Any], name: str) -> dict[str, Any]:
+        return {**entry, "name": name}
+
+    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        """Return name, size in bytes, type ("file" or "directory") and time of creation."""
+        name = self._strip_protocol(path)
+        if not name:
+            return {"name": "", "size": 0, "type": "directory", "created": 0}
+        return self._info(self._connection.stat(name), name)
+
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> list[Any]:
+        """List a directory, or a file by itself; with `detail`, as :meth:`info` does."""
+        name = self._strip_protocol(path)
+        try:
+            entries = self._connection.list(name)
+        except NotADirectoryError:
+            return [self.info(name)] if detail else [name]
+        prefix = f"{name}/" if name else ""
+        found = [self._info(entry, prefix + entry["name"].rsplit("/", 1)[-1]) for entry in entries]
+        return found if detail else [entry["name"] for entry in found]
+
+    def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
+        """Make a directory."""
+        name = self._strip_protocol(path)
+        if create_parents and "/" in name:
+            self._connection.make_directory(self._parent(name), parents=True)
+        self._connection.make_directory(name)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        """Make a directory and those above it."""
+        name = self._strip_protocol(path)
+        if not exist_ok and name and self.exists(name):
+            raise FileExistsError(name)
+        if name:
+            self._connection.make_directory(name, parents=True)
+
+    def rmdir(self, path: str) -> None:
+        """Remove an empty directory."""
+        name = self._strip_protocol(path)
+        if self.info(name)["type"] != "directory":
+            raise NotADirectoryError(name)
+        self._connection.remove(name)
+
+    def rm_file(self, path: str) -> None:
+        """Remove a file."""
+        self._connection.remove(self._strip_protocol(path))
+
+    _rm = rm_file
+
+    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
+        """Remove files, and with `recursive` directories and what is in them."""
+        paths = self.expand_path(path, recursive=recursive, maxdepth=maxdepth)
+        for one in reversed(paths):
+            if one:
+                self._connection.remove(one)
+
+    def mv(self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any) -> None:
+        """Give a file or a directory another name."""
+        old, new = self._strip_protocol(path1), self._strip_protocol(path2)
+        if self.isdir(new):
+            new = f"{new}/{old.rsplit('/', 1)[-1]}"
+        self._connection.rename(old, new, replace=True)
+
+    def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
+        """Copy a file; of a directory, make one of that name."""
+        old, new = self._strip_protocol(path1), self._strip_protocol(path2)
+        if self.isdir(old):
+            self.makedirs(new, exist_ok=True)
+            return
+        with self._file(old, "r") as source, self._made(new, "w") as target:
+            piece, at = bytearray(_COPY_BYTES), 0
+            while read := source.file.read_into(at, piece):
+                target.file.write(at, memoryview(piece)[:read])
+                at += read
+
+    def created(self, path: str) -> datetime:
+        """Return the time of creation."""
+        return datetime.fromtimestamp(self.info(path)["created"], tz=timezone.utc)
+
+    # ---- Data ---------------------------------------------------------------------------------
+
+    def _file(self, name: str, mode: str) -> _Open:
+        return _Open(self._connection.open(name, mode, block_bytes=self.block_bytes))
+
+    def _made(self, name: str, mode: str) -> _Open:
+        """Open a file that is made if it is not there, with the directories above it."""
+        try:
+            return self._file(name, mode)
+        except FileNotFoundError:
+            self._connection.make_directory(self._parent(name), parents=True)
+            return self._file(name, mode)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
+        """Return the bytes of a file from `start` to `end`; negative numbers count from its end."""
+        with self._file(self._strip_protocol(path), "r") as opened:
+            size = opened.file.size()
+            first, last, _ = slice(start, end).indices(size)
+            data = bytearray(max(0, last - first))
+            read = opened.file.read_into(first, data) if data else 0
+            return bytes(memoryview(data)[:read])
+
+    def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **kwargs: Any) -> None:
+        """Write bytes, or any object whose memory is contiguous, into a file."""
+        name = self._strip_protocol(path)
+        with self._made(name, "x" if mode == "create" else "w") as opened:
+            opened.file.write(0, value)
+            opened.file.flush()
+
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: Any = None,
+        autocommit: bool = True,
+        cache_options: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        name, hidden = self._strip_protocol(path), None
+        if mode not in _MODES:
+            raise errors.UsageError(
+                f"cannot open {name!r}", f"{mode!r} is no mode", f"give one of {', '.join(sorted(_MODES))}"
+            )
+        if not autocommit and mode in ("wb", "xb"):
+            folder, _, last = name.rpartition("/")
+            hidden = f"{folder}/.{last}.part-{secrets.token_hex(8)}".lstrip("/")
+        how = _MODES[mode]
+        target = hidden or name
+        opened = self._file(target, how) if how == "r" else self._made(target, how)
+        raw = _Raw(opened.file, mode)
+        kind = _Updater if "+" in mode else _Reader if mode == "rb" else _Writer
+        file = kind(raw, _BUFFER_BYTES)
+        file._describe(self, name, mode, hidden)
+        return file
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        """Do nothing: there is no cache."""
+
+
+class _Open:
+    """An open file of the extension module, which a context closes."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __enter__(self) -> _Open:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.file.close()
+
+
+class _Raw(io.RawIOBase):
+    """A file of an instance without a buffer: memory of the caller is read and written directly."""
+
+    def __init__(self, file: Any, mode: str) -> None:
+        self._file, self._mode = file, mode
+        self._at = file.size() if "a" in mode else 0
+
+    def readable(self) -> bool:
+        return "r" in self._mode or "+" in self._mode
+
+    def writable(self) -> bool:
+        return self._mode != "rb"
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        read: int = self._file.read_into(self._at, into)
+        self._at += read
+        return read
+
+    def write(self, data: Any) -> int:
+        if "a" in self._mode:
+            self._at = self._file.size()
+        written: int = self._file.write(self._at, data)
+        self._at += written
+        return written
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = (0, self._at, self._file.size() if whence == os.SEEK_END else 0)[whence]
+        if start + offset < 0:
+            raise ValueError(f"cannot seek to {start + offset}, before the start of the file")
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def truncate(self, size: int | None = None) -> int:
+        end = self._at if size is None else size
+        self._file.set_size(end)
+        return end
+
+    def size(self) -> int:
+        found: int = self._file.size()
+        return found
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            # Servers write behind; what failed must be told.
+            if self.writable():
+                self._file.flush()
+        finally:
+            self._file.close()
+            super().close()
+
+
+class UnisonoFile:
+    """What open files have besides the methods of :mod:`io`.
+
+    Large reads and writes go between the servers and the memory of the caller without a copy.
+
+    Attributes
+    ----------
+    fs : UnisonoFileSystem
+    path : str
+        Name in the instance.
+    mode : str
+    """
+
+    fs: UnisonoFileSystem
+    path: str
+    raw: Any
+
+    def _describe(self, fs: UnisonoFileSystem, path: str, mode: str, hidden: str | None) -> None:
+        self.fs, self.path, self._mode, self._hidden = fs, path, mode, hidden
+
+    @property
+    def mode(self) -> str:
+        """Mode in which it was opened."""
+        return self._mode
+
+    @property
+    def full_name(self) -> str:
+        """Name with the protocol."""
+        return f"unisono://{self.path}"
+
+    @property
+    def size(self) -> int:
+        """Size now, in bytes."""
+        found: int = self.raw.size()
+        return found
+
+    def info(self) -> dict[str, Any]:
+        """Metadata, as :meth:`UnisonoFileSystem.info` returns it."""
+        return self.fs.info(self._hidden or self.path)
+
+    def commit(self) -> None:
+        """Give a file that was written in a transaction its name."""
+        if self._hidden:
+            self.fs._connection.rename(self._hidden, self.path, replace=True)
+            self._hidden = None
+
+    def discard(self) -> None:
+        """Remove a file that was written in a transaction."""
+        if self._hidden:
+            self.fs._connection.remove(self._hidden)
+            self._hidden = None
+
+
+class _Reader(UnisonoFile, io.BufferedReader):
+    def __reduce__(self) -> Any:
+        return (_reopen, (self.fs, self.path, self.tell()))
+
+
+class _Writer(UnisonoFile, io.BufferedWriter):
+    pass
+
+
+class _Updater(UnisonoFile, io.BufferedRandom):
+    pass
+
+
+def _reopen(fs: UnisonoFileSystem, path: str, position: int) -> Any:
+    """Open a file that was pickled."""
+    opened = fs.open(path, "rb")
+    opened.seek(position)
+    return opened
