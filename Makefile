@@ -3,7 +3,7 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export INPUT
 
-.PHONY: help demo test setup bench bench-mpi install clean
+.PHONY: help demo test setup bench bench-mpi install wheel clean
 
 help:
 	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
@@ -12,6 +12,7 @@ help:
 	@echo 'make bench   measure the events per second of the simulator'
 	@echo 'make bench-mpi   compare MPI-IO by Unisono with that of MPICH and Open MPI; ARGS=--quick for a short run'
 	@echo 'make install PREFIX=path   install unisono, libunisono, unisono.h and the manual; also DESTDIR=path'
+	@echo 'make wheel   build the wheel of the Python package, with the command and the libraries, in target/dist'
 	@echo 'make clean   remove the build results'
 
 # Its servers are private to it, and end with it, also where there is no user but root.
@@ -38,6 +39,10 @@ bench-mpi: setup
 PREFIX ?= /usr/local
 install: setup
 	@scripts/install --prefix "$(PREFIX)" --destdir "$(DESTDIR)"
+
+wheel: setup
+	@"$(TARGET)/python/bin/pip" --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$(TARGET)/dist" .
+	@ls "$(TARGET)/dist"/unisono-*.whl
 
 clean:
 	@cargo clean
