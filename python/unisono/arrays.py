@@ -106,7 +106,8 @@ def _indices(extent: int, word: str, processes: int, place: int) -> np.ndarray[A
         return np.arange(min(extent, place * chunk), min(extent, (place + 1) * chunk))
     chunk = 1 if word == "cyclic" else int(word[len("cyclic(") : -1])
     every = np.arange(extent)
-    return every[every // chunk % processes == place]
+    own: np.ndarray[Any, Any] = every[every // chunk % processes == place]
+    return own
 
 
 class Transfer:
@@ -198,12 +199,11 @@ class Array:
         if not self._writable:
             raise errors.UsageError(what, "it was opened to be read", 'open it with "r+" or "w"')
         if values is None:
-            values = np.empty((0,) * max(1, len(self.shape)), self.dtype)
             if math.prod(self.local_shape):
                 raise errors.UsageError(
                     what, f"this process has a part of {self.local_shape}, and gives nothing", "give the part"
                 )
-            return values
+            return np.empty(self.local_shape, self.dtype)
         if not isinstance(values, np.ndarray):
             raise errors.UsageError(what, f"{type(values).__name__} is no NumPy array", "give a numpy.ndarray")
         if values.dtype != self.dtype:
@@ -219,8 +219,9 @@ class Array:
             warnings.warn(
                 f"the values are copied: they are not contiguous in {self.order} order", CopyWarning, stacklevel=4
             )
-            values = np.require(values, requirements=self.order)
-        return values
+            return np.ascontiguousarray(values) if self.order == "C" else np.asfortranarray(values)
+        own: np.ndarray[Any, Any] = values
+        return own
 
     def start_write(self, values: np.ndarray[Any, Any] | None, *, sync: bool = False) -> Transfer:
         """Begin a :meth:`write`."""

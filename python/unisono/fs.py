@@ -8,7 +8,7 @@ import secrets
 from datetime import datetime, timezone
 from typing import Any
 
-from fsspec.spec import AbstractFileSystem
+from fsspec.spec import AbstractFileSystem  # type: ignore[import-untyped]
 
 from . import errors
 from ._connect import connect
@@ -25,7 +25,7 @@ _BUFFER_BYTES = 2**20
 _MODES = {"rb": "r", "r+b": "r", "wb": "w", "w+b": "w", "xb": "x", "x+b": "x", "ab": "a", "a+b": "a"}
 
 
-class UnisonoFileSystem(AbstractFileSystem):
+class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
     """Files of a Unisono instance.
 
     Parameters
@@ -345,7 +345,7 @@ class _Writer(UnisonoFile, io.BufferedWriter):
     pass
 
 
-class _Updater(UnisonoFile, io.BufferedRandom):
+class _Updater(UnisonoFile, io.BufferedRandom):  # type: ignore[override]
     pass
 
 
