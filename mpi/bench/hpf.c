@@ -9,9 +9,10 @@
  * best_s: least time of all repeats from before the open call to after the close call, of the last
  * process; best_transfer_s: the same of the transfer alone (with its sync); cpu_s: processor time of
  * all processes in the repeat of best_s. */
-#include <mpi.h>
+#define PROGRAM "hpf"
+#include "call.h"
+
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -26,21 +27,6 @@ typedef struct setting {
 typedef struct time_spent {
     double total, transfer, cpu;
 } time_spent_t;
-
-static int rank, size;
-
-static void check(int code, const char *call)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int length;
-    if (code == MPI_SUCCESS)
-        return;
-    MPI_Error_string(code, text, &length);
-    fprintf(stderr, "hpf: rank %d: %s: %s\n", rank, call, text);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-#define CALL(call) check(call, #call)
 
 static double cpu_s(void)
 {

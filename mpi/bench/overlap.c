@@ -11,27 +11,13 @@
  * the processors of the machine. `elsewhere` waits, as for an accelerator. The line:
  *
  *   record_bytes,computation,ranks,bytes,alone_s,computing_s,both_s */
-#include <mpi.h>
+#define PROGRAM "overlap"
+#include "call.h"
+
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static int rank, size;
-
-static void check(int code, const char *call)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int length;
-    if (code == MPI_SUCCESS)
-        return;
-    MPI_Error_string(code, text, &length);
-    fprintf(stderr, "overlap: rank %d: %s: %s\n", rank, call, text);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-#define CALL(call) check(call, #call)
 
 static double thread_s(void)
 {
