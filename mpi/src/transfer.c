@@ -219,6 +219,13 @@ static int portions_help(const transfer_t *transfer, int error)
     return error == -E2BIG || (error == -EINVAL && !is_write(transfer));
 }
 
+static int undescribable(const transfer_t *transfer)
+{
+    return wrong(MPI_ERR_ARG, transfer->access.call,
+                 "the access overlaps itself, or reaches beyond byte 2^62",
+                 "correct the view, the offset and the count");
+}
+
 /* Transfers data whose description is not possible, in portions and without the group. */
 static int transfer_in_portions(transfer_t *transfer)
 {
@@ -237,8 +244,9 @@ static int transfer_in_portions(transfer_t *transfer)
             portion /= 2;
             continue;
         }
-        int64_t moved = error ? error
-                        : is_write(transfer)
+        if (error)
+            return undescribable(transfer);
+        int64_t moved = is_write(transfer)
                             ? unisono_write_part(file, memory.part, memory.start, memory.bytes,
                                                  (int)transfer->file->options.sync)
                             : unisono_read_part(file, memory.part, memory.start, memory.bytes);
@@ -315,11 +323,7 @@ static int describe_all(transfer_t *transfer, part_memory_t *memory)
     }
     if (portions_help(transfer, error))
         return transfer_in_portions(transfer);
-    if (error)
-        return wrong(MPI_ERR_ARG, transfer->access.call,
-                     "the access overlaps itself, or reaches beyond byte 2^62",
-                     "correct the view, the offset and the count");
-    return MPI_SUCCESS;
+    return error ? undescribable(transfer) : MPI_SUCCESS;
 }
 
 /* Begins, or begins again, what the transfer is to move. */

@@ -132,7 +132,7 @@ static int check_filetype(const open_file_t *file, const view_t *view)
     if (facts.true_start < 0)
         return wrong(MPI_ERR_IO, call, "the filetype has data at a negative displacement",
                      "move the filetype, and reduce the displacement of the view");
-    if (!facts.is_ordered)
+    if (!facts.is_ordered || facts.extent < 0)
         return wrong(MPI_ERR_IO, call, "the displacements of the filetype go backwards",
                      "order the blocks of the filetype by their displacements");
     if (!facts.is_ascending && may_write)

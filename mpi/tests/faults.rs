@@ -66,6 +66,20 @@ fn a_server_that_stands_still_is_an_error_and_no_rank_is_called_missing() {
 }
 
 #[test]
+fn a_name_without_an_instance_is_explained_once() {
+    let servers = Servers::start();
+    for family in Family::OF_DEBIAN {
+        let mut command = program(&servers, family, "absent");
+        command.env("UNISONO_INSTANCE", servers.path("nowhere"));
+        let text = done(command);
+        assert!(text.contains("checks passed"), "{family:?}: {text}");
+        for words in ["error: MPI_File_open failed", "cause: ", "help:  "] {
+            assert_eq!(text.matches(words).count(), 1, "{family:?}, {words:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn processes_that_another_mpi_library_has_started_are_refused() {
     let servers = Servers::start();
     for (started_by, family) in [(Family::Mpich, Family::OpenMpi), (Family::OpenMpi, Family::Mpich)]

@@ -133,7 +133,7 @@ static MPI_Datatype committed(MPI_Datatype type)
 
 static void check_views(void)
 {
-    enum { BACKWARDS, OVERLAPPING, NEGATIVE, REPEATED, EMPTY, PART, UNCOMMITTED, TYPES };
+    enum { BACKWARDS, OVERLAPPING, NEGATIVE, REPEATED, RETURNING, EMPTY, PART, UNCOMMITTED, TYPES };
     MPI_Datatype types[TYPES];
     CONTEXT("views");
     MPI_Type_indexed(2, (int[]){1, 1}, (int[]){4, 0}, MPI_INT, &types[BACKWARDS]);
@@ -141,6 +141,7 @@ static void check_views(void)
     MPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){-8}, MPI_INT, &types[NEGATIVE]);
     MPI_Type_vector(2, 1, 4, MPI_INT, &types[PART]);
     MPI_Type_create_resized(types[PART], 0, 4, &types[REPEATED]);
+    MPI_Type_create_resized(MPI_INT, 0, -8, &types[RETURNING]);
     MPI_Type_free(&types[PART]);
     MPI_Type_contiguous(0, MPI_INT, &types[EMPTY]);
     MPI_Type_contiguous(3, MPI_SHORT, &types[PART]);
@@ -151,6 +152,7 @@ static void check_views(void)
     check_view(MPI_INT, types[OVERLAPPING], "native", MPI_ERR_IO);
     check_view(MPI_INT, types[NEGATIVE], "native", MPI_ERR_IO);
     check_view(MPI_INT, types[REPEATED], "native", MPI_ERR_IO);
+    check_view(MPI_INT, types[RETURNING], "native", MPI_ERR_IO);
     check_view(MPI_INT, types[EMPTY], "native", MPI_ERR_ARG);
     check_view(types[EMPTY], MPI_INT, "native", MPI_ERR_ARG);
     check_view(MPI_INT, types[PART], "native", MPI_ERR_ARG);
@@ -174,8 +176,10 @@ static void check_views(void)
     MPI_File reading;
     OK(MPI_File_open(MPI_COMM_WORLD, test.file, MPI_MODE_RDONLY, MPI_INFO_NULL, &reading));
     OK(MPI_File_set_view(reading, 0, MPI_INT, types[REPEATED], "native", MPI_INFO_NULL));
-    FAILS(MPI_File_set_view(reading, 0, MPI_INT, types[BACKWARDS], "native", MPI_INFO_NULL),
-          MPI_ERR_IO);
+    for (int i = 0; i < 2; i++)
+        FAILS(MPI_File_set_view(reading, 0, MPI_INT, types[i ? RETURNING : BACKWARDS], "native",
+                                MPI_INFO_NULL),
+              MPI_ERR_IO);
     if (has("strict")) {
         char raw[16];
         int found[4] = {0}, expected[4];
@@ -362,6 +366,22 @@ static void check_large_reads(void)
     check_works();
 }
 
+/* Collective writes of the same bytes by all: the result is the data of some of them. */
+static void check_overlapping_writes(void)
+{
+    int numbers[100], found[100];
+    CONTEXT("overlapping writes");
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    for (int i = 0; i < 100; i++)
+        numbers[i] = test.rank;
+    OK(MPI_File_write_at_all(file, 0, numbers, 100, MPI_INT, MPI_STATUS_IGNORE));
+    publish(file);
+    OK(MPI_File_read_at_all(file, 0, found, 100, MPI_INT, MPI_STATUS_IGNORE));
+    for (int i = 0; i < 100; i++)
+        CHECK(found[i] >= 0 && found[i] < test.size);
+    check_works();
+}
+
 /* A write of more than 2^31 bytes, from memory that repeats one number. */
 static void check_large_write(void)
 {
@@ -407,6 +427,7 @@ int main(int count, char **arguments)
     check_split();
     check_large_offsets();
     check_large_reads();
+    check_overlapping_writes();
     if (has("large"))
         check_large_write();
     OK(MPI_File_close(&file));

@@ -1,7 +1,7 @@
 /* faults.c - proves: when a disk is full, or a server is gone or stands still, each process gets an
  * error of the right class from every form of access, and no call hangs.
  *
- * Called as `faults FILE -c full|killed|stopped|died [-p PROCESS]`, where PROCESS is a server. */
+ * Called as `faults FILE -c full|killed|stopped|died|absent [-p PROCESS]`, where PROCESS is a server. */
 #include "check.h"
 
 #include <signal.h>
@@ -158,6 +158,17 @@ static void die(void)
         pause(); /* mpiexec ends all others */
 }
 
+/* Opens a file of an instance that is not there. */
+static void open_absent(void)
+{
+    MPI_File file;
+    CONTEXT("no instance");
+    FAILS(MPI_File_open(MPI_COMM_WORLD, test.file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                        &file),
+          MPI_ERR_NO_SUCH_FILE);
+    CHECK(file == MPI_FILE_NULL);
+}
+
 int main(int count, char **arguments)
 {
     const char *fault = "";
@@ -178,6 +189,8 @@ int main(int count, char **arguments)
         stop_server(server);
     else if (strcmp(fault, "died") == 0)
         die();
+    else if (strcmp(fault, "absent") == 0)
+        open_absent();
     else
         failed("faults", 0, "give a fault, and the server for it");
     return end();
