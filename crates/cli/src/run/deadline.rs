@@ -67,7 +67,7 @@ impl Deadline {
 ///
 /// # Errors
 /// Fails when `--until` is not a time.
-pub(super) fn end_of_time(until: Option<&str>) -> Result<Option<Instant>, UserError> {
+pub(super) fn end_of_run(until: Option<&str>) -> Result<Option<Instant>, UserError> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let until_then = |end: u64| Duration::from_secs(end).saturating_sub(now);
     let left = match until {

@@ -23,7 +23,7 @@ use crate::format::plural;
 use crate::{instances, present};
 use client::{Direct, Session};
 use cluster::{HostOptions, JobInstance, JobProgram, Program, ServerOptions, Signals, Target};
-use deadline::{Deadline, end_of_time};
+use deadline::{Deadline, end_of_run};
 use interface::{ExitCode, UserError};
 use measure::{PlainRates, plain_rates};
 use outcome::{Ending, Outcome, PlaceOfFiles};
@@ -84,7 +84,7 @@ fn not_started(missing: &CannotStart) -> u8 {
 
 /// End of the time for the run. The rate of copying is measured only if there is one.
 fn deadline(arguments: &Run, copies: Option<&Path>) -> Result<Option<Deadline>, UserError> {
-    let Some(end) = end_of_time(arguments.until.as_deref())? else { return Ok(None) };
+    let Some(end) = end_of_run(arguments.until.as_deref())? else { return Ok(None) };
     let rate = match copies {
         Some(directory) => plain_rates(directory, PROBE_BYTES)?.write_mib_s * f64::from(1 << 20),
         // Nothing is copied.
