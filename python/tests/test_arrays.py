@@ -52,6 +52,35 @@ def test_a_copy_is_a_file_of_numpy(instance, tmp_path):
     assert (np.memmap(tmp_path / "raw", "i4", "r", shape=WHOLE.shape) == WHOLE).all()
 
 
+def _open_missing(arguments):
+    rank, size, options = arguments
+    try:
+        unisono.open_array("no-array", rank=rank, size=size, **options)
+    except FileNotFoundError as error:
+        return error.kind
+    return None
+
+
+def test_a_failure_has_the_same_kind_everywhere(instance):
+    assert _run(_open_missing, 3, {}) == ["not-found"] * 3
+
+
+@pytest.mark.parametrize("word", ["none", "block", "cyclic", "cyclic(3)", "cyclic(40)"])
+def test_indices_are_those_of_the_distribution(word):
+    from unisono.arrays import _count, _indices
+
+    for extent in (0, 1, 5, 12, 13, 37):
+        for processes in (1,) if word == "none" else (1, 2, 3, 7):
+            own = [_indices(extent, word, processes, place) for place in range(processes)]
+            assert sorted(np.concatenate(own)) == list(range(extent))
+            assert [len(one) for one in own] == [_count(extent, word, processes, at) for at in range(processes)]
+
+
+def test_large_arrays_need_no_memory_for_their_indices(instance):
+    with unisono.open_array("sparse", "w", shape=(2**33, 4), dtype="f8", distribution=("cyclic", None)) as array:
+        assert array.local_shape == (2**33, 4)
+
+
 def test_empty_parts_take_part(instance):
     options = {"distribution": ("block", None), "grid": (12, 1)}
     # Blocks of two: seven processes have all 13 rows.
@@ -79,6 +108,6 @@ def test_what_does_not_fit_is_refused(instance):
         unisono.open_array("fit", shape=(9, 9)).close()
     with pytest.raises(FileNotFoundError):
         unisono.open_array("no-array")
-    for wrong in [{"mode": "q"}, {"order": "K"}, {"distribution": ("block",)}, {"grid": (2, 2)}]:
+    for wrong in [{"mode": "w", "shape": (2,), "dtype": object}, {"size": 2}, {"mode": "q"}, {"order": "K"}, {"distribution": ("block",)}, {"grid": (2, 2)}]:
         with pytest.raises(errors.UsageError):
             unisono.open_array("fit", **wrong)

@@ -31,6 +31,9 @@ def test_buffers_of_each_kind_are_written_and_read(connection):
     assert file.size() == 3
     file.close()
     assert file.closed
+    with connection.open("buffers") as again:
+        assert again.size() == 3
+    assert again.closed
 
 
 def test_memory_that_does_not_fit_is_refused(connection):
@@ -77,6 +80,15 @@ def test_ctrl_c_ends_a_wait_within_a_second(connection):
         connection.group("alone", 0, 2)
     assert time.monotonic() - begun < 1.3
     connection.open("after", "w").close()
+
+
+def test_connections_are_shared_until_they_are_forgotten(instance):
+    first = unisono.connect(instance)
+    assert unisono.connect(instance) is first
+    file = first.open("kept", "w")
+    unisono.disconnect(instance)
+    assert unisono.connect(instance) is not first
+    assert file.write(0, b"still") == 5
 
 
 def test_threads_use_one_connection(connection):

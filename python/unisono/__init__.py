@@ -14,10 +14,10 @@ from typing import Any
 
 from ._unisono import __version__
 
-__all__ = ["__version__", "connect", "errors"]
+__all__ = ["__version__", "connect", "disconnect", "errors"]
 
 from . import errors
-from ._connect import connect
+from ._connect import connect, disconnect
 
 
 def __getattr__(name: str) -> Any:

@@ -43,8 +43,12 @@ def connect(instance: str | os.PathLike[str] | None = None, timeout: float | Non
         return found
 
 
-def forget(instance: str | os.PathLike[str] | None = None) -> None:
-    """Forget the connections of this process to an instance, or to all: later calls connect again."""
+def disconnect(instance: str | os.PathLike[str] | None = None) -> None:
+    """Forget the connections of this process to an instance (default: to all).
+
+    Later calls connect again, as they must after servers were restarted. Open files keep their
+    connection, which ends with the last of them.
+    """
     directory = None if instance is None else os.path.abspath(os.fspath(instance))
     with _lock:
         for key in [key for key in _connections if directory in (None, key[1])]:

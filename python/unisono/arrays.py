@@ -97,17 +97,28 @@ def _grid(grid: Sequence[int] | None, words: list[str], processes: int) -> list[
     return found
 
 
+def _chunk(extent: int, word: str, processes: int) -> int:
+    """Consecutive indices that one process has along a dimension, before the next one's."""
+    if word == "none":
+        return max(1, extent)
+    if word == "block":
+        return max(1, -(-extent // processes))
+    return 1 if word == "cyclic" else int(word[len("cyclic(") : -1])
+
+
+def _count(extent: int, word: str, processes: int, place: int) -> int:
+    """Number of indices of the process at a place, along one dimension."""
+    chunk = _chunk(extent, word, processes)
+    rounds, rest = divmod(extent, chunk * processes)
+    return rounds * chunk + min(max(0, rest - place * chunk), chunk)
+
+
 def _indices(extent: int, word: str, processes: int, place: int) -> np.ndarray[Any, Any]:
     """Global indices of the process at a place, along one dimension."""
-    if word == "none" or processes == 1:
-        return np.arange(extent)
-    if word == "block":
-        chunk = -(-extent // processes)
-        return np.arange(min(extent, place * chunk), min(extent, (place + 1) * chunk))
-    chunk = 1 if word == "cyclic" else int(word[len("cyclic(") : -1])
-    every = np.arange(extent)
-    own: np.ndarray[Any, Any] = every[every // chunk % processes == place]
-    return own
+    own = np.arange(_count(extent, word, processes, place))
+    chunk = _chunk(extent, word, processes)
+    indices: np.ndarray[Any, Any] = (own // chunk * processes + place) * chunk + own % chunk
+    return indices
 
 
 class Transfer:
@@ -159,9 +170,9 @@ class Array:
         self._method: str = about["method"]
         self._writable: bool = about["mode"] != "r"
         place = np.unravel_index(self.rank, self.grid) if self.grid else ()
-        axes = zip(self.shape, self.distribution, self.grid, place)
-        self._indices = tuple(_indices(n, word, count, int(at)) for n, word, count, at in axes)
-        self.local_shape: tuple[int, ...] = tuple(len(indices) for indices in self._indices)
+        axes = zip(self.shape, self.distribution, self.grid, (int(at) for at in place))
+        self._axes = tuple(axes)
+        self.local_shape: tuple[int, ...] = tuple(_count(*axis) for axis in self._axes)
         self._part = self._make_part()
 
     def _make_part(self) -> Part:
@@ -178,7 +189,7 @@ class Array:
     @property
     def local_indices(self) -> tuple[np.ndarray[Any, Any], ...]:
         """Global indices of the part of this process, along each dimension: ``whole[np.ix_(*indices)]``."""
-        return self._indices
+        return tuple(_indices(*axis) for axis in self._axes)
 
     @property
     def nbytes(self) -> int:
@@ -427,6 +438,12 @@ def open_array(
         raise errors.UsageError(f"cannot open {name!r}", f"{mode!r} is no mode", 'give "r", "r+" or "w"')
     if order not in ("C", "F"):
         raise errors.UsageError(f"cannot open {name!r}", f"{order!r} is no order", 'give "C" or "F"')
+    if dtype is not None and np.dtype(dtype).hasobject:
+        raise errors.UsageError(
+            f"cannot open {name!r}", f"{np.dtype(dtype)} has Python objects", "give a dtype of numbers or bytes"
+        )
+    if comm is None and size is not None and size > 1 and rank is None:
+        raise errors.UsageError(f"cannot open {name!r}", f"size is {size}, and rank is missing", "give the rank")
     if comm is not None:
         rank, size = comm.Get_rank(), comm.Get_size()
         meeting = comm.bcast(uuid.uuid4().hex if rank == 0 else None)
@@ -441,19 +458,23 @@ def open_array(
         "mode": mode,
         "method": method,
     }
-    failure = None
+    failure: Exception | None = None
+    parts = ("", "", "", "")
     if rank == 0:
         try:
             about = _make(connection, name, mode, about, header)
-        except Exception as error:  # told to all, so that none of them waits
-            failure = error
+        except errors.UnisonoError as error:  # told to all, so that none of them waits
+            failure, parts = error, (error.kind, error.error, error.cause, error.help)
+        except Exception as error:
+            failure, parts = error, ("other", f"cannot open {name!r}", str(error), "see the error of rank 0")
     shown = {**about, "dtype": None if about["dtype"] is None else npy.dtype_to_descr(about["dtype"])}
     given = (name, mode, shape and tuple(shape), str(dtype), distribution and tuple(distribution), grid and tuple(grid))
-    told = _tell(members, (str(failure) if failure else "", shown if rank == 0 else None, str(given)))
+    told = _tell(members, (parts, shown if rank == 0 else None, str(given)))
     if failure:
         raise failure
-    if told[0][0]:
-        raise errors.OtherError(f"cannot open {name!r}", f"rank 0 failed: {told[0][0]}", "see the error of rank 0")
+    if told[0][0][0]:
+        kind, what, cause, help = told[0][0]
+        raise errors.of_kind(kind, what, cause, help, {"file": name, "range": None, "server": None, "ranks": []})
     differing = [other for other in range(size) if told[other][2] != told[0][2]]
     if differing:
         raise errors.CallsDifferError(

@@ -253,7 +253,10 @@ class _Raw(io.RawIOBase):
         return written
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = (0, self._at, self._file.size() if whence == os.SEEK_END else 0)[whence]
+        if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
+            raise ValueError(f"cannot seek from {whence}: give 0, 1 or 2")
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}.get(whence)
+        start = self._file.size() if start is None else start
         if start + offset < 0:
             raise ValueError(f"cannot seek to {start + offset}, before the start of the file")
         self._at = start + offset

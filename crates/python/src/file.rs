@@ -5,6 +5,7 @@ use crate::part::Part;
 use crate::waiting::{Started, wait};
 use client::{Direction, UserError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An open file. May be used by several threads at a time.
@@ -116,6 +117,15 @@ impl File {
     fn flush(&self, py: Python<'_>, sync: bool) -> PyResult<()> {
         let file = self.get();
         wait(py, move || file?.flush(sync))
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
     }
 
     /// Closes it; does nothing when it was closed.

@@ -120,6 +120,17 @@ impl Started {
     }
 }
 
+impl Drop for Started {
+    /// Lets a call that nobody waits for go on to its end: waiting for it here would keep the
+    /// interpreter.
+    fn drop(&mut self) {
+        let state = std::mem::replace(&mut *self.state(), State::Abandoned);
+        if let State::UnderWay(transfer) = state {
+            std::thread::spawn(move || drop(transfer));
+        }
+    }
+}
+
 #[pymethods]
 impl Started {
     /// True when the call has ended. Never waits.
