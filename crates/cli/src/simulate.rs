@@ -4,6 +4,7 @@ use crate::arguments::{Sim, SimCommand};
 use crate::{demerit, present, trace_output};
 use interface::{ReplacementPolicies, Report, UserError};
 use simulate::{OwnModels, Setting, SimulationPlan};
+use std::ops::ControlFlow;
 
 pub(crate) fn run(
     arguments: &Sim,
@@ -18,18 +19,14 @@ pub(crate) fn run(
     if arguments.explain {
         return explain(&plan, arguments.cases.json);
     }
-    let results = match trace_output::Wanted::of(arguments) {
+    let report = match trace_output::Wanted::of(arguments) {
         // One trial can be looked at.
-        Some(wanted) => trace_output::run(&plan.with_default_trials(1).scenarios(), &wanted)?,
-        None => {
-            let mut results = Vec::new();
-            for scenario in &plan.scenarios() {
-                results.extend(simulate::simulate(scenario)?.results);
-            }
-            results
+        Some(wanted) => {
+            let results = trace_output::run(&plan.with_default_trials(1).scenarios(), &wanted)?;
+            Report { schema: interface::SIM_SCHEMA.to_owned(), limits: None, results }
         }
+        None => simulate::simulate_all(&plan.scenarios(), None, &|_| ControlFlow::Continue(()))?,
     };
-    let report = Report { schema: interface::SIM_SCHEMA.to_owned(), limits: None, results };
     present::report(&report, arguments.cases.json)
 }
 

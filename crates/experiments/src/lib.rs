@@ -22,8 +22,8 @@ mod method;
 mod notes;
 mod page;
 mod parquet_file;
+mod plan;
 mod published;
-mod queue;
 mod results;
 mod rows;
 mod scenarios;
@@ -40,9 +40,9 @@ pub use files::Folder;
 pub use improvement::ImprovementRow;
 pub use markdown::markdown;
 pub use method::Method;
-pub use queue::Progress;
 pub use results::{Cell, RatioCell, RowResult, Simulated, TrialResult};
 pub use select::{Only, experiment_names, select};
+pub use simulate::Progress;
 pub use stats::{Improvement, Ratio, Sample};
 pub use text::text;
 
@@ -91,7 +91,7 @@ pub fn run(
     options: Options,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Vec<Comparison>, UserError> {
-    let plan = queue::Plan::new(experiments, options.trials)?;
+    let plan = plan::Plan::new(experiments, options.trials)?;
     let done = plan.run(options.jobs, progress)?;
     experiments.iter().map(|experiment| Comparison::new(experiment, &done)).collect()
 }

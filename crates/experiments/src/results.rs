@@ -2,8 +2,8 @@
 
 use crate::catalogue::{Experiment, Point, RaUnit};
 use crate::method::Method;
+use crate::plan::Done;
 use crate::published::Throughputs;
-use crate::queue::Done;
 use crate::scenarios::scenario;
 use crate::stats::{Ratio, Sample};
 use interface::{Availability, UserError};

@@ -1,7 +1,7 @@
 //! Simulations: a scenario in, a report or a timeline out.
 //!
-//! [`SimulationPlan`] makes scenarios from a preset, a scenario file and options. [`simulate`] runs
-//! the trials of one [`Scenario`] on a machine made of models. [`trace_trial`] and [`follow_head`]
+//! [`SimulationPlan`] makes scenarios from a preset, a scenario file and options. [`simulate_all`]
+//! runs the trials of [`Scenario`]s on machines made of models. [`trace_trial`] and [`follow_head`]
 //! record one trial, and [`demerit`] compares a disk model with a trace of the disk. A program adds
 //! disk models and networks of its own by [`OwnModels`]; [`models`] has their interfaces.
 //!
@@ -36,4 +36,7 @@ pub use scenario::Scenario;
 pub use timeline::{
     Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_trial,
 };
-pub use trials::{Trial, combine_trials, simulate, simulate_trial};
+pub use trials::{
+    Observer, Progress, Trial, combine_trials, simulate, simulate_all, simulate_trial,
+    simulate_trials,
+};

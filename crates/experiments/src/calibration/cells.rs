@@ -4,11 +4,12 @@ use crate::catalogue::Point;
 use crate::defect::defect;
 use crate::method::Method;
 use crate::published::Throughputs;
-use crate::queue::Progress;
 use interface::{Strategy, UserError};
-use simulate::{FittedCosts, LayoutName, Machine, MachineName, Scenario, simulate_trial};
+use simulate::{
+    FittedCosts, LayoutName, Machine, MachineName, Progress, Scenario, simulate_trials,
+};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::ops::ControlFlow;
 
 /// Patterns whose chunks are single records, in both directions.
 const PATTERNS: [&str; 6] = ["rc", "rcc", "rbc", "wc", "wcc", "wbc"];
@@ -103,27 +104,14 @@ impl<'a> Cells<'a> {
         }
         let before = self.trials();
         let all = before + missing.len() as u64;
-        // Caching takes by far the longest and comes first in the order of methods.
-        let mut remaining: Vec<(Key, FittedCosts)> = missing.into_iter().collect();
-        remaining.sort_by_key(|((_, method, _), _)| std::cmp::Reverse(*method));
-        let remaining = Mutex::new(remaining);
-        let done = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| {
-                    loop {
-                        let next = lock(&remaining).pop();
-                        let Some((key, costs)) = next else { return };
-                        let trial = scenario(&key, costs).and_then(|it| simulate_trial(&it, 0));
-                        lock(&done).push((key, trial));
-                        let done = before + lock(&done).len() as u64;
-                        (self.progress)(Progress { done, all });
-                    }
-                });
-            }
-        });
-        for (key, trial) in done.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            self.simulated.insert(key, trial?.mib_s);
+        let scenarios = missing.iter().map(|(key, costs)| scenario(key, *costs));
+        let scenarios = scenarios.collect::<Result<Vec<Scenario>, _>>()?;
+        let trials = simulate_trials(&scenarios, self.jobs.max(1), &|now| {
+            (self.progress)(Progress { done: before + now.done, all });
+            ControlFlow::Continue(())
+        })?;
+        for (key, trials) in missing.into_keys().zip(trials) {
+            self.simulated.insert(key, trials.iter().map(|trial| trial.mib_s).sum());
         }
         Ok(())
     }
@@ -164,10 +152,6 @@ fn scenario(key: &Key, costs: FittedCosts) -> Result<Scenario, UserError> {
         trials: 1,
         ..Scenario::default()
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

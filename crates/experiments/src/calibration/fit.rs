@@ -2,9 +2,8 @@
 
 use super::cells::{Cell, Cells};
 use super::descent::{Limits, Step, descend};
-use crate::queue::Progress;
 use interface::UserError;
-use simulate::{FittedCosts, Machine, MachineName};
+use simulate::{FittedCosts, Machine, MachineName, Progress};
 
 /// Factors by which each cost is multiplied and divided, first coarse, then finer; in percent.
 pub(super) const FACTORS_PERCENT: [u64; 3] = [130, 110, 103];

@@ -21,7 +21,38 @@ impl SimulationPlan {
         policies: &ReplacementPolicies,
         models: &OwnModels,
     ) -> Result<Self, UserError> {
-        let mut settings = file.map_or_else(|| Ok(Vec::new()), file::read)?;
+        let settings = file.map_or_else(|| Ok(Vec::new()), file::read)?;
+        let name = file.map(|path| path.display().to_string());
+        Self::make(name.as_deref(), settings, options, policies, models)
+    }
+
+    /// Makes the plan of the text of a scenario file, which errors call `name`, and of options that
+    /// override it.
+    ///
+    /// # Errors
+    /// Fails when something in the text or in the options makes no sense.
+    pub fn of_text(name: &str, text: &str, options: Vec<Setting>) -> Result<Self, UserError> {
+        let settings = file::settings(name, text)?;
+        let (policies, models) = (ReplacementPolicies::default(), OwnModels::default());
+        Self::make(Some(name), settings, options, &policies, &models)
+    }
+
+    /// Makes the plan of options alone.
+    ///
+    /// # Errors
+    /// Fails when something in the options makes no sense.
+    pub fn of_options(options: Vec<Setting>) -> Result<Self, UserError> {
+        let (policies, models) = (ReplacementPolicies::default(), OwnModels::default());
+        Self::make(None, Vec::new(), options, &policies, &models)
+    }
+
+    fn make(
+        file: Option<&str>,
+        mut settings: Vec<Setting>,
+        options: Vec<Setting>,
+        policies: &ReplacementPolicies,
+        models: &OwnModels,
+    ) -> Result<Self, UserError> {
         settings.extend(options);
         let mut plan = Self::default();
         plan.base.policies = policies.clone();
@@ -34,9 +65,7 @@ impl SimulationPlan {
             }
         }
         plan.check().map_err(|error| match file {
-            Some(path) => {
-                UserError { error: format!("{}: {}", path.display(), error.error), ..error }
-            }
+            Some(name) => UserError { error: format!("{name}: {}", error.error), ..error },
             None => error,
         })?;
         Ok(plan)

@@ -54,6 +54,22 @@ impl Setting {
         Ok(Self::new(key, format!("--set {name}"), key.kind.of_text(value), value))
     }
 
+    /// Sets the key `name`, at the top or a parameter of the machine, to a value in JSON.
+    ///
+    /// # Errors
+    /// Fails when there is no such key. A value that does not fit is refused with the plan.
+    pub fn of_json(name: &str, value: &serde_json::Value) -> Result<Self, UserError> {
+        let Some(key) = key(name) else {
+            return Err(UserError::usage(
+                format!("a scenario cannot have {name:?}"),
+                "no key of a scenario has this name",
+                help_with_key(name, keys().map(|key| key.name)),
+            ));
+        };
+        let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Ok(Self::new(key, name.to_owned(), Value::of_json(value), &said))
+    }
+
     fn new(key: &'static Key, option: String, value: Value, said: &str) -> Self {
         Self { key, value, said: format!("{said:?}"), origin: Origin::Option(option) }
     }

@@ -117,6 +117,19 @@ impl Kind {
 }
 
 impl Value {
+    /// Value of a scenario that a program has made.
+    pub(super) fn of_json(value: &serde_json::Value) -> Self {
+        match value {
+            serde_json::Value::Bool(flag) => Self::Flag(*flag),
+            serde_json::Value::Number(number) => number.as_u64().map_or(Self::Other, Self::Number),
+            serde_json::Value::String(word) => Self::Word(word.clone()),
+            serde_json::Value::Array(values) => {
+                Self::List(values.iter().map(Self::of_json).collect())
+            }
+            serde_json::Value::Null | serde_json::Value::Object(_) => Self::Other,
+        }
+    }
+
     pub(super) fn in_toml(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),

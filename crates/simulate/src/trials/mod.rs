@@ -1,12 +1,12 @@
 //! Simulated trials: the file system on a machine made of models.
 
-mod all;
 mod availability;
 mod config;
+mod queue;
 mod run;
 mod trial;
 mod verify;
 
-pub use all::simulate;
+pub use queue::{Observer, Progress, simulate, simulate_all, simulate_trials};
 pub(crate) use trial::simulate_trial_recorded;
 pub use trial::{Trial, combine_trials, simulate_trial};
