@@ -20,6 +20,7 @@ mod session;
 
 pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
 pub use copy::{CopyPlan, LocalOutput, no_directory};
+pub use filesystem::{CollectivePlan, PlannedTransfer};
 pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, Member,
     Origin, ProcessName, ServerEntry, absolute, default_instance_directory, own_address_towards,
@@ -38,4 +39,4 @@ pub use policy::{
 };
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
 pub use units::{ClientId, ServerId};
-pub use wire::{Entry, EntryKind, FileDefaults, FileRecord};
+pub use wire::{Entry, EntryKind, FileDefaults, FileRecord, PlannedBlock};

@@ -11,8 +11,8 @@ mod server;
 mod signal;
 
 pub use client::{
-    Buffer, BufferPart, BufferPool, Client, Group, Membership, NewFile, Page, RangeLock,
-    SharedMemory,
+    Buffer, BufferPart, BufferPool, Client, CollectivePlan, Group, Membership, NewFile, Page,
+    PlannedTransfer, RangeLock, SharedMemory,
 };
 pub use costs::Costs;
 pub use scale::RosterCache;

@@ -22,6 +22,7 @@ mod groups;
 mod hunt;
 mod noncollective;
 mod pages;
+mod plans;
 mod raw;
 mod rendezvous;
 mod replaced;

@@ -29,7 +29,8 @@ pub use group_roster::{Addresses, GroupRoster, Regions};
 pub use message::{
     BufferStatistics, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
     GroupMessage, Message, NamedCollective, PARTICIPANTS_MAX, PartRequest, Participant,
-    PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus, WriteRequest,
+    PlanRequest, PlannedBlock, PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus,
+    WriteRequest,
 };
 pub use rendezvous::{
     CollectiveCall, CounterChange, CounterRequest, EnrolRequest, JoinRequest, LockRequest,

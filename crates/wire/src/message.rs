@@ -6,7 +6,7 @@ use crate::{
 };
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
-use units::{ClientId, FileId, RegionId, ServerId};
+use units::{ClientId, DiskId, FileId, RegionId, ServerId};
 
 /// Largest number of clients in one collective.
 pub const PARTICIPANTS_MAX: usize = 1 << 16;
@@ -215,6 +215,8 @@ pub enum Request {
     Lock(LockRequest),
     /// Releases a lock, or withdraws the request for it.
     Unlock(UnlockRequest),
+    /// Disk-directed: asks what a collective would do on one disk, without doing it.
+    Plan(Box<PlanRequest>),
 }
 
 /// Caching: request for bytes of one block.
@@ -297,6 +299,35 @@ pub struct CollectiveRequest {
     pub order: DiskOrder,
     /// True if written data must be on stable storage at the end.
     pub sync: bool,
+}
+
+/// Disk-directed: question for the blocks that a collective would transfer on one disk.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlanRequest {
+    /// Read or write.
+    pub direction: Direction,
+    /// Number of the file, which must be open.
+    pub file: FileId,
+    /// Bytes of each client.
+    pub access: Access,
+    /// Order in which each disk serves its blocks.
+    pub order: DiskOrder,
+    /// Disk of the server.
+    pub disk: DiskId,
+    /// Number of blocks to leave out, which the server looked at before.
+    pub skipped: u64,
+}
+
+/// Block that a collective would transfer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PlannedBlock {
+    /// Number of the block in the file.
+    pub block: u64,
+    /// Physical address of the block, of which only the order counts.
+    pub address: u64,
+    /// Clients that have bytes of the block, and how many, in the order in which the server asks
+    /// them.
+    pub shares: Vec<(ClientId, u64)>,
 }
 
 /// Disk-directed: collective of clients that are connected.
@@ -395,6 +426,15 @@ pub enum Reply {
     Counter {
         /// Value before the request changed it.
         before: u64,
+    },
+    /// Blocks that a collective would transfer on a disk.
+    Plan {
+        /// Blocks in the order of their transfer.
+        blocks: Vec<PlannedBlock>,
+        /// Number of blocks that the server looked at. Some have no bytes of the access.
+        looked_at: u64,
+        /// True if more blocks follow.
+        more: bool,
     },
 }
 

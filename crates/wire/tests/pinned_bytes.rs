@@ -15,14 +15,14 @@ use policy::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
-use units::{ClientId, FileId, RegionId, ServerId};
+use units::{ClientId, DiskId, FileId, RegionId, ServerId};
 use wire::{
     BufferStatistics, ClientKey, CollectiveCall, CollectiveRequest, CounterChange, CounterRequest,
     DigestsRequest, EnrolRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize,
     FlushRequest, GroupCollective, GroupMessage, GroupRoster, JoinRequest, LockRequest, Made,
-    MeetRequest, Message, NamedCollective, PartRequest, Participant, PullRequest, ReadRequest,
-    Reply, Request, RequestId, ServerStatus, UnlockRequest, WriteRequest, decode_record,
-    encode_record,
+    MeetRequest, Message, NamedCollective, PartRequest, Participant, PlanRequest, PlannedBlock,
+    PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus, UnlockRequest, WriteRequest,
+    decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -198,6 +198,7 @@ pinned!(request: Request {
     Request::Lock(_), Request::Lock(lock()), "24 | 07 01 06 01 02 03 ac 02";
     Request::Unlock(_),
         Request::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }), "25 | 07 01 06";
+    Request::Plan(_), Request::Plan(Box::new(plan())), "26 | 01 09 00 06 02 01 03 ac 02";
 });
 
 pinned!(reply: Reply {
@@ -216,6 +217,8 @@ pinned!(reply: Reply {
     Reply::InUse, Reply::InUse, "0a";
     Reply::Met(_), Reply::Met(vec![vec![8, 9], vec![]]), "0b | 02 02 08 09 00";
     Reply::Counter { .. }, Reply::Counter { before: 300 }, "0c | ac 02";
+    Reply::Plan { .. }, Reply::Plan { blocks: vec![planned_block()], looked_at: 3, more: true },
+        "0d | 01 01 ac 02 01 02 08 03 01";
 });
 
 pinned!(group_message: GroupMessage {
@@ -425,6 +428,21 @@ fn part() -> PartRequest {
         region: RegionId(4),
         order: DiskOrder::Staggered,
     }
+}
+
+fn plan() -> PlanRequest {
+    PlanRequest {
+        direction: Direction::Write,
+        file: FILE,
+        access: Access::All { bytes: 6, clients: 2 },
+        order: DiskOrder::Sorted,
+        disk: DiskId(3),
+        skipped: 300,
+    }
+}
+
+fn planned_block() -> PlannedBlock {
+    PlannedBlock { block: 1, address: 300, shares: vec![(ClientId(2), 8)] }
 }
 
 fn status() -> ServerStatus {

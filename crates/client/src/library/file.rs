@@ -5,8 +5,8 @@ use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
 use super::operation::Operation;
 use super::user_memory::{RawMemory, UserMemory};
-use filesystem::Fault;
 use filesystem::collective::Part;
+use filesystem::{CollectivePlan, Fault};
 use interface::UserError;
 use policy::{Access, BYTES_MAX, Direction, DiskOrder, OwnPart};
 use std::io::{IoSlice, IoSliceMut};
@@ -284,6 +284,28 @@ impl File {
                     known.write(&shared.client, end, write).await
                 }
             }
+        })
+    }
+
+    /// Returns what the servers would transfer, and in which order, if members with these parts, by
+    /// rank, made a disk-directed call. Moves no data, and needs no other member. Returns at most
+    /// `blocks_max` blocks of each disk.
+    ///
+    /// # Errors
+    /// Parts that reach beyond the file in a read; faults of the servers.
+    pub fn plan(
+        &self,
+        direction: Direction,
+        order: DiskOrder,
+        parts: Vec<OwnPart>,
+        blocks_max: u64,
+    ) -> Result<CollectivePlan, UserError> {
+        let record = self.record();
+        let name = record.name.clone();
+        let what = move || format!("cannot plan a transfer of {name:?}");
+        self.connection.run(what, async move |shared| {
+            let access = Access::of_parts(parts);
+            shared.client.plan(&record, (direction, &access, order), blocks_max).await
         })
     }
 

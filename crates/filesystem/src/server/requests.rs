@@ -157,6 +157,7 @@ impl<W: World> Server<W> {
             Request::GroupCollective(request) => {
                 disk_directed::server::serve_group(self, from, *request).await
             }
+            Request::Plan(request) => disk_directed::plan::serve(self, *request).await,
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::RegisterGroup(roster) => {
                 let roster = self.config.rosters.shared(*roster);

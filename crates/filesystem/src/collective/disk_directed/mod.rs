@@ -14,4 +14,5 @@
 
 pub(crate) mod client;
 mod participants;
+pub(crate) mod plan;
 pub(crate) mod server;

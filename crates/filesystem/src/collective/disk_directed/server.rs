@@ -8,7 +8,7 @@ use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
 use futures_util::future::{Either, join_all, select, try_join_all};
-use policy::{Direction, covers_block, disk_order};
+use policy::{Access, Direction, DiskOrder, covers_block, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
@@ -142,27 +142,12 @@ impl<W: World> Collective<W> {
     /// buffers. Each buffer is a task, so that an event of one block wakes only the task of its
     /// buffer.
     async fn transfer_disk(self: &Rc<Self>, number: DiskId) -> Result<(), Fault> {
-        let stripe = &self.file.stripe;
-        let disk = &self.server.world.disks()[number.0 as usize];
-        let blocks = stripe.blocks_in(self.request.access.file_extent());
-        let own = stripe.blocks_on(self.place, number, blocks.clone());
-        let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
-        let object = self.file.file;
-        let is_wanted = |block: &u64| {
-            let range = self.file.block_range(*block);
-            self.request.access.clients_in(range).next().is_some()
-        };
-        if !own.clone().any(|block| is_wanted(&block)) {
+        let CollectiveRequest { access, order, .. } = &self.request;
+        let Some(order) = blocks_in_order(&self.server, &self.file, access, *order, number).await
+        else {
             // A disk that is not needed may have stopped.
             return Ok(());
-        }
-        disk.locate(object).await;
-        let address = {
-            let (disk, file) = (disk.clone(), Rc::clone(&self.file));
-            move |block| disk.address(object, file.disk_offset(block))
         };
-        let share = (self.place.0, stripe.servers);
-        let order = disk_order(self.request.order, own, total, share, address);
         let order = Rc::new(RefCell::new(order));
         let tasks = Scope::new(self.server.world.clone());
         for _ in 0..self.server.config.buffers_per_disk.max(1) {
@@ -187,7 +172,8 @@ impl<W: World> Collective<W> {
         block: u64,
     ) -> Result<(), Fault> {
         let range = self.file.block_range(block);
-        let shares = self.shares_of(range);
+        let place = (self.place, self.file.stripe.servers);
+        let shares = shares_of(&self.request.access, range, place);
         if shares.is_empty() {
             return Ok(());
         }
@@ -278,23 +264,6 @@ impl<W: World> Collective<W> {
         read.map_err(|error| self.block_fault(block, &error))
     }
 
-    /// Returns the pieces of each client in a block, with offsets from the block's start. Each
-    /// server starts with a different client, to avoid incast.
-    fn shares_of(&self, range: ByteRange) -> Vec<Share> {
-        let access = &self.request.access;
-        let shares = access.clients_in(range).map(|client| {
-            let relative =
-                |piece: PieceRun| PieceRun { offset: piece.offset - range.start, ..piece };
-            Share { client, pieces: access.pieces(client, range).map(relative).collect() }
-        });
-        let mut shares: Vec<Share> = shares.filter(|share| !share.pieces.is_empty()).collect();
-        let (id, servers) = (u64::from(self.place.0), u64::from(self.file.stripe.servers));
-        let first = ClientId((id * u64::from(access.clients()) / servers.max(1)) as u32);
-        let turned = shares.partition_point(|share| share.client < first);
-        shares.rotate_left(turned);
-        shares
-    }
-
     /// Occupies the processor for the cost of finding a share's pieces. At zero cost it does not
     /// wait for the processor, where the next block would overtake this one.
     async fn find_pieces(&self, share: &Share) {
@@ -326,14 +295,57 @@ impl<W: World> Collective<W> {
     }
 }
 
+/// Returns the blocks of an access on a disk, in the order of their transfer. Some have no bytes of
+/// the access. Returns nothing if none has.
+pub(super) async fn blocks_in_order<W: World>(
+    server: &Rc<Server<W>>,
+    file: &Rc<OpenFile>,
+    access: &Access,
+    order: DiskOrder,
+    number: DiskId,
+) -> Option<impl Iterator<Item = u64> + use<W>> {
+    let (stripe, place) = (&file.stripe, server.place_in(file).ok()?);
+    let disk = &server.world.disks()[number.0 as usize];
+    let blocks = stripe.blocks_in(access.file_extent());
+    let own = stripe.blocks_on(place, number, blocks.clone());
+    let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
+    let is_wanted = |block: u64| access.clients_in(file.block_range(block)).next().is_some();
+    if !own.clone().any(is_wanted) {
+        return None;
+    }
+    disk.locate(file.file).await;
+    let (disk, open) = (disk.clone(), Rc::clone(file));
+    let address = move |block| disk.address(open.file, open.disk_offset(block));
+    Some(disk_order(order, own, total, (place.0, stripe.servers), address))
+}
+
+/// Returns the pieces of each client in a block, with offsets from the block's start. Each server,
+/// at a place among so many, starts with a different client, to avoid incast.
+pub(super) fn shares_of(
+    access: &Access,
+    range: ByteRange,
+    (place, servers): (ServerId, u32),
+) -> Vec<Share> {
+    let shares = access.clients_in(range).map(|client| {
+        let relative = |piece: PieceRun| PieceRun { offset: piece.offset - range.start, ..piece };
+        Share { client, pieces: access.pieces(client, range).map(relative).collect() }
+    });
+    let mut shares: Vec<Share> = shares.filter(|share| !share.pieces.is_empty()).collect();
+    let (id, servers) = (u64::from(place.0), u64::from(servers));
+    let first = ClientId((id * u64::from(access.clients()) / servers.max(1)) as u32);
+    let turned = shares.partition_point(|share| share.client < first);
+    shares.rotate_left(turned);
+    shares
+}
+
 /// One client's pieces of one block.
-struct Share {
-    client: ClientId,
+pub(super) struct Share {
+    pub(super) client: ClientId,
     pieces: Vec<PieceRun>,
 }
 
 impl Share {
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.bytes()).sum()
     }
 }
