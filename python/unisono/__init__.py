@@ -5,19 +5,23 @@
 >>> with connection.open("field", "w") as file:                                 # doctest: +SKIP
 ...     file.write(0, b"bytes")
 
-`unisono.fs` has the file system for fsspec, and :func:`open_array` distributed arrays.
+`unisono.fs` has the file system for fsspec, :func:`open_array` opens distributed arrays, and
+:func:`simulate` and :func:`sweep` run the file system on modelled machines.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from ._unisono import __version__
-
-__all__ = ["__version__", "connect", "disconnect", "errors"]
+from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._connect import connect, disconnect
+from ._unisono import __version__
+
+if TYPE_CHECKING:
+    from .arrays import Array, open_array
+    from .simulation import simulate, sweep
+
+__all__ = ["Array", "__version__", "connect", "disconnect", "errors", "open_array", "simulate", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +30,8 @@ def __getattr__(name: str) -> Any:
         from . import arrays
 
         return getattr(arrays, name)
+    if name in ("simulate", "sweep"):
+        from . import simulation
+
+        return getattr(simulation, name)
     raise AttributeError(f"module 'unisono' has no attribute {name!r}")

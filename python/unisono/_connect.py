@@ -34,7 +34,8 @@ def connect(instance: str | os.PathLike[str] | None = None, timeout: float | Non
     -----
     A forked child gets a connection of its own. Connections may be used by any thread.
     """
-    directory = os.path.abspath(os.fspath(instance or os.environ.get("UNISONO_INSTANCE") or default_instance()))
+    named = str(os.fspath(instance)) if instance else os.environ.get("UNISONO_INSTANCE")
+    directory = os.path.abspath(named or default_instance())
     key = (os.getpid(), directory, timeout)
     with _lock:
         found = _connections.get(key)
@@ -49,10 +50,11 @@ def disconnect(instance: str | os.PathLike[str] | None = None) -> None:
     Later calls connect again, as they must after servers were restarted. Open files keep their
     connection, which ends with the last of them.
     """
-    directory = None if instance is None else os.path.abspath(os.fspath(instance))
+    directory: str | None = None if instance is None else os.path.abspath(os.fspath(instance))
     with _lock:
-        for key in [key for key in _connections if directory in (None, key[1])]:
-            del _connections[key]
+        for key in list(_connections):
+            if directory is None or directory == key[1]:
+                del _connections[key]
 
 
 def _after_fork() -> None:

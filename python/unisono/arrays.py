@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.lib import format as npy
@@ -18,8 +18,9 @@ from numpy.lib import format as npy
 from . import errors
 from ._connect import connect
 from ._unisono import File, Group, Part, Started
+from .tables import Table
 
-__all__ = ["Array", "CopyWarning", "Moved", "Transfer", "open_array"]
+__all__ = ["Array", "CopyWarning", "Moved", "Plan", "Transfer", "open_array"]
 
 # Bytes before the data of an array that describes itself: a header of NumPy's .npy format, padded so
 # that the data begins at a page.
@@ -42,7 +43,8 @@ class Moved:
 def _factor(processes: int, dimensions: int) -> list[int]:
     """Factors of a number of processes, as equal as possible, the greatest first."""
     factors = [1] * dimensions
-    left, primes, divisor = processes, [], 2
+    left, divisor = processes, 2
+    primes: list[int] = []
     while left > 1:
         while left % divisor == 0:
             primes.append(divisor)
@@ -121,6 +123,55 @@ def _indices(extent: int, word: str, processes: int, place: int) -> np.ndarray[A
     return indices
 
 
+class Plan(Table):
+    """What a collective call would move. Made by :meth:`Array.plan`.
+
+    A row has ``server``, ``disk`` (of the server), ``step`` (from 0 in the order of the disk), ``block`` (of
+    the file), ``offset`` (of the block, in bytes), ``bytes`` (moved between the disk and the processes),
+    ``ranks`` (of the processes that have them, in the order in which the server asks them) and ``address``
+    (on the disk, of which only the order counts). Disks work at the same time.
+
+    Attributes
+    ----------
+    is_complete : bool
+        False if blocks are left out.
+    """
+
+    def __init__(self, planned: Sequence[tuple[int, int, int, int, list[tuple[int, int]]]], is_complete: bool, block_bytes: int) -> None:
+        rows: list[dict[str, Any]] = []
+        for server, disk, block, address, shares in planned:
+            follows = rows and (rows[-1]["server"], rows[-1]["disk"]) == (server, disk)
+            rows.append(
+                {
+                    "server": server,
+                    "disk": disk,
+                    "step": rows[-1]["step"] + 1 if follows else 0,
+                    "block": block,
+                    "offset": block * block_bytes,
+                    "bytes": sum(count for _, count in shares),
+                    "ranks": [rank for rank, _ in shares],
+                    "address": address,
+                }
+            )
+        super().__init__(rows)
+        self.is_complete = is_complete
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return sum(row["bytes"] for row in self.rows)
+
+    def __repr__(self) -> str:
+        disks = len({(row["server"], row["disk"]) for row in self.rows})
+        left = "" if self.is_complete else "; more blocks are left out"
+        head = f"{self.nbytes} bytes in {len(self)} blocks on {disks} disks{left}"
+        return f"{head}\n{self._text(['server', 'disk', 'step', 'block', 'bytes', 'ranks'])}"
+
+
+def _is_array(values: object) -> TypeGuard[np.ndarray[Any, Any]]:
+    return isinstance(values, np.ndarray)
+
+
 class Transfer:
     """A collective call under way, which makes progress while the program computes.
 
@@ -173,13 +224,14 @@ class Array:
         axes = zip(self.shape, self.distribution, self.grid, (int(at) for at in place))
         self._axes = tuple(axes)
         self.local_shape: tuple[int, ...] = tuple(_count(*axis) for axis in self._axes)
-        self._part = self._make_part()
+        self._part = self._part_of(self.rank)
 
-    def _make_part(self) -> Part:
+    def _part_of(self, rank: int) -> Part:
+        """The part of a process."""
         if 0 in self.shape:
             return Part.nothing()
         shape, words, grid = list(self.shape) or [1], list(self.distribution) or ["none"], list(self.grid) or [1]
-        place = [int(at) for at in np.unravel_index(self.rank, grid)]
+        place = [int(at) for at in np.unravel_index(rank, grid)]
         if self.order == "F":
             # The library's arrays have their last dimension together, as C does.
             shape, words, grid, place = shape[::-1], words[::-1], grid[::-1], place[::-1]
@@ -204,7 +256,7 @@ class Array:
 
     # ---- Transfers ----------------------------------------------------------------------------
 
-    def _own(self, values: Any) -> np.ndarray[Any, Any]:
+    def _own(self, values: object) -> np.ndarray[Any, Any]:
         """The memory to write: checked, and copied only if it is not contiguous."""
         what = f"cannot write {self._file.name!r}"
         if not self._writable:
@@ -215,7 +267,7 @@ class Array:
                     what, f"this process has a part of {self.local_shape}, and gives nothing", "give the part"
                 )
             return np.empty(self.local_shape, self.dtype)
-        if not isinstance(values, np.ndarray):
+        if not _is_array(values):
             raise errors.UsageError(what, f"{type(values).__name__} is no NumPy array", "give a numpy.ndarray")
         if values.dtype != self.dtype:
             raise errors.UsageError(
@@ -231,8 +283,7 @@ class Array:
                 f"the values are copied: they are not contiguous in {self.order} order", CopyWarning, stacklevel=4
             )
             return np.ascontiguousarray(values) if self.order == "C" else np.asfortranarray(values)
-        own: np.ndarray[Any, Any] = values
-        return own
+        return values
 
     def start_write(self, values: np.ndarray[Any, Any] | None, *, sync: bool = False) -> Transfer:
         """Begin a :meth:`write`."""
@@ -293,6 +344,43 @@ class Array:
         read: np.ndarray[Any, Any] = self.start_read(out).wait()
         return read
 
+    def plan(self, *, write: bool | None = None, blocks_max: int = 10_000) -> Plan:
+        """Return which server would move what, in which order. Moves no data; not collective.
+
+        Parameters
+        ----------
+        write : bool, optional
+            True: of a :meth:`write`. Default: True if the array was opened to be written.
+        blocks_max : int
+            Of each disk. More are left out.
+
+        Returns
+        -------
+        Plan
+            A row for each block, by server and disk, in the order of each disk.
+
+        Raises
+        ------
+        unisono.errors.UsageError
+            The method is not ``"disk-directed"``: then servers serve requests as they come.
+
+        Examples
+        --------
+        >>> with unisono.open_array("unisono://plan.npy", "w", shape=(1024, 1024), dtype="f8") as array:
+        ...     plan = array.plan()
+        >>> plan.nbytes == array.nbytes and plan.is_complete
+        True
+        """
+        if self._method != "disk-directed":
+            raise errors.UsageError(
+                f"cannot plan transfers of {self._file.name!r}",
+                f"by {self._method}, servers serve requests as they come",
+                'open the array with method="disk-directed"',
+            )
+        parts = [self._part_of(rank) for rank in range(self.size)]
+        planned, is_complete = self._file.plan(self._writable if write is None else write, parts, blocks_max)
+        return Plan(planned, is_complete, self._file.block_bytes)
+
     # ---- End ----------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -321,7 +409,7 @@ def _read_header(file: File) -> dict[str, Any]:
     start = bytearray(12)
     file.read_into(0, start)
     what = f"cannot open {file.name!r} as an array"
-    if start[:6] != b"\x93NUMPY":
+    if not start.startswith(b"\x93NUMPY"):
         raise errors.UsageError(what, "it has no header of the .npy format", "give shape, dtype and header=False")
     width = 2 if start[6] == 1 else 4
     length = int.from_bytes(start[8 : 8 + width], "little")
@@ -445,12 +533,12 @@ def open_array(
     if comm is None and size is not None and size > 1 and rank is None:
         raise errors.UsageError(f"cannot open {name!r}", f"size is {size}, and rank is missing", "give the rank")
     if comm is not None:
-        rank, size = comm.Get_rank(), comm.Get_size()
+        rank, processes = int(comm.Get_rank()), int(comm.Get_size())
         meeting = comm.bcast(uuid.uuid4().hex if rank == 0 else None)
     else:
-        rank, size = rank or 0, size or 1
+        rank, processes = rank or 0, size or 1
         meeting = group or name
-    members = connection.group(f"array {meeting}", rank, size)
+    members = connection.group(f"array {meeting}", rank, processes)
     about: dict[str, Any] = {
         "shape": None if shape is None else tuple(int(extent) for extent in shape),
         "dtype": None if dtype is None else np.dtype(dtype),
@@ -475,12 +563,12 @@ def open_array(
     if told[0][0][0]:
         kind, what, cause, help = told[0][0]
         raise errors.of_kind(kind, what, cause, help, {"file": name, "range": None, "server": None, "ranks": []})
-    differing = [other for other in range(size) if told[other][2] != told[0][2]]
+    differing = [other for other in range(processes) if told[other][2] != told[0][2]]
     if differing:
         raise errors.CallsDifferError(
             f"cannot open {name!r}", f"ranks {differing} give other arguments than rank 0", "give the same ones everywhere"
         )
     about = {**told[0][1], "dtype": npy.descr_to_dtype(told[0][1]["dtype"])}
     about["words"] = _words(distribution, len(about["shape"]))
-    about["grid"] = _grid(grid, about["words"], size)
+    about["grid"] = _grid(grid, about["words"], processes)
     return Array(connection.open(name), members, about)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-from . import _unisono
+from ._unisono import error_kinds
 
 __all__ = ["UnisonoError", "of_kind"]
 
@@ -200,7 +200,7 @@ _CLASSES: dict[str, type[UnisonoError]] = {
     "lock-timed-out": LockTimedOutError,
 }
 
-for _kind, _code, _errno in _unisono.error_kinds():
+for _kind, _code, _errno in error_kinds():
     _class = _CLASSES[_kind]
     _class.kind, _class.exit_code = _kind, _code
     _class._errno = _errno  # type: ignore[attr-defined]

@@ -12,13 +12,13 @@ use std::fmt::Write;
 const HEIGHT: f64 = 330.0;
 
 /// Grouped bars, with a mark at each bar that has a published value.
-pub struct Bars {
+pub struct Bars<'a> {
     /// Title of the picture.
     pub title: String,
     /// Name of the horizontal axis.
-    pub x_name: &'static str,
+    pub x_name: &'a str,
     /// Name of the vertical axis, with its unit.
-    pub y_name: &'static str,
+    pub y_name: &'a str,
     /// The name of each group.
     pub groups: Vec<String>,
     /// Series, each with one bar in each group.
@@ -38,13 +38,13 @@ pub struct BarSeries {
 }
 
 /// Lines over a logarithmic axis.
-pub struct Lines {
+pub struct Lines<'a> {
     /// Title of the picture.
     pub title: String,
     /// Name of the horizontal axis, with its unit.
-    pub x_name: &'static str,
+    pub x_name: &'a str,
     /// Name of the vertical axis, with its unit.
-    pub y_name: &'static str,
+    pub y_name: &'a str,
     /// Lines.
     pub series: Vec<LineSeries>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Frame {
     pub(crate) height: f64,
 }
 
-impl Bars {
+impl Bars<'_> {
     /// Draws the picture as SVG.
     pub fn draw(&self) -> String {
         let has_published = self.series.iter().any(|it| it.published.iter().any(Option::is_some));
@@ -113,7 +113,7 @@ impl Bars {
     }
 }
 
-impl Lines {
+impl Lines<'_> {
     /// Draws the picture as SVG.
     pub fn draw(&self) -> String {
         let points = self.series.iter().flat_map(|it| &it.points);

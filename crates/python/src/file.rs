@@ -3,10 +3,13 @@
 use crate::memory::Memory;
 use crate::part::Part;
 use crate::waiting::{Started, wait};
-use client::{Direction, UserError};
+use client::{Direction, DiskOrder, PlannedBlock, UserError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Block that a server would transfer: server, disk, block, address, shares (rank, bytes).
+type Planned = (u32, u32, u64, u64, Vec<(u32, u64)>);
 
 /// An open file. May be used by several threads at a time.
 #[pyclass(frozen, module = "unisono")]
@@ -109,6 +112,35 @@ impl File {
             let begin = |memory| file.start_part(Direction::Write, part, memory, false);
             memory.transfer(begin).wait()
         })
+    }
+
+    /// Bytes in a block, the unit in which the file lies on its servers.
+    #[getter]
+    fn block_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        let file = self.get().map_err(|error| crate::errors::exception(py, &error))?;
+        Ok(file.page_bytes())
+    }
+
+    /// What the servers would transfer if members with these parts, by rank, made a disk-directed
+    /// call: (server, disk, block, address, shares) for each block, in the order of each disk, with
+    /// shares (rank, bytes). The second value is false if a disk has more than `blocks_max`.
+    fn plan(
+        &self,
+        py: Python<'_>,
+        is_write: bool,
+        parts: Vec<PyRef<'_, Part>>,
+        blocks_max: u64,
+    ) -> PyResult<(Vec<Planned>, bool)> {
+        let parts: Vec<_> = parts.iter().map(|part| part.0.clone()).collect();
+        let direction = if is_write { Direction::Write } else { Direction::Read };
+        let file = self.get();
+        let plan = wait(py, move || file?.plan(direction, DiskOrder::Sorted, parts, blocks_max))?;
+        let planned = plan.transfers.into_iter().map(|transfer| {
+            let PlannedBlock { block, address, shares } = transfer.block;
+            let shares = shares.into_iter().map(|(client, bytes)| (client.0, bytes)).collect();
+            (transfer.server.0, transfer.disk.0, block, address, shares)
+        });
+        Ok((planned.collect(), plan.is_complete))
     }
 
     /// Waits until all that was written is with the disks; with `sync` on stable storage (fsync).

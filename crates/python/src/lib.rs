@@ -11,6 +11,8 @@ mod file;
 mod group;
 mod memory;
 mod part;
+mod picture;
+mod simulation;
 mod waiting;
 
 use pyo3::prelude::*;
@@ -23,6 +25,9 @@ fn _unisono(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<group::Group>()?;
     module.add_class::<part::Part>()?;
     module.add_class::<waiting::Started>()?;
+    module.add_function(wrap_pyfunction!(simulation::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(picture::draw_bars, module)?)?;
+    module.add_function(wrap_pyfunction!(picture::draw_lines, module)?)?;
     module.add_function(wrap_pyfunction!(errors::error_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(connection::default_instance, module)?)
 }

@@ -46,7 +46,7 @@ const PERMITTED: [(&str, &[&str]); 19] = [
     ("c-api", &["client", "interface", "policy", "units", "wire"]),
     ("cli", &["client", "cluster", "simulate", "measure", "experiments", "interface", "plot"]),
     ("mpi", &["plot"]),
-    ("python", &["client", "interface", "policy"]),
+    ("python", &["client", "simulate", "interface", "policy", "plot"]),
     ("xtask", &[]),
 ];
 
