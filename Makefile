@@ -3,7 +3,7 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export INPUT
 
-.PHONY: help demo test setup bench bench-mpi install wheel clean
+.PHONY: help demo test setup bench bench-mpi bench-python install wheel clean
 
 help:
 	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
@@ -11,6 +11,7 @@ help:
 	@echo 'make setup   check the tools of the build, and install what the tests of MPI-IO need'
 	@echo 'make bench   measure the events per second of the simulator'
 	@echo 'make bench-mpi   compare MPI-IO by Unisono with that of MPICH and Open MPI; ARGS=--quick for a short run'
+	@echo 'make bench-python   compare the speed of the Python package with that of the Rust library'
 	@echo 'make install PREFIX=path   install unisono, libunisono, unisono.h and the manual; also DESTDIR=path'
 	@echo 'make wheel   build the wheel of the Python package, with the command and the libraries, in target/dist'
 	@echo 'make clean   remove the build results'
@@ -35,6 +36,10 @@ bench: setup
 bench-mpi: setup
 	@cargo build --quiet --release --package cli --package c-api --package mpi
 	@UNISONO_TEST_BUILT=1 "$(TARGET)/release/bench-mpi" $(ARGS)
+
+bench-python: wheel
+	@cargo build --quiet --release --package python --example calls
+	@scripts/bench-python "$(TARGET)" $(ARGS)
 
 PREFIX ?= /usr/local
 install: setup

@@ -1,22 +1,39 @@
-"""An instance with two servers for each module of tests."""
+"""Instances with two servers, for all tests and for one."""
 
+import contextlib
 import os
 import subprocess
 
 import pytest
 
 
-@pytest.fixture(scope="session")
-def instance(tmp_path_factory):
-    """Start servers; return the directory of the instance."""
-    directory = tmp_path_factory.mktemp("unisono") / "instance"
+@contextlib.contextmanager
+def _running(directory):
+    """Start servers; stop those that are left."""
     environment = {**os.environ, "UNISONO_ALLOW_ROOT": "true"}
     command = ["unisono", "start", "--servers", "2", "--instance", str(directory)]
     subprocess.run(command, check=True, env=environment, capture_output=True)
-    os.environ["UNISONO_INSTANCE"] = str(directory)
-    os.environ["UNISONO_TIMEOUT"] = "10"
-    yield str(directory)
-    subprocess.run(["unisono", "stop", "--instance", str(directory)], check=False, env=environment, capture_output=True)
+    try:
+        yield str(directory)
+    finally:
+        command = ["unisono", "stop", "--instance", str(directory)]
+        subprocess.run(command, check=False, env=environment, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def instance(tmp_path_factory):
+    """Start servers for all tests; return the directory of the instance."""
+    with _running(tmp_path_factory.mktemp("unisono") / "instance") as directory:
+        os.environ["UNISONO_INSTANCE"] = directory
+        os.environ["UNISONO_TIMEOUT"] = "10"
+        yield directory
+
+
+@pytest.fixture
+def own_instance(tmp_path):
+    """Start servers for one test, which may kill them."""
+    with _running(tmp_path / "instance") as directory:
+        yield directory
 
 
 @pytest.fixture

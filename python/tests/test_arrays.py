@@ -11,9 +11,9 @@ from unisono import errors
 WHOLE = np.arange(13 * 17, dtype="i4").reshape(13, 17)
 
 
-def _write(arguments):
+def _write(arguments, name="array"):
     rank, size, options = arguments
-    with unisono.open_array("array", "w", shape=WHOLE.shape, dtype="i4", rank=rank, size=size, **options) as array:
+    with unisono.open_array(name, "w", shape=WHOLE.shape, dtype="i4", rank=rank, size=size, **options) as array:
         moved = array.write(np.asarray(WHOLE[np.ix_(*array.local_indices)], order=array.order))
         assert moved.bytes == np.prod(array.local_shape) * 4
     return moved.bytes
@@ -79,6 +79,39 @@ def test_indices_are_those_of_the_distribution(word):
 def test_large_arrays_need_no_memory_for_their_indices(instance):
     with unisono.open_array("sparse", "w", shape=(2**33, 4), dtype="f8", distribution=("cyclic", None)) as array:
         assert array.local_shape == (2**33, 4)
+
+
+def _plan(arguments):
+    rank, size, options = arguments
+    with unisono.open_array("blocks", rank=rank, size=size, **options) as array:
+        return array.plan().rows if rank == 0 else None
+
+
+@pytest.mark.parametrize("distribution", [("block", "cyclic"), (None, "cyclic(3)"), ("cyclic", None)])
+def test_plans_have_every_byte_of_every_process(instance, distribution):
+    _write((0, 1, {"block_bytes": 64}), "blocks")
+    rows = _run(_plan, 4, {"distribution": distribution})[0]
+    assert sum(row["bytes"] for row in rows) == WHOLE.nbytes
+    blocks = [row["block"] for row in rows]
+    assert sorted(blocks) == list(range(4096 // 64, -(-(4096 + WHOLE.nbytes) // 64)))
+    for server in (0, 1):
+        own = [row for row in rows if row["server"] == server]
+        assert [row["step"] for row in own] == list(range(len(own)))
+        assert [row["address"] for row in own] == sorted(row["address"] for row in own)
+        assert {row["block"] % 2 for row in own} == {own[0]["block"] % 2}
+    assert {rank for row in rows for rank in row["ranks"]} == {0, 1, 2, 3}
+    assert rows[0]["offset"] == rows[0]["block"] * 64
+
+
+def test_plans_are_tables_that_say_what_is_left_out(instance):
+    with unisono.open_array("planned", "w", shape=(1000, 100), dtype="f8", block_bytes=4096) as array:
+        plan = array.plan()
+        assert plan.is_complete and plan.nbytes == array.nbytes == plan.to_pandas()["bytes"].sum()
+        short = array.plan(blocks_max=3)
+        assert not short.is_complete and len(short) == 2 * 3
+        assert "more blocks are left out" in repr(short)
+    with unisono.open_array("planned", method="two-phase") as array, pytest.raises(errors.UsageError, match="two-phase"):
+        array.plan()
 
 
 def test_empty_parts_take_part(instance):

@@ -15,7 +15,8 @@ class Fixtures(AbstractFixtures):
     """What the tests of fsspec need."""
 
     @pytest.fixture(scope="class")
-    def fs(self, instance):
+    @classmethod
+    def fs(cls, instance):
         return UnisonoFileSystem(instance=instance)
 
     @pytest.fixture

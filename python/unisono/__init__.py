@@ -1,12 +1,14 @@
 """Unisono: a parallel file system whose servers direct collective transfers.
 
->>> import unisono
->>> connection = unisono.connect()          # the instance of UNISONO_INSTANCE  # doctest: +SKIP
->>> with connection.open("field", "w") as file:                                 # doctest: +SKIP
-...     file.write(0, b"bytes")
+`unisono.fs` has the file system for fsspec, :func:`open_array` opens distributed arrays,
+:func:`simulate` and :func:`sweep` run the file system on modelled machines, and :func:`connect` returns
+a connection, whose files take and fill any object with the buffer protocol.
 
-`unisono.fs` has the file system for fsspec, :func:`open_array` opens distributed arrays, and
-:func:`simulate` and :func:`sweep` run the file system on modelled machines.
+>>> import unisono
+>>> connection = unisono.connect()          # to the instance of UNISONO_INSTANCE
+>>> with connection.open("field", "w") as file:
+...     file.write(0, b"ten bytes.")
+10
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._connect import connect, disconnect
-from ._unisono import __version__
+from ._native import __version__
 
 if TYPE_CHECKING:
     from .arrays import Array, open_array

@@ -6,7 +6,7 @@ import os
 import threading
 from typing import Any
 
-from ._unisono import Connection, default_instance
+from ._native import Connection, default_instance
 
 _lock = threading.Lock()
 _connections: dict[tuple[int, str, float | None], Connection] = {}
@@ -30,6 +30,31 @@ def connect(instance: str | os.PathLike[str] | None = None, timeout: float | Non
     unisono.errors.ServerLeftError
         A server cannot be reached.
 
+    Examples
+    --------
+    >>> connection = unisono.connect()
+    >>> connection.make_directory("run/1", parents=True)
+    >>> values = np.arange(1000, dtype="f8")
+    >>> with connection.open("run/1/values", "x", block_bytes=65536) as file:
+    ...     file.write(0, values)           # bytes from offset 0 on
+    8000
+    >>> found = np.empty(10)
+    >>> with connection.open("run/1/values") as file:
+    ...     file.read_into(8 * 500, found), file.size()
+    (80, 8000)
+    >>> found[0]
+    np.float64(500.0)
+    >>> [entry["name"] for entry in connection.list("run/1")], connection.stat("run/1/values")["size"]
+    (['run/1/values'], 8000)
+    >>> connection.rename("run/1/values", "run/1/old")
+    >>> connection.remove("run/1/old")
+    >>> connection.open("run/1/old")
+    Traceback (most recent call last):
+        ...
+    unisono.errors.NotFoundError: cannot open "run/1/old"
+    cause: ...
+    help: ...
+
     Notes
     -----
     A forked child gets a connection of its own. Connections may be used by any thread.
@@ -49,6 +74,13 @@ def disconnect(instance: str | os.PathLike[str] | None = None) -> None:
 
     Later calls connect again, as they must after servers were restarted. Open files keep their
     connection, which ends with the last of them.
+
+    Examples
+    --------
+    >>> before = unisono.connect()
+    >>> unisono.disconnect()
+    >>> unisono.connect() is before
+    False
     """
     directory: str | None = None if instance is None else os.path.abspath(os.fspath(instance))
     with _lock:

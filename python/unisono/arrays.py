@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 
 from . import errors
 from ._connect import connect
-from ._unisono import File, Group, Part, Started
+from ._native import File, Group, Part, Started
 from .tables import Table
 
 __all__ = ["Array", "CopyWarning", "Moved", "Plan", "Transfer", "open_array"]
@@ -286,7 +286,26 @@ class Array:
         return values
 
     def start_write(self, values: np.ndarray[Any, Any] | None, *, sync: bool = False) -> Transfer:
-        """Begin a :meth:`write`."""
+        """Begin a :meth:`write`, which makes progress while the program computes.
+
+        Parameters
+        ----------
+        values, sync
+            As for :meth:`write`. The values must not change before the end of the transfer.
+
+        Returns
+        -------
+        Transfer
+            Its :meth:`Transfer.wait` returns what :meth:`write` does.
+
+        Examples
+        --------
+        >>> with unisono.open_array("unisono://s.npy", "w", shape=(1000,), dtype="f8") as array:
+        ...     transfer = array.start_write(np.ones(1000))
+        ...     moved = transfer.wait()
+        >>> moved.bytes, moved.method, transfer.done()
+        (8000, 'disk-directed', True)
+        """
         own = self._own(values)
         memory = own if self.order == "C" else own.T
         started = self._group.start_write(self._file, self._part, memory, method=self._method, sync=sync)
@@ -313,12 +332,36 @@ class Array:
             The values do not fit.
         unisono.errors.MembersMissingError
             A process did not make the call in time; the error names its rank.
+
+        Examples
+        --------
+        >>> with unisono.open_array("unisono://w.npy", "w", shape=(100, 100), dtype="f4") as array:
+        ...     array.write(np.zeros(array.local_shape, array.dtype)).bytes
+        40000
         """
         moved: Moved = self.start_write(values, sync=sync).wait()
         return moved
 
     def start_read(self, out: np.ndarray[Any, Any] | None = None) -> Transfer:
-        """Begin a :meth:`read`."""
+        """Begin a :meth:`read`, which makes progress while the program computes.
+
+        Parameters
+        ----------
+        out : numpy.ndarray, optional
+            As for :meth:`read`. It must not be used before the end of the transfer.
+
+        Returns
+        -------
+        Transfer
+            Its :meth:`Transfer.wait` returns the array.
+
+        Examples
+        --------
+        >>> with unisono.open_array("unisono://b.npy", "w", shape=(3,), dtype="i8") as array:
+        ...     moved = array.write(np.array([1, 2, 3]))
+        ...     array.start_read().wait()
+        array([1, 2, 3])
+        """
         if out is None:
             out = np.empty(self.local_shape, self.dtype, order="C" if self.order == "C" else "F")
         fits = out.flags.c_contiguous if self.order == "C" else out.flags.f_contiguous
@@ -339,7 +382,28 @@ class Array:
         Parameters
         ----------
         out : numpy.ndarray, optional
-            Array to read into, of :attr:`local_shape` and :attr:`dtype`. Default: a new one.
+            Array to read into, of :attr:`local_shape` and :attr:`dtype`, contiguous in :attr:`order`.
+            Default: a new one.
+
+        Returns
+        -------
+        numpy.ndarray
+            `out`, or the new array.
+
+        Raises
+        ------
+        unisono.errors.UsageError
+            `out` does not fit.
+        unisono.errors.MembersMissingError
+            A process did not make the call in time; the error names its rank.
+
+        Examples
+        --------
+        >>> with unisono.open_array("unisono://r.npy", "w", shape=(2, 2), dtype="f8", order="F") as array:
+        ...     moved = array.write(np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]))
+        ...     array.read()
+        array([[1., 2.],
+               [3., 4.]])
         """
         read: np.ndarray[Any, Any] = self.start_read(out).wait()
         return read
@@ -391,7 +455,8 @@ class Array:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        # An exception under way is not replaced by another of the close.
+        self._file.__exit__(kind, error, trace)
 
 
 def _header(shape: tuple[int, ...], dtype: np.dtype[Any], order: str) -> bytes:
@@ -435,7 +500,7 @@ def _make(connection: Any, name: str, mode: str, about: dict[str, Any], header: 
             raise errors.UsageError(f"cannot make {name!r}", "shape or dtype is missing", "give both")
         head = _header(about["shape"], about["dtype"], about["order"]) if header else b""
         about["offset"] = len(head)
-        file = connection.open(name, "w")
+        file = connection.open(name, "w", block_bytes=about["block_bytes"])
         file.set_size(len(head) + math.prod(about["shape"]) * about["dtype"].itemsize)
         if head:
             file.write(0, head)
@@ -476,6 +541,7 @@ def open_array(
     order: str = "C",
     header: bool = True,
     method: str = "disk-directed",
+    block_bytes: int | None = None,
     instance: str | None = None,
     timeout: float | None = None,
 ) -> Array:
@@ -506,6 +572,8 @@ def open_array(
         elements, as ``numpy.memmap`` takes them.
     method : str
         ``"disk-directed"``, ``"two-phase"``, ``"caching"``.
+    block_bytes : int, optional
+        Bytes in a block of a new file. Default: as its directory says.
     instance, timeout
         As for :func:`unisono.connect`.
 
@@ -518,8 +586,19 @@ def open_array(
 
     Examples
     --------
-    >>> with unisono.open_array("unisono://t.npy", "w", shape=(4096, 4096), dtype="f8") as array:
-    ...     moved = array.write(np.ones(array.local_shape))         # doctest: +SKIP
+    One process with the whole array, or two threads that have columns in turn:
+
+    >>> whole = np.arange(24, dtype="i4").reshape(4, 6)
+    >>> with unisono.open_array("unisono://t.npy", "w", shape=whole.shape, dtype=whole.dtype) as array:
+    ...     array.write(whole).bytes
+    96
+    >>> def columns(rank):
+    ...     with unisono.open_array("t.npy", distribution=(None, "cyclic"), rank=rank, size=2) as array:
+    ...         return array.read()
+    >>> with concurrent.futures.ThreadPoolExecutor(2) as threads:
+    ...     even, odd = threads.map(columns, [0, 1])
+    >>> (even == whole[:, ::2]).all() and (odd == whole[:, 1::2]).all()
+    np.True_
     """
     name, connection = _name(url), connect(instance, timeout)
     if mode not in ("r", "r+", "w"):
@@ -545,6 +624,7 @@ def open_array(
         "order": order,
         "mode": mode,
         "method": method,
+        "block_bytes": block_bytes,
     }
     failure: Exception | None = None
     parts = ("", "", "", "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-from ._unisono import error_kinds
+from ._native import error_kinds
 
 __all__ = ["UnisonoError", "of_kind"]
 

@@ -1,14 +1,21 @@
 """The file system for fsspec: ``unisono://name`` wherever fsspec URLs are understood."""
 
+# fsspec has no types, and the classes of this module share their private parts.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
+import errno
 import io
 import os
 import secrets
+from collections.abc import Generator
 from datetime import datetime, timezone
 from typing import Any
 
 from fsspec.spec import AbstractFileSystem  # type: ignore[import-untyped]
+from fsspec.utils import stringify_path  # type: ignore[import-untyped]
 
 from . import errors
 from ._connect import connect
@@ -41,6 +48,21 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
     -----
     Synchronous. May be pickled, and used after a fork: each process connects by itself, at its first
     use of the servers. There is no cache of listings, because others may write.
+
+    Examples
+    --------
+    >>> import fsspec
+    >>> fs = fsspec.filesystem("unisono")
+    >>> fs.pipe_file("samples/values", np.arange(1000, dtype="f8"))
+    >>> found = np.empty(1000)
+    >>> with fs.open("samples/values") as file:
+    ...     file.readinto(found)            # from the servers into this memory
+    8000
+    >>> np.frombuffer(fs.cat_file("samples/values", -16))
+    array([998., 999.])
+    >>> fs.ls("samples", detail=False)
+    ['samples/values']
+    >>> fs.rm("samples", recursive=True)
     """
 
     protocol = "unisono"
@@ -66,7 +88,7 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _strip_protocol(cls, path: Any) -> Any:
         if isinstance(path, list):
             return [cls._strip_protocol(one) for one in path]
-        path = os.fspath(path)
+        path = os.fspath(stringify_path(path))
         if path.startswith("unisono:"):
             path = path[len("unisono:") :]
         return path.strip("/")
@@ -94,6 +116,46 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         found = [self._info(entry, prefix + entry["name"].rsplit("/", 1)[-1]) for entry in entries]
         return found if detail else [entry["name"] for entry in found]
 
+    def _kind(self, path: str) -> str | None:
+        """Return "file", "directory" or, if there is nothing of that name, None; other failures are raised."""
+        try:
+            found: str = self.info(path)["type"]
+        except (FileNotFoundError, NotADirectoryError, errors.BadNameError):
+            return None
+        return found
+
+    def exists(self, path: str, **kwargs: Any) -> bool:
+        """Return whether there is a file or a directory of that name."""
+        return self._kind(path) is not None
+
+    def isfile(self, path: str) -> bool:
+        """Return whether there is a file of that name."""
+        return self._kind(path) == "file"
+
+    def isdir(self, path: str) -> bool:
+        """Return whether there is a directory of that name."""
+        return self._kind(path) == "directory"
+
+    def walk(
+        self, path: str, maxdepth: int | None = None, topdown: bool = True, on_error: Any = "omit", **kwargs: Any
+    ) -> Generator[Any, None, None]:
+        """Yield the directories below a path, each with its directories and files.
+
+        With `on_error="omit"`, directories that are removed meanwhile are left out. Other failures
+        are raised: a listing without the files of a lost server would pass for a complete one.
+        """
+        handler: Any = _raise_unless_missing if on_error == "omit" else on_error
+        yield from super().walk(path, maxdepth, topdown, handler, **kwargs)
+
+    def ukey(self, path: str) -> str:
+        """Return another key at each call: servers do not record when a file was written."""
+        self.info(path)
+        return secrets.token_hex(16)
+
+    def checksum(self, path: str) -> int:
+        """Return another number at each call, as :meth:`ukey` does."""
+        return int(self.ukey(path), 16)
+
     def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
         """Make a directory."""
         name = self._strip_protocol(path)
@@ -105,7 +167,7 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Make a directory and those above it."""
         name = self._strip_protocol(path)
         if not exist_ok and name and self.exists(name):
-            raise FileExistsError(name)
+            raise errors.AlreadyExistsError(f"cannot make the directory {name!r}", "the name is taken", "give exist_ok=True, or another name")
         if name:
             self._connection.make_directory(name, parents=True)
 
@@ -113,12 +175,15 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Remove an empty directory."""
         name = self._strip_protocol(path)
         if self.info(name)["type"] != "directory":
-            raise NotADirectoryError(name)
+            raise errors.NotADirectory(f"cannot remove the directory {name!r}", "it is a file", "remove it with rm_file")
         self._connection.remove(name)
 
     def rm_file(self, path: str) -> None:
         """Remove a file."""
-        self._connection.remove(self._strip_protocol(path))
+        name = self._strip_protocol(path)
+        if self.isdir(name):
+            raise errors.IsADirectory(f"cannot remove {name!r}", "it is a directory", "remove it with rmdir, or recursively")
+        self._connection.remove(name)
 
     _rm = rm_file
 
@@ -126,7 +191,9 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Remove files, and with `recursive` directories and what is in them."""
         paths = self.expand_path(path, recursive=recursive, maxdepth=maxdepth)
         for one in reversed(paths):
-            if one:
+            if not recursive:
+                self.rm_file(one)
+            elif one:
                 self._connection.remove(one)
 
     def mv(self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any) -> None:
@@ -170,9 +237,8 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         with self._file(self._strip_protocol(path), "r") as opened:
             size = opened.file.size()
             first, last, _ = slice(start, end).indices(size)
-            data = bytearray(max(0, last - first))
-            read = opened.file.read_into(first, data) if data else 0
-            return bytes(memoryview(data)[:read])
+            data: bytes = opened.file.read(first, max(0, last - first))
+            return data
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **kwargs: Any) -> None:
         """Write bytes, or any object whose memory is contiguous, into a file."""
@@ -209,6 +275,11 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Do nothing: there is no cache."""
+
+
+def _raise_unless_missing(error: Exception) -> None:
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise error
 
 
 class _Open:
@@ -254,11 +325,12 @@ class _Raw(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
-            raise ValueError(f"cannot seek from {whence}: give 0, 1 or 2")
+            raise errors.UsageError("cannot seek", f"{whence} is no place to seek from", "give 0, 1 or 2")
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}.get(whence)
         start = self._file.size() if start is None else start
         if start + offset < 0:
-            raise ValueError(f"cannot seek to {start + offset}, before the start of the file")
+            # As files of the operating system do, which zipfile relies on.
+            raise OSError(errno.EINVAL, f"cannot seek to {start + offset}, before the start of the file")
         self._at = start + offset
         return self._at
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from . import errors
-from ._unisono import draw_bars, draw_lines
-from ._unisono import simulate as _simulate
+from ._native import draw_bars, draw_lines
+from ._native import simulate as _simulate
 from .tables import ROWS_SHOWN, Table, shown
 
 __all__ = ["Picture", "Results", "simulate", "sweep"]
@@ -53,7 +53,7 @@ _AXES = {
 
 
 class Picture:
-    """A picture in SVG, which notebooks show.
+    """A picture in SVG, which notebooks show. Made by :meth:`Results.plot`.
 
     Attributes
     ----------
@@ -87,6 +87,18 @@ class Results(Table):
 
     Notebooks show a table and a picture. In tables of pandas and pyarrow, ``changed`` is text with a line
     for each change.
+
+    Examples
+    --------
+    >>> results = unisono.sweep(pattern="rb", strategy="disk-directed", servers=[4, 8, 16], size="1MiB", trials=1)
+    >>> results.to_pandas()[["servers", "mib_s"]].round(1)
+       servers  mib_s
+    0        4    7.4
+    1        8   13.4
+    2       16   22.6
+    >>> results.to_arrow().num_rows, results.best()["servers"]
+    (3, 16)
+    >>> results.plot(x="servers").save("servers.svg")
     """
 
     def best(self, column: str = "mib_s") -> dict[str, Any]:

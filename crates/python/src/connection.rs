@@ -2,11 +2,13 @@
 
 use crate::file::File;
 use crate::group::Group;
+use crate::interrupted::Interrupted;
 use crate::waiting::wait;
 use client::{ConnectionOptions, Entry, EntryKind, Instance};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Directory of the instance that is used when none is named.
@@ -17,7 +19,10 @@ pub(crate) fn default_instance() -> PathBuf {
 
 /// A connection to all servers of an instance. May be used by any thread, not by a forked child.
 #[pyclass(frozen, module = "unisono")]
-pub(crate) struct Connection(pub(crate) client::Connection);
+pub(crate) struct Connection {
+    connection: client::Connection,
+    interrupted: Arc<Interrupted>,
+}
 
 #[pymethods]
 impl Connection {
@@ -43,19 +48,19 @@ impl Connection {
             }
             client::Connection::open_with(&Instance::at(directory), options)
         })?;
-        Ok(Self(connected))
+        Ok(Self { connection: connected, interrupted: Arc::default() })
     }
 
     /// Directory of the instance.
     #[getter]
     fn instance(&self) -> PathBuf {
-        self.0.instance().directory().to_owned()
+        self.connection.instance().directory().to_owned()
     }
 
     /// Number of servers.
     #[getter]
     fn servers(&self) -> u32 {
-        self.0.servers()
+        self.connection.servers()
     }
 
     /// Opens a file. `mode`: "r" one that is there, "a" makes it if there is none, "x" a new one,
@@ -68,9 +73,10 @@ impl Connection {
         mode: &str,
         block_bytes: Option<u64>,
     ) -> PyResult<File> {
-        let connection = self.0.clone();
+        self.interrupted.settle(py, &name)?;
+        let connection = self.connection.clone();
         let mode = mode.to_owned();
-        wait(py, move || {
+        let file = wait(py, move || {
             let file = match (mode.as_str(), block_bytes) {
                 ("r", _) => connection.open_file(&name),
                 ("x", block_bytes) => connection.create_by_default(&name, block_bytes),
@@ -88,48 +94,49 @@ impl Connection {
             if mode == "w" {
                 file.set_size(0)?;
             }
-            Ok(File::new(file))
-        })
+            Ok(file)
+        })?;
+        Ok(File::new(file, Arc::clone(&self.interrupted)))
     }
 
     /// Metadata of a name: a dict with name, type, size (of a file: now), created, block_bytes and
     /// servers.
     fn stat<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyDict>> {
-        let connection = self.0.clone();
+        let connection = self.connection.clone();
         let entry = wait(py, move || connection.stat(&name))?;
         describe(py, &entry)
     }
 
     /// Metadata of what is in a directory, by name.
     fn list<'py>(&self, py: Python<'py>, name: String) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let connection = self.0.clone();
+        let connection = self.connection.clone();
         let entries = wait(py, move || connection.list(&name))?;
         entries.iter().map(|entry| describe(py, entry)).collect()
     }
 
     /// Removes a file or an empty directory.
     fn remove(&self, py: Python<'_>, name: String) -> PyResult<()> {
-        let connection = self.0.clone();
+        let connection = self.connection.clone();
         wait(py, move || connection.remove(&name))
     }
 
     /// Gives a file or a directory another name. With `replace`, a file may have that name before.
     #[pyo3(signature = (old, new, *, replace=false))]
     fn rename(&self, py: Python<'_>, old: String, new: String, replace: bool) -> PyResult<()> {
-        let connection = self.0.clone();
+        let connection = self.connection.clone();
         wait(py, move || connection.rename(&old, &new, replace))
     }
 
     /// Makes a directory; with `parents` also those above, and nothing if it is there.
     #[pyo3(signature = (name, *, parents=false))]
     fn make_directory(&self, py: Python<'_>, name: String, parents: bool) -> PyResult<()> {
-        let connection = self.0.clone();
+        let connection = self.connection.clone();
         wait(py, move || connection.make_directory(&name, parents))
     }
 
     /// Forms a group whose members meet at the servers under a name that they share. Collective.
     fn group(&self, py: Python<'_>, name: String, rank: u32, size: u32) -> PyResult<Group> {
-        let connection = self.0.clone();
+        let connection = self.connection.clone();
         wait(py, move || client::Group::form(&connection, &name, rank, size)).map(Group::new)
     }
 }

@@ -1,11 +1,12 @@
 //! Open files.
 
+use crate::interrupted::Interrupted;
 use crate::memory::Memory;
 use crate::part::Part;
-use crate::waiting::{Started, wait};
+use crate::waiting::{Started, wait, wait_for_transfer};
 use client::{Direction, DiskOrder, PlannedBlock, UserError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Block that a server would transfer: server, disk, block, address, shares (rank, bytes).
@@ -15,13 +16,24 @@ type Planned = (u32, u32, u64, u64, Vec<(u32, u64)>);
 #[pyclass(frozen, module = "unisono")]
 pub(crate) struct File {
     name: String,
+    interrupted: Arc<Interrupted>,
     /// `None` when it was closed.
     open: Mutex<Option<Arc<client::File>>>,
 }
 
 impl File {
-    pub(crate) fn new(file: client::File) -> Self {
-        Self { name: file.name(), open: Mutex::new(Some(Arc::new(file))) }
+    pub(crate) fn new(file: client::File, interrupted: Arc<Interrupted>) -> Self {
+        Self { name: file.name(), interrupted, open: Mutex::new(Some(Arc::new(file))) }
+    }
+
+    /// Makes a call that transfers data, after those that were interrupted.
+    fn transfer<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce() -> Result<T, UserError> + Send + 'static,
+    ) -> PyResult<T> {
+        self.interrupted.settle(py, &self.name)?;
+        wait_for_transfer(py, (&self.interrupted, &self.name), call)
     }
 
     /// The file, unless it was closed.
@@ -67,17 +79,34 @@ impl File {
     /// read, fewer than asked for only at the end of the file.
     fn read_into(&self, py: Python<'_>, offset: u64, into: &Bound<'_, PyAny>) -> PyResult<usize> {
         let (file, memory) = (self.get(), Memory::to_fill(into)?);
-        wait(py, move || {
+        self.transfer(py, move || {
             let file = file?;
             memory.transfer(|memory| file.start_read_memory(memory, offset)).wait()
         })
+    }
+
+    /// Reads bytes from an offset on; fewer than `length` only at the end of the file.
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let file = self.get();
+        let (memory, bytes) = Memory::new_bytes(py, length)?;
+        let read = self.transfer(py, move || {
+            let file = file?;
+            memory.transfer(|memory| file.start_read_memory(memory, offset)).wait()
+        })?;
+        // The end of the file: the bytes behind it were not filled.
+        if read < length { Ok(PyBytes::new(py, &bytes.as_bytes()[..read])) } else { Ok(bytes) }
     }
 
     /// Writes the bytes of an object with the buffer protocol, without a copy; returns their
     /// number.
     fn write(&self, py: Python<'_>, offset: u64, data: &Bound<'_, PyAny>) -> PyResult<usize> {
         let (file, memory) = (self.get(), Memory::to_write(data)?);
-        wait(py, move || {
+        self.transfer(py, move || {
             let (file, bytes) = (file?, memory.bytes());
             let written = memory.transfer(|memory| file.start_write_memory(memory, offset)).wait();
             written.map(|()| bytes)
@@ -92,7 +121,7 @@ impl File {
         into: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (file, part, memory) = (self.get(), part.0.clone(), Memory::to_fill(into)?);
-        wait(py, move || {
+        self.transfer(py, move || {
             let file = file?;
             let begin = |memory| file.start_part(Direction::Read, part, memory, false);
             memory.transfer(begin).wait()
@@ -107,7 +136,7 @@ impl File {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (file, part, memory) = (self.get(), part.0.clone(), Memory::to_write(data)?);
-        wait(py, move || {
+        self.transfer(py, move || {
             let file = file?;
             let begin = |memory| file.start_part(Direction::Write, part, memory, false);
             memory.transfer(begin).wait()
@@ -148,16 +177,19 @@ impl File {
     #[pyo3(signature = (*, sync=false))]
     fn flush(&self, py: Python<'_>, sync: bool) -> PyResult<()> {
         let file = self.get();
-        wait(py, move || file?.flush(sync))
+        self.transfer(py, move || file?.flush(sync))
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
         this
     }
 
-    #[pyo3(signature = (*_error))]
-    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.close(py)
+    /// Closes it. An exception under way is not replaced by another of the close.
+    #[pyo3(signature = (*error))]
+    fn __exit__(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let closed = self.close(py);
+        let is_failing = error.get_item(0).is_ok_and(|kind| !kind.is_none());
+        if is_failing { Ok(()) } else { closed }
     }
 
     /// Closes it; does nothing when it was closed.
@@ -185,7 +217,9 @@ impl File {
     ) -> PyResult<Started> {
         let file = self.get().map_err(|error| crate::errors::exception(py, &error))?;
         let part = part.0.clone();
+        self.interrupted.settle(py, &self.name)?;
         let begin = |memory| group.start_memory(direction, options, &file, part, memory);
-        Ok(Started::new(memory.transfer(begin)))
+        let interrupted = (Arc::clone(&self.interrupted), self.name.clone());
+        Ok(Started::new(memory.transfer(begin), interrupted))
     }
 }

@@ -1,4 +1,4 @@
-//! The extension module `unisono._unisono`, on which the Python package is built.
+//! The extension module `unisono._native`, on which the Python package is built.
 //!
 //! *Invariants:*
 //! - The interpreter is free for other threads while a call waits for servers or members.
@@ -9,6 +9,7 @@ mod connection;
 mod errors;
 mod file;
 mod group;
+mod interrupted;
 mod memory;
 mod part;
 mod picture;
@@ -18,7 +19,7 @@ mod waiting;
 use pyo3::prelude::*;
 
 #[pymodule]
-fn _unisono(module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<connection::Connection>()?;
     module.add_class::<file::File>()?;

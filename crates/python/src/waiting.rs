@@ -1,12 +1,14 @@
 //! Calls that wait: without the lock of the interpreter, and with an eye on signals.
 
 use crate::errors::{exception, usage};
+use crate::interrupted::{Interrupted, SetAtEnd};
 use crate::memory::{Transfer, release_ended};
 use client::UserError;
 use pyo3::prelude::*;
 use std::cell::RefCell;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Interval between looks for signals.
@@ -34,6 +36,26 @@ pub(crate) fn wait<T: Send + 'static>(
     let outcome = if is_main_thread() { watched(py, call)? } else { py.detach(call) };
     release_ended();
     outcome.map_err(|error| exception(py, &error))
+}
+
+/// Makes a call that transfers data of a file, as [`wait`] does. When it is interrupted, later
+/// calls for the file wait for its end.
+pub(crate) fn wait_for_transfer<T: Send + 'static>(
+    py: Python<'_>,
+    (interrupted, file): (&Interrupted, &str),
+    call: impl FnOnce() -> Result<T, UserError> + Send + 'static,
+) -> PyResult<T> {
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let end = SetAtEnd(Arc::clone(&has_ended));
+    let outcome = wait(py, move || {
+        let outcome = call();
+        drop(end);
+        outcome
+    });
+    if !has_ended.load(Ordering::Acquire) {
+        interrupted.add(file, has_ended);
+    }
+    outcome
 }
 
 /// True on the thread that Python's handlers of signals run on.
@@ -100,7 +122,11 @@ fn start() -> std::io::Result<Sender<Job>> {
 /// A call under way, which makes progress by itself. Its memory must not be touched before
 /// :meth:`wait` has returned (that of a write: not be changed).
 #[pyclass(frozen, module = "unisono")]
-pub(crate) struct Started(Mutex<State>);
+pub(crate) struct Started {
+    state: Mutex<State>,
+    /// Interrupted transfers of the connection, and the name of the file.
+    interrupted: (Arc<Interrupted>, String),
+}
 
 enum State {
     UnderWay(Transfer<u64>),
@@ -111,12 +137,12 @@ enum State {
 }
 
 impl Started {
-    pub(crate) fn new(transfer: Transfer<u64>) -> Self {
-        Self(Mutex::new(State::UnderWay(transfer)))
+    pub(crate) fn new(transfer: Transfer<u64>, interrupted: (Arc<Interrupted>, String)) -> Self {
+        Self { state: Mutex::new(State::UnderWay(transfer)), interrupted }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -148,7 +174,8 @@ impl Started {
             *self.state() = state;
             return self.outcome(py);
         };
-        let waited = wait(py, move || Ok(transfer.wait()))?;
+        let (interrupted, file) = &self.interrupted;
+        let waited = wait_for_transfer(py, (interrupted, file), move || Ok(transfer.wait()))?;
         *self.state() = match waited {
             Ok(bytes) => State::Ended(bytes),
             Err(error) => State::Failed(error),

@@ -26,9 +26,9 @@ fn install(site: &Path) {
             std::fs::copy(&path, package.join(path.file_name().unwrap())).unwrap();
         }
     }
-    let module = built().join("lib_unisono.so");
+    let module = built().join("lib_native.so");
     assert!(module.exists(), "{} is built by cargo build --workspace --lib", module.display());
-    std::fs::copy(module, package.join("_unisono.abi3.so")).unwrap();
+    std::fs::copy(module, package.join("_native.abi3.so")).unwrap();
     let about = site.join("unisono-0.1.0.dist-info");
     std::fs::create_dir(&about).unwrap();
     std::fs::write(
@@ -37,11 +37,14 @@ fn install(site: &Path) {
     )
     .unwrap();
     let project = std::fs::read_to_string(root().join("pyproject.toml")).unwrap();
-    let (_, entry_points) =
-        project.split_once("[project.entry-points.\"fsspec.specs\"]\n").unwrap();
-    let (line, _) = entry_points.split_once('\n').unwrap();
-    let entry_points = format!("[fsspec.specs]\n{}\n", line.replace('"', ""));
-    std::fs::write(about.join("entry_points.txt"), entry_points).unwrap();
+    std::fs::write(about.join("entry_points.txt"), entry_points(&project)).unwrap();
+}
+
+/// The entry points of a project, as an installation has them.
+fn entry_points(project: &str) -> String {
+    let sections = project.split("[project.entry-points.").skip(1);
+    let section = |section: &str| format!("[{}\n", section.split('[').next().unwrap());
+    sections.map(section).collect::<String>().replace('"', "")
 }
 
 #[test]
@@ -52,13 +55,9 @@ fn the_package_passes_its_tests() {
     let python = built().parent().unwrap().join("python/bin/python");
     let path = std::env::var("PATH").unwrap();
     let mut pytest = Command::new("timeout");
-    pytest.args(["-k", "5", "280"]).arg(python).args([
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-    ]);
+    pytest.args(["-k", "5", "500"]).arg(python).args(["-m", "pytest", "-q"]);
+    // Each of two processes has an instance of its own, for whole files of tests.
+    pytest.args(["-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]);
     pytest.arg(root().join("python/tests")).current_dir(site.path());
     pytest.env("PYTHONPATH", site.path()).env("PYTHONDONTWRITEBYTECODE", "1");
     pytest.env("PATH", format!("{}:{path}", built().display()));

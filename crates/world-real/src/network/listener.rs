@@ -9,6 +9,7 @@
 //!   key, which a replay can do too.
 
 use super::handshake::{Credentials, HANDSHAKE_SILENCE_TIMEOUT};
+use super::socket_path::SocketPath;
 use crate::config::{Endpoint, OpenError};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -244,7 +245,8 @@ fn open_unix(path: PathBuf) -> io::Result<Listener> {
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     // On Linux the file takes its mode from the socket, so that it is never wider than this.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
-    rustix::net::bind(&socket, &SocketAddrUnix::new(&path)?)?;
+    let short = SocketPath::of(&path)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(short.as_ref())?)?;
     let identity = identity(&path)?;
     let file = SocketFile { path, identity };
     rustix::net::listen(&socket, BACKLOG_LENGTH)?;
@@ -254,7 +256,7 @@ fn open_unix(path: PathBuf) -> io::Result<Listener> {
 
 /// Removes the socket file that a killed node left behind. Leaves any other file.
 fn remove_stale(path: &Path) -> io::Result<()> {
-    match StdUnixStream::connect(path) {
+    match SocketPath::of(path).and_then(StdUnixStream::connect) {
         Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another node listens on this path")),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             use std::os::unix::fs::FileTypeExt;

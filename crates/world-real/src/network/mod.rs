@@ -26,6 +26,7 @@ mod process;
 mod reader;
 mod regions;
 mod socket;
+mod socket_path;
 mod transfer;
 
 pub(crate) use node::Node;

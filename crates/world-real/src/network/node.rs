@@ -13,6 +13,7 @@ use super::peers::Peers;
 use super::process::{NONCE_BYTES, permit_access};
 use super::reader;
 use super::socket::Socket;
+use super::socket_path::SocketPath;
 use crate::arena;
 use crate::config::{Endpoint, NodeConfig, OpenError};
 use crate::memory::RealPayload;
@@ -249,8 +250,9 @@ async fn open_stream(endpoint: &Endpoint) -> Result<RawStream, String> {
             stream.map(RawStream::Tcp).map_err(|error| error.to_string())
         }
         Endpoint::Unix(path) => {
+            let path = SocketPath::of(path).map_err(|error| error.to_string())?;
             for _ in 0..CONNECT_ATTEMPTS_MAX {
-                match UnixStream::connect(path).await {
+                match UnixStream::connect(&path).await {
                     Ok(stream) => return Ok(RawStream::Unix(stream)),
                     // The accept queue is full; a nonblocking connect does not wait for it.
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
