@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -127,3 +129,11 @@ def test_a_forked_child_has_a_connection_of_its_own(connection):
     assert results.get(timeout=20) == b"parent"
     child.join()
     assert file.read_into(0, bytearray(6)) == 6
+
+
+def test_the_module_is_the_command():
+    command = [sys.executable, "-m", "unisono", "--version"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert told.stdout.startswith("unisono ")
+    told = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PATH": "", "HOME": "/none"})
+    assert told.returncode == 1 and "help:  install the wheel" in told.stderr
