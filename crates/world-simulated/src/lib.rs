@@ -17,8 +17,8 @@ mod timeline;
 pub use device::{DiskConfig, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Sleep, TaskHandle, TimerHandler};
 pub use machine::{
-    Disruption, FaultPlan, Machine, MachineConfig, MachineError, MessageCosts, NodeConfig, Pieces,
-    PlannedFault, SimulatedWorld,
+    Disruption, FaultPlan, HostConfig, Machine, MachineConfig, MachineError, MessageCosts,
+    NodeConfig, Pieces, PlannedFault, SimulatedWorld,
 };
 pub use models::disk::disk_model::{Activity, Phase};
 pub use models::disk::layout::LayoutKind;

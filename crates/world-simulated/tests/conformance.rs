@@ -146,6 +146,7 @@ fn machine(nodes: usize, disk: &DiskConfig, network: NetworkSpec) -> MachineConf
             };
             nodes
         ],
+        hosts: Vec::new(),
         messages: MESSAGES,
         network,
         disk: disk.clone(),

@@ -34,6 +34,7 @@ fn machine(nodes: u32, disks: u32, kind: NetworkKind) -> MachineConfig {
     let node = NodeConfig { disks, speed, reference_speed, variation_percent: 0, traced: false };
     MachineConfig {
         nodes: vec![node; nodes as usize],
+        hosts: Vec::new(),
         messages: MESSAGES,
         network: NetworkSpec { kind, ..NetworkSpec::default() },
         disk: DiskConfig {

@@ -1,12 +1,14 @@
 //! Proves: variation of work is uniform between its bounds, and differs from node to node.
+//! Computations of programs share the cores of a host, and messages interrupt them.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
-use support::machine_that_varies;
+use futures_util::future::join_all;
+use support::{machine, machine_on_one_host, machine_that_varies};
 use units::Duration;
-use world::Processor;
+use world::{Clock, Incoming, Message, Network, Processor};
 use world_simulated::DiskKind;
 use world_simulated::models::mechanical::Drive;
 
@@ -36,4 +38,87 @@ fn work_varies_evenly_between_its_bounds() {
             assert!((1_740..=2_260).contains(&count), "{count} of {TIMES} within {within:?}");
         }
     }
+}
+
+/// Milliseconds after which each of these nodes has computed for 100 ms, begun at once.
+fn ends_of_computations(nodes: u32, cores: u32) -> Vec<u64> {
+    let (engine, machine) = machine_on_one_host(nodes, cores);
+    let computations = (0..nodes).map(|node| {
+        let world = machine.world(node);
+        async move {
+            world.compute_as_program(Duration::from_ms(100)).await;
+            world.now().as_ns() / 1_000_000
+        }
+    });
+    engine.clone().run(join_all(computations)).unwrap()
+}
+
+#[test]
+fn nodes_share_the_cores_of_their_host() {
+    assert_eq!(ends_of_computations(2, 2), [100; 2]);
+    assert_eq!(ends_of_computations(4, 2), [200; 4]);
+    assert_eq!(ends_of_computations(3, 2), [150; 3]);
+    assert_eq!(ends_of_computations(64, 2), [3200; 64]);
+}
+
+#[test]
+fn the_end_of_one_computation_speeds_up_the_others() {
+    let (engine, machine) = machine_on_one_host(2, 1);
+    let (long, short) = (machine.world(0), machine.world(1));
+    let ended = engine.clone().run(async move {
+        let short = async {
+            let interrupted = short.compute_as_program(Duration::from_ms(100));
+            let limit = short.sleep(Duration::from_ms(40));
+            // Dropping a computation ends it.
+            futures_util::future::select(std::pin::pin!(interrupted), std::pin::pin!(limit)).await;
+        };
+        futures_util::join!(long.compute_as_program(Duration::from_ms(100)), short);
+        long.now().as_ns() / 1_000_000
+    });
+    // 20 ms of progress in the first 40 ms, then the core alone.
+    assert_eq!(ended.unwrap(), 120);
+}
+
+/// A node answers a message while its program computes; the computation ends later by the time of
+/// both.
+#[test]
+fn messages_interrupt_a_computation() {
+    let (engine, machine) = machine(DiskKind::of(Drive::hp97560()));
+    let (asking, computing) = (machine.world(0), machine.world(1));
+    let (answered, ended) = engine
+        .clone()
+        .run(async move {
+            let address = computing.address();
+            let answer = async {
+                loop {
+                    match computing.receive().await {
+                        Incoming::Message { from, header, .. } => {
+                            computing.send(from, Message::new(header)).await.unwrap();
+                        }
+                        Incoming::Departed { .. } => return,
+                    }
+                }
+            };
+            let program = async {
+                computing.compute_as_program(Duration::from_ms(100)).await;
+                computing.now()
+            };
+            let ask = async {
+                asking.sleep(Duration::from_ms(10)).await;
+                let peer = asking.connect(&address).await.unwrap();
+                let header = world::Header::default();
+                asking.send(peer, Message::new(header)).await.unwrap();
+                asking.receive().await;
+                let answered = asking.now();
+                asking.disconnect(peer);
+                answered
+            };
+            let (answered, ended, ()) = futures_util::join!(ask, program, answer);
+            (answered.as_ns(), ended.as_ns())
+        })
+        .unwrap();
+    assert!((10_000_000..11_000_000).contains(&answered), "{answered}");
+    let delay = ended - 100_000_000;
+    // One received message, one sent, and the departure, of 5 us each.
+    assert_eq!(delay, 15_000);
 }

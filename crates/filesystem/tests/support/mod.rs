@@ -310,6 +310,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
     let clients = std::iter::repeat_n(NodeConfig { disks: 0, ..server }, shape.clients as usize);
     MachineConfig {
         nodes: servers.chain(clients).collect(),
+        hosts: Vec::new(),
         messages: MessageCosts {
             send: us(5),
             receive: us(5),

@@ -44,6 +44,7 @@ pub(crate) fn config(scenario: &Scenario, seed: u64) -> Result<MachineConfig, Us
     let clients = std::iter::repeat_n(client, scenario.clients as usize);
     Ok(MachineConfig {
         nodes: servers.chain(clients).collect(),
+        hosts: Vec::new(),
         messages: machine.messages,
         network: machine.network.spec(&scenario.models)?,
         disk: DiskConfig {

@@ -5,11 +5,12 @@
 //! Invariant: each node numbers its ends of connections from 0 and never reuses a number, so late
 //! messages of an old connection are not taken for those of a new one.
 
-use super::config::{MachineConfig, MachineError};
+use super::config::{HostConfig, MachineConfig, MachineError};
 use super::connection::ConnectionEnd;
 use super::flights::{Bound, ENVELOPE_BYTES, Flights, Kept, Parcel, Stage, Token, message_bytes};
 use super::message_costs::MessageCosts;
 use super::node::{Arrival, Node};
+use super::seat::{Seat, SharedHost};
 use super::transport::Transport;
 use crate::device::SimulatedDisk;
 use crate::engine::{Engine, HandlerId, TimerHandler};
@@ -61,6 +62,12 @@ impl<P: Kind> Machine<P> {
             Ok(Rc::new(Node::new(config.seed, index as u32, disks, *node)))
         });
         let nodes: Vec<_> = nodes.collect::<Result<_, LayoutError>>()?;
+        for HostConfig { cores, nodes: seats } in &config.hosts {
+            let host = SharedHost::new(*cores, seats.len());
+            for (member, node) in seats.clone().enumerate() {
+                nodes[node as usize].sit_down(Seat::new(&host, member));
+            }
+        }
         let network = config.network.build(nodes.len() as u32)?;
         Ok(Rc::new_cyclic(|own: &Weak<Self>| Self {
             network: Transport::new(engine.clone(), network, Weak::<Self>::clone(own)),

@@ -4,12 +4,15 @@ use super::message_costs::MessageCosts;
 use crate::device::DiskConfig;
 use crate::models::layout::LayoutError;
 use crate::models::network::{NetworkSpec, UnfitNetwork};
+use std::ops::Range;
 
 /// Configuration of a machine.
 #[derive(Clone, Debug)]
 pub struct MachineConfig {
     /// Configuration of each node.
     pub nodes: Vec<NodeConfig>,
+    /// Computers whose cores several nodes share. Other nodes have a processor of their own.
+    pub hosts: Vec<HostConfig>,
     /// Processor time of messages and one-sided transfers.
     pub messages: MessageCosts,
     /// Network between the nodes.
@@ -18,6 +21,15 @@ pub struct MachineConfig {
     pub disk: DiskConfig,
     /// Seed of every random sequence.
     pub seed: u64,
+}
+
+/// Configuration of a computer that several nodes share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostConfig {
+    /// Number of its cores, at least one.
+    pub cores: u32,
+    /// Nodes on it. No node is on two hosts.
+    pub nodes: Range<u32>,
 }
 
 /// Reason why a machine cannot be built.

@@ -1,10 +1,12 @@
 //! The machine: nodes with processors and disks, and the network between them.
 //!
-//! [`assembly`] builds a machine from its [`config`] and moves messages between its [`node`]s;
+//! [`assembly`] builds a machine from its [`config`] and moves messages between its [`node`]s,
+//! each with a [`seat`] on a host if it shares cores; [`computation`] is the work of programs;
 //! [`world`] is the view of one node's program. [`transport`] drives the network model, [`flights`]
 //! stores messages on their way, and [`faults`] carries out a plan of disruptions.
 
 mod assembly;
+mod computation;
 mod config;
 mod connection;
 mod faults;
@@ -14,11 +16,12 @@ mod node;
 mod prefetch_hints;
 mod records;
 mod regions;
+mod seat;
 mod transport;
 mod world;
 
 pub use assembly::Machine;
-pub use config::{MachineConfig, MachineError, NodeConfig};
+pub use config::{HostConfig, MachineConfig, MachineError, NodeConfig};
 pub use faults::{Disruption, FaultPlan, PlannedFault};
 pub use message_costs::{MessageCosts, Pieces};
 pub use world::SimulatedWorld;

@@ -4,12 +4,13 @@ use super::config::NodeConfig;
 use super::connection::ConnectionEnd;
 use super::records::NodeRecords;
 use super::regions::Regions;
+use super::seat::{Seat, SharedHost};
 use crate::device::SimulatedDisk;
 use crate::engine::{Engine, Wakeup};
 use crate::models::processor::Processor;
 use crate::random::next_random;
 use crate::timeline::{MarkId, Slice, Track, What};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use units::{Duration, Instant, PeerId, Run, SplitMix64};
 use world::payload::Kind;
@@ -19,6 +20,8 @@ use world::{Memory, Message, Place};
 pub(crate) struct Node<P: Kind> {
     pub(super) index: u32,
     pub(super) processor: RefCell<Processor>,
+    /// Place on a host; of a node with a processor of its own, made by its first computation.
+    seat: OnceCell<Seat>,
     variation_percent: u32,
     /// Random sequence of the variation of work. It is separate, so programs draw the same numbers
     /// however long their work takes.
@@ -66,6 +69,7 @@ impl<P: Kind> Node<P> {
         Self {
             index,
             processor: RefCell::new(if node.traced { processor.traced() } else { processor }),
+            seat: OnceCell::new(),
             variation_percent: node.variation_percent.min(100),
             work_random: Cell::new(SplitMix64::mix(seed ^ SplitMix64::mix(!u64::from(index)))),
             disks,
@@ -99,9 +103,34 @@ impl<P: Kind> Node<P> {
     /// hot code should fit the processor's instruction cache.)
     #[inline(never)]
     fn work(&self, now: Instant, cost: Duration) -> (Instant, Instant) {
+        let cost = self.varied(cost);
         let mut processor = self.processor.borrow_mut();
         let from = processor.free_at().max(now);
-        (from, processor.occupy(now, self.varied(cost)))
+        let Some(seat) = self.seat.get() else { return (from, processor.occupy(now, cost)) };
+        let length = seat.stretch(now, processor.scale(cost));
+        let until = processor.occupy_for(now, length);
+        seat.note_urgent(until);
+        (from, until)
+    }
+
+    /// Puts the node on a host.
+    pub(super) fn sit_down(&self, seat: Seat) {
+        assert!(self.seat.set(seat).is_ok(), "a node is on one host only");
+    }
+
+    /// Returns the node's place on its host.
+    pub(super) fn seat(&self) -> Seat {
+        let alone = || {
+            let seat = Seat::new(&SharedHost::new(1, 1), 0);
+            seat.note_urgent(self.processor.borrow().free_at());
+            seat
+        };
+        self.seat.get_or_init(alone).clone()
+    }
+
+    /// Returns how long a computation takes that costs the reference processor `cost`.
+    pub(super) fn length_of(&self, cost: Duration) -> Duration {
+        self.processor.borrow().scale(self.varied(cost))
     }
 
     fn varied(&self, cost: Duration) -> Duration {

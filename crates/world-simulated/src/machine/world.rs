@@ -1,6 +1,7 @@
 //! The world of one node: the view that its program has of the machine.
 
 use super::assembly::Machine;
+use super::computation::Computing;
 use super::connection::{ConnectionEnd, check_header, departed};
 use super::flights::Kept;
 use super::node::{Node, Work};
@@ -45,6 +46,14 @@ impl<P: Kind> SimulatedWorld<P> {
     /// Number of this node.
     pub fn node(&self) -> u32 {
         self.node.index
+    }
+
+    /// Computes for the program of this node, which costs the reference processor `cost`. Messages
+    /// and one-sided transfers of the node interrupt the computation, and it shares the cores of
+    /// the node's host. Dropping the future ends it.
+    pub fn compute_as_program(&self, cost: Duration) -> impl Future<Output = ()> + 'static {
+        let length = self.node.length_of(cost);
+        Computing::new(self.machine.engine.clone(), Rc::clone(&self.node), length)
     }
 
     fn occupy(&self, cost: Duration, what: impl FnOnce() -> What) -> Work {

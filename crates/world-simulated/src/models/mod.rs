@@ -11,6 +11,7 @@
 
 pub mod bus;
 pub mod disk;
+pub mod host;
 mod model_info;
 pub mod network;
 mod parameter;

@@ -53,7 +53,12 @@ impl Processor {
     /// end, rounded up to a nanosecond.
     #[inline]
     pub fn occupy(&mut self, now: Instant, cost: Duration) -> Instant {
-        let length = self.scale(cost);
+        self.occupy_for(now, self.scale(cost))
+    }
+
+    /// Accepts work that takes `length`, after all earlier work. Returns its end.
+    #[inline]
+    pub fn occupy_for(&mut self, now: Instant, length: Duration) -> Instant {
         let start = self.free_at.max(now);
         self.free_at = start + length;
         self.busy += length;
@@ -79,8 +84,9 @@ impl Processor {
         self.trace.as_deref().unwrap_or_default()
     }
 
+    /// Returns the time of work that costs the reference processor `cost`, rounded up.
     #[inline]
-    fn scale(&self, cost: Duration) -> Duration {
+    pub fn scale(&self, cost: Duration) -> Duration {
         if self.speed == self.reference_speed {
             return cost;
         }

@@ -7,9 +7,10 @@
 use std::rc::Rc;
 use units::Duration;
 use world::payload::Bytes;
+use world_simulated::models::mechanical::Drive;
 use world_simulated::{
-    DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkSpec,
-    NodeConfig, Pieces, QueueKind, StartAngle,
+    DiskConfig, DiskKind, Engine, HostConfig, LayoutKind, Machine, MachineConfig, MessageCosts,
+    NetworkSpec, NodeConfig, Pieces, QueueKind, StartAngle,
 };
 
 /// Bytes of a block.
@@ -35,10 +36,28 @@ pub(crate) fn machine_that_varies(
     mechanism: DiskKind,
     variation_percent: u32,
 ) -> (Engine, Rc<Machine<Bytes>>) {
-    let (speed, reference_speed) = (1, 1);
-    let node = NodeConfig { disks: 1, speed, reference_speed, variation_percent, traced: false };
-    let config = MachineConfig {
-        nodes: vec![node; 2],
+    assemble(MachineConfig {
+        nodes: vec![NodeConfig { variation_percent, ..NODE }; 2],
+        ..configuration(mechanism)
+    })
+}
+
+/// Creates nodes whose work does not vary, on one host with this number of cores.
+pub(crate) fn machine_on_one_host(nodes: u32, cores: u32) -> (Engine, Rc<Machine<Bytes>>) {
+    assemble(MachineConfig {
+        nodes: vec![NODE; nodes as usize],
+        hosts: vec![HostConfig { cores, nodes: 0..nodes }],
+        ..configuration(DiskKind::of(Drive::hp97560()))
+    })
+}
+
+const NODE: NodeConfig =
+    NodeConfig { disks: 1, speed: 1, reference_speed: 1, variation_percent: 0, traced: false };
+
+fn configuration(mechanism: DiskKind) -> MachineConfig {
+    MachineConfig {
+        nodes: Vec::new(),
+        hosts: Vec::new(),
         messages: MESSAGES,
         network: NetworkSpec::default(),
         disk: DiskConfig {
@@ -50,7 +69,10 @@ pub(crate) fn machine_that_varies(
             prefetch_commands: 0,
         },
         seed: 1,
-    };
+    }
+}
+
+fn assemble(config: MachineConfig) -> (Engine, Rc<Machine<Bytes>>) {
     let engine = Engine::new();
     (engine.clone(), Machine::new(engine, &config).unwrap())
 }

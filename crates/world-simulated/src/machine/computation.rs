@@ -1,0 +1,61 @@
+//! Computations of a node's own program, which its messages and transfers interrupt, and which
+//! share the cores of its host with other nodes.
+
+use super::node::Node;
+use super::seat::Seat;
+use crate::engine::{Engine, Sleep};
+use crate::models::host::ComputationId;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use units::Duration;
+use world::payload::Kind;
+
+/// Future of a computation. Dropping it ends the computation.
+pub(super) struct Computing<P: Kind> {
+    engine: Engine,
+    node: Rc<Node<P>>,
+    length: Duration,
+    begun: Option<(Seat, ComputationId)>,
+    sleep: Option<Sleep>,
+}
+
+impl<P: Kind> Computing<P> {
+    pub(super) fn new(engine: Engine, node: Rc<Node<P>>, length: Duration) -> Self {
+        Self { engine, node, length, begun: None, sleep: None }
+    }
+}
+
+impl<P: Kind> Future for Computing<P> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let now = this.engine.now();
+        let (node, length) = (&this.node, this.length);
+        let (seat, id) = this.begun.get_or_insert_with(|| {
+            let seat = node.seat();
+            let id = seat.begin(now, length);
+            (seat, id)
+        });
+        while let Some(end) = seat.end_of(now, *id) {
+            let sleep = this.sleep.insert(this.engine.sleep_until(end));
+            if Pin::new(sleep).poll(context).is_pending() {
+                seat.wait(this.engine.wakeup(context.waker()));
+                return Poll::Pending;
+            }
+        }
+        seat.end(&this.engine, *id);
+        this.begun = None;
+        Poll::Ready(())
+    }
+}
+
+impl<P: Kind> Drop for Computing<P> {
+    fn drop(&mut self) {
+        if let Some((seat, id)) = self.begun.take() {
+            seat.end(&self.engine, id);
+        }
+    }
+}
