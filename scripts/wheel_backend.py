@@ -6,6 +6,7 @@ it in the same places.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -37,6 +38,13 @@ def _stage() -> None:
     shutil.rmtree(libraries / "pkgconfig")
 
 
+def _platform() -> str:
+    """Oldest platform that has the C library which the staged programs and libraries need."""
+    files = [*(WHEEL / "unisono.data/scripts").iterdir(), *(WHEEL / "unisono.data/data/lib").iterdir()]
+    told = subprocess.run(["objdump", "-T", *files], check=True, capture_output=True, text=True).stdout
+    return f"manylinux_2_{max(int(minor) for minor in re.findall(r'GLIBC_2[.]([0-9]+)', told))}"
+
+
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     """Write the metadata; maturin wants the folder of the data to be there."""
     (WHEEL / "unisono.data").mkdir(parents=True, exist_ok=True)
@@ -47,4 +55,6 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Build the wheel."""
     _stage()
     os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
+    # maturin checks that the extension module fits it too.
+    os.environ.setdefault("MATURIN_PEP517_ARGS", f"--compatibility {_platform()}")
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)

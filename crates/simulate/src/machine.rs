@@ -34,6 +34,9 @@ pub struct Machine {
     pub costs: Costs,
     /// Variation of the cost of each piece of work, in percent.
     pub variation_percent: u32,
+    /// Cores of one host that all nodes and the threads of their disks share; 0 if each has a
+    /// processor of its own.
+    pub shared_cores: u32,
     /// Requests that one client has under way at one disk.
     pub outstanding_per_disk: u32,
     /// Blocks of cache for each client and disk.

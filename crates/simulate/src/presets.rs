@@ -90,6 +90,7 @@ fn tr94() -> Machine {
         messages: STARFISH_MESSAGES,
         costs: STARFISH_COSTS,
         variation_percent: STARFISH_VARIATION_PERCENT,
+        shared_cores: 0,
         outstanding_per_disk: 1,
         cache_blocks_per_client_and_disk: 2,
         cache_dirty_percent: 100,

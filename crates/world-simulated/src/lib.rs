@@ -12,6 +12,7 @@ mod engine;
 mod machine;
 pub mod models;
 mod random;
+mod seat;
 mod timeline;
 
 pub use device::{DiskConfig, SimulatedDisk, StartAngle};

@@ -6,16 +6,22 @@
 mod support;
 
 use futures_util::future::join_all;
-use support::{machine, machine_on_one_host, machine_that_varies};
-use units::Duration;
-use world::{Clock, Incoming, Message, Network, Processor};
+use support::{BLOCK, machine, machine_on_one_host, machine_that_varies};
+use units::{Duration, FileId};
+use world::payload::Bytes;
+use world::{Clock, Disk, Disks, Incoming, Message, Network, Processor};
 use world_simulated::DiskKind;
 use world_simulated::models::mechanical::Drive;
+use world_simulated::models::page_cache::PageCacheSpec;
+
+fn hp97560() -> DiskKind {
+    DiskKind::of(Drive::hp97560())
+}
 
 #[test]
 fn work_varies_evenly_between_its_bounds() {
     const TIMES: u64 = 20_000;
-    let (engine, machine) = machine_that_varies(DiskKind::of(Drive::hp97560()), 25);
+    let (engine, machine) = machine_that_varies(hp97560(), 25);
     let measured = engine.clone().run(async move {
         let mut measured = [Vec::new(), Vec::new()];
         for (node, lengths) in (0..).zip(&mut measured) {
@@ -42,7 +48,7 @@ fn work_varies_evenly_between_its_bounds() {
 
 /// Milliseconds after which each of these nodes has computed for 100 ms, begun at once.
 fn ends_of_computations(nodes: u32, cores: u32) -> Vec<u64> {
-    let (engine, machine) = machine_on_one_host(nodes, cores);
+    let (engine, machine) = machine_on_one_host((nodes, cores), hp97560());
     let computations = (0..nodes).map(|node| {
         let world = machine.world(node);
         async move {
@@ -63,7 +69,7 @@ fn nodes_share_the_cores_of_their_host() {
 
 #[test]
 fn the_end_of_one_computation_speeds_up_the_others() {
-    let (engine, machine) = machine_on_one_host(2, 1);
+    let (engine, machine) = machine_on_one_host((2, 1), hp97560());
     let (long, short) = (machine.world(0), machine.world(1));
     let ended = engine.clone().run(async move {
         let short = async {
@@ -83,7 +89,7 @@ fn the_end_of_one_computation_speeds_up_the_others() {
 /// both.
 #[test]
 fn messages_interrupt_a_computation() {
-    let (engine, machine) = machine(DiskKind::of(Drive::hp97560()));
+    let (engine, machine) = machine(hp97560());
     let (asking, computing) = (machine.world(0), machine.world(1));
     let (answered, ended) = engine
         .clone()
@@ -121,4 +127,27 @@ fn messages_interrupt_a_computation() {
     let delay = ended - 100_000_000;
     // One received message, one sent, and the departure, of 5 us each.
     assert_eq!(delay, 15_000);
+}
+
+/// Threads of disks in a page cache share the cores of the host: with one core, two disks take
+/// twice as long for their copies as with two.
+#[test]
+fn threads_of_disks_share_the_cores() {
+    let end = |cores| {
+        let disk = DiskKind::of(PageCacheSpec::DEFAULT);
+        let (engine, machine) = machine_on_one_host((2, cores), disk);
+        let writes = (0..2).map(|node| {
+            let world = machine.world(node);
+            async move {
+                let data = Bytes::from(vec![1; BLOCK]);
+                world.disks()[0].write(FileId(1), 0, data).await.unwrap();
+                world.now().as_ns()
+            }
+        });
+        engine.clone().run(join_all(writes)).unwrap().into_iter().max().unwrap()
+    };
+    let alone = PageCacheSpec::DEFAULT.call
+        + Duration::of_transfer(BLOCK as u64, PageCacheSpec::DEFAULT.write_bytes_per_second);
+    assert_eq!(end(2), alone.as_ns());
+    assert_eq!(end(1), 2 * alone.as_ns());
 }

@@ -63,15 +63,19 @@ fn carry_out(
 ) -> Instant {
     let sectors = request.lbn..request.lbn + request.sectors;
     let command = Command { reads: request.reads, sectors };
-    let begun = bus.as_mut().map_or(now, |bus| bus.command(now));
-    let step = model.begin(begun, &command);
+    let mut at = bus.as_mut().map_or(now, |bus| bus.command(now));
+    let step = model.begin(at, &command);
     let mut step = step.expect("a request was checked to be on the disk");
     loop {
         match step {
             Step::Complete(end) => return end,
+            Step::Processor { length } => {
+                at = at + length;
+                step = model.moved(at);
+            }
             Step::Burst { from, bytes } => {
-                let moved = bus.as_mut().map_or(from, |bus| bus.transfer(from, bytes));
-                step = model.moved(moved);
+                at = bus.as_mut().map_or(from, |bus| bus.transfer(from, bytes));
+                step = model.moved(at);
             }
         }
     }

@@ -83,8 +83,8 @@ pub(super) fn kind_of_file(path: &Path) -> Result<DiskKind, UserError> {
         UserError::usage(
             format!("cannot simulate the disk of {}", path.display()),
             cause,
-            "copy and change hp97560.toml, nvme.toml or analytic.toml in docs/disks, which explain \
-             every key",
+            "copy and change an example of docs/disks: hp97560.toml, nvme.toml, page-cache.toml \
+             and analytic.toml explain every key",
         )
     };
     let bytes = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
@@ -184,6 +184,7 @@ impl DiskFile {
 mod tests {
     use super::*;
     use world_simulated::models::analytic::AnalyticSpec;
+    use world_simulated::models::page_cache::PageCacheSpec;
     use world_simulated::models::ssd::SsdSpec;
 
     const EXAMPLE: &str = include_str!("../../../../docs/disks/hp97560.toml");
@@ -204,10 +205,21 @@ mod tests {
     fn other_kinds() {
         let nvme = include_str!("../../../../docs/disks/nvme.toml");
         let analytic = include_str!("../../../../docs/disks/analytic.toml");
+        let page_cache = include_str!("../../../../docs/disks/page-cache.toml");
         let shown = |text| kind_of_text(text).map(|kind| format!("{kind:?}"));
         assert_eq!(shown(nvme), Ok(format!("{:?}", DiskKind::of(SsdSpec::NVME))));
         assert_eq!(shown(analytic), Ok(format!("{:?}", DiskKind::of(AnalyticSpec::HP97560))));
+        let named = DiskKind::of(PageCacheSpec::DEFAULT);
+        assert_eq!(shown(page_cache), Ok(format!("{named:?}")));
         for (text, from, to, word) in [
+            (page_cache, "direct = 0", "direct = 2", "direct is 2"),
+            (page_cache, "dirty_bytes = 2_147", "dirty_bytes = 22_147", "above cache_bytes"),
+            (
+                page_cache,
+                "capacity_bytes = 1_099_511_627_776",
+                "capacity_bytes = 1_099_511_627_777",
+                "4096",
+            ),
             (nvme, "\"ssd\"", "\"sdd\"", "sdd"),
             (nvme, "channels = 8", "channels = 0", "channels is 0"),
             (nvme, "channels = 8", "chanels = 8", "chanels"),

@@ -121,7 +121,15 @@ pub(super) static PARAMETERS: [Key; 10] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 16] = [
+pub(super) static COSTS: [Key; 17] = [
+    parameter(
+        "shared-cores",
+        Kind::Number { least: 0, most: 4096, unit: "" },
+        "Number of cores of one host that all nodes and the threads of their disks share. 0: each \
+         has a processor of its own.",
+        "TR94-226 and TOCS 1997: a processor for each node.",
+        field!(base.machine.shared_cores),
+    ),
     parameter(
         "variation-percent",
         Kind::Number { least: 0, most: 100, unit: " of percent" },

@@ -6,7 +6,7 @@ use filesystem::{RosterCache, ServerConfig};
 use interface::UserError;
 use policy::Direction;
 use units::ServerId;
-use world_simulated::{DiskConfig, MachineConfig, NodeConfig};
+use world_simulated::{DiskConfig, HostConfig, MachineConfig, NodeConfig};
 
 impl Scenario {
     /// Returns the configuration of its machine: the servers first, then the clients. A program can
@@ -44,7 +44,13 @@ pub(crate) fn config(scenario: &Scenario, seed: u64) -> Result<MachineConfig, Us
     let clients = std::iter::repeat_n(client, scenario.clients as usize);
     Ok(MachineConfig {
         nodes: servers.chain(clients).collect(),
-        hosts: Vec::new(),
+        hosts: match machine.shared_cores {
+            0 => Vec::new(),
+            cores => {
+                let nodes = 0..scenario.servers.saturating_add(scenario.clients);
+                vec![HostConfig { cores, nodes }]
+            }
+        },
         messages: machine.messages,
         network: machine.network.spec(&scenario.models)?,
         disk: DiskConfig {

@@ -69,6 +69,7 @@ impl<'a> CommandLog<'a> {
         if self.is_recorded {
             let until = match *step {
                 Step::Burst { from, .. } => from,
+                Step::Processor { length } => self.tracks.engine.now() + length,
                 Step::Complete(at) => at,
             };
             let phases = self.tracks.model.borrow().phases(self.tracks.engine.now(), until);

@@ -19,9 +19,10 @@ use crate::models::bus::Bus;
 use crate::models::disk_model::{Command, DiskModel, Step};
 use crate::models::layout::{Layout, LayoutError};
 use crate::models::request_queue::QueueKind;
+use crate::seat::Seat;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
-use units::FileId;
+use units::{Duration, FileId, Instant};
 use world::payload::Kind;
 use world::{Disk, DiskError, Space};
 
@@ -40,6 +41,8 @@ struct Device<P: Kind> {
     /// Number of the first disk on the bus, which identifies the bus to recorders.
     bus_number: u32,
     model: RefCell<Box<dyn DiskModel>>,
+    /// Place of the disk's thread on the host of its node.
+    seat: OnceCell<Seat>,
     /// Set only where faults are planned.
     faults: OnceCell<Box<DiskFaults<P>>>,
 }
@@ -75,6 +78,11 @@ impl<P: Kind> SimulatedDisk<P> {
 }
 
 impl<P: Kind> SimulatedDisk<P> {
+    /// Lets the disk's thread share the cores of a host.
+    pub(crate) fn sit_down(&self, seat: Seat) {
+        assert!(self.0.seat.set(seat).is_ok(), "a disk's thread is on one host only");
+    }
+
     /// Reports motions that are still going on to the recorder.
     pub(crate) fn stop_recording(&self) {
         let motions = self.0.model.borrow_mut().end_watch(self.0.engine.now());
@@ -106,6 +114,7 @@ impl<P: Kind> Device<P> {
             bus,
             bus_number,
             model: RefCell::new(model),
+            seat: OnceCell::new(),
             faults: OnceCell::new(),
         })
     }
@@ -141,6 +150,10 @@ impl<P: Kind> Device<P> {
                     self.over_bus(Some(bytes), &mut log).await;
                     step = self.model.borrow_mut().moved(engine.now());
                 }
+                Step::Processor { length } => {
+                    engine.sleep_until(self.work(length)).await;
+                    step = self.model.borrow_mut().moved(engine.now());
+                }
                 Step::Complete(at) => {
                     engine.sleep_until(at).await;
                     log.complete();
@@ -148,6 +161,15 @@ impl<P: Kind> Device<P> {
                 }
             }
         }
+    }
+
+    /// Accepts work of the disk's thread. Returns its end, with the present load of the host.
+    fn work(&self, length: Duration) -> Instant {
+        let now = self.engine.now();
+        let Some(seat) = self.seat.get() else { return now + length };
+        let until = now + seat.stretch(now, length);
+        seat.note_urgent(until);
+        until
     }
 
     /// Occupies the bus for `bytes` of data, or for a command. Returns a wait until the bus is free
@@ -297,7 +319,7 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
     async fn sync(&self, object: FileId) -> Result<(), DiskError> {
         let faults = self.0.faults.get();
         let completed = faults.map(|faults| faults.completed(object));
-        let written_at = self.0.model.borrow().idle_at();
+        let written_at = self.0.model.borrow_mut().sync(self.0.engine.now());
         self.0.engine.sleep_until(written_at).await;
         if let (Some(faults), Some(completed)) = (faults, completed) {
             faults.check(&self.0.objects, "sync")?;

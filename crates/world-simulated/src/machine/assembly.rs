@@ -10,12 +10,12 @@ use super::connection::ConnectionEnd;
 use super::flights::{Bound, ENVELOPE_BYTES, Flights, Kept, Parcel, Stage, Token, message_bytes};
 use super::message_costs::MessageCosts;
 use super::node::{Arrival, Node};
-use super::seat::{Seat, SharedHost};
 use super::transport::Transport;
 use crate::device::SimulatedDisk;
 use crate::engine::{Engine, HandlerId, TimerHandler};
 use crate::models::layout::LayoutError;
 use crate::models::processor::Busy;
+use crate::seat::{Seat, SharedHost};
 use crate::timeline::{Cause, Link as Because, What};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -63,9 +63,14 @@ impl<P: Kind> Machine<P> {
         });
         let nodes: Vec<_> = nodes.collect::<Result<_, LayoutError>>()?;
         for HostConfig { cores, nodes: seats } in &config.hosts {
-            let host = SharedHost::new(*cores, seats.len());
-            for (member, node) in seats.clone().enumerate() {
-                nodes[node as usize].sit_down(Seat::new(&host, member));
+            let on_host = || seats.clone().map(|node| &nodes[node as usize]);
+            let threads = || on_host().flat_map(|node| &node.disks);
+            let host = SharedHost::new(*cores, seats.len() + threads().count());
+            for (member, node) in on_host().enumerate() {
+                node.sit_down(Seat::new(&host, member));
+            }
+            for (index, disk) in threads().enumerate() {
+                disk.sit_down(Seat::new(&host, seats.len() + index));
             }
         }
         let network = config.network.build(nodes.len() as u32)?;

@@ -2,9 +2,9 @@
 //! share the cores of its host with other nodes.
 
 use super::node::Node;
-use super::seat::Seat;
 use crate::engine::{Engine, Sleep};
 use crate::models::host::ComputationId;
+use crate::seat::Seat;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;

@@ -28,7 +28,7 @@ pub struct MachineConfig {
 pub struct HostConfig {
     /// Number of its cores, at least one.
     pub cores: u32,
-    /// Nodes on it. No node is on two hosts.
+    /// Nodes on it, with the threads of their disks. No node is on two hosts.
     pub nodes: Range<u32>,
 }
 

@@ -7,7 +7,6 @@
 use std::rc::Rc;
 use units::Duration;
 use world::payload::Bytes;
-use world_simulated::models::mechanical::Drive;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, HostConfig, LayoutKind, Machine, MachineConfig, MessageCosts,
     NetworkSpec, NodeConfig, Pieces, QueueKind, StartAngle,
@@ -42,12 +41,15 @@ pub(crate) fn machine_that_varies(
     })
 }
 
-/// Creates nodes whose work does not vary, on one host with this number of cores.
-pub(crate) fn machine_on_one_host(nodes: u32, cores: u32) -> (Engine, Rc<Machine<Bytes>>) {
+/// Creates nodes with a disk each, whose work does not vary, on one host with so many cores.
+pub(crate) fn machine_on_one_host(
+    (nodes, cores): (u32, u32),
+    mechanism: DiskKind,
+) -> (Engine, Rc<Machine<Bytes>>) {
     assemble(MachineConfig {
         nodes: vec![NODE; nodes as usize],
         hosts: vec![HostConfig { cores, nodes: 0..nodes }],
-        ..configuration(DiskKind::of(Drive::hp97560()))
+        ..configuration(mechanism)
     })
 }
 

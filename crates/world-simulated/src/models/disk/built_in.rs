@@ -2,11 +2,11 @@
 
 use super::mechanical::{hp_c2200a, hp97560};
 use super::spec::DiskDeclaration;
-use super::{analytic, ideal, ssd};
+use super::{analytic, ideal, page_cache, ssd};
 
 /// Declarations of the disk models, in the order in which users see them.
 pub const DISKS: &[DiskDeclaration] =
-    &[hp97560::DISK, hp_c2200a::DISK, ssd::DISK, analytic::DISK, ideal::DISK];
+    &[hp97560::DISK, hp_c2200a::DISK, ssd::DISK, page_cache::DISK, analytic::DISK, ideal::DISK];
 
 #[cfg(test)]
 mod tests {

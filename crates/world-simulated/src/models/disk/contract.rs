@@ -68,6 +68,10 @@ fn carry_out(
                 now = from + Duration::from_ns(bytes);
                 step = disk.moved(now);
             }
+            Step::Processor { length } => {
+                now = now + length;
+                step = disk.moved(now);
+            }
         }
     }
     Err(format!("it asks for more than {BURSTS_MAX} bursts"))

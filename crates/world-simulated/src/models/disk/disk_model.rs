@@ -11,7 +11,7 @@
 
 use super::layout::DiskShape;
 use std::ops::Range;
-use units::Instant;
+use units::{Duration, Instant};
 
 /// A disk: a state machine that turns commands into instants.
 ///
@@ -38,10 +38,11 @@ pub trait DiskModel {
     /// Panics when the disk cannot take another command.
     fn begin(&mut self, now: Instant, command: &Command) -> Result<Step, SectorsOutOfRange>;
 
-    /// Accepts the burst that the disk asked for and that has moved. Returns the next step.
+    /// Accepts the burst that the disk asked for and that has moved, or the work that a processor
+    /// has done. Returns the next step.
     ///
     /// # Panics
-    /// Panics when the disk asked for none, or `now` is before the burst could start.
+    /// Panics when the disk asked for neither, or `now` is before the burst could start.
     fn moved(&mut self, now: Instant) -> Step;
 
     /// Cancels the command whose burst is pending, if any. The next command may start at once. Data
@@ -50,6 +51,11 @@ pub trait DiskModel {
 
     /// Instant at which everything written so far is on the medium.
     fn idle_at(&self) -> Instant;
+
+    /// Puts everything written so far on the medium. Returns the instant at which it is there.
+    fn sync(&mut self, _now: Instant) -> Instant {
+        self.idle_at()
+    }
 
     /// Divides the latest step, from `from` (the present) to `until` (the instant that the step
     /// names), into phases without gaps.
@@ -141,6 +147,11 @@ pub enum Step {
         from: Instant,
         /// Bytes of the burst.
         bytes: u64,
+    },
+    /// A processor of the computer has to work for the command, on the thread of the disk.
+    Processor {
+        /// Length of the work on a core of its own.
+        length: Duration,
     },
     /// The disk reports the command complete at this instant.
     Complete(Instant),

@@ -58,6 +58,7 @@ impl Driver {
                     step = self.disk.moved(self.now);
                 }
                 Step::Complete(at) => return self.now = at,
+                Step::Processor { .. } => panic!("the disk has a controller"),
             }
         }
     }

@@ -51,7 +51,7 @@ fn near(value: f64, expected: f64, tolerance: f64) -> bool {
 fn burst(step: Step) -> (Instant, u64) {
     match step {
         Step::Burst { from, bytes } => (from, bytes),
-        Step::Complete(_) => panic!("a command begins with a burst"),
+        _ => panic!("a command begins with a burst"),
     }
 }
 
@@ -61,6 +61,7 @@ fn finish(disk: &mut MechanicalDisk, mut step: Step) -> Instant {
         match step {
             Step::Burst { from, .. } => step = disk.moved(from),
             Step::Complete(at) => return at,
+            Step::Processor { .. } => panic!("the disk has a controller"),
         }
     }
 }

@@ -61,6 +61,7 @@ fn carry_out(disk: &mut MechanicalDisk, now: Instant, reads: bool, sectors: Rang
         match step {
             Step::Burst { from, .. } => step = disk.moved(from),
             Step::Complete(at) => return at,
+            Step::Processor { .. } => panic!("the disk has a controller"),
         }
     }
 }

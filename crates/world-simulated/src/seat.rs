@@ -1,4 +1,4 @@
-//! Places of nodes on hosts, whose cores they share.
+//! Places of nodes, and of the threads of their disks, on hosts whose cores they share.
 
 use crate::engine::{Engine, Wakeup};
 use crate::models::host::{ComputationId, Host};
@@ -7,58 +7,58 @@ use std::rc::Rc;
 use units::{Duration, Instant};
 
 /// A host, and the tasks that wait for computations on it.
-pub(super) struct SharedHost {
+pub(crate) struct SharedHost {
     host: RefCell<Host>,
     waiting: RefCell<Vec<Wakeup>>,
 }
 
 impl SharedHost {
-    pub(super) fn new(cores: u32, members: usize) -> Rc<Self> {
+    pub(crate) fn new(cores: u32, members: usize) -> Rc<Self> {
         let host = RefCell::new(Host::new(cores, members));
         Rc::new(Self { host, waiting: RefCell::default() })
     }
 }
 
-/// Place of a node on a host.
+/// Place of a node or of a disk's thread on a host.
 #[derive(Clone)]
-pub(super) struct Seat {
+pub(crate) struct Seat {
     shared: Rc<SharedHost>,
     member: usize,
 }
 
 impl Seat {
-    pub(super) fn new(shared: &Rc<SharedHost>, member: usize) -> Self {
+    pub(crate) fn new(shared: &Rc<SharedHost>, member: usize) -> Self {
         Self { shared: Rc::clone(shared), member }
     }
 
     /// Accepts urgent work that takes `length` on a core of its own, after the work before it.
     /// Returns its length with the present load.
-    pub(super) fn stretch(&self, now: Instant, length: Duration) -> Duration {
+    pub(crate) fn stretch(&self, now: Instant, length: Duration) -> Duration {
         self.shared.host.borrow_mut().stretch(self.member, now, length)
     }
 
     /// Notes until when the node has urgent work.
-    pub(super) fn note_urgent(&self, until: Instant) {
+    pub(crate) fn note_urgent(&self, until: Instant) {
         self.shared.host.borrow_mut().note_urgent(self.member, until);
     }
 
     /// Begins a computation that takes `length` on a core of its own.
-    pub(super) fn begin(&self, now: Instant, length: Duration) -> ComputationId {
+    pub(crate) fn begin(&self, now: Instant, length: Duration) -> ComputationId {
         self.shared.host.borrow_mut().begin(self.member, now, length)
     }
 
     /// Returns the end of a computation if no further work comes; nothing if it has ended.
-    pub(super) fn end_of(&self, now: Instant, id: ComputationId) -> Option<Instant> {
+    pub(crate) fn end_of(&self, now: Instant, id: ComputationId) -> Option<Instant> {
         self.shared.host.borrow_mut().end_of(self.member, now, id)
     }
 
     /// Lets a task look again when another computation of the host has ended.
-    pub(super) fn wait(&self, task: Wakeup) {
+    pub(crate) fn wait(&self, task: Wakeup) {
         self.shared.waiting.borrow_mut().push(task);
     }
 
     /// Ends a computation, and leaves its cores to the others.
-    pub(super) fn end(&self, engine: &Engine, id: ComputationId) {
+    pub(crate) fn end(&self, engine: &Engine, id: ComputationId) {
         self.shared.host.borrow_mut().cancel(self.member, engine.now(), id);
         for waiting in self.shared.waiting.take() {
             engine.wake(waiting);
