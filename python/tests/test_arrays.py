@@ -1,6 +1,9 @@
 """Proves: arrays that some processes write in one distribution are read by others in another."""
 
 import multiprocessing
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -67,13 +70,13 @@ def test_a_failure_has_the_same_kind_everywhere(instance):
 
 @pytest.mark.parametrize("word", ["none", "block", "cyclic", "cyclic(3)", "cyclic(40)"])
 def test_indices_are_those_of_the_distribution(word):
-    from unisono.arrays import _count, _indices
+    from unisono._distribution import count_of, indices_of
 
     for extent in (0, 1, 5, 12, 13, 37):
         for processes in (1,) if word == "none" else (1, 2, 3, 7):
-            own = [_indices(extent, word, processes, place) for place in range(processes)]
+            own = [indices_of(extent, word, processes, place) for place in range(processes)]
             assert sorted(np.concatenate(own)) == list(range(extent))
-            assert [len(one) for one in own] == [_count(extent, word, processes, at) for at in range(processes)]
+            assert [len(one) for one in own] == [count_of(extent, word, processes, at) for at in range(processes)]
 
 
 def test_large_arrays_need_no_memory_for_their_indices(instance):
@@ -144,3 +147,97 @@ def test_what_does_not_fit_is_refused(instance):
     for wrong in [{"mode": "w", "shape": (2,), "dtype": object}, {"size": 2}, {"mode": "q"}, {"order": "K"}, {"distribution": ("block",)}, {"grid": (2, 2)}]:
         with pytest.raises(errors.UsageError):
             unisono.open_array("fit", **wrong)
+
+
+@pytest.mark.parametrize("dtype", ["i1", ">f8", "c16", "?", "S3", "U2", "M8[ns]", "m8[s]", [("a", "i2"), ("b", "M8[D]")]])
+@pytest.mark.parametrize("shape", [(), (1,), (3, 5), (0, 4)])
+def test_elements_and_shapes_of_any_kind(instance, dtype, shape):
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    whole = np.frombuffer(bytes(number % 2 for number in range(size)), dtype).reshape(shape)
+    with unisono.open_array("kinds", "w", shape=shape, dtype=dtype) as array:
+        assert array.write(whole).bytes == size
+    with unisono.open_array("kinds") as array:
+        found = array.read()
+        assert found.dtype == whole.dtype and found.shape == shape and found.tobytes() == whole.tobytes()
+        assert array.plan(write=False).nbytes == size
+
+
+def test_refused_arguments_change_nothing(instance):
+    with unisono.open_array("keep", "w", shape=(4,), dtype="i8") as array:
+        array.write(np.arange(4))
+    bad = [
+        {"distribution": ("bogus",)}, {"distribution": ("cyclic(0)",)}, {"distribution": "block"}, {"distribution": (3,)},
+        {"grid": (7,)}, {"grid": "x"}, {"shape": (-3,)}, {"shape": (2.5,)}, {"shape": (2**64,)}, {"dtype": "nonsense"},
+        {"rank": 2, "size": 2}, {"rank": -1, "size": 2}, {"comm": 7}, {"method": "fast"}, {"block_bytes": "x"},
+    ]  # fmt: skip
+    for wrong in bad:
+        with pytest.raises(errors.UsageError):
+            unisono.open_array("keep", "w", **{"shape": (8,), "dtype": "i8", **wrong})
+    with unisono.open_array("keep", "r+", shape=np.array([4])) as array:
+        assert (array.read() == np.arange(4)).all()
+        with pytest.raises(errors.UsageError, match="no NumPy array"):
+            array.read(out=[0] * 4)
+        with pytest.raises(errors.UsageError, match="blocks_max"):
+            array.plan(blocks_max=-1)
+        assert len(array.plan().to_arrow()) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"\x93NUMPY", b"\x93NUMPY\x02\x00\xff\xff\xff\xff", b"\x93NUMPY\x09\x00\x10\x00" + bytes(99),
+        b"\x93NUMPY\x01\x00\x05\x00[1,2]", b"\x93NUMPY\x01\x00\x05\x00((((\n",
+        b"\x93NUMPY\x01\x00\x40\x00{'descr': '|O', 'fortran_order': False, 'shape': (3,)}".ljust(74) + b"\n" + bytes(24),
+        b"\x93NUMPY\x01\x00\x40\x00{'descr': '<f8', 'fortran_order': False, 'shape': (-3,)}".ljust(74) + b"\n",
+    ],
+)  # fmt: skip
+def test_damaged_headers_are_refused(connection, content):
+    with connection.open("damaged", "w") as file:
+        file.write(0, content)
+    with pytest.raises(errors.UsageError, match="cannot open .*damaged"):
+        unisono.open_array("damaged")
+
+
+def test_a_transfer_outlives_its_file(instance):
+    values = np.arange(1 << 21, dtype="f8")
+    for method in ("disk-directed", "two-phase", "caching"):
+        with unisono.open_array("outlived", "w", shape=values.shape, dtype="f8", method=method) as array:
+            transfer = array.start_write(values)
+        assert transfer.wait().bytes == values.nbytes and transfer.done()
+        with unisono.open_array("outlived") as array:
+            assert (array.read() == values).all(), method
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from mpi4py import MPI
+import unisono
+from unisono import errors
+
+comm = MPI.COMM_WORLD
+with unisono.open_array("ranks", "w", shape=(6, 5), dtype="i4", distribution=("cyclic", None), comm=comm) as array:
+    array.write(np.full(array.local_shape, comm.rank, "i4"))
+with unisono.open_array("ranks", distribution=(None, "block"), comm=comm) as array:
+    assert (array.read() == np.arange(6)[:, None] % comm.size).all()
+# A mistake of one rank is told to all.
+try:
+    unisono.open_array("ranks", "q" if comm.rank == 1 else "r", comm=comm)
+except errors.UsageError as error:
+    assert "is no mode" in str(error)
+    print("told", comm.rank)
+try:
+    unisono.open_array("ranks", dtype="i4" if comm.rank == 1 else np.int32, shape=[6, 5], comm=comm).close()
+    unisono.open_array("ranks", order="C" if comm.rank else "F", comm=comm)
+except errors.CallsDifferError:
+    print("told", comm.rank)
+"""
+
+
+def test_ranks_of_mpi_share_an_array(instance):
+    command = ["mpiexec.openmpi", "--oversubscribe", "-n", "3", sys.executable, "-c", PROGRAM]
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    environment = {**os.environ, **as_root, "MPI4PY_MPIABI": "openmpi", "UNISONO_TIMEOUT": "20"}
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
+    assert told.returncode == 0, told.stderr
+    assert sorted(told.stdout.split("\n"))[1:] == [f"told {rank}" for rank in (0, 0, 1, 1, 2, 2)]

@@ -254,9 +254,15 @@ def test_processes_of_dask_write_and_read(method, values, options, fs):
     assert fs.cat_file("dask/connected") == b"before a fork"
 
 
-def test_sweeps_run_on_the_workers(client):
+def test_sweeps_run_on_the_workers(client, monkeypatch):
     options = {"pattern": "rb", "strategy": ["caching", "disk-directed"], "servers": [4, 16], "size": "1MiB", "trials": 2}
-    here, there = unisono.sweep(**options), unisono.sweep(client=client, **options)
+    here = unisono.sweep(**options)
+
+    def fail(*_):
+        raise AssertionError("this process must not simulate")
+
+    monkeypatch.setattr("unisono.simulation._simulate", fail)
+    there = unisono.sweep(client=client, **options)
     assert [row["digest"] for row in there] == [row["digest"] for row in here]
     assert there.columns() == here.columns() and [row["servers"] for row in there] == [4, 16, 4, 16]
     with pytest.raises(errors.UsageError, match="did you mean pattern"):

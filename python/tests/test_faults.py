@@ -1,5 +1,6 @@
 """Proves: servers that die or stop end calls with the right exception, and an interrupt loses nothing."""
 
+import contextlib
 import json
 import os
 import signal
@@ -57,16 +58,47 @@ def test_a_server_that_stops_is_given_up(own_instance):
     os.kill(server, signal.SIGCONT)
 
 
-def test_an_interrupted_transfer_goes_on_to_its_end(own_instance):
-    server = _processes(own_instance)[1]
-    expected = np.arange(4 << 20, dtype="f8")
-    with unisono.open_array("array", "w", shape=expected.shape, dtype="f8", instance=own_instance, timeout=60) as array:
-        # The transfer cannot end before the interrupt.
-        os.kill(server, signal.SIGSTOP)
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+@contextlib.contextmanager
+def _interrupted_while_stopped(process):
+    """Send this process SIGINT while a server is stopped, so that no transfer ends before; then let it go on."""
+    os.kill(process, signal.SIGSTOP)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
         with pytest.raises(KeyboardInterrupt):
-            # Nobody but the transfer keeps the memory.
-            array.write(expected.copy())
-        os.kill(server, signal.SIGCONT)
-        # A later call of the group comes after it.
+            yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("method", ["disk-directed", "two-phase", "caching"])
+def test_an_interrupt_leaves_an_array_and_loses_nothing(own_instance, method):
+    expected, options = np.arange(2 << 20, dtype="f8"), {"instance": own_instance, "timeout": 60}
+    array = unisono.open_array("array", "w", shape=expected.shape, dtype="f8", method=method, **options)
+    # It leaves the block too, without a wait for the server.
+    with _interrupted_while_stopped(_processes(own_instance)[1]), array:
+        # Nobody but the transfer keeps the memory.
+        array.write(expected.copy())
+    with unisono.open_array("array", **options) as again:
+        assert (again.read() == expected).all()
+
+
+def test_an_interrupt_leaves_a_file_and_loses_nothing(own_instance):
+    fs = fsspec.filesystem("unisono", instance=own_instance, timeout=60)
+    expected = bytes(range(256)) * (4 << 12)
+    file = fs.open("file", "wb")
+    with _interrupted_while_stopped(_processes(own_instance)[1]), file:
+        file.write(expected)
+    assert file.closed and fs.cat_file("file") == expected
+
+
+def test_the_end_of_an_interrupted_transfer_can_be_waited_for(own_instance):
+    expected = np.arange(2 << 20, dtype="f8")
+    with unisono.open_array("array", "w", shape=expected.shape, dtype="f8", instance=own_instance, timeout=60) as array:
+        with _interrupted_while_stopped(_processes(own_instance)[1]):
+            transfer = array.start_write(expected)
+            try:
+                transfer.wait()
+            finally:
+                assert not transfer.done()
+        assert transfer.wait().bytes == expected.nbytes and transfer.done()
         assert (array.read() == expected).all()

@@ -45,6 +45,14 @@ def test_memory_that_does_not_fit_is_refused(connection):
         file.read_into(0, b"constant")
     with pytest.raises(TypeError):
         file.write(0, 7)
+    with pytest.raises(errors.UsageError, match="Python objects"):
+        file.write(0, np.array([object()]))
+    for part in (lambda: unisono._native.Part.contiguous(2**64 - 1, 100), lambda: unisono._native.Part.list([(2**63, 0, 1)])):
+        with pytest.raises(errors.UsageError, match="a part of a file"):
+            part()
+    with pytest.raises(errors.UsageError, match="so many bytes"):
+        file.read(0, 2**63)
+    assert file.write(0, np.datetime64("2026-01-01", "ns")) == 8 and file.read(0, 100) == file.read(0, 8)
     file.close()
     with pytest.raises(errors.UsageError, match="was closed"):
         file.size()
@@ -55,11 +63,14 @@ def test_each_kind_of_error_has_a_class():
     assert len(kinds) == 29
     classes = {type(errors.of_kind(kind, "e", "c", "h", dict(file=None, range=None, server=None, ranks=[]))) for kind, _, _ in kinds}
     assert len(classes) == len(kinds)
-    for kind, code, _ in kinds:
+    for kind, code, number in kinds:
         made = errors.of_kind(kind, "e", "c", "h", dict(file="f", range=(0, 8), server=1, ranks=[2]))
         assert str(made) == "e\ncause: c\nhelp:  h"
         again = pickle.loads(pickle.dumps(made))
         assert (again.kind, again.exit_code, again.ranks, again.file) == (kind, code, [2], "f")
+        if isinstance(made, OSError):
+            assert made.errno == again.errno == number and made.filename == again.filename == "f"
+            assert type(made)("e", "c", "h").errno == number
 
 
 def test_missing_files_and_instances(connection, tmp_path):

@@ -2,17 +2,20 @@
 
 import multiprocessing
 import pickle
+import threading
 
 import fsspec
+import numpy as np
 import pytest
 from fsspec.tests.abstract import AbstractCopyTests, AbstractFixtures, AbstractGetTests, AbstractPutTests
 from fsspec.tests.abstract import AbstractOpenTests, AbstractPipeTests
 
+from unisono import errors
 from unisono.fs import UnisonoFileSystem
 
 
 class Fixtures(AbstractFixtures):
-    """What the tests of fsspec need."""
+    """Fixtures that the tests of fsspec need."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -123,3 +126,39 @@ def test_it_is_pickled_and_used_after_a_fork(fs):
         assert pickle.loads(pickle.dumps(file)).read() == b"ared"
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(_read, [fs] * 4) == [b"shared"] * 4
+
+
+def test_what_cannot_be_written_leaves_the_file_alone(fs):
+    fs.pipe_file("precious", b"precious")
+    for wrong in ("text", np.arange(9)[::2], np.array([object()])):
+        with pytest.raises((TypeError, ValueError)):
+            fs.pipe_file("precious", wrong)
+    for other in ("precious", "/precious/"):
+        with pytest.raises(errors.UsageError, match="same file"):
+            fs.cp_file("precious", other)
+    assert fs.cat_file("precious") == b"precious"
+
+
+def _child(fs):
+    assert fs.cat_file("precious") == b"precious"
+
+
+def test_children_of_a_busy_process_work(fs):
+    fs.pipe_file("precious", b"precious")
+    stop, context = threading.Event(), multiprocessing.get_context("fork")
+
+    def work():
+        while not stop.is_set():
+            fs.cat_file("precious")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            child = context.Process(target=_child, args=(fs,))
+            child.start()
+            child.join(30)
+            assert child.exitcode == 0
+    finally:
+        stop.set()

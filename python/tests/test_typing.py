@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHECKERS = {
     "mypy": ["mypy"],
-    "pyright": ["pyright", "--pythonpath", sys.executable],
+    "pyright": ["pyright", "--project", "pyproject.toml", "--pythonpath", sys.executable],
 }
 
 

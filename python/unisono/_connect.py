@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import Any, TypeAlias
 
-from ._native import Connection, default_instance
+from ._native import Connection, after_fork, default_instance
 
 _lock = threading.Lock()
-_connections: dict[tuple[int, str, float | None], Connection] = {}
+_Key: TypeAlias = tuple[int, str, float | None]
+_connections: dict[_Key, Connection] = {}
+_locks: dict[_Key, threading.Lock] = {}
 
 
 def connect(instance: str | os.PathLike[str] | None = None, timeout: float | None = None) -> Connection:
@@ -63,6 +65,9 @@ def connect(instance: str | os.PathLike[str] | None = None, timeout: float | Non
     directory = os.path.abspath(named or default_instance())
     key = (os.getpid(), directory, timeout)
     with _lock:
+        # A server that does not answer delays those only who ask for its instance.
+        lock = _locks.setdefault(key, threading.Lock())
+    with lock:
         found = _connections.get(key)
         if found is None:
             found = _connections[key] = Connection(directory, timeout=timeout)
@@ -91,8 +96,9 @@ def disconnect(instance: str | os.PathLike[str] | None = None) -> None:
 
 def _after_fork() -> None:
     """Leave the parent's connections alone: their threads are not in the child."""
-    global _lock, _connections
-    _lock = threading.Lock()
+    global _lock, _locks, _connections
+    after_fork()
+    _lock, _locks = threading.Lock(), {}
     # Ending a parent's connection here would wait for a thread that is not there.
     _kept.append(_connections)
     _connections = {}

@@ -10,22 +10,19 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.lib import format as npy
 
 from . import errors
 from ._connect import connect
-from ._native import File, Group, Part, Started
+from ._distribution import check_words, count_of, grid_of, indices_from, indices_of, words_of
+from ._native import Connection, File, Group, Part, Started
+from ._npy_header import HEADER_BYTES, make_header, read_header
 from .tables import Table
 
 __all__ = ["Array", "CopyWarning", "Moved", "Plan", "Transfer", "open_array"]
-
-# Bytes before the data of an array that describes itself: a header of NumPy's .npy format, padded so
-# that the data begins at a page.
-HEADER_BYTES = 4096
-
 
 class CopyWarning(UserWarning):
     """An array was copied, because its bytes are not contiguous."""
@@ -33,98 +30,15 @@ class CopyWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Moved:
-    """What a collective call has moved, of this process."""
+    """Result of a collective call, for this process."""
 
     bytes: int
     seconds: float
     method: str
 
 
-def _factor(processes: int, dimensions: int) -> list[int]:
-    """Factors of a number of processes, as equal as possible, the greatest first."""
-    factors = [1] * dimensions
-    left, divisor = processes, 2
-    primes: list[int] = []
-    while left > 1:
-        while left % divisor == 0:
-            primes.append(divisor)
-            left //= divisor
-        divisor += 1
-    for prime in reversed(primes):
-        factors[factors.index(min(factors))] *= prime
-    return sorted(factors, reverse=True)
-
-
-def _words(distribution: Sequence[str | None] | None, dimensions: int) -> list[str]:
-    """The distribution of each dimension as the words of High Performance Fortran."""
-    if distribution is None:
-        return ["block" if i == 0 else "none" for i in range(dimensions)]
-    words = ["none" if word is None else str(word).strip().lower() for word in distribution]
-    if len(words) != dimensions:
-        raise errors.UsageError(
-            "cannot distribute an array",
-            f"it has {dimensions} dimensions, and the distribution has {len(words)}",
-            "give a word for each dimension: block, cyclic, cyclic(k) or None",
-        )
-    return words
-
-
-def _grid(grid: Sequence[int] | None, words: list[str], processes: int) -> list[int]:
-    """The number of processes along each dimension."""
-    if grid is None:
-        dealt = [i for i, word in enumerate(words) if word != "none"]
-        if not dealt and processes > 1:
-            raise errors.UsageError(
-                "cannot distribute an array",
-                f"no dimension is distributed, and there are {processes} processes",
-                'give a distribution such as ("block", None)',
-            )
-        found = [1] * len(words)
-        for i, count in zip(dealt, _factor(processes, len(dealt)) if dealt else []):
-            found[i] = count
-        return found
-    found = [int(count) for count in grid]
-    if len(found) != len(words) or math.prod(found) != processes or min(found, default=1) < 1:
-        raise errors.UsageError(
-            "cannot distribute an array",
-            f"the grid {tuple(found)} does not have {processes} processes in {len(words)} dimensions",
-            "the product of the grid must be the number of processes",
-        )
-    if any(word == "none" and count > 1 for word, count in zip(words, found)):
-        raise errors.UsageError(
-            "cannot distribute an array",
-            f"the grid {tuple(found)} has processes along a dimension that is not distributed",
-            "give 1 there",
-        )
-    return found
-
-
-def _chunk(extent: int, word: str, processes: int) -> int:
-    """Consecutive indices that one process has along a dimension, before the next one's."""
-    if word == "none":
-        return max(1, extent)
-    if word == "block":
-        return max(1, -(-extent // processes))
-    return 1 if word == "cyclic" else int(word[len("cyclic(") : -1])
-
-
-def _count(extent: int, word: str, processes: int, place: int) -> int:
-    """Number of indices of the process at a place, along one dimension."""
-    chunk = _chunk(extent, word, processes)
-    rounds, rest = divmod(extent, chunk * processes)
-    return rounds * chunk + min(max(0, rest - place * chunk), chunk)
-
-
-def _indices(extent: int, word: str, processes: int, place: int) -> np.ndarray[Any, Any]:
-    """Global indices of the process at a place, along one dimension."""
-    own = np.arange(_count(extent, word, processes, place))
-    chunk = _chunk(extent, word, processes)
-    indices: np.ndarray[Any, Any] = (own // chunk * processes + place) * chunk + own % chunk
-    return indices
-
-
 class Plan(Table):
-    """What a collective call would move. Made by :meth:`Array.plan`.
+    """Blocks that a collective call would move. Made by :meth:`Array.plan`.
 
     A row has ``server``, ``disk`` (of the server), ``step`` (from 0 in the order of the disk), ``block`` (of
     the file), ``offset`` (of the block, in bytes), ``bytes`` (moved between the disk and the processes),
@@ -223,7 +137,7 @@ class Array:
         place = np.unravel_index(self.rank, self.grid) if self.grid else ()
         axes = zip(self.shape, self.distribution, self.grid, (int(at) for at in place))
         self._axes = tuple(axes)
-        self.local_shape: tuple[int, ...] = tuple(_count(*axis) for axis in self._axes)
+        self.local_shape: tuple[int, ...] = tuple(count_of(*axis) for axis in self._axes)
         self._part = self._part_of(self.rank)
 
     def _part_of(self, rank: int) -> Part:
@@ -241,7 +155,7 @@ class Array:
     @property
     def local_indices(self) -> tuple[np.ndarray[Any, Any], ...]:
         """Global indices of the part of this process, along each dimension: ``whole[np.ix_(*indices)]``."""
-        return tuple(_indices(*axis) for axis in self._axes)
+        return tuple(indices_of(*axis) for axis in self._axes)
 
     @property
     def nbytes(self) -> int:
@@ -256,7 +170,7 @@ class Array:
 
     # ---- Transfers ----------------------------------------------------------------------------
 
-    def _own(self, values: object) -> np.ndarray[Any, Any]:
+    def _own(self, values: object, stacklevel: int) -> np.ndarray[Any, Any]:
         """The memory to write: checked, and copied only if it is not contiguous."""
         what = f"cannot write {self._file.name!r}"
         if not self._writable:
@@ -267,8 +181,8 @@ class Array:
                     what, f"this process has a part of {self.local_shape}, and gives nothing", "give the part"
                 )
             return np.empty(self.local_shape, self.dtype)
-        if not _is_array(values):
-            raise errors.UsageError(what, f"{type(values).__name__} is no NumPy array", "give a numpy.ndarray")
+        if not _is_array(values) or isinstance(values, np.ma.MaskedArray):
+            raise errors.UsageError(what, f"{type(values).__name__} is no plain NumPy array", "give a numpy.ndarray")
         if values.dtype != self.dtype:
             raise errors.UsageError(
                 what, f"the values are {values.dtype}, and the array is {self.dtype}", f"convert them: .astype({self.dtype.str!r})"
@@ -280,7 +194,7 @@ class Array:
         fits = values.flags.c_contiguous if self.order == "C" else values.flags.f_contiguous
         if not fits:
             warnings.warn(
-                f"the values are copied: they are not contiguous in {self.order} order", CopyWarning, stacklevel=4
+                f"the values are copied: they are not contiguous in {self.order} order", CopyWarning, stacklevel=stacklevel
             )
             return np.ascontiguousarray(values) if self.order == "C" else np.asfortranarray(values)
         return values
@@ -306,7 +220,10 @@ class Array:
         >>> moved.bytes, moved.method, transfer.done()
         (8000, 'disk-directed', True)
         """
-        own = self._own(values)
+        return self._start_write(values, sync, 4)
+
+    def _start_write(self, values: np.ndarray[Any, Any] | None, sync: bool, stacklevel: int) -> Transfer:
+        own = self._own(values, stacklevel)
         memory = own if self.order == "C" else own.T
         started = self._group.start_write(self._file, self._part, memory, method=self._method, sync=sync)
         return Transfer(started, own, lambda moved: moved, self._method)
@@ -339,7 +256,7 @@ class Array:
         ...     array.write(np.zeros(array.local_shape, array.dtype)).bytes
         40000
         """
-        moved: Moved = self.start_write(values, sync=sync).wait()
+        moved: Moved = self._start_write(values, sync, 4).wait()
         return moved
 
     def start_read(self, out: np.ndarray[Any, Any] | None = None) -> Transfer:
@@ -362,6 +279,10 @@ class Array:
         ...     array.start_read().wait()
         array([1, 2, 3])
         """
+        if out is not None and not _is_array(out):
+            raise errors.UsageError(
+                f"cannot read {self._file.name!r}", f"{type(out).__name__} is no NumPy array", "give a numpy.ndarray"
+            )
         if out is None:
             out = np.empty(self.local_shape, self.dtype, order="C" if self.order == "C" else "F")
         fits = out.flags.c_contiguous if self.order == "C" else out.flags.f_contiguous
@@ -442,7 +363,8 @@ class Array:
                 'open the array with method="disk-directed"',
             )
         parts = [self._part_of(rank) for rank in range(self.size)]
-        planned, is_complete = self._file.plan(self._writable if write is None else write, parts, blocks_max)
+        is_write = self._writable if write is None else write
+        planned, is_complete = self._file.plan(is_write, parts, indices_from(blocks_max, "blocks_max")[0])
         return Plan(planned, is_complete, self._file.block_bytes)
 
     # ---- End ----------------------------------------------------------------------------------
@@ -459,71 +381,104 @@ class Array:
         self._file.__exit__(kind, error, trace)
 
 
-def _header(shape: tuple[int, ...], dtype: np.dtype[Any], order: str) -> bytes:
-    """A header of the .npy format, version 1.0, of HEADER_BYTES bytes."""
-    about = {"descr": npy.dtype_to_descr(dtype), "fortran_order": order == "F", "shape": shape}
-    text = repr(about).encode("latin-1")
-    room = HEADER_BYTES - len(npy.magic(1, 0)) - 2
-    if len(text) + 1 > room:
-        raise errors.UsageError("cannot make an array", "its dtype has too many fields", "use header=False")
-    return npy.magic(1, 0) + room.to_bytes(2, "little") + text.ljust(room - 1) + b"\n"
+@dataclass(frozen=True)
+class _Wanted:
+    """Arguments of :func:`open_array`, checked and in a form that can be compared and sent."""
+
+    name: str
+    mode: str
+    shape: tuple[int, ...] | None
+    descr: Any
+    distribution: tuple[str | None, ...] | None
+    grid: tuple[int, ...] | None
+    order: str
+    has_header: bool
+    method: str
+    block_bytes: int | None
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        return None if self.descr is None else npy.descr_to_dtype(self.descr)
+
+    def check(self, rank: int, processes: int) -> None:
+        """Refuse arguments that do not fit one another, before anything is changed."""
+        what = f"cannot open {self.name!r}"
+        if self.mode not in ("r", "r+", "w"):
+            raise errors.UsageError(what, f"{self.mode!r} is no mode", 'give "r", "r+" or "w"')
+        if self.order not in ("C", "F"):
+            raise errors.UsageError(what, f"{self.order!r} is no order", 'give "C" or "F"')
+        if self.method not in _METHODS:
+            raise errors.UsageError(what, f"{self.method!r} is no method", f"give one of {', '.join(_METHODS)}")
+        if not 0 <= rank < processes:
+            raise errors.UsageError(what, f"of {processes} processes, none has rank {rank}", "give 0 to size - 1")
+        dtype = self.dtype
+        if dtype is not None and dtype.hasobject:
+            raise errors.UsageError(what, f"{dtype} has Python objects", "give a dtype of numbers or bytes")
+        check_words(self.distribution)
+        is_described = self.shape is not None and dtype is not None
+        if not is_described and (self.mode == "w" or not self.has_header):
+            raise errors.UsageError(what, "shape or dtype is missing", "give both, for a new file or one without a header")
+        if self.shape is not None and dtype is not None:
+            words = words_of(self.distribution, len(self.shape))
+            grid = grid_of(self.grid, words, processes)
+            make_header(self.shape, dtype, self.order)
+            if 0 not in self.shape:
+                Part.dealt(list(self.shape) or [1], dtype.itemsize, words or ["none"], grid or [1], 0, processes, HEADER_BYTES)
 
 
-def _read_header(file: File) -> dict[str, Any]:
-    """Shape, dtype, order and offset of an array that describes itself."""
-    start = bytearray(12)
-    file.read_into(0, start)
-    what = f"cannot open {file.name!r} as an array"
-    if not start.startswith(b"\x93NUMPY"):
-        raise errors.UsageError(what, "it has no header of the .npy format", "give shape, dtype and header=False")
-    width = 2 if start[6] == 1 else 4
-    length = int.from_bytes(start[8 : 8 + width], "little")
-    text = bytearray(length)
-    file.read_into(8 + width, text)
-    about = ast.literal_eval(bytes(text).decode("latin-1" if start[6] < 3 else "utf-8"))
-    return {
-        "shape": tuple(about["shape"]),
-        "dtype": npy.descr_to_dtype(about["descr"]),
-        "order": "F" if about["fortran_order"] else "C",
-        "offset": 8 + width + length,
-    }
+_METHODS = ("disk-directed", "two-phase", "caching", "noncollective")
 
 
 def _name(url: str) -> str:
     return url.removeprefix("unisono:").strip("/")
 
 
-def _make(connection: Any, name: str, mode: str, about: dict[str, Any], header: bool) -> dict[str, Any]:
-    """Make or look at the file, by rank 0; return what all processes must know."""
-    if mode == "w":
-        if about["shape"] is None or about["dtype"] is None:
-            raise errors.UsageError(f"cannot make {name!r}", "shape or dtype is missing", "give both")
-        head = _header(about["shape"], about["dtype"], about["order"]) if header else b""
-        about["offset"] = len(head)
-        file = connection.open(name, "w", block_bytes=about["block_bytes"])
-        file.set_size(len(head) + math.prod(about["shape"]) * about["dtype"].itemsize)
-        if head:
-            file.write(0, head)
-        file.close()
-        return about
-    if header:
-        file = connection.open(name)
-        found = _read_header(file)
-        file.close()
-        for key in ("shape", "dtype"):
-            if about[key] is not None and about[key] != found[key]:
-                raise errors.UsageError(
-                    f"cannot open {name!r}", f"its {key} is {found[key]}, not {about[key]}", f"leave {key} out"
-                )
-        return {**about, **found}
-    if about["shape"] is None or about["dtype"] is None:
-        raise errors.UsageError(f"cannot open {name!r}", "a file without a header needs shape and dtype", "give both")
-    return {**about, "offset": 0}
+def _make(connection: Connection, wanted: _Wanted) -> dict[str, Any]:
+    """Make the file or look at it, by rank 0; return what all processes must know."""
+    shape, dtype = wanted.shape, wanted.dtype
+    if wanted.mode == "w" and shape is not None and dtype is not None:
+        head = make_header(shape, dtype, wanted.order) if wanted.has_header else b""
+        with connection.open(wanted.name, "w", block_bytes=wanted.block_bytes) as file:
+            file.set_size(len(head) + math.prod(shape) * dtype.itemsize)
+            if head:
+                file.write(0, head)
+        return {"shape": shape, "dtype": dtype, "order": wanted.order, "offset": len(head)}
+    if not wanted.has_header:
+        return {"shape": shape, "dtype": dtype, "order": wanted.order, "offset": 0}
+    with connection.open(wanted.name) as file:
+        found = read_header(file)
+    for key, given in (("shape", shape), ("dtype", dtype)):
+        if given is not None and given != found[key]:
+            raise errors.UsageError(
+                f"cannot open {wanted.name!r}", f"its {key} is {found[key]}, not {given}", f"leave {key} out"
+            )
+    return found
 
 
-def _tell(group: Group, own: Any) -> list[Any]:
-    """Exchange values that repr can write."""
-    return [ast.literal_eval(bytes(told).decode()) for told in group.all_gather(repr(own).encode())]
+# Kind and text of a failure; the kind is "" for none.
+_Failure: TypeAlias = tuple[str, str, str, str]
+
+
+def _described(failure: Exception | None, name: str) -> _Failure:
+    if failure is None:
+        return ("", "", "", "")
+    if isinstance(failure, errors.UnisonoError):
+        return (failure.kind, failure.error, failure.cause, failure.help)
+    return ("other", f"cannot open {name!r}", str(failure), "see the error of the other process")
+
+
+def _raise_first(own: Exception | None, failures: Sequence[_Failure], name: str) -> None:
+    """Raise the failure of this process, or else the first one of the others."""
+    if own is not None:
+        raise own
+    for kind, what, cause, help in failures:
+        if kind:
+            raise errors.of_kind(kind, what, cause, help, {"file": name, "range": None, "server": None, "ranks": []})
+
+
+def _exchange(group: Group, own: Any) -> list[Any]:
+    """Give values that repr can write to all processes."""
+    return [ast.literal_eval(bytes(other).decode()) for other in group.all_gather(repr(own).encode())]
 
 
 def open_array(
@@ -600,55 +555,79 @@ def open_array(
     >>> (even == whole[:, ::2]).all() and (odd == whole[:, 1::2]).all()
     np.True_
     """
-    name, connection = _name(url), connect(instance, timeout)
-    if mode not in ("r", "r+", "w"):
-        raise errors.UsageError(f"cannot open {name!r}", f"{mode!r} is no mode", 'give "r", "r+" or "w"')
-    if order not in ("C", "F"):
-        raise errors.UsageError(f"cannot open {name!r}", f"{order!r} is no order", 'give "C" or "F"')
-    if dtype is not None and np.dtype(dtype).hasobject:
-        raise errors.UsageError(
-            f"cannot open {name!r}", f"{np.dtype(dtype)} has Python objects", "give a dtype of numbers or bytes"
-        )
-    if comm is None and size is not None and size > 1 and rank is None:
-        raise errors.UsageError(f"cannot open {name!r}", f"size is {size}, and rank is missing", "give the rank")
-    if comm is not None:
-        rank, processes = int(comm.Get_rank()), int(comm.Get_size())
-        meeting = comm.bcast(uuid.uuid4().hex if rank == 0 else None)
-    else:
-        rank, processes = rank or 0, size or 1
-        meeting = group or name
-    members = connection.group(f"array {meeting}", rank, processes)
-    about: dict[str, Any] = {
-        "shape": None if shape is None else tuple(int(extent) for extent in shape),
-        "dtype": None if dtype is None else np.dtype(dtype),
-        "order": order,
-        "mode": mode,
-        "method": method,
-        "block_bytes": block_bytes,
-    }
+    name = _name(str(url))
+    rank, processes = _place_of(name, comm, rank, size)
     failure: Exception | None = None
-    parts = ("", "", "", "")
-    if rank == 0:
-        try:
-            about = _make(connection, name, mode, about, header)
-        except errors.UnisonoError as error:  # told to all, so that none of them waits
-            failure, parts = error, (error.kind, error.error, error.cause, error.help)
-        except Exception as error:
-            failure, parts = error, ("other", f"cannot open {name!r}", str(error), "see the error of rank 0")
-    shown = {**about, "dtype": None if about["dtype"] is None else npy.dtype_to_descr(about["dtype"])}
-    given = (name, mode, shape and tuple(shape), str(dtype), distribution and tuple(distribution), grid and tuple(grid))
-    told = _tell(members, (parts, shown if rank == 0 else None, str(given)))
-    if failure:
-        raise failure
-    if told[0][0][0]:
-        kind, what, cause, help = told[0][0]
-        raise errors.of_kind(kind, what, cause, help, {"file": name, "range": None, "server": None, "ranks": []})
-    differing = [other for other in range(processes) if told[other][2] != told[0][2]]
+    wanted = connection = None
+    try:
+        wanted = _Wanted(
+            name=name,
+            mode=mode,
+            shape=None if shape is None else indices_from(shape, "the shape"),
+            descr=None if dtype is None else npy.dtype_to_descr(_plain_dtype(name, dtype)),
+            distribution=None if distribution is None else _as_tuple(distribution),
+            grid=None if grid is None else indices_from(grid, "the grid"),
+            order=order,
+            has_header=bool(header),
+            method=method,
+            block_bytes=None if block_bytes is None else indices_from(block_bytes, "block_bytes")[0],
+        )
+        wanted.check(rank, processes)
+        connection = connect(instance, timeout)
+    except Exception as error:
+        failure = error
+    meeting = group or name
+    if comm is not None:
+        # Without this exchange, the others would wait for a process that has failed.
+        told = comm.allgather((_described(failure, name), uuid.uuid4().hex))
+        _raise_first(failure, [one[0] for one in told], name)
+        meeting = told[0][1]
+    if failure is not None or wanted is None or connection is None:
+        raise failure or AssertionError("a call fails with an exception")
+    members = connection.group(f"array {meeting}", rank, processes)
+    given = [str(one) for one in _exchange(members, repr(wanted))]
+    differing = [other for other in range(processes) if given[other] != given[0]]
     if differing:
         raise errors.CallsDifferError(
             f"cannot open {name!r}", f"ranks {differing} give other arguments than rank 0", "give the same ones everywhere"
         )
-    about = {**told[0][1], "dtype": npy.descr_to_dtype(told[0][1]["dtype"])}
-    about["words"] = _words(distribution, len(about["shape"]))
-    about["grid"] = _grid(grid, about["words"], processes)
+    about: dict[str, Any] = {}
+    if rank == 0:
+        try:
+            about = _make(connection, wanted)
+        except Exception as error:  # told to all, so that none of them waits
+            failure = error
+    sent = {**about, "dtype": npy.dtype_to_descr(about["dtype"])} if about else {}
+    made = _exchange(members, (_described(failure, name), sent))[0]
+    _raise_first(failure, [made[0]], name)
+    about = {**made[1], "dtype": npy.descr_to_dtype(made[1]["dtype"]), "mode": mode, "method": method}
+    about["words"] = words_of(distribution, len(about["shape"]))
+    about["grid"] = grid_of(wanted.grid, about["words"], processes)
     return Array(connection.open(name), members, about)
+
+
+def _place_of(name: str, comm: Any, rank: int | None, size: int | None) -> tuple[int, int]:
+    """Return the rank of this process, and the number of processes."""
+    what = f"cannot open {name!r}"
+    if comm is not None:
+        if not hasattr(comm, "allgather"):
+            raise errors.UsageError(what, f"{comm!r} is no communicator", "give one of mpi4py, or rank and size")
+        return int(comm.Get_rank()), int(comm.Get_size())
+    if size is not None and rank is None and size != 1:
+        raise errors.UsageError(what, f"size is {size}, and rank is missing", "give the rank")
+    return indices_from(rank or 0, "the rank")[0], indices_from(1 if size is None else size, "the size")[0]
+
+
+def _plain_dtype(name: str, dtype: Any) -> np.dtype[Any]:
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except TypeError as error:
+        raise errors.UsageError(f"cannot open {name!r}", str(error), "give a dtype of NumPy") from None
+    if found.hasobject:
+        raise errors.UsageError(f"cannot open {name!r}", f"{found} has Python objects", "give a dtype of numbers or bytes")
+    return found
+
+
+def _as_tuple(distribution: Any) -> tuple[str | None, ...]:
+    check_words(distribution)
+    return tuple(None if word is None else str(word) for word in distribution)

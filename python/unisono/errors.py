@@ -42,14 +42,23 @@ class UnisonoError(Exception):
     ranks: list[int] = []
 
     def __init__(self, error: str = "", cause: str = "", help: str = "") -> None:
-        super().__init__(error, cause, help)
+        # Not by OSError, which would take the texts for a number and names of files.
+        Exception.__init__(self, error, cause, help)
         self.error, self.cause, self.help = error, cause, help
+        _number(self)
 
     def __str__(self) -> str:
         return f"{self.error}\ncause: {self.cause}\nhelp:  {self.help}"
 
     def __reduce__(self) -> Any:
-        return (type(self), (self.error, self.cause, self.help), self.__dict__)
+        place = {"file": self.file, "range": self.range, "server": self.server, "ranks": self.ranks}
+        return (of_kind, (self.kind, self.error, self.cause, self.help, place))
+
+
+def _number(error: Any) -> None:
+    """Give an error of the operating system its number and text."""
+    if isinstance(error, OSError):
+        error.errno, error.strerror = getattr(error, "_errno", errno.EIO), "; ".join(error.args[:2])
 
 
 class OtherError(UnisonoError, OSError):
@@ -211,9 +220,7 @@ __all__ += [one.__name__ for one in _CLASSES.values()]
 def of_kind(kind: str, error: str, cause: str, help: str, place: dict[str, Any]) -> UnisonoError:
     """Return the exception of a kind of error, as the extension module makes it."""
     made = _CLASSES[kind](error, cause, help)
-    if isinstance(made, OSError):
-        made.errno = getattr(made, "_errno", errno.EIO)
-        made.strerror = f"{error}: {cause}"
+    if isinstance(made, OSError) and place["file"] is not None:
         made.filename = place["file"]
     made.file, made.range = place["file"], place["range"]
     made.server, made.ranks = place["server"], place["ranks"]

@@ -19,6 +19,7 @@ from fsspec.utils import stringify_path  # type: ignore[import-untyped]
 
 from . import errors
 from ._connect import connect
+from ._native import File, check_memory
 
 __all__ = ["UnisonoFile", "UnisonoFileSystem"]
 
@@ -206,13 +207,15 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
         """Copy a file; of a directory, make one of that name."""
         old, new = self._strip_protocol(path1), self._strip_protocol(path2)
+        if old == new:
+            raise errors.UsageError(f"cannot copy {old!r}", "source and target are the same file", "give another name")
         if self.isdir(old):
             self.makedirs(new, exist_ok=True)
             return
         with self._file(old, "r") as source, self._made(new, "w") as target:
             piece, at = bytearray(_COPY_BYTES), 0
-            while read := source.file.read_into(at, piece):
-                target.file.write(at, memoryview(piece)[:read])
+            while read := source.read_into(at, piece):
+                target.write(at, memoryview(piece)[:read])
                 at += read
 
     def created(self, path: str) -> datetime:
@@ -221,10 +224,11 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     # ---- Data ---------------------------------------------------------------------------------
 
-    def _file(self, name: str, mode: str) -> _Open:
-        return _Open(self._connection.open(name, mode, block_bytes=self.block_bytes))
+    def _file(self, name: str, mode: str) -> File:
+        file: File = self._connection.open(name, mode, block_bytes=self.block_bytes)
+        return file
 
-    def _made(self, name: str, mode: str) -> _Open:
+    def _made(self, name: str, mode: str) -> File:
         """Open a file that is made if it is not there, with the directories above it."""
         try:
             return self._file(name, mode)
@@ -235,17 +239,19 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
         """Return the bytes of a file from `start` to `end`; negative numbers count from its end."""
         with self._file(self._strip_protocol(path), "r") as opened:
-            size = opened.file.size()
+            size = opened.size()
             first, last, _ = slice(start, end).indices(size)
-            data: bytes = opened.file.read(first, max(0, last - first))
+            data: bytes = opened.read(first, max(0, last - first))
             return data
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **kwargs: Any) -> None:
         """Write bytes, or any object whose memory is contiguous, into a file."""
         name = self._strip_protocol(path)
+        # Before the old content is gone.
+        check_memory(value)
         with self._made(name, "x" if mode == "create" else "w") as opened:
-            opened.file.write(0, value)
-            opened.file.flush()
+            opened.write(0, value)
+            opened.flush()
 
     def _open(
         self,
@@ -267,7 +273,7 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         how = _MODES[mode]
         target = hidden or name
         opened = self._file(target, how) if how == "r" else self._made(target, how)
-        raw = _Raw(opened.file, mode)
+        raw = _Raw(opened, mode)
         kind = _Updater if "+" in mode else _Reader if mode == "rb" else _Writer
         file = kind(raw, _BUFFER_BYTES)
         file._describe(self, name, mode, hidden)
@@ -280,19 +286,6 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
 def _raise_unless_missing(error: Exception) -> None:
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         raise error
-
-
-class _Open:
-    """An open file of the extension module, which a context closes."""
-
-    def __init__(self, file: Any) -> None:
-        self.file = file
-
-    def __enter__(self) -> _Open:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.file.close()
 
 
 class _Raw(io.RawIOBase):
@@ -350,8 +343,9 @@ class _Raw(io.RawIOBase):
         if self.closed:
             return
         try:
-            # Servers write behind; what failed must be told.
-            if self.writable():
+            # Servers write behind; what failed must be told. A transfer whose wait was interrupted goes
+            # on by itself: the interrupt must not wait for it.
+            if self.writable() and not self._file.interrupted:
                 self._file.flush()
         finally:
             self._file.close()
@@ -359,7 +353,7 @@ class _Raw(io.RawIOBase):
 
 
 class UnisonoFile:
-    """What open files have besides the methods of :mod:`io`.
+    """Methods of open files besides those of :mod:`io`.
 
     Large reads and writes go between the servers and the memory of the caller without a copy.
 
@@ -374,9 +368,20 @@ class UnisonoFile:
     fs: UnisonoFileSystem
     path: str
     raw: Any
+    _is_closing = False
 
     def _describe(self, fs: UnisonoFileSystem, path: str, mode: str, hidden: str | None) -> None:
         self.fs, self.path, self._mode, self._hidden = fs, path, mode, hidden
+
+    def flush(self) -> None:
+        """Write what is buffered, unless the file is closed after an interrupt during this write."""
+        if not self._is_closing or not self.raw._file.interrupted:
+            super().flush()  # type: ignore[misc]
+
+    def close(self) -> None:
+        """Write what is buffered, report what has failed behind earlier writes, and close."""
+        self._is_closing = True
+        super().close()  # type: ignore[misc]
 
     @property
     def mode(self) -> str:

@@ -102,8 +102,9 @@ class Results(Table):
     """
 
     def best(self, column: str = "mib_s") -> dict[str, Any]:
-        """Return the row with the largest value of a column."""
-        return max(self.rows, key=lambda row: row[column])
+        """Return the row with the largest value of a column of numbers."""
+        self._check_numbers(column)
+        return max(self.rows, key=lambda row: row.get(column, -math.inf))
 
     def columns(self) -> list[str]:
         """Return the names of all columns: what was simulated, then what was measured."""
@@ -143,7 +144,8 @@ class Results(Table):
         unisono.errors.UsageError
             There is no such column, or no row.
         """
-        self._check_columns(*([] if x is None else [x]), y, *(by or []))
+        self._check_columns(*([] if x is None else [x]), *(by or []))
+        self._check_numbers(y)
         varied = self._varied()
         numbers = [name for name in varied if self._is_number(name)]
         x = x or (numbers or [name for name in ("pattern", "strategy") if name in varied] or ["pattern"])[0]
@@ -151,7 +153,7 @@ class Results(Table):
         values: dict[str, dict[Any, list[float]]] = {}
         for row in self.rows:
             name = ", ".join(_word(column, row.get(column), len(by) > 1) for column in by) or y
-            if row.get(y) is not None:
+            if isinstance(row.get(y), (int, float)) and math.isfinite(row[y]):
                 values.setdefault(name, {}).setdefault(row.get(x), []).append(float(row[y]))
         means = {name: {at: math.fsum(v) / len(v) for at, v in points.items()} for name, points in values.items()}
         title = title or self._title({x, *by})
@@ -169,12 +171,17 @@ class Results(Table):
             if name not in known:
                 raise errors.UsageError("cannot draw results", f"they have no column {name!r}", f"give one of {', '.join(known)}")
 
+    def _check_numbers(self, name: str) -> None:
+        self._check_columns(name)
+        if not any(isinstance(row.get(name), (int, float)) for row in self.rows):
+            raise errors.UsageError("cannot compare results", f"{name!r} has no numbers", "give a measured column")
+
     def _is_number(self, name: str) -> bool:
         values = [row.get(name) for row in self.rows]
         return all(isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 for value in values)
 
     def _title(self, shown: set[str]) -> str:
-        """What all rows have in common, in words."""
+        """Return in words what all rows have in common."""
         row, varied = self.rows[0], {*shown, *self._varied()}
         machine = row["machine"] if row["machine"] == "this-machine" else f"simulated {row['machine']}"
         parts = [] if "machine" in varied else [machine.replace("-", " ")]
@@ -223,7 +230,7 @@ def _settings(scenario: Scenario, overrides: dict[str, Any]) -> tuple[tuple[str,
     source, given = None, dict[str, Any]()
     if isinstance(scenario, Mapping):
         given = {key: value for key, value in scenario.items() if key != "parameters"}
-        given.update(scenario.get("parameters", {}))
+        given.update(scenario.get("parameters") or {})
     elif scenario is not None:
         source = (os.fspath(scenario), pathlib.Path(scenario).read_text(encoding="utf-8"))
     given.update(overrides)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 if TYPE_CHECKING:
     import pandas
+
+__all__ = ["ROWS_SHOWN", "Table", "shown"]
 
 # Rows that a text or a notebook shows.
 ROWS_SHOWN = 40
@@ -18,6 +22,16 @@ class Table(Sequence[dict[str, Any]]):
     Attributes
     ----------
     rows : list of dict
+
+    Examples
+    --------
+    >>> table = Table([{"servers": 1, "mib_s": 2.0}, {"servers": 2, "mib_s": 4.0}])
+    >>> table[1]["mib_s"], table.columns()
+    (4.0, ['servers', 'mib_s'])
+    >>> table.to_pandas()["mib_s"].max()
+    np.float64(4.0)
+    >>> table.to_arrow().num_rows
+    2
     """
 
     def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
@@ -54,7 +68,8 @@ class Table(Sequence[dict[str, Any]]):
         """Return a ``pyarrow.Table``."""
         import pyarrow as arrow  # without types
 
-        return arrow.table(self._data())  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        data = {name: _without_overflow(values) for name, values in self._data().items()}
+        return arrow.table(data)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
     def _text(self, columns: Sequence[str]) -> str:
         lines = [[shown(row.get(name)) for name in columns] for row in self.rows[:ROWS_SHOWN]]
@@ -64,6 +79,16 @@ class Table(Sequence[dict[str, Any]]):
         return "\n".join(text + ([f"... and {left} more"] if left else []))
 
 
+def _without_overflow(values: list[Any]) -> Any:
+    """Return whole numbers that need 64 bits without a sign as such; other values as they are."""
+    is_large = all(isinstance(value, int) for value in values) and max(values, default=0) >= 2**63
+    return np.array(values, dtype="u8") if is_large else values
+
+
 def shown(value: Any) -> str:
-    """Return a value as a table shows it."""
+    """Return a value as a table shows it.
+
+    >>> shown(0.123456), shown(8192)
+    ('0.1235', '8192')
+    """
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -116,6 +116,7 @@ impl Connection {
 
     /// Removes a file or an empty directory.
     fn remove(&self, py: Python<'_>, name: String) -> PyResult<()> {
+        self.interrupted.settle(py, &name)?;
         let connection = self.connection.clone();
         wait(py, move || connection.remove(&name))
     }
@@ -123,6 +124,8 @@ impl Connection {
     /// Gives a file or a directory another name. With `replace`, a file may have that name before.
     #[pyo3(signature = (old, new, *, replace=false))]
     fn rename(&self, py: Python<'_>, old: String, new: String, replace: bool) -> PyResult<()> {
+        self.interrupted.settle(py, &old)?;
+        self.interrupted.settle(py, &new)?;
         let connection = self.connection.clone();
         wait(py, move || connection.rename(&old, &new, replace))
     }

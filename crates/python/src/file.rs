@@ -2,6 +2,7 @@
 
 use crate::interrupted::Interrupted;
 use crate::memory::Memory;
+use crate::open_file::OpenFile;
 use crate::part::Part;
 use crate::waiting::{Started, wait, wait_for_transfer};
 use client::{Direction, DiskOrder, PlannedBlock, UserError};
@@ -18,12 +19,16 @@ pub(crate) struct File {
     name: String,
     interrupted: Arc<Interrupted>,
     /// `None` when it was closed.
-    open: Mutex<Option<Arc<client::File>>>,
+    open: Mutex<Option<Arc<OpenFile>>>,
 }
 
 impl File {
     pub(crate) fn new(file: client::File, interrupted: Arc<Interrupted>) -> Self {
-        Self { name: file.name(), interrupted, open: Mutex::new(Some(Arc::new(file))) }
+        Self {
+            name: file.name(),
+            interrupted,
+            open: Mutex::new(Some(Arc::new(OpenFile::new(file)))),
+        }
     }
 
     /// Makes a call that transfers data, after those that were interrupted.
@@ -37,7 +42,7 @@ impl File {
     }
 
     /// The file, unless it was closed.
-    pub(crate) fn get(&self) -> Result<Arc<client::File>, UserError> {
+    pub(crate) fn get(&self) -> Result<Arc<OpenFile>, UserError> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.clone().ok_or_else(|| {
             UserError::usage(
@@ -63,16 +68,22 @@ impl File {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
+    /// True if a transfer goes on whose wait was interrupted. Later calls wait for its end.
+    #[getter]
+    fn interrupted(&self) -> bool {
+        self.interrupted.has(&self.name)
+    }
+
     /// Its size now, in bytes, whoever has changed it.
     fn size(&self, py: Python<'_>) -> PyResult<u64> {
         let file = self.get();
-        wait(py, move || file?.size())
+        self.transfer(py, move || file?.size())
     }
 
     /// Makes it `size` bytes long. New bytes are zero.
     fn set_size(&self, py: Python<'_>, size: u64) -> PyResult<()> {
         let file = self.get();
-        wait(py, move || file?.set_size(size))
+        self.transfer(py, move || file?.set_size(size))
     }
 
     /// Reads into an object with the buffer protocol, without a copy; returns the number of bytes
@@ -150,7 +161,7 @@ impl File {
         Ok(file.page_bytes())
     }
 
-    /// What the servers would transfer if members with these parts, by rank, made a disk-directed
+    /// Blocks that the servers would transfer if members with these parts, by rank, made a directed
     /// call: (server, disk, block, address, shares) for each block, in the order of each disk, with
     /// shares (rank, bytes). The second value is false if a disk has more than `blocks_max`.
     fn plan(
@@ -198,7 +209,7 @@ impl File {
         let Some(file) = open else { return Ok(()) };
         wait(py, move || match Arc::try_unwrap(file) {
             Ok(file) => file.close(),
-            // Calls of other threads are under way; the last of them closes it.
+            // Transfers are under way; the last of them closes it.
             Err(_) => Ok(()),
         })
     }
@@ -220,6 +231,7 @@ impl File {
         self.interrupted.settle(py, &self.name)?;
         let begin = |memory| group.start_memory(direction, options, &file, part, memory);
         let interrupted = (Arc::clone(&self.interrupted), self.name.clone());
-        Ok(Started::new(memory.transfer(begin), interrupted))
+        let transfer = memory.transfer(begin);
+        Ok(Started::new(transfer, file, interrupted))
     }
 }

@@ -11,6 +11,12 @@ use std::time::Duration;
 /// Interval between looks at a transfer that goes on.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Waits a moment without the interpreter, and looks for signals.
+pub(crate) fn pause(py: Python<'_>) -> PyResult<()> {
+    py.detach(|| std::thread::sleep(PAUSE));
+    py.check_signals()
+}
+
 /// Interrupted transfers of a connection, by the names of their files.
 #[derive(Default)]
 pub(crate) struct Interrupted(Mutex<Vec<(String, Arc<AtomicBool>)>>);
@@ -34,13 +40,13 @@ impl Interrupted {
     /// Waits for the ends of the interrupted transfers of a file. A signal ends the wait.
     pub(crate) fn settle(&self, py: Python<'_>, file: &str) -> PyResult<()> {
         while self.has(file) {
-            py.detach(|| std::thread::sleep(PAUSE));
-            py.check_signals()?;
+            pause(py)?;
         }
         Ok(())
     }
 
-    fn has(&self, file: &str) -> bool {
+    /// True if an interrupted transfer of a file goes on.
+    pub(crate) fn has(&self, file: &str) -> bool {
         let mut transfers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         transfers.retain(|(_, has_ended)| !has_ended.load(Ordering::Acquire));
         transfers.iter().any(|(name, _)| name == file)

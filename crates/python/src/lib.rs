@@ -11,6 +11,7 @@ mod file;
 mod group;
 mod interrupted;
 mod memory;
+mod open_file;
 mod part;
 mod picture;
 mod simulation;
@@ -29,6 +30,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulation::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(picture::draw_bars, module)?)?;
     module.add_function(wrap_pyfunction!(picture::draw_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::after_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::check_memory, module)?)?;
     module.add_function(wrap_pyfunction!(errors::error_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(connection::default_instance, module)?)
 }

@@ -3,22 +3,25 @@
 
 use crate::errors::usage;
 use client::{Operation, RawMemory, UserError};
-use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Memory of an object of Python. It stays where it is as long as this lives.
 pub(crate) struct Memory(Option<Held>);
 
-/// What keeps the memory of an object where it is.
+/// Owner of the memory of a call.
 enum Held {
-    /// Of an object with the buffer protocol.
-    Buffer(PyUntypedBuffer),
-    /// Of new `bytes`, which no program has seen yet.
+    /// Object with the buffer protocol.
+    Buffer(Buffer),
+    /// New `bytes`, which no program has seen yet.
     Bytes { _object: Py<PyBytes>, raw: RawBytes },
 }
+
+/// Buffer that an object has given out, contiguous in C order.
+struct Buffer(Box<ffi::Py_buffer>);
 
 /// First byte and length of new `bytes`.
 struct RawBytes(*mut u8, usize);
@@ -26,8 +29,52 @@ struct RawBytes(*mut u8, usize);
 // SAFETY: the bytes are those of an object that `Held` keeps, and no other thread knows them.
 unsafe impl Send for RawBytes {}
 
+// SAFETY: a buffer is plain data. Its object is used only with the interpreter, when it is
+// released.
+unsafe impl Send for Buffer {}
+
 /// Memory whose calls have ended on threads without the interpreter, until a call releases it.
-static ENDED: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+/// Null stands for none. A forked child abandons the list, whose lock another thread may have held.
+static ENDED: AtomicPtr<Mutex<Vec<Held>>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Gives a forked child a list of its own.
+#[pyfunction]
+pub(crate) fn after_fork() {
+    ENDED.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+fn ended() -> MutexGuard<'static, Vec<Held>> {
+    let mut list = ENDED.load(Ordering::Acquire);
+    if list.is_null() {
+        let new: *mut _ = Box::leak(Box::default());
+        list = match ENDED.compare_exchange(list, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => new,
+            Err(other) => other,
+        };
+    }
+    // SAFETY: a list is leaked, so it lives as long as the process.
+    let list = unsafe { &*list };
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Buffer {
+    /// # Errors
+    /// The answer of the object, if it does not give out its memory so.
+    fn of(object: &Bound<'_, PyAny>, flags: i32) -> PyResult<Self> {
+        let mut buffer = Box::new(ffi::Py_buffer::new());
+        // SAFETY: both pointers are valid; the object fills the buffer in when it returns 0.
+        let status = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *buffer, flags) };
+        if status == 0 { Ok(Self(buffer)) } else { Err(PyErr::fetch(object.py())) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the buffer was filled in, and is released once. `Memory` drops it only with the
+        // interpreter.
+        unsafe { ffi::PyBuffer_Release(&raw mut *self.0) };
+    }
+}
 
 impl Memory {
     /// Takes the memory of an object that is written into a file.
@@ -43,13 +90,24 @@ impl Memory {
     fn take(object: &Bound<'_, PyAny>, is_filled: bool) -> PyResult<Self> {
         let py = object.py();
         release_ended();
-        let buffer = PyUntypedBuffer::get(object)?;
         let what = "cannot transfer the memory of an object";
-        if !buffer.is_c_contiguous() && buffer.len_bytes() > 0 {
-            let help = "copy it before, for example by numpy.ascontiguousarray";
-            return Err(usage(py, what, "its bytes are not contiguous in C order", help));
+        let has_objects = |dtype: Bound<'_, PyAny>| dtype.getattr("hasobject")?.is_truthy();
+        if object.getattr("dtype").and_then(has_objects).unwrap_or(false) {
+            let help = "give numbers or bytes; pickle other objects";
+            return Err(usage(py, what, "it has Python objects, not their bytes", help));
         }
-        if is_filled && buffer.readonly() {
+        // Without the format of its elements, which not all kinds of elements have.
+        let buffer = match Buffer::of(object, ffi::PyBUF_ND) {
+            Ok(buffer) => buffer,
+            Err(error) if error.is_instance_of::<pyo3::exceptions::PyTypeError>(py) => {
+                return Err(error);
+            }
+            Err(_) => {
+                let help = "copy it before, for example by numpy.ascontiguousarray";
+                return Err(usage(py, what, "its bytes are not contiguous in C order", help));
+            }
+        };
+        if is_filled && buffer.0.readonly != 0 {
             let help = "give an object that can be written, such as a bytearray";
             return Err(usage(py, what, "it cannot be written", help));
         }
@@ -58,7 +116,10 @@ impl Memory {
 
     /// Makes `bytes` that a read fills. They must not be given to a program before its end.
     pub(crate) fn new_bytes(py: Python<'_>, length: usize) -> PyResult<(Self, Bound<'_, PyBytes>)> {
-        let size = length.cast_signed();
+        let Ok(size) = isize::try_from(length) else {
+            let cause = "no memory has so many bytes";
+            return Err(usage(py, "cannot read", cause, "give a smaller length"));
+        };
         // SAFETY: without a source, Python makes bytes of this size that are not initialised. The
         // pointer is null after a failure.
         let made = unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), size) };
@@ -73,7 +134,7 @@ impl Memory {
     /// Number of bytes.
     pub(crate) fn bytes(&self) -> usize {
         match &self.0 {
-            Some(Held::Buffer(buffer)) => buffer.len_bytes(),
+            Some(Held::Buffer(buffer)) => usize::try_from(buffer.0.len).unwrap_or(0),
             Some(Held::Bytes { raw, .. }) => raw.1,
             None => 0,
         }
@@ -81,7 +142,7 @@ impl Memory {
 
     fn first(&self) -> *mut u8 {
         match &self.0 {
-            Some(Held::Buffer(buffer)) => buffer.buf_ptr().cast(),
+            Some(Held::Buffer(buffer)) => buffer.0.buf.cast(),
             Some(Held::Bytes { raw, .. }) => raw.0,
             None => std::ptr::null_mut(),
         }
@@ -123,13 +184,19 @@ impl Drop for Memory {
     /// never end when the interpreter ends.
     fn drop(&mut self) {
         if let Some(held) = self.0.take() {
-            ENDED.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+            ended().push(held);
         }
     }
 }
 
+/// Checks that the memory of an object can be written into a file, as it is.
+#[pyfunction]
+pub(crate) fn check_memory(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    Memory::to_write(object).map(|memory| memory.bytes())
+}
+
 /// Releases memory whose calls have ended. The caller has the interpreter.
 pub(crate) fn release_ended() {
-    let ended = std::mem::take(&mut *ENDED.lock().unwrap_or_else(PoisonError::into_inner));
+    let ended = std::mem::take(&mut *ended());
     drop(ended);
 }

@@ -22,14 +22,14 @@ impl Part {
 
     /// `length` bytes at an offset of the file.
     #[staticmethod]
-    fn contiguous(offset: u64, length: u64) -> Self {
-        Self(OwnPart::contiguous(offset, length))
+    fn contiguous(py: Python<'_>, offset: u64, length: u64) -> PyResult<Self> {
+        checked(py, OwnPart::contiguous(offset, length))
     }
 
     /// A union of nested strides. Each is (offset in the file, offset in memory, length, levels),
     /// with levels (count, stride in the file, stride in memory), the innermost first; in bytes.
     #[staticmethod]
-    fn nested(nests: Vec<(u64, u64, u64, Vec<Triple>)>) -> Self {
+    fn nested(py: Python<'_>, nests: Vec<(u64, u64, u64, Vec<Triple>)>) -> PyResult<Self> {
         let nest = |(file_offset, memory_offset, length, levels): (_, _, _, Vec<Triple>)| Nested {
             file_offset,
             memory_offset,
@@ -43,15 +43,15 @@ impl Part {
                 })
                 .collect(),
         };
-        Self(OwnPart::Nested(nests.into_iter().map(nest).collect()))
+        checked(py, OwnPart::Nested(nests.into_iter().map(nest).collect()))
     }
 
     /// Pieces without a rule: (offset in the file, offset in memory, length) each, in bytes.
     #[staticmethod]
-    fn list(pieces: Vec<Triple>) -> Self {
+    fn list(py: Python<'_>, pieces: Vec<Triple>) -> PyResult<Self> {
         let entry =
             |(file_offset, memory_offset, length)| ListEntry { file_offset, memory_offset, length };
-        Self(OwnPart::List(pieces.into_iter().map(entry).collect()))
+        checked(py, OwnPart::List(pieces.into_iter().map(entry).collect()))
     }
 
     /// Part of a process of a distributed array, packed in its memory in C order. `distribution`
@@ -100,6 +100,17 @@ impl Part {
 
     fn __repr__(&self) -> String {
         format!("Part({:?})", self.0)
+    }
+}
+
+/// Returns a part that any file can have.
+fn checked(py: Python<'_>, part: OwnPart) -> PyResult<Part> {
+    match part.validate(ClientId(0), BYTES_MAX) {
+        Ok(()) => Ok(Part(part)),
+        Err(error) => {
+            let help = "give offsets and lengths within a file";
+            Err(usage(py, "cannot describe a part of a file", &error.to_string(), help))
+        }
     }
 }
 

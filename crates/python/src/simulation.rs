@@ -15,7 +15,7 @@ type Source = (String, String);
 /// Simulates points, each of a scenario file (or none) and an object of settings in JSON that
 /// override it. Returns the rows of each point in JSON, as `unisono sim --json` has them. All
 /// trials of all points run in parallel, on `jobs` threads (default: one for each processor),
-/// without the lock of the interpreter. An interrupt ends them.
+/// without the lock of the interpreter. After an interrupt, no further trial begins.
 #[pyfunction]
 #[pyo3(signature = (source, points, jobs=None))]
 pub(crate) fn simulate(

@@ -1,14 +1,15 @@
 //! Calls that wait: without the lock of the interpreter, and with an eye on signals.
 
 use crate::errors::{exception, usage};
-use crate::interrupted::{Interrupted, SetAtEnd};
+use crate::interrupted::{Interrupted, SetAtEnd, pause};
 use crate::memory::{Transfer, release_ended};
+use crate::open_file::OpenFile;
 use client::UserError;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Interval between looks for signals.
@@ -123,26 +124,31 @@ fn start() -> std::io::Result<Sender<Job>> {
 /// :meth:`wait` has returned (that of a write: not be changed).
 #[pyclass(frozen, module = "unisono")]
 pub(crate) struct Started {
-    state: Mutex<State>,
+    /// The call, until somebody waits for it.
+    call: Mutex<Option<Call>>,
+    outcome: Arc<OnceLock<Result<u64, UserError>>>,
     /// Interrupted transfers of the connection, and the name of the file.
     interrupted: (Arc<Interrupted>, String),
 }
 
-enum State {
-    UnderWay(Transfer<u64>),
-    Ended(u64),
-    Failed(UserError),
-    /// The wait was interrupted.
-    Abandoned,
+struct Call {
+    transfer: Transfer<u64>,
+    /// The file stays open until the end.
+    file: Arc<OpenFile>,
 }
 
 impl Started {
-    pub(crate) fn new(transfer: Transfer<u64>, interrupted: (Arc<Interrupted>, String)) -> Self {
-        Self { state: Mutex::new(State::UnderWay(transfer)), interrupted }
+    pub(crate) fn new(
+        transfer: Transfer<u64>,
+        file: Arc<OpenFile>,
+        interrupted: (Arc<Interrupted>, String),
+    ) -> Self {
+        let call = Mutex::new(Some(Call { transfer, file }));
+        Self { call, outcome: Arc::default(), interrupted }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn call(&self) -> MutexGuard<'_, Option<Call>> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,9 +156,8 @@ impl Drop for Started {
     /// Lets a call that nobody waits for go on to its end: waiting for it here would keep the
     /// interpreter.
     fn drop(&mut self) {
-        let state = std::mem::replace(&mut *self.state(), State::Abandoned);
-        if let State::UnderWay(transfer) = state {
-            std::thread::spawn(move || drop(transfer));
+        if let Some(call) = self.call().take() {
+            std::thread::spawn(move || drop(call));
         }
     }
 }
@@ -161,40 +166,33 @@ impl Drop for Started {
 impl Started {
     /// True when the call has ended. Never waits.
     fn done(&self) -> bool {
-        match &mut *self.state() {
-            State::UnderWay(transfer) => transfer.test(),
-            _ => true,
+        match &mut *self.call() {
+            Some(call) => call.transfer.test(),
+            None => self.outcome.get().is_some(),
         }
     }
 
     /// Waits for the end of the call; returns the number of bytes moved.
     fn wait(&self, py: Python<'_>) -> PyResult<u64> {
-        let state = std::mem::replace(&mut *self.state(), State::Abandoned);
-        let State::UnderWay(transfer) = state else {
-            *self.state() = state;
-            return self.outcome(py);
-        };
-        let (interrupted, file) = &self.interrupted;
-        let waited = wait_for_transfer(py, (interrupted, file), move || Ok(transfer.wait()))?;
-        *self.state() = match waited {
-            Ok(bytes) => State::Ended(bytes),
-            Err(error) => State::Failed(error),
-        };
-        self.outcome(py)
-    }
-}
-
-impl Started {
-    fn outcome(&self, py: Python<'_>) -> PyResult<u64> {
-        match &*self.state() {
-            State::Ended(bytes) => Ok(*bytes),
-            State::Failed(error) => Err(exception(py, error)),
-            State::UnderWay(_) | State::Abandoned => Err(usage(
-                py,
-                "cannot wait for a call",
-                "another thread waits for it, or the wait was interrupted",
-                "wait for a call once",
-            )),
+        let call = self.call().take();
+        if let Some(Call { transfer, file }) = call {
+            let (interrupted, name) = &self.interrupted;
+            let outcome = Arc::clone(&self.outcome);
+            wait_for_transfer(py, (interrupted, name), move || {
+                let waited = transfer.wait();
+                drop(file);
+                // Only this call sets it.
+                let _ = outcome.set(waited);
+                Ok(())
+            })?;
+        }
+        // Another thread waits for it, or a wait was interrupted.
+        loop {
+            match self.outcome.get() {
+                Some(Ok(bytes)) => return Ok(*bytes),
+                Some(Err(error)) => return Err(exception(py, error)),
+                None => pause(py)?,
+            }
         }
     }
 }

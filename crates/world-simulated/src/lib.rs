@@ -9,10 +9,10 @@
 
 mod device;
 mod engine;
+mod host_member;
 mod machine;
 pub mod models;
 mod random;
-mod seat;
 mod timeline;
 
 pub use device::{DiskConfig, SimulatedDisk, StartAngle};

@@ -15,11 +15,11 @@ use super::faults::DiskFaults;
 use super::objects::Objects;
 use super::queue::DiskQueue;
 use crate::engine::{Engine, Sleep};
+use crate::host_member::HostMember;
 use crate::models::bus::Bus;
 use crate::models::disk_model::{Command, DiskModel, Step};
 use crate::models::layout::{Layout, LayoutError};
 use crate::models::request_queue::QueueKind;
-use crate::seat::Seat;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use units::{Duration, FileId, Instant};
@@ -42,7 +42,7 @@ struct Device<P: Kind> {
     bus_number: u32,
     model: RefCell<Box<dyn DiskModel>>,
     /// Place of the disk's thread on the host of its node.
-    seat: OnceCell<Seat>,
+    host_member: OnceCell<HostMember>,
     /// Set only where faults are planned.
     faults: OnceCell<Box<DiskFaults<P>>>,
 }
@@ -79,8 +79,8 @@ impl<P: Kind> SimulatedDisk<P> {
 
 impl<P: Kind> SimulatedDisk<P> {
     /// Lets the disk's thread share the cores of a host.
-    pub(crate) fn sit_down(&self, seat: Seat) {
-        assert!(self.0.seat.set(seat).is_ok(), "a disk's thread is on one host only");
+    pub(crate) fn join_host(&self, member: HostMember) {
+        assert!(self.0.host_member.set(member).is_ok(), "a disk's thread is on one host only");
     }
 
     /// Reports motions that are still going on to the recorder.
@@ -114,7 +114,7 @@ impl<P: Kind> Device<P> {
             bus,
             bus_number,
             model: RefCell::new(model),
-            seat: OnceCell::new(),
+            host_member: OnceCell::new(),
             faults: OnceCell::new(),
         })
     }
@@ -166,9 +166,9 @@ impl<P: Kind> Device<P> {
     /// Accepts work of the disk's thread. Returns its end, with the present load of the host.
     fn work(&self, length: Duration) -> Instant {
         let now = self.engine.now();
-        let Some(seat) = self.seat.get() else { return now + length };
-        let until = now + seat.stretch(now, length);
-        seat.note_urgent(until);
+        let Some(member) = self.host_member.get() else { return now + length };
+        let until = now + member.stretch(now, length);
+        member.note_urgent(until);
         until
     }
 

@@ -13,9 +13,9 @@ use super::node::{Arrival, Node};
 use super::transport::Transport;
 use crate::device::SimulatedDisk;
 use crate::engine::{Engine, HandlerId, TimerHandler};
+use crate::host_member::{HostMember, SharedHost};
 use crate::models::layout::LayoutError;
 use crate::models::processor::Busy;
-use crate::seat::{Seat, SharedHost};
 use crate::timeline::{Cause, Link as Because, What};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -62,15 +62,15 @@ impl<P: Kind> Machine<P> {
             Ok(Rc::new(Node::new(config.seed, index as u32, disks, *node)))
         });
         let nodes: Vec<_> = nodes.collect::<Result<_, LayoutError>>()?;
-        for HostConfig { cores, nodes: seats } in &config.hosts {
-            let on_host = || seats.clone().map(|node| &nodes[node as usize]);
+        for HostConfig { cores, nodes: members } in &config.hosts {
+            let on_host = || members.clone().map(|node| &nodes[node as usize]);
             let threads = || on_host().flat_map(|node| &node.disks);
-            let host = SharedHost::new(*cores, seats.len() + threads().count());
+            let host = SharedHost::new(*cores, members.len() + threads().count());
             for (member, node) in on_host().enumerate() {
-                node.sit_down(Seat::new(&host, member));
+                node.join_host(HostMember::new(&host, member));
             }
             for (index, disk) in threads().enumerate() {
-                disk.sit_down(Seat::new(&host, seats.len() + index));
+                disk.join_host(HostMember::new(&host, members.len() + index));
             }
         }
         let network = config.network.build(nodes.len() as u32)?;

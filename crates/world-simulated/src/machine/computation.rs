@@ -3,8 +3,8 @@
 
 use super::node::Node;
 use crate::engine::{Engine, Sleep};
+use crate::host_member::HostMember;
 use crate::models::host::ComputationId;
-use crate::seat::Seat;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ pub(super) struct Computing<P: Kind> {
     engine: Engine,
     node: Rc<Node<P>>,
     length: Duration,
-    begun: Option<(Seat, ComputationId)>,
+    begun: Option<(HostMember, ComputationId)>,
     sleep: Option<Sleep>,
 }
 
@@ -34,19 +34,19 @@ impl<P: Kind> Future for Computing<P> {
         let this = &mut *self;
         let now = this.engine.now();
         let (node, length) = (&this.node, this.length);
-        let (seat, id) = this.begun.get_or_insert_with(|| {
-            let seat = node.seat();
-            let id = seat.begin(now, length);
-            (seat, id)
+        let (member, id) = this.begun.get_or_insert_with(|| {
+            let member = node.host_member();
+            let id = member.begin(now, length);
+            (member, id)
         });
-        while let Some(end) = seat.end_of(now, *id) {
+        while let Some(end) = member.end_of(now, *id) {
             let sleep = this.sleep.insert(this.engine.sleep_until(end));
             if Pin::new(sleep).poll(context).is_pending() {
-                seat.wait(this.engine.wakeup(context.waker()));
+                member.wait(this.engine.wakeup(context.waker()));
                 return Poll::Pending;
             }
         }
-        seat.end(&this.engine, *id);
+        member.end(&this.engine, *id);
         this.begun = None;
         Poll::Ready(())
     }
@@ -54,8 +54,8 @@ impl<P: Kind> Future for Computing<P> {
 
 impl<P: Kind> Drop for Computing<P> {
     fn drop(&mut self) {
-        if let Some((seat, id)) = self.begun.take() {
-            seat.end(&self.engine, id);
+        if let Some((member, id)) = self.begun.take() {
+            member.end(&self.engine, id);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The machine: nodes with processors and disks, and the network between them.
 //!
-//! [`assembly`] builds a machine from its [`config`] and moves messages between its [`node`]s, each
-//! with a [`seat`](crate::seat) on a host if it shares cores. [`computation`] is the work of
-//! programs; [`world`] is the view of one node's program. [`transport`] drives the network model,
-//! [`flights`] stores messages on their way, and [`faults`] carries out a plan of disruptions.
+//! [`assembly`] builds a machine from its [`config`] and moves messages between its [`node`]s,
+//! which may share the cores of a host ([`host_member`](crate::host_member)). [`computation`] is
+//! the work of programs; [`world`] is the view of one node's program. [`transport`] drives the
+//! network model, [`flights`] stores messages on their way, and [`faults`] carries out a plan of
+//! disruptions.
 
 mod assembly;
 mod computation;

@@ -6,9 +6,9 @@ use super::records::NodeRecords;
 use super::regions::Regions;
 use crate::device::SimulatedDisk;
 use crate::engine::{Engine, Wakeup};
+use crate::host_member::{HostMember, SharedHost};
 use crate::models::processor::Processor;
 use crate::random::next_random;
-use crate::seat::{Seat, SharedHost};
 use crate::timeline::{MarkId, Slice, Track, What};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub(crate) struct Node<P: Kind> {
     pub(super) index: u32,
     pub(super) processor: RefCell<Processor>,
     /// Place on a host; of a node with a processor of its own, made by its first computation.
-    seat: OnceCell<Seat>,
+    host_member: OnceCell<HostMember>,
     variation_percent: u32,
     /// Random sequence of the variation of work. It is separate, so programs draw the same numbers
     /// however long their work takes.
@@ -69,7 +69,7 @@ impl<P: Kind> Node<P> {
         Self {
             index,
             processor: RefCell::new(if node.traced { processor.traced() } else { processor }),
-            seat: OnceCell::new(),
+            host_member: OnceCell::new(),
             variation_percent: node.variation_percent.min(100),
             work_random: Cell::new(SplitMix64::mix(seed ^ SplitMix64::mix(!u64::from(index)))),
             disks,
@@ -106,26 +106,28 @@ impl<P: Kind> Node<P> {
         let cost = self.varied(cost);
         let mut processor = self.processor.borrow_mut();
         let from = processor.free_at().max(now);
-        let Some(seat) = self.seat.get() else { return (from, processor.occupy(now, cost)) };
-        let length = seat.stretch(now, processor.scale(cost));
+        let Some(member) = self.host_member.get() else {
+            return (from, processor.occupy(now, cost));
+        };
+        let length = member.stretch(now, processor.scale(cost));
         let until = processor.occupy_for(now, length);
-        seat.note_urgent(until);
+        member.note_urgent(until);
         (from, until)
     }
 
     /// Puts the node on a host.
-    pub(super) fn sit_down(&self, seat: Seat) {
-        assert!(self.seat.set(seat).is_ok(), "a node is on one host only");
+    pub(super) fn join_host(&self, member: HostMember) {
+        assert!(self.host_member.set(member).is_ok(), "a node is on one host only");
     }
 
     /// Returns the node's place on its host.
-    pub(super) fn seat(&self) -> Seat {
+    pub(super) fn host_member(&self) -> HostMember {
         let alone = || {
-            let seat = Seat::new(&SharedHost::new(1, 1), 0);
-            seat.note_urgent(self.processor.borrow().free_at());
-            seat
+            let member = HostMember::new(&SharedHost::new(1, 1), 0);
+            member.note_urgent(self.processor.borrow().free_at());
+            member
         };
-        self.seat.get_or_init(alone).clone()
+        self.host_member.get_or_init(alone).clone()
     }
 
     /// Returns how long a computation takes that costs the reference processor `cost`.

@@ -51,7 +51,7 @@ struct Member {
 #[derive(Clone, Copy, Debug)]
 struct Computation {
     id: ComputationId,
-    /// What is left, in parts of a nanosecond on a core of its own.
+    /// Remaining work, in parts of a nanosecond on a core of its own.
     left: u128,
 }
 

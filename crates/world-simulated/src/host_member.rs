@@ -21,12 +21,12 @@ impl SharedHost {
 
 /// Place of a node or of a disk's thread on a host.
 #[derive(Clone)]
-pub(crate) struct Seat {
+pub(crate) struct HostMember {
     shared: Rc<SharedHost>,
     member: usize,
 }
 
-impl Seat {
+impl HostMember {
     pub(crate) fn new(shared: &Rc<SharedHost>, member: usize) -> Self {
         Self { shared: Rc::clone(shared), member }
     }

@@ -1,0 +1,46 @@
+"""Headers of NumPy's .npy format, by which an array describes itself."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from . import errors
+from ._native import File
+
+# Bytes of the header of a new array: the data begins at a page.
+HEADER_BYTES = 4096
+
+# Longest header that is read, in bytes.
+_HEADER_BYTES_MAX = 1 << 16
+
+
+def make_header(shape: tuple[int, ...], dtype: np.dtype[Any], order: str) -> bytes:
+    """Return a header of the .npy format, version 1.0, of HEADER_BYTES bytes."""
+    about = {"descr": npy.dtype_to_descr(dtype), "fortran_order": order == "F", "shape": shape}
+    text = repr(about).encode("latin-1")
+    room = HEADER_BYTES - len(npy.magic(1, 0)) - 2
+    if len(text) + 1 > room:
+        raise errors.UsageError("cannot make an array", "its dtype has too many fields", "use header=False")
+    return npy.magic(1, 0) + room.to_bytes(2, "little") + text.ljust(room - 1) + b"\n"
+
+
+def read_header(file: File) -> dict[str, Any]:
+    """Return shape, dtype, order and offset of an array that describes itself."""
+    what = f"cannot open {file.name!r} as an array"
+    stream = io.BytesIO(file.read(0, _HEADER_BYTES_MAX))
+    try:
+        version = npy.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"version {version[0]}.{version[1]} of the format is not known here")
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, is_fortran, dtype = read(stream, max_header_size=_HEADER_BYTES_MAX)
+    except Exception as error:
+        help = "give shape, dtype and header=False for a file of elements only"
+        raise errors.UsageError(what, f"its header is not of the .npy format: {error}", help) from None
+    if dtype.hasobject or any(extent < 0 for extent in shape):
+        raise errors.UsageError(what, f"its header says shape {shape} and {dtype}", "write it anew")
+    return {"shape": shape, "dtype": dtype, "order": "F" if is_fortran else "C", "offset": stream.tell()}
