@@ -62,7 +62,8 @@ def test_a_server_that_stops_is_given_up(own_instance):
 def _interrupted_while_stopped(process):
     """Send this process SIGINT while a server is stopped, so that no transfer ends before; then let it go on."""
     os.kill(process, signal.SIGSTOP)
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    # Enough time to begin a transfer; one that has not begun would lose its data rightly.
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
         with pytest.raises(KeyboardInterrupt):
             yield
