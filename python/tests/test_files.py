@@ -1,5 +1,6 @@
 """Proves: files are read and written by any buffer, errors are the right exceptions, Ctrl-C ends a wait."""
 
+import ctypes
 import multiprocessing
 import os
 import pickle
@@ -45,14 +46,17 @@ def test_memory_that_does_not_fit_is_refused(connection):
         file.read_into(0, b"constant")
     with pytest.raises(TypeError):
         file.write(0, 7)
-    with pytest.raises(errors.UsageError, match="Python objects"):
-        file.write(0, np.array([object()]))
+    for wrong in (np.array([object()]), memoryview(np.array([object()])), (ctypes.py_object * 3)()):
+        with pytest.raises(errors.UsageError, match="Python objects"):
+            file.write(0, wrong)
+    names = np.zeros(2, [("Ox", "i4"), (":O", "f8")])
+    assert file.write(0, names) == names.nbytes
     for part in (lambda: unisono._native.Part.contiguous(2**64 - 1, 100), lambda: unisono._native.Part.list([(2**63, 0, 1)])):
         with pytest.raises(errors.UsageError, match="a part of a file"):
             part()
     with pytest.raises(errors.UsageError, match="so many bytes"):
         file.read(0, 2**63)
-    assert file.write(0, np.datetime64("2026-01-01", "ns")) == 8 and file.read(0, 100) == file.read(0, 8)
+    assert file.write(0, np.datetime64("2026-01-01", "ns")) == 8 and file.read(0, 100) == file.read(0, file.size())
     file.close()
     with pytest.raises(errors.UsageError, match="was closed"):
         file.size()

@@ -87,6 +87,23 @@ def test_files_in_every_mode(fs):
         fs.open("no-such-file", "rb")
 
 
+def test_files_that_are_updated_keep_their_position(fs):
+    data = bytearray(range(256)) * 20_000
+    fs.pipe_file("updated", data)
+    with fs.open("updated", "r+b") as file:
+        assert file.read(10) == data[:10]
+        assert file.write(b"y" * 2_000_000) == 2_000_000
+        data[10:2_000_010] = b"y" * 2_000_000
+        assert file.tell() == 2_000_010 and file.read(5) == data[2_000_010:2_000_015]
+        file.write(b"z")
+        data[2_000_015:2_000_016] = b"z"
+        into = bytearray(1_500_000)
+        assert file.readinto(into) == len(into) and into == data[2_000_016:3_500_016]
+        assert file.read(7) == data[3_500_016:3_500_023]
+        assert file.read() == data[3_500_023:] and file.read() == b""
+    assert fs.cat_file("updated") == data
+
+
 def test_large_writes_go_through_unchanged(fs):
     data = bytes(range(256)) * 40_000
     with fs.open("large/one", "wb") as file:

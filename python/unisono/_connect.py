@@ -11,7 +11,7 @@ from ._native import Connection, after_fork, default_instance
 _lock = threading.Lock()
 _Key: TypeAlias = tuple[int, str, float | None]
 _connections: dict[_Key, Connection] = {}
-_locks: dict[_Key, threading.Lock] = {}
+_locks: dict[_Key, threading.RLock] = {}
 
 
 def connect(instance: str | os.PathLike[str] | None = None, timeout: float | None = None) -> Connection:
@@ -66,11 +66,12 @@ def connect(instance: str | os.PathLike[str] | None = None, timeout: float | Non
     key = (os.getpid(), directory, timeout)
     with _lock:
         # A server that does not answer delays those only who ask for its instance.
-        lock = _locks.setdefault(key, threading.Lock())
+        lock = _locks.setdefault(key, threading.RLock())
     with lock:
         found = _connections.get(key)
         if found is None:
-            found = _connections[key] = Connection(directory, timeout=timeout)
+            # A handler of a signal may have connected meanwhile.
+            found = _connections.setdefault(key, Connection(directory, timeout=timeout))
         return found
 
 
@@ -89,9 +90,10 @@ def disconnect(instance: str | os.PathLike[str] | None = None) -> None:
     """
     directory: str | None = None if instance is None else os.path.abspath(os.fspath(instance))
     with _lock:
-        for key in list(_connections):
-            if directory is None or directory == key[1]:
-                del _connections[key]
+        keys = [key for key in _connections if directory is None or directory == key[1]]
+        forgotten = [_connections.pop(key) for key in keys]
+    # Ending a connection may wait for servers.
+    forgotten.clear()
 
 
 def _after_fork() -> None:

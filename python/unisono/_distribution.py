@@ -30,6 +30,13 @@ def indices_from(values: Any, what: str) -> tuple[int, ...]:
     return found
 
 
+def index_from(value: Any, what: str) -> int:
+    """Return one whole number from 0 on; refuse others."""
+    if np.ndim(value) != 0:
+        raise errors.UsageError("cannot use an array", f"{what} {value!r} is not one number", "correct it")
+    return indices_from(value, what)[0]
+
+
 def _factor(processes: int, dimensions: int) -> list[int]:
     """Return factors of a number of processes, as equal as possible, the greatest first."""
     factors = [1] * dimensions

@@ -18,10 +18,22 @@ HEADER_BYTES = 4096
 _HEADER_BYTES_MAX = 1 << 16
 
 
+def description_of(dtype: np.dtype[Any]) -> Any:
+    """Return a dtype as NumPy writes it in headers."""
+    try:
+        return npy.dtype_to_descr(dtype)
+    except ValueError as error:
+        raise errors.UsageError("cannot make an array", str(error), "give a dtype without overlapping fields") from None
+
+
 def make_header(shape: tuple[int, ...], dtype: np.dtype[Any], order: str) -> bytes:
     """Return a header of the .npy format, version 1.0, of HEADER_BYTES bytes."""
-    about = {"descr": npy.dtype_to_descr(dtype), "fortran_order": order == "F", "shape": shape}
-    text = repr(about).encode("latin-1")
+    about = {"descr": description_of(dtype), "fortran_order": order == "F", "shape": shape}
+    try:
+        text = repr(about).encode("latin-1")
+    except UnicodeEncodeError:
+        help = "use letters of Latin-1, or header=False"
+        raise errors.UsageError("cannot make an array", f"{dtype} has names with other letters", help) from None
     room = HEADER_BYTES - len(npy.magic(1, 0)) - 2
     if len(text) + 1 > room:
         raise errors.UsageError("cannot make an array", "its dtype has too many fields", "use header=False")
@@ -41,6 +53,6 @@ def read_header(file: File) -> dict[str, Any]:
     except Exception as error:
         help = "give shape, dtype and header=False for a file of elements only"
         raise errors.UsageError(what, f"its header is not of the .npy format: {error}", help) from None
-    if dtype.hasobject or any(extent < 0 for extent in shape):
+    if dtype.hasobject or not all(0 <= extent < 2**63 for extent in shape):
         raise errors.UsageError(what, f"its header says shape {shape} and {dtype}", "write it anew")
     return {"shape": shape, "dtype": dtype, "order": "F" if is_fortran else "C", "offset": stream.tell()}

@@ -17,9 +17,9 @@ from numpy.lib import format as npy
 
 from . import errors
 from ._connect import connect
-from ._distribution import check_words, count_of, grid_of, indices_from, indices_of, words_of
+from ._distribution import check_words, count_of, grid_of, index_from, indices_from, indices_of, words_of
 from ._native import Connection, File, Group, Part, Started
-from ._npy_header import HEADER_BYTES, make_header, read_header
+from ._npy_header import HEADER_BYTES, description_of, make_header, read_header
 from .tables import Table
 
 __all__ = ["Array", "CopyWarning", "Moved", "Plan", "Transfer", "open_array"]
@@ -364,7 +364,7 @@ class Array:
             )
         parts = [self._part_of(rank) for rank in range(self.size)]
         is_write = self._writable if write is None else write
-        planned, is_complete = self._file.plan(is_write, parts, indices_from(blocks_max, "blocks_max")[0])
+        planned, is_complete = self._file.plan(is_write, parts, index_from(blocks_max, "blocks_max"))
         return Plan(planned, is_complete, self._file.block_bytes)
 
     # ---- End ----------------------------------------------------------------------------------
@@ -414,6 +414,8 @@ class _Wanted:
         dtype = self.dtype
         if dtype is not None and dtype.hasobject:
             raise errors.UsageError(what, f"{dtype} has Python objects", "give a dtype of numbers or bytes")
+        if not self.name.isprintable():
+            raise errors.BadNameError(what, "its name has letters that cannot be written", "give another name")
         check_words(self.distribution)
         is_described = self.shape is not None and dtype is not None
         if not is_described and (self.mode == "w" or not self.has_header):
@@ -425,6 +427,9 @@ class _Wanted:
             if 0 not in self.shape:
                 Part.dealt(list(self.shape) or [1], dtype.itemsize, words or ["none"], grid or [1], 0, processes, HEADER_BYTES)
 
+
+# Processes of one array: so many members may a group have.
+_PROCESSES_MAX = 1 << 16
 
 _METHODS = ("disk-directed", "two-phase", "caching", "noncollective")
 
@@ -557,6 +562,7 @@ def open_array(
     """
     name = _name(str(url))
     rank, processes = _place_of(name, comm, rank, size)
+    meeting = str(group or name)
     failure: Exception | None = None
     wanted = connection = None
     try:
@@ -564,19 +570,18 @@ def open_array(
             name=name,
             mode=mode,
             shape=None if shape is None else indices_from(shape, "the shape"),
-            descr=None if dtype is None else npy.dtype_to_descr(_plain_dtype(name, dtype)),
+            descr=None if dtype is None else description_of(_plain_dtype(name, dtype)),
             distribution=None if distribution is None else _as_tuple(distribution),
             grid=None if grid is None else indices_from(grid, "the grid"),
             order=order,
             has_header=bool(header),
             method=method,
-            block_bytes=None if block_bytes is None else indices_from(block_bytes, "block_bytes")[0],
+            block_bytes=None if block_bytes is None else index_from(block_bytes, "block_bytes"),
         )
         wanted.check(rank, processes)
         connection = connect(instance, timeout)
     except Exception as error:
         failure = error
-    meeting = group or name
     if comm is not None:
         # Without this exchange, the others would wait for a process that has failed.
         told = comm.allgather((_described(failure, name), uuid.uuid4().hex))
@@ -613,9 +618,12 @@ def _place_of(name: str, comm: Any, rank: int | None, size: int | None) -> tuple
         if not hasattr(comm, "allgather"):
             raise errors.UsageError(what, f"{comm!r} is no communicator", "give one of mpi4py, or rank and size")
         return int(comm.Get_rank()), int(comm.Get_size())
-    if size is not None and rank is None and size != 1:
+    processes = 1 if size is None else index_from(size, "the size")
+    if processes > _PROCESSES_MAX:
+        raise errors.UsageError(what, f"{processes} processes are too many", f"give at most {_PROCESSES_MAX}")
+    if rank is None and processes > 1:
         raise errors.UsageError(what, f"size is {size}, and rank is missing", "give the rank")
-    return indices_from(rank or 0, "the rank")[0], indices_from(1 if size is None else size, "the size")[0]
+    return 0 if rank is None else index_from(rank, "the rank"), processes
 
 
 def _plain_dtype(name: str, dtype: Any) -> np.dtype[Any]:

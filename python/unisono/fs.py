@@ -168,7 +168,7 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Make a directory and those above it."""
         name = self._strip_protocol(path)
         if not exist_ok and name and self.exists(name):
-            raise errors.AlreadyExistsError(f"cannot make the directory {name!r}", "the name is taken", "give exist_ok=True, or another name")
+            raise _refused("already-exists", name, "cannot make the directory", "the name is taken", "give exist_ok=True, or another name")
         if name:
             self._connection.make_directory(name, parents=True)
 
@@ -176,14 +176,14 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Remove an empty directory."""
         name = self._strip_protocol(path)
         if self.info(name)["type"] != "directory":
-            raise errors.NotADirectory(f"cannot remove the directory {name!r}", "it is a file", "remove it with rm_file")
+            raise _refused("not-a-directory", name, "cannot remove the directory", "it is a file", "remove it with rm_file")
         self._connection.remove(name)
 
     def rm_file(self, path: str) -> None:
         """Remove a file."""
         name = self._strip_protocol(path)
         if self.isdir(name):
-            raise errors.IsADirectory(f"cannot remove {name!r}", "it is a directory", "remove it with rmdir, or recursively")
+            raise _refused("is-a-directory", name, "cannot remove", "it is a directory", "remove it with rmdir, or recursively")
         self._connection.remove(name)
 
     _rm = rm_file
@@ -283,16 +283,29 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Do nothing: there is no cache."""
 
 
+def _refused(kind: str, name: str, verb: str, cause: str, help: str) -> Exception:
+    place: dict[str, Any] = {"file": name, "range": None, "server": None, "ranks": []}
+    return errors.of_kind(kind, f"{verb} {name!r}", cause, help, place)
+
+
 def _raise_unless_missing(error: Exception) -> None:
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         raise error
 
 
+def _is_borrowed(view: Any) -> bool:
+    """Tell if memory is that of a buffer of `io`, which does not outlive an interrupted call."""
+    return isinstance(view, memoryview) and view.obj is None  # pyright: ignore[reportUnnecessaryComparison]
+
+
 class _Raw(io.RawIOBase):
     """A file of an instance without a buffer: memory of the caller is read and written directly."""
 
-    def __init__(self, file: Any, mode: str) -> None:
+    def __init__(self, file: File, mode: str) -> None:
         self._file, self._mode = file, mode
+        # True if the last write has ended by an exception; an interrupted one goes on.
+        self.was_interrupted = False
+        self.is_abandoned = False
         self._at = file.size() if "a" in mode else 0
 
     def readable(self) -> bool:
@@ -305,16 +318,30 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, into: Any) -> int:
-        read: int = self._file.read_into(self._at, into)
+        if _is_borrowed(into):
+            data = self._file.read(self._at, into.nbytes)
+            into[: len(data)] = data
+            read = len(data)
+        else:
+            read = self._file.read_into(self._at, into)
         self._at += read
         return read
 
     def write(self, data: Any) -> int:
         if "a" in self._mode:
             self._at = self._file.size()
-        written: int = self._file.write(self._at, data)
+        owned = bytes(data) if _is_borrowed(data) else data
+        self.was_interrupted = True
+        written: int = self._file.write(self._at, owned)
+        self.was_interrupted = False
         self._at += written
         return written
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return self._file.read(offset, length)
+
+    def read_into_at(self, offset: int, into: Any) -> int:
+        return self._file.read_into(offset, into)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
@@ -343,9 +370,8 @@ class _Raw(io.RawIOBase):
         if self.closed:
             return
         try:
-            # Servers write behind; what failed must be told. A transfer whose wait was interrupted goes
-            # on by itself: the interrupt must not wait for it.
-            if self.writable() and not self._file.interrupted:
+            # Servers write behind; what failed must be told.
+            if self.writable() and not self.is_abandoned:
                 self._file.flush()
         finally:
             self._file.close()
@@ -368,20 +394,55 @@ class UnisonoFile:
     fs: UnisonoFileSystem
     path: str
     raw: Any
-    _is_closing = False
 
     def _describe(self, fs: UnisonoFileSystem, path: str, mode: str, hidden: str | None) -> None:
         self.fs, self.path, self._mode, self._hidden = fs, path, mode, hidden
 
+    def read(self, size: int | None = -1) -> bytes:
+        """Return at most so many bytes; all up to the end if there is no size."""
+        if size is not None and 0 <= size < _BUFFER_BYTES:
+            return super().read(size)  # type: ignore[misc, no-any-return]
+        stream: Any = self
+        stream.flush()
+        at = stream.tell()
+        length = max(0, self.size - at) if size is None or size < 0 else size
+        data: bytes = self.raw.read_at(at, length)
+        stream.seek(at + len(data))
+        return data
+
+    def readinto(self, into: Any) -> int:
+        """Fill memory; return the number of bytes, fewer only at the end of the file."""
+        if memoryview(into).nbytes < _BUFFER_BYTES:
+            return super().readinto(into)  # type: ignore[misc, no-any-return]
+        stream: Any = self
+        stream.flush()
+        at = stream.tell()
+        read: int = self.raw.read_into_at(at, into)
+        stream.seek(at + read)
+        return read
+
+    def write(self, data: Any) -> int:
+        """Write memory; return the number of its bytes."""
+        if check_memory(data) < _BUFFER_BYTES:
+            return super().write(data)  # type: ignore[misc, no-any-return]
+        stream: Any = self
+        stream.flush()
+        written: int = self.raw.write(data)
+        # What `io` knows of the position is that before the write.
+        stream.seek(self.raw.tell())
+        return written
+
     def flush(self) -> None:
-        """Write what is buffered, unless the file is closed after an interrupt during this write."""
-        if not self._is_closing or not self.raw._file.interrupted:
+        """Write what is buffered."""
+        if not self.raw.is_abandoned:
             super().flush()  # type: ignore[misc]
 
-    def close(self) -> None:
-        """Write what is buffered, report what has failed behind earlier writes, and close."""
-        self._is_closing = True
-        super().close()  # type: ignore[misc]
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        # An interrupted write goes on by itself: the interrupt must not wait for it.
+        is_interrupt = kind is not None and not issubclass(kind, Exception)
+        self.raw.is_abandoned = is_interrupt and self.raw.was_interrupted
+        stream: Any = self
+        stream.close()
 
     @property
     def mode(self) -> str:

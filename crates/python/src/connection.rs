@@ -3,7 +3,7 @@
 use crate::file::File;
 use crate::group::Group;
 use crate::interrupted::Interrupted;
-use crate::waiting::wait;
+use crate::waiting::{wait, wait_for_transfer};
 use client::{ConnectionOptions, Entry, EntryKind, Instance};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -76,7 +76,8 @@ impl Connection {
         self.interrupted.settle(py, &name)?;
         let connection = self.connection.clone();
         let mode = mode.to_owned();
-        let file = wait(py, move || {
+        let kept = name.clone();
+        let file = wait_for_transfer(py, (&self.interrupted, &kept), move || {
             let file = match (mode.as_str(), block_bytes) {
                 ("r", _) => connection.open_file(&name),
                 ("x", block_bytes) => connection.create_by_default(&name, block_bytes),
@@ -118,7 +119,9 @@ impl Connection {
     fn remove(&self, py: Python<'_>, name: String) -> PyResult<()> {
         self.interrupted.settle(py, &name)?;
         let connection = self.connection.clone();
-        wait(py, move || connection.remove(&name))
+        let kept = name.clone();
+        let removed = move || connection.remove(&name);
+        wait_for_transfer(py, (&self.interrupted, &kept), removed)
     }
 
     /// Gives a file or a directory another name. With `replace`, a file may have that name before.
@@ -127,7 +130,9 @@ impl Connection {
         self.interrupted.settle(py, &old)?;
         self.interrupted.settle(py, &new)?;
         let connection = self.connection.clone();
-        wait(py, move || connection.rename(&old, &new, replace))
+        let kept = new.clone();
+        let renamed = move || connection.rename(&old, &new, replace);
+        wait_for_transfer(py, (&self.interrupted, &kept), renamed)
     }
 
     /// Makes a directory; with `parents` also those above, and nothing if it is there.

@@ -226,9 +226,19 @@ impl File {
         part: &Part,
         memory: Memory,
     ) -> PyResult<Started> {
-        let file = self.get().map_err(|error| crate::errors::exception(py, &error))?;
+        let ready = self.get().map_err(|error| crate::errors::exception(py, &error));
+        let settled = ready.and_then(|file| {
+            self.interrupted.settle(py, &self.name)?;
+            Ok(file)
+        });
+        let file = match settled {
+            Ok(file) => file,
+            Err(error) => {
+                memory.release(py);
+                return Err(error);
+            }
+        };
         let part = part.0.clone();
-        self.interrupted.settle(py, &self.name)?;
         let begin = |memory| group.start_memory(direction, options, &file, part, memory);
         let interrupted = (Arc::clone(&self.interrupted), self.name.clone());
         let transfer = memory.transfer(begin);

@@ -53,8 +53,8 @@ impl Group {
         into: &Bound<'_, PyAny>,
         method: &str,
     ) -> PyResult<Started> {
-        let memory = Memory::to_fill(into)?;
         let options = CollectiveOptions { strategy: strategy(py, method)?, ..Default::default() };
+        let memory = Memory::to_fill(into)?;
         file.start(py, &self.0, Direction::Read, options, &part, memory)
     }
 
@@ -70,9 +70,9 @@ impl Group {
         method: &str,
         sync: bool,
     ) -> PyResult<Started> {
-        let memory = Memory::to_write(data)?;
         let strategy = strategy(py, method)?;
         let options = CollectiveOptions { strategy, sync, ..Default::default() };
+        let memory = Memory::to_write(data)?;
         file.start(py, &self.0, Direction::Write, options, &part, memory)
     }
 

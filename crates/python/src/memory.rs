@@ -68,6 +68,25 @@ impl Buffer {
     }
 }
 
+impl Buffer {
+    /// True if the format of the elements has Python objects. Names of fields are between colons.
+    fn has_objects(&self) -> bool {
+        if self.0.format.is_null() {
+            return false;
+        }
+        // SAFETY: a format is a text that ends with a zero byte, and lives as long as the buffer.
+        let format = unsafe { std::ffi::CStr::from_ptr(self.0.format) };
+        let outside_of_names = format.to_bytes().split(|byte| *byte == b':').step_by(2);
+        outside_of_names.flatten().any(|byte| *byte == b'O')
+    }
+}
+
+/// True for arrays of NumPy whose elements are, or have, Python objects.
+fn has_objects(object: &Bound<'_, PyAny>) -> bool {
+    let has_objects = |dtype: Bound<'_, PyAny>| dtype.getattr("hasobject")?.is_truthy();
+    object.getattr("dtype").and_then(has_objects).unwrap_or(false)
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the buffer was filled in, and is released once. `Memory` drops it only with the
@@ -91,13 +110,14 @@ impl Memory {
         let py = object.py();
         release_ended();
         let what = "cannot transfer the memory of an object";
-        let has_objects = |dtype: Bound<'_, PyAny>| dtype.getattr("hasobject")?.is_truthy();
-        if object.getattr("dtype").and_then(has_objects).unwrap_or(false) {
+        let of_objects = || {
             let help = "give numbers or bytes; pickle other objects";
-            return Err(usage(py, what, "it has Python objects, not their bytes", help));
-        }
-        // Without the format of its elements, which not all kinds of elements have.
-        let buffer = match Buffer::of(object, ffi::PyBUF_ND) {
+            usage(py, what, "it has Python objects, not their bytes", help)
+        };
+        let with_format = Buffer::of(object, ffi::PyBUF_ND | ffi::PyBUF_FORMAT);
+        // Not all kinds of elements have a format: dates of NumPy have none.
+        let buffer = match with_format.or_else(|_| Buffer::of(object, ffi::PyBUF_ND)) {
+            Ok(buffer) if buffer.has_objects() || has_objects(object) => return Err(of_objects()),
             Ok(buffer) => buffer,
             Err(error) if error.is_instance_of::<pyo3::exceptions::PyTypeError>(py) => {
                 return Err(error);
@@ -112,6 +132,12 @@ impl Memory {
             return Err(usage(py, what, "it cannot be written", help));
         }
         Ok(Self(Some(Held::Buffer(buffer))))
+    }
+
+    /// Releases the memory, which no call transfers.
+    pub(crate) fn release(self, _py: Python<'_>) {
+        drop(self);
+        release_ended();
     }
 
     /// Makes `bytes` that a read fills. They must not be given to a program before its end.
@@ -192,7 +218,10 @@ impl Drop for Memory {
 /// Checks that the memory of an object can be written into a file, as it is.
 #[pyfunction]
 pub(crate) fn check_memory(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    Memory::to_write(object).map(|memory| memory.bytes())
+    let memory = Memory::to_write(object)?;
+    let bytes = memory.bytes();
+    memory.release(object.py());
+    Ok(bytes)
 }
 
 /// Releases memory whose calls have ended. The caller has the interpreter.

@@ -32,7 +32,9 @@ impl Drop for OpenFile {
     /// Closes a file that was in use when it should have been closed. Nobody is there to be told.
     fn drop(&mut self) {
         if let Some(file) = self.0.take() {
-            std::thread::spawn(move || drop(file.close()));
+            // Without a thread it is closed with its connection.
+            let closing = std::thread::Builder::new().name("unisono-close".to_owned());
+            let _ = closing.spawn(move || drop(file.close()));
         }
     }
 }

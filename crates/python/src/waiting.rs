@@ -127,8 +127,20 @@ pub(crate) struct Started {
     /// The call, until somebody waits for it.
     call: Mutex<Option<Call>>,
     outcome: Arc<OnceLock<Result<u64, UserError>>>,
+    /// Process that began it: a forked child has not its threads.
+    process: u32,
     /// Interrupted transfers of the connection, and the name of the file.
     interrupted: (Arc<Interrupted>, String),
+}
+
+/// Outcome of a call that nobody else sets, at the latest when this is dropped: after a panic.
+struct SetOutcome(Arc<OnceLock<Result<u64, UserError>>>);
+
+impl Drop for SetOutcome {
+    fn drop(&mut self) {
+        let lost = UserError::usage("a call was lost", "its thread panicked", "report it");
+        let _ = self.0.set(Err(lost));
+    }
 }
 
 struct Call {
@@ -144,7 +156,7 @@ impl Started {
         interrupted: (Arc<Interrupted>, String),
     ) -> Self {
         let call = Mutex::new(Some(Call { transfer, file }));
-        Self { call, outcome: Arc::default(), interrupted }
+        Self { call, outcome: Arc::default(), process: std::process::id(), interrupted }
     }
 
     fn call(&self) -> MutexGuard<'_, Option<Call>> {
@@ -157,7 +169,9 @@ impl Drop for Started {
     /// interpreter.
     fn drop(&mut self) {
         if let Some(call) = self.call().take() {
-            std::thread::spawn(move || drop(call));
+            let waiting = std::thread::Builder::new().name("unisono-wait".to_owned());
+            // Without a thread, the call waits for its end here.
+            let _ = waiting.spawn(move || drop(call));
         }
     }
 }
@@ -177,14 +191,18 @@ impl Started {
         let call = self.call().take();
         if let Some(Call { transfer, file }) = call {
             let (interrupted, name) = &self.interrupted;
-            let outcome = Arc::clone(&self.outcome);
+            let outcome = SetOutcome(Arc::clone(&self.outcome));
             wait_for_transfer(py, (interrupted, name), move || {
                 let waited = transfer.wait();
                 drop(file);
                 // Only this call sets it.
-                let _ = outcome.set(waited);
+                let _ = outcome.0.set(waited);
                 Ok(())
             })?;
+        }
+        if std::process::id() != self.process {
+            let help = "wait for it in the process that began it";
+            return Err(usage(py, "cannot wait for a call", "it is a call of the parent", help));
         }
         // Another thread waits for it, or a wait was interrupted.
         loop {
