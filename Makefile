@@ -23,8 +23,10 @@ demo: setup
 	@UNISONO_ALLOW_ROOT=true "$(TARGET)/release/unisono" demo $(if $(INPUT),--input "$$INPUT")
 	@scripts/demo-mpi
 
-test: setup
-	@cargo x lint
+# The environments of Python are installed while the compiler works for the first checks.
+test:
+	@scripts/setup system
+	@scripts/setup python & setup=$$!; cargo x lint || { kill $$setup; exit 1; }; wait $$setup
 	@cargo x test
 
 setup:
