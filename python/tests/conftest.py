@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 
+import fsspec
 import pytest
 
 
@@ -42,3 +43,21 @@ def connection(instance):
     import unisono
 
     return unisono.connect(instance)
+
+
+@pytest.fixture(scope="session")
+def options(instance):
+    """Give the storage options of the file system that writes."""
+    return {"instance": instance}
+
+
+@pytest.fixture(scope="session")
+def other(instance):
+    """Give the storage options of a file system with a connection of its own, for reading."""
+    return {"instance": instance, "timeout": 11}
+
+
+@pytest.fixture(scope="session")
+def fs(options):
+    """Give the file system that writes."""
+    return fsspec.filesystem("unisono", **options)

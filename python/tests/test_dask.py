@@ -6,7 +6,6 @@ import dask
 import dask.array
 import dask.bag
 import dask.dataframe
-import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,17 +17,6 @@ from unisono import errors
 
 # dask calls pandas so.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
-
-
-@pytest.fixture(scope="module")
-def options(instance):
-    """Give the storage options of the file system."""
-    return {"instance": instance}
-
-
-@pytest.fixture(scope="module")
-def fs(options):
-    return fsspec.filesystem("unisono", **options)
 
 
 @pytest.fixture(scope="module")

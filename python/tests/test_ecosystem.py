@@ -25,23 +25,6 @@ MIB = 2**20
 
 
 @pytest.fixture(scope="module")
-def options(instance):
-    """Give the storage options of the file system that writes."""
-    return {"instance": instance}
-
-
-@pytest.fixture(scope="module")
-def other(instance):
-    """Give the storage options of a file system with a connection of its own, for reading."""
-    return {"instance": instance, "timeout": 11}
-
-
-@pytest.fixture(scope="module")
-def fs(options):
-    return fsspec.filesystem("unisono", **options)
-
-
-@pytest.fixture(scope="module")
 def other_fs(fs, other):
     made = fsspec.filesystem("unisono", **other)
     assert made._connection is not fs._connection

@@ -51,11 +51,6 @@ class TestPipe(AbstractPipeTests, Fixtures):
     """Writing of whole files."""
 
 
-@pytest.fixture
-def fs(instance):
-    return fsspec.filesystem("unisono", instance=instance)
-
-
 def test_the_protocol_is_known(instance):
     with fsspec.open("unisono://known", "wb") as file:
         file.write(b"known")
@@ -85,6 +80,24 @@ def test_files_in_every_mode(fs):
         fs.open("modes", "q")
     with pytest.raises(FileNotFoundError):
         fs.open("no-such-file", "rb")
+
+
+def test_modes_are_kept_for_any_amount(fs):
+    fs.pipe_file("mode", b"kept" * 500_000)
+    with fs.open("mode", "rb") as file:
+        for data in (b"x", bytes(2_000_000)):
+            with pytest.raises(OSError):
+                file.write(data)
+    assert fs.cat_file("mode") == b"kept" * 500_000
+    with fs.open("mode", "ab") as file:
+        for read in (lambda: file.read(1), file.read, lambda: file.readinto(bytearray(2_000_000))):
+            with pytest.raises(OSError):
+                read()
+    dates = np.arange(200_000).astype("M8[s]")
+    fs.pipe_file("dates", dates)
+    found = np.zeros_like(dates)
+    with fs.open("dates") as file:
+        assert file.readinto(found) == dates.nbytes and (found == dates).all()
 
 
 def test_files_that_are_updated_keep_their_position(fs):

@@ -2,7 +2,6 @@
 
 import itertools
 
-import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,23 +16,6 @@ from zarr.testing.stateful import ZarrHierarchyStateMachine
 from zarr.testing.store import StoreTests
 
 from unisono.fs import UnisonoFileSystem
-
-
-@pytest.fixture(scope="module")
-def options(instance):
-    """Give the storage options of the file system that writes."""
-    return {"instance": instance}
-
-
-@pytest.fixture(scope="module")
-def other(instance):
-    """Give the storage options of a file system with a connection of its own, for reading."""
-    return {"instance": instance, "timeout": 11}
-
-
-@pytest.fixture(scope="module")
-def fs(options):
-    return fsspec.filesystem("unisono", **options)
 
 
 # ---- Stores ---------------------------------------------------------------------------------------

@@ -584,9 +584,9 @@ def open_array(
         failure = error
     if comm is not None:
         # Without this exchange, the others would wait for a process that has failed.
-        told = comm.allgather((_described(failure, name), uuid.uuid4().hex))
-        _raise_first(failure, [one[0] for one in told], name)
-        meeting = told[0][1]
+        answers = comm.allgather((_described(failure, name), uuid.uuid4().hex))
+        _raise_first(failure, [answer[0] for answer in answers], name)
+        meeting = answers[0][1]
     if failure is not None or wanted is None or connection is None:
         raise failure or AssertionError("a call fails with an exception")
     members = connection.group(f"array {meeting}", rank, processes)
@@ -600,7 +600,7 @@ def open_array(
     if rank == 0:
         try:
             about = _make(connection, wanted)
-        except Exception as error:  # told to all, so that none of them waits
+        except Exception as error:  # sent to all, so that none of them waits
             failure = error
     sent = {**about, "dtype": npy.dtype_to_descr(about["dtype"])} if about else {}
     made = _exchange(members, (_described(failure, name), sent))[0]

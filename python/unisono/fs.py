@@ -400,9 +400,10 @@ class UnisonoFile:
 
     def read(self, size: int | None = -1) -> bytes:
         """Return at most so many bytes; all up to the end if there is no size."""
-        if size is not None and 0 <= size < _BUFFER_BYTES:
-            return super().read(size)  # type: ignore[misc, no-any-return]
         stream: Any = self
+        is_small = size is not None and 0 <= size < _BUFFER_BYTES
+        if is_small or not stream.readable():
+            return super().read(size)  # type: ignore[misc, no-any-return]
         stream.flush()
         at = stream.tell()
         length = max(0, self.size - at) if size is None or size < 0 else size
@@ -412,9 +413,9 @@ class UnisonoFile:
 
     def readinto(self, into: Any) -> int:
         """Fill memory; return the number of bytes, fewer only at the end of the file."""
-        if memoryview(into).nbytes < _BUFFER_BYTES:
-            return super().readinto(into)  # type: ignore[misc, no-any-return]
         stream: Any = self
+        if check_memory(into) < _BUFFER_BYTES or not stream.readable():
+            return super().readinto(into)  # type: ignore[misc, no-any-return]
         stream.flush()
         at = stream.tell()
         read: int = self.raw.read_into_at(at, into)
@@ -423,9 +424,9 @@ class UnisonoFile:
 
     def write(self, data: Any) -> int:
         """Write memory; return the number of its bytes."""
-        if check_memory(data) < _BUFFER_BYTES:
-            return super().write(data)  # type: ignore[misc, no-any-return]
         stream: Any = self
+        if check_memory(data) < _BUFFER_BYTES or not stream.writable():
+            return super().write(data)  # type: ignore[misc, no-any-return]
         stream.flush()
         written: int = self.raw.write(data)
         # What `io` knows of the position is that before the write.
