@@ -105,8 +105,10 @@ def test_errors_name_the_line_of_the_file(tmp_path):
     file.write_text('pattern = "rb"\nclients = "many"\n')
     with pytest.raises(errors.UsageError, match="bad.toml, line 2"):
         unisono.simulate(file)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="help:  name a TOML file"):
         unisono.simulate(tmp_path / "none.toml")
+    with pytest.raises(errors.LocalFileError, match="cannot read the scenario file"):
+        unisono.simulate(tmp_path)
 
 
 def test_ctrl_c_ends_a_simulation():

@@ -232,9 +232,19 @@ def _settings(scenario: Scenario, overrides: dict[str, Any]) -> tuple[tuple[str,
         given = {key: value for key, value in scenario.items() if key != "parameters"}
         given.update(scenario.get("parameters") or {})
     elif scenario is not None:
-        source = (os.fspath(scenario), pathlib.Path(scenario).read_text(encoding="utf-8"))
+        source = (os.fspath(scenario), _text_of(scenario))
     given.update(overrides)
     return source, {key.replace("_", "-"): _plain(value) for key, value in given.items()}
+
+
+def _text_of(path: str | os.PathLike[str]) -> str:
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        place: dict[str, Any] = {"file": os.fspath(path), "range": None, "server": None, "ranks": []}
+        kind = "not-found" if isinstance(error, FileNotFoundError) else "local-file"
+        what = f"cannot read the scenario file {os.fspath(path)}"
+        raise errors.of_kind(kind, what, str(error), "name a TOML file", place) from None
 
 
 def _plain(value: Any) -> Any:
@@ -282,8 +292,8 @@ def simulate(scenario: Scenario = None, /, **overrides: Any) -> Results:
     ------
     unisono.errors.UsageError
         A key, a value or a machine that makes no sense.
-    FileNotFoundError
-        There is no such scenario file.
+    unisono.errors.NotFoundError, unisono.errors.LocalFileError
+        The scenario file is not there, or cannot be read.
 
     Examples
     --------

@@ -151,7 +151,7 @@ const CACHED_TOGETHER_BYTES: u64 = 64 * KIB;
 
 impl PageCacheSpec {
     /// A computer of about 2020 with an NVMe disk. Round figures of our choice, of the order that
-    /// `dd` and `fio` show on such computers. `unisono sim calibrate` will measure those of one.
+    /// `dd` and `fio` show on such computers.
     pub const DEFAULT: Self = Self {
         capacity_bytes: 1 << 40,
         call: Duration::from_us(2),
