@@ -21,10 +21,13 @@
 //! | Which block of one file is evicted first? | [`ReplacementPolicy`] | `cache/replacement` |
 //! | Which blocks are read ahead? | [`next_on_disk`], [`Window`] | `cache` |
 //! | Which bytes of a block have arrived? | [`RangeSet`] | `cache` |
+//! | Which blocks does a client keep? | [`ClientCache`] | `client_cache` |
+//! | Which client has a copy of a block, and where does an evicted one go? | [`Directory`] | `client_cache` |
 
 mod access;
 mod cache;
 mod choice;
+mod client_cache;
 mod collective;
 mod locks;
 mod placement;
@@ -38,6 +41,10 @@ pub use cache::{
     BlockKey, BrokenPolicy, Buffering, BufferingError, Declared, EvictionOrder, Lru, MakePolicy,
     PolicyName, PolicyNameError, Prefetch, RangeSet, Replacement, ReplacementPolicies,
     ReplacementPolicy, WINDOW_BLOCKS, Window, next_on_disk,
+};
+pub use client_cache::{
+    ClientCache, ClientCacheSpec, ClientCacheSpecError, Cooperation, Directory, EvictedLine,
+    LINES_MAX, LineFate, LineKey, LineSource, Organisation, Stored, WriteMiss, WritePolicy,
 };
 pub use collective::{
     DiskOrder, Dissemination, SORT_WINDOW_BLOCKS, conforming_segment, disk_order,

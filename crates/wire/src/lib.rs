@@ -9,6 +9,7 @@
 //! - Decoding never panics, for any bytes.
 //! - A decoded message can ask for anything. The program that serves it checks that.
 
+mod client_cache;
 mod client_key;
 mod codec;
 mod entry;
@@ -18,6 +19,10 @@ mod group_roster;
 mod message;
 mod rendezvous;
 
+pub use client_cache::{
+    CacheAnswer, CacheCommand, CacheRequest, DROPPED_LINES_MAX, Enrolment, LINE_BYTES_MAX, LineName,
+    LineReader, LineTaker, SentLine,
+};
 pub use client_key::ClientKey;
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
 pub use entry::{

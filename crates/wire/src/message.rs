@@ -1,8 +1,8 @@
 //! Messages of clients and servers.
 
 use crate::{
-    ClientKey, CounterRequest, EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize,
-    GroupRoster, JoinRequest, LockRequest, Made, MeetRequest, Regions, UnlockRequest,
+    CacheAnswer, CacheCommand, CacheRequest, ClientKey, CounterRequest, EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize,
+    GroupRoster, JoinRequest, LineTaker, LockRequest, Made, MeetRequest, Regions, SentLine, UnlockRequest,
 };
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,12 @@ pub enum Message {
         /// Reason.
         fault: Fault,
     },
+    /// Command of a server to a client with a cache.
+    CacheCommand(CacheCommand),
+    /// Answer of a client to a command for its cache.
+    CacheAnswer(CacheAnswer),
+    /// Line of a client's cache, to another client.
+    SentLine(SentLine),
 }
 
 /// Request of a client to a server.
@@ -217,6 +223,8 @@ pub enum Request {
     Unlock(UnlockRequest),
     /// Disk-directed: asks what a collective would do on one disk, without doing it.
     Plan(Box<PlanRequest>),
+    /// Request of a client with a cache.
+    Cache(Box<CacheRequest>),
 }
 
 /// Caching: request for bytes of one block.
@@ -436,6 +444,15 @@ pub enum Reply {
         /// True if more blocks follow.
         more: bool,
     },
+    /// Line that a client's cache asked for, as the body.
+    Line {
+        /// True if no other client has a copy.
+        is_last_copy: bool,
+    },
+    /// The client has the line already: the server has just sent it there.
+    HasLine,
+    /// The client must send the line that it evicts to another client.
+    SendLine(LineTaker),
 }
 
 /// Buffer statistics of a file at a server, in blocks.

@@ -1,0 +1,239 @@
+//! Clients with caches, their commands, and the answers that the server waits for.
+
+use crate::line_locks::LineLocks;
+use crate::signal::Signal;
+use policy::{Directory, LineKey};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::PeerId;
+use wire::{CacheAnswer, CacheCommand, Enrolment, Fault, LineName, LineTaker, Message};
+use world::{Scope, World};
+
+/// Maximum number of commands that wait to be sent to one client. A client with more is
+/// disconnected.
+pub(super) const COMMANDS_MAX: usize = 1 << 16;
+
+/// Caches of the clients of one server.
+pub(crate) struct ClientCaches<W: World> {
+    /// What all clients agree on; `None` while no client has a cache.
+    pub(super) shared: RefCell<Option<Shared>>,
+    clients: RefCell<BTreeMap<PeerId, Rc<Enrolled<W>>>>,
+    pub(super) locks: LineLocks,
+    awaited: RefCell<BTreeMap<u64, Awaited<W::Payload>>>,
+    next: Cell<u64>,
+    answered: Signal,
+}
+
+/// State that all clients with caches share.
+pub(super) struct Shared {
+    pub(super) line_bytes: u64,
+    pub(super) directory: Directory,
+}
+
+/// Client with a cache.
+struct Enrolled<W: World> {
+    address: String,
+    ticket: u64,
+    commands: RefCell<VecDeque<(CacheCommand, Option<W::Payload>)>>,
+    added: Signal,
+    /// Task that sends the commands.
+    sending: Scope<W, Infallible>,
+}
+
+/// Answer that the server waits for.
+struct Awaited<P> {
+    client: PeerId,
+    answer: Option<Answered<P>>,
+}
+
+/// Answer of a client to a command. A client that has left had nothing.
+pub(super) struct Answered<P> {
+    pub(super) was_there: bool,
+    pub(super) line: Option<P>,
+}
+
+impl<W: World> Default for ClientCaches<W> {
+    fn default() -> Self {
+        Self {
+            shared: RefCell::default(),
+            clients: RefCell::default(),
+            locks: LineLocks::default(),
+            awaited: RefCell::default(),
+            next: Cell::default(),
+            answered: Signal::default(),
+        }
+    }
+}
+
+impl<W: World> ClientCaches<W> {
+    /// Adds a client. All must agree on the size of a line and on the cooperation.
+    pub(super) fn enrol(
+        &self,
+        world: &W,
+        client: PeerId,
+        enrolment: Enrolment,
+    ) -> Result<(), Fault> {
+        let Enrolment { line_bytes, cooperation, chances, global_lines, address, ticket } =
+            enrolment;
+        let refused = |cause: &str| Err(Fault::BadRequest { cause: cause.to_owned() });
+        if line_bytes == 0 || line_bytes > wire::LINE_BYTES_MAX {
+            return refused("a block of a client's cache has 1 to 1048576 bytes");
+        }
+        let mut shared = self.shared.borrow_mut();
+        let shared = shared.get_or_insert_with(|| Shared {
+            line_bytes,
+            directory: Directory::new(cooperation, chances),
+        });
+        let same = shared.line_bytes == line_bytes
+            && shared.directory.cooperation() == cooperation
+            && shared.directory.chances() == chances;
+        if !same {
+            return refused("other clients use caches with other blocks or another cooperation");
+        }
+        if shared.directory.has(client) {
+            return refused("this client has a cache already");
+        }
+        shared.directory.enrol(client, global_lines.min(policy::LINES_MAX));
+        let (commands, added) = (RefCell::default(), Signal::default());
+        let sending = Scope::new(world.clone());
+        let enrolled = Rc::new(Enrolled { address, ticket, commands, added, sending });
+        let (weak, world) = (Rc::downgrade(&enrolled), world.clone());
+        enrolled.sending.spawn(async move {
+            while let Some(enrolled) = weak.upgrade() {
+                let next = || enrolled.commands.borrow_mut().pop_front();
+                let (command, body) = enrolled.added.until(next).await;
+                let header = wire::encode(&Message::CacheCommand(command));
+                let message = world::Message { body, ..world::Message::new(header) };
+                // A client that has left is removed when the network reports it.
+                let _ = world.send(client, message).await;
+            }
+            Ok(())
+        });
+        self.clients.borrow_mut().insert(client, enrolled);
+        Ok(())
+    }
+
+    /// Removes a client that has left.
+    pub(crate) fn leave(&self, client: PeerId) {
+        let Some(left) = self.clients.borrow_mut().remove(&client) else { return };
+        // The task that sends holds the client while it waits.
+        left.sending.cancel();
+        let is_empty = self.clients.borrow().is_empty();
+        let mut shared = self.shared.borrow_mut();
+        match (&mut *shared, is_empty) {
+            (Some(_), true) => *shared = None,
+            (Some(shared), false) => shared.directory.leave(client),
+            (None, _) => {}
+        }
+        drop(shared);
+        for awaited in self.awaited.borrow_mut().values_mut() {
+            if awaited.client == client && awaited.answer.is_none() {
+                awaited.answer = Some(Answered { was_there: false, line: None });
+            }
+        }
+        self.answered.notify();
+    }
+
+    /// Accepts the answer of a client. Returns false if nobody asked for it.
+    pub(crate) fn accept(
+        &self,
+        client: PeerId,
+        answer: CacheAnswer,
+        line: Option<W::Payload>,
+    ) -> bool {
+        let mut all = self.awaited.borrow_mut();
+        let was_there = answer.was_there;
+        // The task that asked may have ended with its client.
+        if let Some(awaited) = all.get_mut(&answer.number) {
+            if awaited.client != client || awaited.answer.is_some() {
+                return false;
+            }
+            awaited.answer = Some(Answered { was_there, line });
+        }
+        drop(all);
+        self.answered.notify();
+        answer.number < self.next.get()
+    }
+
+    /// Sends a client a command with a number, and waits for the answer.
+    pub(super) async fn ask(
+        &self,
+        client: PeerId,
+        command: impl FnOnce(u64) -> CacheCommand,
+    ) -> Answered<W::Payload> {
+        let asked = Asked { caches: self, number: self.next.get() };
+        let number = asked.number;
+        self.next.set(number + 1);
+        if !self.command(client, command(number), None) {
+            return Answered { was_there: false, line: None };
+        }
+        self.awaited.borrow_mut().insert(number, Awaited { client, answer: None });
+        let answer = || self.awaited.borrow_mut().get_mut(&number)?.answer.take();
+        self.answered.until(answer).await
+    }
+
+    /// Queues a command for a client. Returns false if it has left.
+    pub(super) fn command(
+        &self,
+        client: PeerId,
+        command: CacheCommand,
+        body: Option<W::Payload>,
+    ) -> bool {
+        let clients = self.clients.borrow();
+        let Some(enrolled) = clients.get(&client) else { return false };
+        enrolled.commands.borrow_mut().push_back((command, body));
+        enrolled.added.notify();
+        true
+    }
+
+    /// Tells if so many commands wait for a client that it must be disconnected.
+    pub(super) fn is_stalled(&self, client: PeerId) -> bool {
+        let clients = self.clients.borrow();
+        clients.get(&client).is_some_and(|it| it.commands.borrow().len() > COMMANDS_MAX)
+    }
+
+    /// Returns the address and the secret of a client.
+    pub(super) fn taker(&self, client: PeerId) -> Option<LineTaker> {
+        let clients = self.clients.borrow();
+        let Enrolled { address, ticket, .. } = &**clients.get(&client)?;
+        Some(LineTaker { address: address.clone(), ticket: *ticket })
+    }
+
+    /// Uses the directory, if any client has a cache.
+    pub(super) fn with<R>(&self, act: impl FnOnce(&mut Directory) -> R) -> Option<R> {
+        self.shared.borrow_mut().as_mut().map(|shared| act(&mut shared.directory))
+    }
+
+    /// Number of bytes of a line, if `client` has a cache.
+    pub(super) fn line_bytes(&self, client: PeerId) -> Result<u64, Fault> {
+        let shared = self.shared.borrow();
+        let enrolled = shared.as_ref().filter(|shared| shared.directory.has(client));
+        enrolled.map(|shared| shared.line_bytes).ok_or_else(|| Fault::BadRequest {
+            cause: "the client has not said that it has a cache".to_owned(),
+        })
+    }
+}
+
+/// Question that is forgotten when nobody waits for its answer any more.
+struct Asked<'a, W: World> {
+    caches: &'a ClientCaches<W>,
+    number: u64,
+}
+
+impl<W: World> Drop for Asked<'_, W> {
+    fn drop(&mut self) {
+        self.caches.awaited.borrow_mut().remove(&self.number);
+    }
+}
+
+/// Returns the key of a line.
+pub(super) fn key_of(line: LineName) -> LineKey {
+    (line.file, line.line)
+}
+
+/// Returns the name of a line.
+pub(super) fn name_of((file, line): LineKey) -> LineName {
+    LineName { file, line }
+}

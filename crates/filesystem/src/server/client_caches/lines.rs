@@ -1,0 +1,68 @@
+//! Places of lines in blocks, and what happens to lines that the server's cache evicts.
+
+use super::enrolled::name_of;
+use crate::server::Server;
+use crate::server::files::open_file::OpenFile;
+use std::rc::Rc;
+use units::{ByteRange, PeerId};
+use wire::{CacheCommand, Fault, LineName};
+use world::{Payload, World};
+
+/// Place of a line.
+pub(super) struct LinePlace {
+    pub(super) file: Rc<OpenFile>,
+    pub(super) block: u64,
+    /// Bytes of the line in the block.
+    pub(super) range: ByteRange,
+}
+
+impl<W: World> Server<W> {
+    /// Returns the place of a line, if this server has it.
+    pub(super) fn place_of_line(&self, client: PeerId, name: LineName) -> Result<LinePlace, Fault> {
+        let line_bytes = self.client_caches.line_bytes(client)?;
+        let file = self.files.get(name.file)?;
+        let bad = |cause: String| Err(Fault::BadRequest { cause });
+        let block_bytes = file.stripe.block_bytes;
+        if !block_bytes.is_multiple_of(line_bytes) {
+            return bad(format!(
+                "a block of the file has {block_bytes} bytes, which is no multiple of the \
+                 {line_bytes} bytes of a block of the client's cache"
+            ));
+        }
+        let start = name.line.checked_mul(line_bytes).filter(|start| *start < file.bytes());
+        let Some(start) = start else { return Err(file.past_end()) };
+        let block = start / block_bytes;
+        if file.server_of(block) != self.config.id {
+            return bad(format!("block {block} of {:?} is not on this server", file.name()));
+        }
+        let length = line_bytes.min(file.bytes() - start);
+        file.is_in_client_caches.set(true);
+        Ok(LinePlace { file, block, range: ByteRange::at(start % block_bytes, length) })
+    }
+
+    /// Gives the lines that the server's cache has evicted to the global parts of clients. Called
+    /// after everything that may evict, before anything else is done with these lines.
+    pub(super) fn store_evicted(self: &Rc<Self>) {
+        let caches = &self.client_caches;
+        while let Some(evicted) = self.cache.take_evicted() {
+            let Some(line_bytes) = caches.shared.borrow().as_ref().map(|it| it.line_bytes) else {
+                continue;
+            };
+            let (file, block) = evicted.key;
+            let first = block * (evicted.block_bytes / line_bytes);
+            let length = evicted.payload.length();
+            for (line, offset) in (first..).zip((0..length).step_by(line_bytes as usize)) {
+                let stored = caches.with(|directory| directory.evicted_by_server((file, line)));
+                let Some(stored) = stored.flatten() else { continue };
+                let body = evicted.payload.slice(offset, line_bytes.min(length - offset));
+                let (line, replaces) = (name_of((file, line)), stored.replaces.map(name_of));
+                let store = CacheCommand::Store { line, replaces };
+                caches.command(stored.client, store, Some(body));
+                if caches.is_stalled(stored.client) {
+                    self.world.disconnect(stored.client);
+                    self.forget(stored.client);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Caches at clients, as the server of their lines sees them.
+//!
+//! ```text
+//! client misses a line:                       server of the line:
+//!   ask the server                              wait for the turn of the line
+//!   wait for the line, which                    have an owner write it back
+//!   the server or another client sends          its own cache has it: send it
+//!                                               a client has it: have that client send it
+//!                                               else: read it from the disk and send it
+//! ```
+//!
+//! Which copy is used, who drops one, and where evicted lines go is decided by
+//! [`policy::Directory`].
+//!
+//! Invariants:
+//! - Requests for one line are served one after another, in the order of their arrival.
+//! - Commands to a client are sent in the order in which they were decided.
+//! - A write is answered after every other copy is invalid, or its holder has left.
+
+mod enrolled;
+mod lines;
+mod serve;
+mod writes;
+
+pub(crate) use enrolled::ClientCaches;

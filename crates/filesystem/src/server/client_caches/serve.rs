@@ -1,0 +1,156 @@
+//! Requests of clients with caches: reads, and the way to all others.
+
+use super::enrolled::key_of;
+use super::lines::LinePlace;
+use crate::scale::rare;
+use crate::server::Server;
+use crate::server::answer::Answer;
+use policy::{LineKey, LineSource};
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::PeerId;
+use wire::{
+    CacheCommand, CacheRequest, DROPPED_LINES_MAX, Fault, LineName, LineReader, Reply, RequestId,
+};
+use world::World;
+
+impl<W: World> Server<W> {
+    /// Carries out a request of a client with a cache, and sends it the outcome, unless another
+    /// client does.
+    pub(crate) async fn answer_cache(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+        request: CacheRequest,
+        body: Option<W::Payload>,
+    ) -> Result<(), Infallible> {
+        let served = match request {
+            CacheRequest::Read { line, dropped } => {
+                rare(self.read_line(call, line, dropped)).await
+            }
+            other => rare(self.serve_cache(call, other, body)).await,
+        };
+        if let Err(fault) = served {
+            self.send_reply(call, Err(fault)).await;
+        }
+        Ok(())
+    }
+
+    async fn serve_cache(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        request: CacheRequest,
+        body: Option<W::Payload>,
+    ) -> Result<(), Fault> {
+        match request {
+            CacheRequest::Enrol(enrolment) => {
+                self.client_caches.enrol(&self.world, call.0, enrolment)?;
+                self.send_reply(call, Ok(Reply::Done.into())).await;
+                Ok(())
+            }
+            CacheRequest::Read { .. } => unreachable!("reads are served by themselves"),
+            CacheRequest::Write { line, offset, keeps } => {
+                self.write_line(call, (line, offset), keeps, body).await
+            }
+            CacheRequest::Own { line, fetches } => self.own_line(call, line, fetches).await,
+            CacheRequest::WriteBack { line, keeps } => {
+                self.write_line_back(call, line, keeps, body).await
+            }
+            CacheRequest::Evict { line, chances } => {
+                self.evict_line(call, line, chances, body).await
+            }
+        }
+    }
+
+    /// Sends a reader a line, or has another client send it.
+    async fn read_line(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        name: LineName,
+        dropped: Vec<LineName>,
+    ) -> Result<(), Fault> {
+        let (reader, id) = call;
+        let key = key_of(name);
+        if dropped.len() > DROPPED_LINES_MAX {
+            let cause = format!("a request names {} dropped blocks", dropped.len());
+            return Err(Fault::BadRequest { cause });
+        }
+        let caches = &self.client_caches;
+        for line in dropped {
+            caches.with(|directory| directory.dropped(reader, key_of(line)));
+        }
+        let _turn = caches.locks.turn(key).await;
+        self.world.compute(self.config.costs.cache_read).await;
+        let place = self.place_of_line(reader, name)?;
+        self.recall(reader, key).await?;
+        loop {
+            let in_server = self.cache.peek(name.file, place.block, place.range).is_some();
+            let source = caches.with(|directory| directory.read(reader, key, in_server));
+            match source.unwrap_or(LineSource::Disk) {
+                LineSource::Reader => {
+                    self.send_reply(call, Ok(Reply::HasLine.into())).await;
+                    return Ok(());
+                }
+                LineSource::Client(holder) => {
+                    let source = LineSource::Client(holder);
+                    let moves = self.moves();
+                    let to = caches.taker(reader).map(|taker| LineReader {
+                        address: taker.address,
+                        ticket: taker.ticket,
+                        id,
+                    });
+                    let Some(reader_at) = to else { return Ok(()) };
+                    let command = |number| {
+                        CacheCommand::Send { number, line: name, reader: reader_at, moves }
+                    };
+                    if caches.ask(holder, command).await.was_there {
+                        caches.with(|directory| directory.has_read(reader, key, source));
+                        self.count_moved(place.range.length());
+                        return Ok(());
+                    }
+                    caches.with(|directory| directory.missing(holder, key));
+                }
+                source @ (LineSource::ServerCache | LineSource::Disk) => {
+                    let payload = self.load_line(&place).await?;
+                    caches.with(|directory| directory.has_read(reader, key, source));
+                    if self.moves() {
+                        self.cache.drop_clean(name.file, place.block);
+                    }
+                    self.count_moved(place.range.length());
+                    let is_last_copy = self.is_last_copy(reader, key);
+                    let data = Some((payload, None));
+                    let answer = Answer { reply: Reply::Line { is_last_copy }, data };
+                    self.send_reply(call, Ok(answer)).await;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Reads a line through the server's cache, as any read.
+    pub(super) async fn load_line(
+        self: &Rc<Self>,
+        place: &LinePlace,
+    ) -> Result<W::Payload, Fault> {
+        let LinePlace { file, block, range } = place;
+        self.cache.prefetch_before(file, *block);
+        let payload = self.cache.read(file, *block, *range).await;
+        self.store_evicted();
+        let payload = payload?;
+        self.cache.prefetch_after(file, *block);
+        self.store_evicted();
+        Ok(payload)
+    }
+
+    /// True if a copy moves to the reader instead of being copied.
+    fn moves(&self) -> bool {
+        let moves = |directory: &mut policy::Directory| {
+            directory.cooperation() == policy::Cooperation::GloballyManaged
+        };
+        self.client_caches.with(moves).unwrap_or(false)
+    }
+
+    fn is_last_copy(&self, client: PeerId, key: LineKey) -> bool {
+        let is_last = |directory: &mut policy::Directory| directory.is_last_copy(client, key);
+        self.client_caches.with(is_last).unwrap_or(false)
+    }
+}

@@ -1,0 +1,183 @@
+//! Writes of clients with caches, and lines that clients evict.
+
+use super::enrolled::{key_of, name_of};
+use super::lines::LinePlace;
+use crate::server::Server;
+use crate::server::answer::Answer;
+use futures_util::future::join_all;
+use policy::{LineFate, LineKey};
+use std::rc::Rc;
+use units::{PeerId, Run};
+use wire::{CacheCommand, Fault, LineName, Reply, RequestId};
+use world::{Payload, World};
+
+impl<W: World> Server<W> {
+    /// Writes bytes of a line into the server's cache, then invalidates all other copies.
+    pub(super) async fn write_line(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        (name, offset): (LineName, u64),
+        keeps: bool,
+        body: Option<W::Payload>,
+    ) -> Result<(), Fault> {
+        let (writer, key) = (call.0, key_of(name));
+        let _permit = match self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) {
+            Some(permit) => permit,
+            None => {
+                self.send_reply(call, Ok(Reply::NoRoom.into())).await;
+                return Ok(());
+            }
+        };
+        let _turn = self.client_caches.locks.turn(key).await;
+        let place = self.place_of_line(writer, name)?;
+        self.cache.failures.report_to(name.file, writer)?;
+        self.recall(writer, key).await?;
+        self.put_line(&place, offset, body).await?;
+        let stale = self.client_caches.with(|directory| directory.write(writer, key, keeps));
+        self.invalidate(stale.unwrap_or_default(), name).await;
+        self.send_reply(call, Ok(Reply::Done.into())).await;
+        Ok(())
+    }
+
+    /// Gives a client the right to write a line without asking.
+    pub(super) async fn own_line(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        name: LineName,
+        fetches: bool,
+    ) -> Result<(), Fault> {
+        let (client, key) = (call.0, key_of(name));
+        let _turn = self.client_caches.locks.turn(key).await;
+        self.world.compute(self.config.costs.cache_read).await;
+        let place = self.place_of_line(client, name)?;
+        self.recall(client, key).await?;
+        let data = match fetches {
+            true => Some((self.load_line(&place).await?, None)),
+            false => None,
+        };
+        // What waits for a place at a client is obsolete from now on.
+        self.store_evicted();
+        let stale = self.client_caches.with(|directory| directory.own(client, key));
+        self.invalidate(stale.unwrap_or_default(), name).await;
+        let reply = Reply::Line { is_last_copy: true };
+        self.send_reply(call, Ok(Answer { reply, data })).await;
+        Ok(())
+    }
+
+    /// Takes a line that its owner writes back, unless another client has become the owner.
+    pub(super) async fn write_line_back(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        name: LineName,
+        keeps: bool,
+        body: Option<W::Payload>,
+    ) -> Result<(), Fault> {
+        let (owner, key) = (call.0, key_of(name));
+        let _turn = self.client_caches.locks.turn(key).await;
+        let place = self.place_of_line(owner, name)?;
+        self.cache.failures.report_to(name.file, owner)?;
+        let is_owner = |directory: &mut policy::Directory| {
+            directory.written_back(owner, key, keeps)
+        };
+        if self.client_caches.with(is_owner) == Some(true) {
+            self.put_line(&place, 0, body).await?;
+        }
+        self.send_reply(call, Ok(Reply::Done.into())).await;
+        Ok(())
+    }
+
+    /// Decides what becomes of a clean line that a client evicts.
+    pub(super) async fn evict_line(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        name: LineName,
+        chances: Option<u32>,
+        body: Option<W::Payload>,
+    ) -> Result<(), Fault> {
+        let (client, key) = (call.0, key_of(name));
+        let caches = &self.client_caches;
+        let _turn = caches.locks.turn(key).await;
+        let place = self.place_of_line(client, name)?;
+        let draw = self.world.random();
+        let fate = caches.with(|directory| directory.evicted(client, key, chances, draw));
+        let reply = match fate.unwrap_or(LineFate::Drop) {
+            LineFate::Drop => Reply::Done,
+            LineFate::ToServer => {
+                if let Some(line) = body.filter(|line| line.length() == place.range.length()) {
+                    let costs = &self.config.costs;
+                    let cost = costs.cache_write + costs.copy(line.length());
+                    self.world.compute(cost).await;
+                    let LinePlace { file, block, range } = &place;
+                    self.cache.take_in(file, *block, range.start, line).await?;
+                    self.store_evicted();
+                }
+                Reply::Done
+            }
+            LineFate::ToClient(to, left) => {
+                let expect = CacheCommand::Expect { line: name, chances: left };
+                match caches.taker(to).filter(|_| caches.command(to, expect, None)) {
+                    Some(taker) => Reply::SendLine(taker),
+                    None => Reply::Done,
+                }
+            }
+        };
+        self.send_reply(call, Ok(reply.into())).await;
+        Ok(())
+    }
+
+    /// Has another client that owns a line write it back.
+    pub(super) async fn recall(
+        self: &Rc<Self>,
+        client: PeerId,
+        key: LineKey,
+    ) -> Result<(), Fault> {
+        let caches = &self.client_caches;
+        let owner = caches.with(|directory| directory.other_owner(client, key)).flatten();
+        let Some(owner) = owner else { return Ok(()) };
+        let command = |number| CacheCommand::WriteBack { number, line: name_of(key) };
+        let answered = caches.ask(owner, command).await;
+        match answered.line.filter(|_| answered.was_there) {
+            Some(line) => {
+                caches.with(|directory| directory.written_back(owner, key, true));
+                let place = self.place_of_line(owner, name_of(key))?;
+                self.put_line(&place, 0, Some(line)).await
+            }
+            // It has left, and its bytes with it.
+            None => {
+                caches.with(|directory| directory.dropped(owner, key));
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts bytes of a line into the server's cache.
+    async fn put_line(
+        self: &Rc<Self>,
+        place: &LinePlace,
+        offset: u64,
+        body: Option<W::Payload>,
+    ) -> Result<(), Fault> {
+        let bad = |cause: &str| Fault::BadRequest { cause: cause.to_owned() };
+        let body = body.ok_or_else(|| bad("a write came without data"))?;
+        let (length, LinePlace { file, block, range }) = (body.length(), place);
+        let end = offset.checked_add(length).filter(|end| *end <= range.length() && length > 0);
+        end.ok_or_else(|| bad("a write is beyond its block of the client's cache"))?;
+        let costs = &self.config.costs;
+        self.world.compute(costs.cache_write + costs.copy(length)).await;
+        let run = Run::contiguous(range.start + offset, length);
+        let written = self.cache.write(file, *block, &[run], body).await;
+        // Others may have been evicted for it, and older bytes of it just before.
+        self.store_evicted();
+        self.count_moved(length);
+        written
+    }
+
+    /// Has clients drop their copies of a line, and waits until they have or have left.
+    async fn invalidate(&self, stale: Vec<PeerId>, line: LineName) {
+        let caches = &self.client_caches;
+        let asked = stale.into_iter().map(|client| {
+            caches.ask(client, |number| CacheCommand::Invalidate { number, line })
+        });
+        join_all(asked).await;
+    }
+}
