@@ -6,13 +6,14 @@
 mod client;
 pub mod collective;
 mod costs;
+mod line_locks;
 mod scale;
 mod server;
 mod signal;
 
 pub use client::{
-    Buffer, BufferPart, BufferPool, Client, CollectivePlan, Group, Membership, NewFile, Page,
-    PlannedTransfer, RangeLock, SharedMemory,
+    Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan, Group, Membership,
+    NewFile, Page, PlannedTransfer, RangeLock, SharedMemory,
 };
 pub use costs::Costs;
 pub use scale::RosterCache;

@@ -31,7 +31,8 @@ impl LineLocks {
         self.queues.borrow_mut().entry(key).or_default().push_back(number);
         // Also gives up its place if this wait is dropped.
         let turn = LineTurn { locks: self, key, number };
-        let is_first = || self.queues.borrow().get(&key)?.front().filter(|it| **it == number).copied();
+        let is_first =
+            || self.queues.borrow().get(&key)?.front().filter(|it| **it == number).copied();
         self.ended.until(is_first).await;
         turn
     }

@@ -23,6 +23,7 @@ mod presets;
 mod scenario;
 mod timeline;
 mod trials;
+mod workload;
 
 pub use demerit::{Demerit, DemeritPlan, demerit};
 pub use disk::DiskName;
@@ -38,5 +39,6 @@ pub use timeline::{
 };
 pub use trials::{
     Observer, Progress, Trial, combine_trials, simulate, simulate_all, simulate_trial,
-    simulate_trials,
+    simulate_trials, simulate_workload,
 };
+pub use workload::{Workload, WorkloadTrial};

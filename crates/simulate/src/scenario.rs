@@ -7,12 +7,12 @@ use filesystem::collective::Strategy;
 use interface::UserError;
 use interface::access_of;
 use policy::{
-    Access, Buffering, Declared, DiskOrder, Pattern, Prefetch, Replacement, ReplacementPolicies,
-    WINDOW_BLOCKS,
+    Access, Buffering, ClientCacheSpec, Declared, DiskOrder, Pattern, Prefetch, Replacement,
+    ReplacementPolicies, WINDOW_BLOCKS,
 };
 use std::str::FromStr;
 use units::MIB;
-use wire::PARTICIPANTS_MAX;
+use wire::{LINE_BYTES_MAX, PARTICIPANTS_MAX};
 
 /// One case to simulate, as often as there are trials.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +45,8 @@ pub struct Scenario {
     pub replacement: Option<Replacement>,
     /// Memory prefetch of the servers.
     pub read_ahead: ReadAhead,
+    /// Cache of each client, for caching; none if it has no blocks.
+    pub client_cache: ClientCacheSpec,
     /// Replacement policies that can be named.
     pub policies: ReplacementPolicies,
     /// Own disk models and networks that can be named.
@@ -85,6 +87,7 @@ impl Default for Scenario {
             declared: Declared::Unknown,
             replacement: None,
             read_ahead: ReadAhead::Declared,
+            client_cache: ClientCacheSpec { lines: 0, ..ClientCacheSpec::default() },
             policies: ReplacementPolicies::default(),
             models: OwnModels::default(),
             trials: 5,
@@ -128,6 +131,7 @@ impl Scenario {
             );
             refused(cause, &help)?;
         }
+        self.check_client_cache()?;
         let nodes = self.clients + self.servers;
         if let Err(error) = self.machine.network.spec(&self.models)?.check(nodes) {
             let help = "choose a network that can be built and that holds all nodes";
@@ -143,6 +147,33 @@ impl Scenario {
             ),
             _ => Ok(()),
         }
+    }
+
+    /// True if clients have caches.
+    pub(crate) fn has_client_caches(&self) -> bool {
+        self.client_cache.lines > 0
+    }
+
+    fn check_client_cache(&self) -> Result<(), UserError> {
+        if !self.has_client_caches() {
+            return Ok(());
+        }
+        if let Err(error) = self.client_cache.validate() {
+            let help = "choose another client-cache, client-cache-ways or global-share";
+            refused(error.to_string(), help)?;
+        }
+        let line_bytes = match self.client_cache.line_bytes {
+            0 => self.block_bytes,
+            bytes => bytes,
+        };
+        if line_bytes > LINE_BYTES_MAX || !self.block_bytes.is_multiple_of(line_bytes) {
+            let cause = format!(
+                "a block of a client's cache has {line_bytes} bytes, and a block of the file has {}",
+                self.block_bytes,
+            );
+            refused(cause, "choose a client-cache-block of at most 1MiB that divides the block")?;
+        }
+        Ok(())
     }
 
     /// Returns the access of all clients, after checking everything that can be checked.

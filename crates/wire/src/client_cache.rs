@@ -128,6 +128,8 @@ pub enum CacheCommand {
     },
     /// Expects a line that another client evicts.
     Expect {
+        /// Number of the move, which comes with the line.
+        number: u64,
         /// Line.
         line: LineName,
         /// Moves that are left to it.
@@ -165,6 +167,8 @@ pub enum SentLine {
         ticket: u64,
         /// Number of its request.
         id: RequestId,
+        /// Line.
+        line: LineName,
         /// True if the sender has kept no copy.
         is_last_copy: bool,
     },
@@ -172,6 +176,8 @@ pub enum SentLine {
     Evicted {
         /// Secret of the receiver.
         ticket: u64,
+        /// Number of the move.
+        number: u64,
         /// Line.
         line: LineName,
     },
@@ -184,4 +190,6 @@ pub struct LineTaker {
     pub address: String,
     /// Its secret.
     pub ticket: u64,
+    /// Number of the move.
+    pub number: u64,
 }

@@ -20,8 +20,8 @@ mod message;
 mod rendezvous;
 
 pub use client_cache::{
-    CacheAnswer, CacheCommand, CacheRequest, DROPPED_LINES_MAX, Enrolment, LINE_BYTES_MAX, LineName,
-    LineReader, LineTaker, SentLine,
+    CacheAnswer, CacheCommand, CacheRequest, DROPPED_LINES_MAX, Enrolment, LINE_BYTES_MAX,
+    LineName, LineReader, LineTaker, SentLine,
 };
 pub use client_key::ClientKey;
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
@@ -44,4 +44,4 @@ pub use rendezvous::{
 };
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 12;
+pub const PROTOCOL_VERSION: u16 = 13;

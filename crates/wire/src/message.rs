@@ -1,8 +1,9 @@
 //! Messages of clients and servers.
 
 use crate::{
-    CacheAnswer, CacheCommand, CacheRequest, ClientKey, CounterRequest, EnrolRequest, Entry, Fault, FileDefaults, FileRecord, FileSize,
-    GroupRoster, JoinRequest, LineTaker, LockRequest, Made, MeetRequest, Regions, SentLine, UnlockRequest,
+    CacheAnswer, CacheCommand, CacheRequest, ClientKey, CounterRequest, EnrolRequest, Entry, Fault,
+    FileDefaults, FileRecord, FileSize, GroupRoster, JoinRequest, LineName, LineTaker, LockRequest,
+    Made, MeetRequest, Regions, SentLine, UnlockRequest,
 };
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
@@ -446,6 +447,8 @@ pub enum Reply {
     },
     /// Line that a client's cache asked for, as the body.
     Line {
+        /// Name of the line.
+        line: LineName,
         /// True if no other client has a copy.
         is_last_copy: bool,
     },

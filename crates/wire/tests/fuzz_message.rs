@@ -12,10 +12,10 @@ use policy::{
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
-    ClientKey, CollectiveRequest, CounterChange, CounterRequest, Entry, EntryKind, Fault,
-    FileRecord, FileSize, GroupCollective, GroupMessage, GroupRoster, LockRequest, Made, Message,
-    NamedCollective, PROTOCOL_VERSION, PartRequest, Participant, ReadRequest, Reply, Request,
-    RequestId, UnlockRequest, decode, encode,
+    CacheCommand, CacheRequest, ClientKey, CollectiveRequest, CounterChange, CounterRequest, Entry,
+    EntryKind, Fault, FileRecord, FileSize, GroupCollective, GroupMessage, GroupRoster, LineName,
+    LineReader, LockRequest, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
+    Participant, ReadRequest, Reply, Request, RequestId, UnlockRequest, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -79,10 +79,14 @@ fn some_messages() -> Vec<(&'static str, Message)> {
     let fault = Fault::NoSpace { server: ServerId(1), cause: "full".to_owned() };
     let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
     let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };
+    let line = LineName { file: FileId(9), line: 1 << 40 };
+    let reader = LineReader { address: "node:3".to_owned(), ticket: u64::MAX, id };
+    let send_line = CacheCommand::Send { number: 7, line, reader, moves: true };
     messages.extend([
         ("entry", Message::Reply { id, result: Ok(Reply::Entry(known)) }),
         ("fault", Message::Reply { id, result: Err(fault) }),
         ("agree", Message::Group(agree)),
+        ("send_line", Message::CacheCommand(send_line)),
     ]);
     messages
 }
@@ -101,8 +105,11 @@ fn some_requests() -> Vec<(&'static str, Request)> {
     let (group, rank, number) = (7, ClientId(1), 3);
     let (kind, start, end, timeout_ms) = (LockKind::Exclusive, 100, 1 << 40, 60_000);
     let lock = LockRequest { group, rank, number, kind, start, end, timeout_ms };
+    let line = LineName { file, line: 3 };
+    let read_line = CacheRequest::Read { line, dropped: vec![line; 3] };
     let counter = CounterRequest { group, rank, change: CounterChange::Add(1 << 40) };
     vec![
+        ("read_line", Request::Cache(Box::new(read_line))),
         ("counter", Request::Counter(counter)),
         ("lock", Request::Lock(lock)),
         ("unlock", Request::Unlock(UnlockRequest { group, rank, number })),

@@ -9,20 +9,21 @@
 //! lists behind their length, options and results behind a byte.
 
 use policy::{
-    Access, Buffering, Declared, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
-    LockKind, Nested, OwnPart, Pool, Prefetch, Replacement, Stripe,
+    Access, Buffering, Cooperation, Declared, Dimension, Direction, DiskOrder, Distribution, Level,
+    ListEntry, LockKind, Nested, OwnPart, Pool, Prefetch, Replacement, Stripe,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use units::{ClientId, DiskId, FileId, RegionId, ServerId};
 use wire::{
-    BufferStatistics, ClientKey, CollectiveCall, CollectiveRequest, CounterChange, CounterRequest,
-    DigestsRequest, EnrolRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize,
-    FlushRequest, GroupCollective, GroupMessage, GroupRoster, JoinRequest, LockRequest, Made,
+    BufferStatistics, CacheAnswer, CacheCommand, CacheRequest, ClientKey, CollectiveCall,
+    CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, EnrolRequest, Enrolment,
+    Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, FlushRequest, GroupCollective,
+    GroupMessage, GroupRoster, JoinRequest, LineName, LineReader, LineTaker, LockRequest, Made,
     MeetRequest, Message, NamedCollective, PartRequest, Participant, PlanRequest, PlannedBlock,
-    PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus, UnlockRequest, WriteRequest,
-    decode_record, encode_record,
+    PullRequest, ReadRequest, Reply, Request, RequestId, SentLine, ServerStatus, UnlockRequest,
+    WriteRequest, decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -142,6 +143,13 @@ pinned!(message: Message {
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
     Message::CollectiveFailed { .. },
         Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 17";
+    Message::CacheCommand(_),
+        Message::CacheCommand(CacheCommand::Invalidate { number: 3, line: LINE }), "05 | 01 03 09 01";
+    Message::CacheAnswer(_),
+        Message::CacheAnswer(CacheAnswer { number: 3, was_there: true }), "06 | 03 01";
+    Message::SentLine(_),
+        Message::SentLine(SentLine::Evicted { ticket: 5, number: 3, line: LINE }),
+        "07 | 01 05 03 09 01";
 });
 
 pinned!(request: Request {
@@ -199,6 +207,9 @@ pinned!(request: Request {
     Request::Unlock(_),
         Request::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }), "25 | 07 01 06";
     Request::Plan(_), Request::Plan(Box::new(plan())), "26 | 01 09 00 06 02 01 03 ac 02";
+    Request::Cache(_),
+        Request::Cache(Box::new(CacheRequest::WriteBack { line: LINE, keeps: true })),
+        "27 | 04 09 01 01";
 });
 
 pinned!(reply: Reply {
@@ -219,6 +230,53 @@ pinned!(reply: Reply {
     Reply::Counter { .. }, Reply::Counter { before: 300 }, "0c | ac 02";
     Reply::Plan { .. }, Reply::Plan { blocks: vec![planned_block()], looked_at: 3, more: true },
         "0d | 01 01 ac 02 01 02 08 03 01";
+    Reply::Line { .. }, Reply::Line { line: LINE, is_last_copy: true }, "0e | 09 01 01";
+    Reply::HasLine, Reply::HasLine, "0f";
+    Reply::SendLine(_), Reply::SendLine(LineTaker { address: a(), ticket: 5, number: 3 }),
+        "10 | 01 61 05 03";
+});
+
+pinned!(cooperation: Cooperation {
+    Cooperation::Base, Cooperation::Base, "00";
+    Cooperation::GreedyForwarding, Cooperation::GreedyForwarding, "01";
+    Cooperation::CentrallyCoordinated, Cooperation::CentrallyCoordinated, "02";
+    Cooperation::GloballyManaged, Cooperation::GloballyManaged, "03";
+    Cooperation::NChance, Cooperation::NChance, "04";
+});
+
+pinned!(cache_request: CacheRequest {
+    CacheRequest::Enrol(_), CacheRequest::Enrol(enrolment()), "00 | ac 02 02 02 07 01 61 05";
+    CacheRequest::Read { .. }, CacheRequest::Read { line: LINE, dropped: vec![LINE] },
+        "01 | 09 01 01 09 01";
+    CacheRequest::Write { .. }, CacheRequest::Write { line: LINE, offset: 2, keeps: true },
+        "02 | 09 01 02 01";
+    CacheRequest::Own { .. }, CacheRequest::Own { line: LINE, fetches: true }, "03 | 09 01 01";
+    CacheRequest::WriteBack { .. }, CacheRequest::WriteBack { line: LINE, keeps: false },
+        "04 | 09 01 00";
+    CacheRequest::Evict { .. }, CacheRequest::Evict { line: LINE, chances: Some(2) },
+        "05 | 09 01 01 02";
+});
+
+pinned!(cache_command: CacheCommand {
+    CacheCommand::Send { .. },
+        CacheCommand::Send { number: 3, line: LINE, reader: line_reader(), moves: true },
+        "00 | 03 09 01 01 61 05 07 01";
+    CacheCommand::Invalidate { .. }, CacheCommand::Invalidate { number: 3, line: LINE },
+        "01 | 03 09 01";
+    CacheCommand::WriteBack { .. }, CacheCommand::WriteBack { number: 3, line: LINE },
+        "02 | 03 09 01";
+    CacheCommand::Store { .. }, CacheCommand::Store { line: LINE, replaces: Some(LINE) },
+        "03 | 09 01 01 09 01";
+    CacheCommand::Expect { .. }, CacheCommand::Expect { number: 3, line: LINE, chances: 2 },
+        "04 | 03 09 01 02";
+});
+
+pinned!(sent_line: SentLine {
+    SentLine::Requested { .. },
+        SentLine::Requested { ticket: 5, id: ID, line: LINE, is_last_copy: true },
+        "00 | 05 07 09 01 01";
+    SentLine::Evicted { .. }, SentLine::Evicted { ticket: 5, number: 3, line: LINE },
+        "01 | 05 03 09 01";
 });
 
 pinned!(group_message: GroupMessage {
@@ -428,6 +486,23 @@ fn part() -> PartRequest {
         region: RegionId(4),
         order: DiskOrder::Staggered,
     }
+}
+
+const LINE: LineName = LineName { file: FILE, line: 1 };
+
+fn enrolment() -> Enrolment {
+    Enrolment {
+        line_bytes: 300,
+        cooperation: Cooperation::CentrallyCoordinated,
+        chances: 2,
+        global_lines: 7,
+        address: a(),
+        ticket: 5,
+    }
+}
+
+fn line_reader() -> LineReader {
+    LineReader { address: a(), ticket: 5, id: ID }
 }
 
 fn plan() -> PlanRequest {

@@ -43,17 +43,37 @@ impl<W: World> Client<W> {
         self.call_with(server, |id| wire::encode(&Message::Request { id, request })).await
     }
 
+    /// Sends a server a request with data and waits for the reply and its data.
+    pub(super) async fn call_with_data(
+        &self,
+        server: ServerId,
+        request: Request,
+        body: Option<W::Payload>,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        let header = |id| wire::encode(&Message::Request { id, request });
+        self.call_with_body(server, header, body).await
+    }
+
     async fn call_with(
         &self,
         server: ServerId,
         header: impl FnOnce(RequestId) -> Header,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        self.call_with_body(server, header, None).await
+    }
+
+    async fn call_with_body(
+        &self,
+        server: ServerId,
+        header: impl FnOnce(RequestId) -> Header,
+        body: Option<W::Payload>,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
         let call = self.0.calls.begin(server)?;
         let peer = match self.0.servers.peer(server) {
             Some(peer) => peer,
             None => rare(self.connect_to(server)).await?,
         };
-        let message = world::Message::new(header(call.id()));
+        let message = world::Message { body, ..world::Message::new(header(call.id())) };
         let sent = self.0.world.send(peer, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         call.await.result()

@@ -3,10 +3,12 @@
 use super::cached_sizes::Sizes;
 use super::calls::{Answer, Calls};
 use super::faults::server_left;
+use super::line_cache::LineCache;
 use super::mailbox::Mailbox;
 use super::servers::{Servers, greet};
 use crate::Costs;
 use futures_util::future::join_all;
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::{Rc, Weak};
 use units::{PeerId, ServerId};
@@ -25,6 +27,8 @@ pub(super) struct State<W: World> {
     pub(super) calls: Calls<W::Payload>,
     pub(super) mailbox: Mailbox,
     pub(super) sizes: Sizes,
+    /// Cache for reads and writes of this client alone.
+    pub(super) line_cache: RefCell<Option<Rc<LineCache<W>>>>,
     pub(super) listening: Scope<W, Infallible>,
 }
 
@@ -100,6 +104,7 @@ impl<W: World> Client<W> {
             calls: Calls::default(),
             mailbox: Mailbox::default(),
             sizes: Sizes::default(),
+            line_cache: RefCell::default(),
         });
         // The listener must not keep the client alive that owns it.
         let listener = Rc::downgrade(&state);
@@ -159,6 +164,9 @@ impl<W: World> State<W> {
         }
         match wire::decode(header) {
             Ok(Message::Reply { id, result }) if is_server() => {
+                if let Ok(Reply::Line { line, .. }) = result {
+                    self.line_arrives(line, body.is_some());
+                }
                 self.calls.answered(id, Answer::of(result, body));
             }
             Ok(Message::CollectiveFailed { collective, fault }) if is_server() => {
@@ -167,6 +175,10 @@ impl<W: World> State<W> {
             Ok(Message::Group(message)) => {
                 self.propagate_failure(self.mailbox.accept(from, message))
             }
+            Ok(Message::CacheCommand(command)) if is_server() && self.has_line_cache() => {
+                self.cache_command(from, command, body);
+            }
+            Ok(Message::SentLine(sent)) if self.accept_line(sent, body.clone()) => {}
             // Disconnects a peer that speaks another protocol.
             Ok(_) | Err(_) => {
                 self.world.disconnect(from);
@@ -178,6 +190,8 @@ impl<W: World> State<W> {
     fn forget(&self, peer: PeerId, cause: &str) {
         if let Some(server) = self.servers.number_of(peer) {
             self.server_left(server, &Fault::ServerLeft { server, cause: cause.to_owned() });
+        } else {
+            self.cache_peer_left(peer);
         }
         self.mailbox.peer_left(peer, cause);
     }

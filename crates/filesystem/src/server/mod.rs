@@ -8,6 +8,7 @@
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
 //! | `rendezvous.rs`, `member_calls.rs` | groups whose members meet at the servers |
 //! | `group_locks.rs`, `member_services.rs` | counters and range locks of groups, at server 0 |
+//! | `client_caches/` | caches at clients: copies of lines, cooperation |
 //! | `clients/` | sessions of clients and connections to clients |
 //! | `files/` | open files, their sizes, failures of write-behind |
 //! | `transfers/` | active transfers and the memory that they use |
@@ -17,6 +18,7 @@
 pub(crate) mod answer;
 pub(crate) mod block_cache;
 mod catalogue;
+pub(crate) mod client_caches;
 mod clients;
 mod config;
 pub(crate) mod faults;

@@ -118,7 +118,7 @@ impl<W: World> Server<W> {
     }
 
     /// Sends an answer. A client that has left needs none.
-    async fn send_reply(
+    pub(crate) async fn send_reply(
         &self,
         (from, id): (PeerId, RequestId),
         outcome: Result<Answer<W::Payload>, Fault>,

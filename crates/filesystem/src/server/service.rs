@@ -10,6 +10,7 @@ use crate::scale::start;
 use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
+use crate::server::client_caches::ClientCaches;
 use crate::server::clients::outbound_connections::OutboundConnections;
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
@@ -93,6 +94,7 @@ fn build_server<W: World>(
         sessions: RefCell::default(),
         peers: RefCell::default(),
         outbound: OutboundConnections::default(),
+        client_caches: ClientCaches::default(),
         counters: Counters::default(),
         spaces,
         active_transfers: ActiveTransfers::default(),
@@ -109,6 +111,7 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     for (peer, _) in sessions.iter() {
         server.disconnect_outbound_of(peer);
         server.world.disconnect(peer);
+        server.client_caches.leave(peer);
     }
     drop(sessions);
     let Ok(()) = server.changes.finished().await;
@@ -155,6 +158,7 @@ impl<W: World> Server<W> {
             None => match wire::decode(header) {
                 Ok(Message::Hello { version, key }) => self.greet(from, version, key),
                 Ok(Message::Request { id, request }) => self.begin_other((from, id), request, body),
+                Ok(Message::CacheAnswer(answer)) => self.client_caches.accept(from, answer, body),
                 Ok(_) | Err(_) => false,
             },
         };
@@ -224,19 +228,26 @@ impl<W: World> Server<W> {
         match request {
             Request::Read(read) => self.begin(call, |server| server.answer_read(call, read)),
             Request::Write(write) => self.begin_write(call, write, body),
+            Request::Cache(request) => {
+                self.begin(call, |server| server.answer_cache(call, *request, body))
+            }
             rare => self.begin(call, |server| server.answer(call, rare)),
         }
     }
 
     /// Ends the session of a client that has left: its requests end, its buffers are freed, its
     /// collectives fail.
-    fn forget(self: &Rc<Self>, peer: PeerId) {
+    pub(crate) fn forget(self: &Rc<Self>, peer: PeerId) {
         let session = self.sessions.borrow_mut().remove(peer);
         if let Some(session) = session {
             self.peers.borrow_mut().remove(&session.key);
             let closed = self.files.close_all(&session.open);
             // Ends the client's active requests.
             drop(session);
+            self.client_caches.leave(peer);
+            if !self.client_caches.are_in_use() {
+                self.cache.forget_evicted();
+            }
             self.rendezvous.peer_left(peer);
             self.disconnect_outbound_of(peer);
             closed.into_iter().for_each(|file| self.closed(file));

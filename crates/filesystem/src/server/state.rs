@@ -4,6 +4,7 @@ use crate::scale::Table;
 use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
+use crate::server::client_caches::ClientCaches;
 use crate::server::clients::outbound_connections::OutboundConnections;
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
@@ -38,6 +39,8 @@ pub(crate) struct Server<W: World> {
     /// Connection of each client, by its key.
     pub(super) peers: RefCell<BTreeMap<ClientKey, PeerId>>,
     pub(crate) outbound: OutboundConnections,
+    /// Caches at clients.
+    pub(crate) client_caches: ClientCaches<W>,
     /// Active changes of the catalogue. They run to their end even when their client leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
@@ -80,6 +83,19 @@ impl<W: World> Server<W> {
             let _ = server.drop_file(file).await;
             Ok(())
         });
+    }
+
+    /// Refuses to change a file that clients use through caches, other than through a cache: they
+    /// would not see it.
+    pub(crate) fn check_not_cached(&self, file: &OpenFile) -> Result<(), Fault> {
+        if !(file.is_in_client_caches.get() && self.client_caches.are_in_use()) {
+            return Ok(());
+        }
+        let cause = format!(
+            "{:?} is in caches of clients, so it can be changed through such a cache only",
+            file.name()
+        );
+        Err(Fault::BadRequest { cause })
     }
 
     /// Returns the connection of the client with this key.

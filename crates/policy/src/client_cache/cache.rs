@@ -181,6 +181,11 @@ impl ClientCache {
         self.global.remove(key) || own
     }
 
+    /// Removes a line from the part that servers manage.
+    pub fn drop_global(&mut self, key: LineKey) {
+        self.global.remove(key);
+    }
+
     /// Number of lines of the own part and of the global part.
     pub fn lines(&self) -> (usize, usize) {
         (self.own.len(), self.global.len())

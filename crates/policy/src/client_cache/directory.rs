@@ -120,6 +120,11 @@ impl Directory {
         self.lines.get(&key)?.owner.filter(|owner| *owner != client)
     }
 
+    /// Tells if a client owns a line.
+    pub fn is_owner(&self, client: PeerId, key: LineKey) -> bool {
+        self.lines.get(&key).is_some_and(|holders| holders.owner == Some(client))
+    }
+
     /// Tells where `reader`, which does not hold a line, finds it. `in_server` is true if the
     /// server's cache has it.
     pub fn read(&mut self, reader: PeerId, key: LineKey, in_server: bool) -> LineSource {

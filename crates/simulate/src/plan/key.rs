@@ -87,6 +87,19 @@ macro_rules! field {
 }
 pub(super) use field;
 
+/// A key at the top with the same default for every machine.
+pub(super) const fn case(
+    name: &'static str,
+    option: &'static str,
+    kind: Kind,
+    meaning: &'static str,
+    field: Field,
+) -> Key {
+    let meaning = Meaning::Text(meaning);
+    let (table, owner, source) = (Table::Top, Owner::Case, "");
+    Key { name, option, table, owner, kind, meaning, source, field }
+}
+
 impl Key {
     /// Sets the value in a plan; the error says why the plan cannot have it.
     pub(super) fn set(&self, plan: &mut SimulationPlan, value: &Value) -> Result<(), String> {

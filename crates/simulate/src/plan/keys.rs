@@ -3,7 +3,8 @@
 //! [`super::network_parameters`]. `sim --explain`, error messages
 //! and the page docs/scenarios.md take their explanations from this table.
 
-use super::key::{Field, Key, Meaning, Owner, Table, field};
+use super::client_cache_keys::CLIENT_CACHE;
+use super::key::{Field, Key, Meaning, Owner, case, field};
 use super::network_parameters::NETWORK_PARAMETERS;
 use super::parameters::{COSTS, PARAMETERS};
 use super::value::{AS_DECLARED, ConvertValue, Kind, STRATEGIES, strategies};
@@ -17,7 +18,7 @@ use policy::{Declared, DiskOrder, Replacement};
 /// Every key.
 pub(super) fn keys() -> impl DoubleEndedIterator<Item = &'static Key> + Clone {
     let parameters = PARAMETERS.iter().chain(NETWORK_PARAMETERS.iter()).chain(COSTS.iter());
-    TOP.iter().chain(parameters)
+    TOP.iter().chain(CLIENT_CACHE.iter()).chain(parameters)
 }
 
 /// Returns the key of this name; no two tables share a name.
@@ -35,19 +36,6 @@ const REPLACEMENTS: &[&str] = &{
 
 /// Kind of a count of at least one.
 const COUNT: Kind = Kind::Number { least: 1, most: NODES_MAX, unit: "" };
-
-/// A key at the top with the same default for every machine.
-const fn case(
-    name: &'static str,
-    option: &'static str,
-    kind: Kind,
-    meaning: &'static str,
-    field: Field,
-) -> Key {
-    let meaning = Meaning::Text(meaning);
-    let (table, owner, source) = (Table::Top, Owner::Case, "");
-    Key { name, option, table, owner, kind, meaning, source, field }
-}
 
 static TOP: [Key; 21] = [
     case(

@@ -7,6 +7,7 @@
 //!   about.
 
 mod changes;
+mod client_cache_keys;
 mod explain;
 mod file;
 mod key;

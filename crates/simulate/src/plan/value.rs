@@ -5,7 +5,9 @@ use crate::names::{LayoutName, MachineName, PayloadName, ReadAhead};
 use crate::network_name::NetworkName;
 use filesystem::collective::Strategy;
 use interface::{parse_size, size_word};
-use policy::{BYTES_MAX, Declared, DiskOrder, Pattern, Replacement};
+use policy::{
+    BYTES_MAX, Cooperation, Declared, DiskOrder, Pattern, Replacement, WriteMiss, WritePolicy,
+};
 use std::fmt::Display;
 use units::Duration;
 use world_simulated::{QueueKind, StartAngle};
@@ -284,6 +286,7 @@ impl ConvertValue for Option<Replacement> {
 pub(super) const AS_DECLARED: &str = "declared";
 
 named!(
+    Cooperation,
     Declared,
     LayoutName,
     MachineName,
@@ -292,7 +295,9 @@ named!(
     PayloadName,
     Pattern,
     ReadAhead,
-    Strategy
+    Strategy,
+    WriteMiss,
+    WritePolicy
 );
 
 fn cause(error: &impl Display) -> String {

@@ -222,6 +222,9 @@ async fn client<P: Verify>(
         // Members share memory before the clock starts, with every strategy.
         group.share_among_members(&shared).await?;
     }
+    if scenario.has_client_caches() && scenario.strategy == Strategy::Caching {
+        client.enable_cache(&scenario.client_cache, scenario.block_bytes).await?;
+    }
     group.barrier().await?;
     progress.client_starts(world.now());
     group.transfer(&transfer, &shared).await?;

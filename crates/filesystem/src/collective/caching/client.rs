@@ -43,10 +43,16 @@ pub(crate) async fn transfer<W: World>(
     };
     let mut moved = Ok(());
     for chunk in transfer.access.chunks(group.rank()) {
-        moved = chunks.transfer(chunk).await;
+        moved = match group.client().has_cache() {
+            false => chunks.transfer(chunk).await,
+            true => rare(chunks.transfer_cached(chunk)).await,
+        };
         if moved.is_err() {
             break;
         }
+    }
+    if moved.is_ok() && transfer.direction == Direction::Write && group.client().has_cache() {
+        moved = rare(group.client().write_cache_back(&transfer.file)).await;
     }
     finish(group, transfer, moved).await
 }
@@ -76,6 +82,16 @@ impl<W: World> Chunks<'_, W> {
         match blocks.end - blocks.start {
             1 => self.transfer_part(chunk, blocks.start).await,
             _ => rare(self.transfer_in_lanes(chunk, blocks)).await,
+        }
+    }
+
+    /// Moves one contiguous chunk through the cache of this client.
+    async fn transfer_cached(&self, chunk: Chunk) -> Result<(), Fault> {
+        let Self { client, file, memory, .. } = self;
+        let range = ByteRange::at(chunk.file_offset, chunk.length);
+        match self.direction {
+            Direction::Read => client.read_cached(file, range, memory, chunk.memory_offset).await,
+            Direction::Write => client.write_cached(file, range, memory, chunk.memory_offset).await,
         }
     }
 

@@ -65,6 +65,7 @@ pub(crate) async fn write<W: World>(
     let body = body.ok_or_else(missing)?;
     let length = body.length();
     check_range(server, &file, request.block, request.offset, length)?;
+    server.check_not_cached(&file)?;
     server.cache.failures.report_to(request.file, from)?;
     let cost = server.config.costs.cache_write + server.config.costs.copy(length);
     let run = Run::contiguous(request.offset, length);
@@ -88,6 +89,7 @@ pub(crate) async fn pull<W: World>(
     let PullRequest { file, block, offset, length, region, region_offset } = request;
     let file = server.files.get(file)?;
     check_range(server, &file, block, offset, length)?;
+    server.check_not_cached(&file)?;
     server.cache.failures.report_to(file.file, from)?;
     let _room = server.cache.reserve(&file, block).await?;
     let memory = server.world.memory(length);

@@ -69,6 +69,9 @@ async fn serve_members<W: World>(
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
     check(&request, members.count(), &file)?;
+    if request.direction == Direction::Write {
+        server.check_not_cached(&file)?;
+    }
     let place = server.place_in(&file)?;
     let guard = server.active_transfers.enter((from, request.collective), request.file)?;
     let number = request.collective;

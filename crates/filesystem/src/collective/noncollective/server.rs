@@ -42,6 +42,9 @@ pub(crate) async fn serve<W: World>(
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
     file.check_access(request.direction, &request.access)?;
+    if request.direction == Direction::Write {
+        server.check_not_cached(&file)?;
+    }
     let guard = server.active_transfers.enter((from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };

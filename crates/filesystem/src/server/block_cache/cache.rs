@@ -12,6 +12,7 @@
 use super::block_locks::{BlockKey, BlockLocks};
 use super::dirty::WaterMarks;
 use super::entry::{Common, Entry, User};
+use super::evicted::EvictedBlock;
 use super::pin::Pin;
 use crate::scale::rare;
 use crate::server::config::ServerConfig;
@@ -21,7 +22,7 @@ use crate::server::files::write_failures::WriteFailures;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use policy::{Buffering, EvictionOrder, Window};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
@@ -52,6 +53,8 @@ pub(crate) struct BlockCache<W: World> {
     /// Removed files. No block of them comes in again, even for a task that waits with data. Eight
     /// bytes for each removal since the start.
     pub(super) discarded: RefCell<BTreeSet<FileId>>,
+    /// Clean blocks that were evicted to make room, if the server asked for them.
+    pub(super) evicted: RefCell<Option<VecDeque<EvictedBlock<W::Payload>>>>,
     pub(super) background: Scope<W, Infallible>,
 }
 
@@ -84,6 +87,7 @@ impl<W: World> BlockCache<W> {
             watchdog,
             failures: WriteFailures::default(),
             discarded: RefCell::default(),
+            evicted: RefCell::default(),
         })
     }
 

@@ -354,6 +354,22 @@ impl<W: World> Entry<W> {
         state.clean.insert(self.whole());
     }
 
+    /// Takes bytes at `offset` that the disk has, where no bytes are known.
+    pub(crate) fn fill_part(&self, world: &W, offset: u64, payload: &W::Payload) {
+        let range = ByteRange::at(offset, payload.length());
+        if range == self.whole() {
+            return self.fill(world, payload.clone());
+        }
+        let state = &mut *self.state.borrow_mut();
+        let missing: Vec<ByteRange> = state.missing_in(range).collect();
+        let memory = state.memory(world, self.length);
+        for gap in missing {
+            let run = Run::contiguous(gap.start, gap.length());
+            memory.scatter(&[run], &payload.slice(gap.start - offset, gap.length()));
+        }
+        state.clean.insert(range);
+    }
+
     /// Takes the dirty bytes to write them. They are dirty again if their writing is dropped.
     pub(crate) fn take_dirty(&self) -> Unwritten<'_, W> {
         let unwritten = Unwritten { entry: self, parts: self.cut_dirty().into() };

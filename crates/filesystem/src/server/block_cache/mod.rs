@@ -4,6 +4,7 @@ pub(crate) mod block_locks;
 mod cache;
 mod dirty;
 mod entry;
+mod evicted;
 mod of_file;
 mod pin;
 mod prefetch;

@@ -220,14 +220,20 @@ impl<W: World> BlockCache<W> {
     /// Evicts a block to make room for another.
     fn evict(&self, key: BlockKey) {
         if let Some(entry) = self.entries.borrow().get(&key) {
-            // No statistics are kept of files that no client has open.
-            if let Some(sum) = self.left.borrow_mut().get_mut(&key.0) {
-                entry.counted.add_to(sum);
-                sum.prefetched_unused += u64::from(entry.counted.is_unused());
-                sum.evictions += 1;
-            }
+            self.count_evicted(entry, 1);
+            self.keep_if_wanted(entry);
         }
         self.remove(key);
+    }
+
+    /// Adds the counts of a block that leaves to those of its file.
+    pub(super) fn count_evicted(&self, entry: &Entry<W>, evictions: u64) {
+        // No statistics are kept of files that no client has open.
+        if let Some(sum) = self.left.borrow_mut().get_mut(&entry.key().0) {
+            entry.counted.add_to(sum);
+            sum.prefetched_unused += u64::from(entry.counted.is_unused());
+            sum.evictions += evictions;
+        }
     }
 
     /// Removes a block, unless another entry has taken its place.
@@ -238,7 +244,7 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    fn remove(&self, key: BlockKey) {
+    pub(super) fn remove(&self, key: BlockKey) {
         if let Some(entry) = self.entries.borrow_mut().remove(&key) {
             self.held.set(self.held.get() - entry.length());
             self.order.borrow_mut().remove(key);

@@ -194,16 +194,23 @@ impl<W: World> ClientCaches<W> {
         clients.get(&client).is_some_and(|it| it.commands.borrow().len() > COMMANDS_MAX)
     }
 
-    /// Returns the address and the secret of a client.
+    /// Returns the address and the secret of a client that takes a line, and a new number.
     pub(super) fn taker(&self, client: PeerId) -> Option<LineTaker> {
         let clients = self.clients.borrow();
         let Enrolled { address, ticket, .. } = &**clients.get(&client)?;
-        Some(LineTaker { address: address.clone(), ticket: *ticket })
+        let number = self.next.get();
+        self.next.set(number + 1);
+        Some(LineTaker { address: address.clone(), ticket: *ticket, number })
     }
 
     /// Uses the directory, if any client has a cache.
     pub(super) fn with<R>(&self, act: impl FnOnce(&mut Directory) -> R) -> Option<R> {
         self.shared.borrow_mut().as_mut().map(|shared| act(&mut shared.directory))
+    }
+
+    /// Tells if any client has a cache.
+    pub(crate) fn are_in_use(&self) -> bool {
+        self.shared.borrow().is_some()
     }
 
     /// Number of bytes of a line, if `client` has a cache.

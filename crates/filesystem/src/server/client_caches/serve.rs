@@ -5,7 +5,9 @@ use super::lines::LinePlace;
 use crate::scale::rare;
 use crate::server::Server;
 use crate::server::answer::Answer;
-use policy::{LineKey, LineSource};
+use crate::signal::Signal;
+use policy::{Cooperation, Directory, LineKey, LineSource};
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::PeerId;
@@ -16,22 +18,26 @@ use world::World;
 
 impl<W: World> Server<W> {
     /// Carries out a request of a client with a cache, and sends it the outcome, unless another
-    /// client does.
+    /// client does. The request runs to its end even when the client leaves: otherwise bytes that
+    /// an owner wrote back for it could get lost.
     pub(crate) async fn answer_cache(
         self: Rc<Self>,
         call: (PeerId, RequestId),
         request: CacheRequest,
         body: Option<W::Payload>,
     ) -> Result<(), Infallible> {
-        let served = match request {
-            CacheRequest::Read { line, dropped } => {
-                rare(self.read_line(call, line, dropped)).await
+        let (server, ended) = (Rc::clone(&self), Rc::new((Cell::new(false), Signal::default())));
+        let shared = Rc::clone(&ended);
+        self.changes.spawn(async move {
+            if let Err(fault) = rare(server.serve_cache(call, request, body)).await {
+                server.send_reply(call, Err(fault)).await;
             }
-            other => rare(self.serve_cache(call, other, body)).await,
-        };
-        if let Err(fault) = served {
-            self.send_reply(call, Err(fault)).await;
-        }
+            shared.0.set(true);
+            shared.1.notify();
+            Ok(())
+        });
+        // Bounds the active requests of the client.
+        ended.1.until(|| ended.0.get().then_some(())).await;
         Ok(())
     }
 
@@ -44,10 +50,15 @@ impl<W: World> Server<W> {
         match request {
             CacheRequest::Enrol(enrolment) => {
                 self.client_caches.enrol(&self.world, call.0, enrolment)?;
+                let coordinated =
+                    |it: &mut Directory| it.cooperation() == Cooperation::CentrallyCoordinated;
+                if self.client_caches.with(coordinated) == Some(true) {
+                    self.cache.keep_evicted();
+                }
                 self.send_reply(call, Ok(Reply::Done.into())).await;
                 Ok(())
             }
-            CacheRequest::Read { .. } => unreachable!("reads are served by themselves"),
+            CacheRequest::Read { line, dropped } => self.read_line(call, line, dropped).await,
             CacheRequest::Write { line, offset, keeps } => {
                 self.write_line(call, (line, offset), keeps, body).await
             }
@@ -81,7 +92,7 @@ impl<W: World> Server<W> {
         let _turn = caches.locks.turn(key).await;
         self.world.compute(self.config.costs.cache_read).await;
         let place = self.place_of_line(reader, name)?;
-        self.recall(reader, key).await?;
+        self.recall(reader, key, &place).await?;
         loop {
             let in_server = self.cache.peek(name.file, place.block, place.range).is_some();
             let source = caches.with(|directory| directory.read(reader, key, in_server));
@@ -99,8 +110,11 @@ impl<W: World> Server<W> {
                         id,
                     });
                     let Some(reader_at) = to else { return Ok(()) };
-                    let command = |number| {
-                        CacheCommand::Send { number, line: name, reader: reader_at, moves }
+                    let command = |number| CacheCommand::Send {
+                        number,
+                        line: name,
+                        reader: reader_at,
+                        moves,
                     };
                     if caches.ask(holder, command).await.was_there {
                         caches.with(|directory| directory.has_read(reader, key, source));
@@ -118,7 +132,7 @@ impl<W: World> Server<W> {
                     self.count_moved(place.range.length());
                     let is_last_copy = self.is_last_copy(reader, key);
                     let data = Some((payload, None));
-                    let answer = Answer { reply: Reply::Line { is_last_copy }, data };
+                    let answer = Answer { reply: Reply::Line { line: name, is_last_copy }, data };
                     self.send_reply(call, Ok(answer)).await;
                     return Ok(());
                 }
@@ -127,10 +141,7 @@ impl<W: World> Server<W> {
     }
 
     /// Reads a line through the server's cache, as any read.
-    pub(super) async fn load_line(
-        self: &Rc<Self>,
-        place: &LinePlace,
-    ) -> Result<W::Payload, Fault> {
+    pub(super) async fn load_line(self: &Rc<Self>, place: &LinePlace) -> Result<W::Payload, Fault> {
         let LinePlace { file, block, range } = place;
         self.cache.prefetch_before(file, *block);
         let payload = self.cache.read(file, *block, *range).await;
@@ -143,14 +154,13 @@ impl<W: World> Server<W> {
 
     /// True if a copy moves to the reader instead of being copied.
     fn moves(&self) -> bool {
-        let moves = |directory: &mut policy::Directory| {
-            directory.cooperation() == policy::Cooperation::GloballyManaged
-        };
+        let moves =
+            |directory: &mut Directory| directory.cooperation() == Cooperation::GloballyManaged;
         self.client_caches.with(moves).unwrap_or(false)
     }
 
     fn is_last_copy(&self, client: PeerId, key: LineKey) -> bool {
-        let is_last = |directory: &mut policy::Directory| directory.is_last_copy(client, key);
+        let is_last = |directory: &mut Directory| directory.is_last_copy(client, key);
         self.client_caches.with(is_last).unwrap_or(false)
     }
 }

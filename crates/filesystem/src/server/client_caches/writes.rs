@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use policy::{LineFate, LineKey};
 use std::rc::Rc;
 use units::{PeerId, Run};
-use wire::{CacheCommand, Fault, LineName, Reply, RequestId};
+use wire::{CacheCommand, Fault, LineName, LineTaker, Reply, RequestId};
 use world::{Payload, World};
 
 impl<W: World> Server<W> {
@@ -31,7 +31,7 @@ impl<W: World> Server<W> {
         let _turn = self.client_caches.locks.turn(key).await;
         let place = self.place_of_line(writer, name)?;
         self.cache.failures.report_to(name.file, writer)?;
-        self.recall(writer, key).await?;
+        self.recall(writer, key, &place).await?;
         self.put_line(&place, offset, body).await?;
         let stale = self.client_caches.with(|directory| directory.write(writer, key, keeps));
         self.invalidate(stale.unwrap_or_default(), name).await;
@@ -50,7 +50,7 @@ impl<W: World> Server<W> {
         let _turn = self.client_caches.locks.turn(key).await;
         self.world.compute(self.config.costs.cache_read).await;
         let place = self.place_of_line(client, name)?;
-        self.recall(client, key).await?;
+        self.recall(client, key, &place).await?;
         let data = match fetches {
             true => Some((self.load_line(&place).await?, None)),
             false => None,
@@ -59,7 +59,7 @@ impl<W: World> Server<W> {
         self.store_evicted();
         let stale = self.client_caches.with(|directory| directory.own(client, key));
         self.invalidate(stale.unwrap_or_default(), name).await;
-        let reply = Reply::Line { is_last_copy: true };
+        let reply = Reply::Line { line: name, is_last_copy: true };
         self.send_reply(call, Ok(Answer { reply, data })).await;
         Ok(())
     }
@@ -76,11 +76,11 @@ impl<W: World> Server<W> {
         let _turn = self.client_caches.locks.turn(key).await;
         let place = self.place_of_line(owner, name)?;
         self.cache.failures.report_to(name.file, owner)?;
-        let is_owner = |directory: &mut policy::Directory| {
-            directory.written_back(owner, key, keeps)
-        };
-        if self.client_caches.with(is_owner) == Some(true) {
+        let caches = &self.client_caches;
+        if caches.with(|directory| directory.is_owner(owner, key)) == Some(true) {
+            // It owns the line until the server's copy, which may be evicted, is no longer obsolete.
             self.put_line(&place, 0, body).await?;
+            caches.with(|directory| directory.written_back(owner, key, keeps));
         }
         self.send_reply(call, Ok(Reply::Done.into())).await;
         Ok(())
@@ -114,22 +114,23 @@ impl<W: World> Server<W> {
                 Reply::Done
             }
             LineFate::ToClient(to, left) => {
-                let expect = CacheCommand::Expect { line: name, chances: left };
-                match caches.taker(to).filter(|_| caches.command(to, expect, None)) {
-                    Some(taker) => Reply::SendLine(taker),
-                    None => Reply::Done,
-                }
+                let expect = |taker: &LineTaker| {
+                    let (number, line) = (taker.number, name);
+                    caches.command(to, CacheCommand::Expect { number, line, chances: left }, None)
+                };
+                caches.taker(to).filter(expect).map_or(Reply::Done, Reply::SendLine)
             }
         };
         self.send_reply(call, Ok(reply.into())).await;
         Ok(())
     }
 
-    /// Has another client that owns a line write it back.
+    /// Has another client that owns a line write it back, and keep it.
     pub(super) async fn recall(
         self: &Rc<Self>,
         client: PeerId,
         key: LineKey,
+        place: &LinePlace,
     ) -> Result<(), Fault> {
         let caches = &self.client_caches;
         let owner = caches.with(|directory| directory.other_owner(client, key)).flatten();
@@ -138,13 +139,13 @@ impl<W: World> Server<W> {
         let answered = caches.ask(owner, command).await;
         match answered.line.filter(|_| answered.was_there) {
             Some(line) => {
+                let put = self.put_line(place, 0, Some(line)).await;
                 caches.with(|directory| directory.written_back(owner, key, true));
-                let place = self.place_of_line(owner, name_of(key))?;
-                self.put_line(&place, 0, Some(line)).await
+                put
             }
-            // It has left, and its bytes with it.
+            // It had not used its right yet and may have a clean copy, or it has left.
             None => {
-                caches.with(|directory| directory.dropped(owner, key));
+                caches.with(|directory| directory.written_back(owner, key, true));
                 Ok(())
             }
         }
@@ -175,9 +176,9 @@ impl<W: World> Server<W> {
     /// Has clients drop their copies of a line, and waits until they have or have left.
     async fn invalidate(&self, stale: Vec<PeerId>, line: LineName) {
         let caches = &self.client_caches;
-        let asked = stale.into_iter().map(|client| {
-            caches.ask(client, |number| CacheCommand::Invalidate { number, line })
-        });
+        let asked = stale
+            .into_iter()
+            .map(|client| caches.ask(client, |number| CacheCommand::Invalidate { number, line }));
         join_all(asked).await;
     }
 }
