@@ -9,12 +9,22 @@ use interface::UserError;
 use std::num::NonZero;
 
 pub(crate) fn run(arguments: &Reproduce) -> Result<(), UserError> {
-    let selected = experiments::select(&arguments.experiments, &arguments.only)?;
+    let all = arguments.experiments.iter().cloned();
+    let (studies, names): (Vec<String>, Vec<String>) = all.partition(is_study);
+    if names.is_empty() {
+        return run_studies(arguments, &studies);
+    }
+    if !studies.is_empty() {
+        return Err(UserError::usage(
+            "studies and experiments cannot be reproduced together",
+            format!("{} is a study", studies.join(", ")),
+            "run one command for the studies and one for the experiments",
+        ));
+    }
+    let selected = experiments::select(&names, &arguments.only)?;
     let folder = arguments.out.as_deref().map(Folder::prepare).transpose()?;
     let page = arguments.markdown.as_deref().map(OutputFile::create).transpose()?;
-    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let jobs = arguments.jobs.map_or(processors, |jobs| jobs as usize);
-    let options = Options { trials: arguments.trials, jobs };
+    let options = Options { trials: arguments.trials, jobs: jobs(arguments) };
     let bar = bar();
     let progress = |progress: Progress| {
         bar.set_length(progress.all);
@@ -37,6 +47,40 @@ pub(crate) fn run(arguments: &Reproduce) -> Result<(), UserError> {
         present::note(&format!("wrote {}", path.display()));
     }
     Ok(())
+}
+
+#[allow(clippy::ptr_arg, reason = "a predicate of owned names")]
+fn is_study(name: &String) -> bool {
+    experiments::study_names().contains(&name.as_str())
+}
+
+fn jobs(arguments: &Reproduce) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    arguments.jobs.map_or(processors, |jobs| jobs as usize)
+}
+
+/// Runs studies, which have a text and a JSON form.
+fn run_studies(arguments: &Reproduce, names: &[String]) -> Result<(), UserError> {
+    if arguments.out.is_some() || arguments.markdown.is_some() || !arguments.only.is_empty() {
+        return Err(UserError::usage(
+            "a study has no files and no selection of rows",
+            "--out, --markdown and --only are for experiments with published figures",
+            "leave them out; --json prints every figure",
+        ));
+    }
+    let bar = bar();
+    let progress = |progress: Progress| {
+        bar.set_length(progress.all);
+        bar.set_position(progress.done);
+    };
+    let done = experiments::run_studies(names, arguments.trials, jobs(arguments), &progress);
+    bar.finish_and_clear();
+    let done = done?;
+    if arguments.json {
+        return present::json(&done);
+    }
+    let texts: Vec<String> = done.iter().map(experiments::study_text).collect();
+    present::line(texts.join("\n").trim_end())
 }
 
 /// Progress bar with the number of finished trials, on standard error; hidden unless that is a

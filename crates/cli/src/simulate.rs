@@ -64,8 +64,9 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
         ("sync", flag(arguments.sync)),
         ("availability", flag(arguments.availability)),
     ];
+    let said = said.into_iter().chain(arguments.client_cache.settings());
     let setting = |(key, value): (&str, Option<String>)| Some(Setting::option(key, &value?));
-    let mut settings: Vec<Setting> = said.into_iter().filter_map(setting).collect();
+    let mut settings: Vec<Setting> = said.filter_map(setting).collect();
     let records: Vec<String> = cases.record.iter().map(u64::to_string).collect();
     let distribution = cases.distribution.as_ref().map(|_| "--distribution");
     let lists = [

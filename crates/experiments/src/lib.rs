@@ -29,6 +29,7 @@ mod rows;
 mod scenarios;
 mod select;
 mod stats;
+mod studies;
 mod text;
 
 pub use anchors::AnchorResult;
@@ -44,6 +45,7 @@ pub use results::{Cell, RatioCell, RowResult, Simulated, TrialResult};
 pub use select::{Only, experiment_names, select};
 pub use simulate::Progress;
 pub use stats::{Improvement, Ratio, Sample};
+pub use studies::{ClaimResult, Study, StudyCell, StudyRow, run_studies, study_names, study_text};
 pub use text::text;
 
 use interface::UserError;

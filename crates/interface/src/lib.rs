@@ -25,7 +25,8 @@ pub use kind::{ErrorKind, ErrorPlace, KINDS, KindRow};
 pub use limits::Limits;
 pub use nearest::nearest;
 pub use policy::{
-    Declared, DiskOrder, Pattern, Replacement, ReplacementPolicies, ReplacementPolicy,
+    ClientCacheSpec, Cooperation, Declared, DiskOrder, Pattern, Replacement, ReplacementPolicies,
+    ReplacementPolicy,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};

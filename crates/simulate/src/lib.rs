@@ -39,6 +39,6 @@ pub use timeline::{
 };
 pub use trials::{
     Observer, Progress, Trial, combine_trials, simulate, simulate_all, simulate_trial,
-    simulate_trials, simulate_workload,
+    simulate_trials, simulate_workload, simulate_workloads,
 };
 pub use workload::{Workload, WorkloadTrial};

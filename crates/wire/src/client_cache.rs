@@ -89,8 +89,8 @@ pub enum CacheRequest {
     },
 }
 
-/// Command of a server to a client with a cache. The client answers those with a number
-/// ([`CacheAnswer`]).
+/// Command of a server to a client with a cache. The client answers
+/// all but [`CacheCommand::Store`] ([`CacheAnswer`]).
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CacheCommand {
@@ -128,6 +128,8 @@ pub enum CacheCommand {
     },
     /// Expects a line that another client evicts.
     Expect {
+        /// Number of the answer.
+        answer: u64,
         /// Number of the move, which comes with the line.
         number: u64,
         /// Line.

@@ -267,8 +267,8 @@ pinned!(cache_command: CacheCommand {
         "02 | 03 09 01";
     CacheCommand::Store { .. }, CacheCommand::Store { line: LINE, replaces: Some(LINE) },
         "03 | 09 01 01 09 01";
-    CacheCommand::Expect { .. }, CacheCommand::Expect { number: 3, line: LINE, chances: 2 },
-        "04 | 03 09 01 02";
+    CacheCommand::Expect { .. }, CacheCommand::Expect { answer: 4, number: 3, line: LINE, chances: 2 },
+        "04 | 04 03 09 01 02";
 });
 
 pinned!(sent_line: SentLine {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod cases;
+mod client_cache;
 mod command;
 mod demo;
 mod files;

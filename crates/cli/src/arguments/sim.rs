@@ -1,6 +1,7 @@
 //! Arguments of `sim`.
 
 use super::cases::Cases;
+use super::client_cache::ClientCacheArguments;
 use crate::value_parsers::{count, either};
 use clap::{Args, Subcommand};
 use interface::{Declared, DiskOrder, Replacement, parse_size as size};
@@ -69,6 +70,8 @@ pub(crate) struct Sim {
     /// --declare).
     #[arg(long, value_name = "WHAT")]
     pub(crate) read_ahead: Option<String>,
+    #[command(flatten)]
+    pub(crate) client_cache: ClientCacheArguments,
     /// Number of clients (default: 16).
     #[arg(long, value_parser = count)]
     pub(crate) clients: Option<u32>,

@@ -200,11 +200,10 @@ impl Directory {
         stale.into_iter().collect()
     }
 
-    /// Makes a client the owner of a line. Returns the clients whose copies are invalid now.
+    /// Makes a client the owner of a line. Returns the clients whose copies are invalid now: also
+    /// its own, before it gets the right, if it has one in its global part.
     pub fn own(&mut self, client: PeerId, key: LineKey) -> Vec<PeerId> {
-        let mut stale = self.write(client, key, true);
-        // Its global copy goes; the message for that would take its new right with it.
-        stale.retain(|other| *other != client);
+        let stale = self.write(client, key, true);
         let holders = self.lines.entry(key).or_default();
         holders.add(client);
         holders.owner = Some(client);

@@ -4,6 +4,7 @@ use super::config;
 use super::verify::Verify;
 use crate::scenario::Scenario;
 use crate::workload::{Workload, WorkloadTrial};
+use filesystem::collective::Strategy;
 use filesystem::{CacheCounts, Client, Fault, Group, NewFile, RosterCache, serve};
 use interface::{ExitCode, UserError};
 use policy::Pool;
@@ -49,7 +50,9 @@ pub fn simulate_workload(
     workload: Workload,
     number: u32,
 ) -> Result<WorkloadTrial, UserError> {
-    let mut scenario = scenario.clone();
+    // Any file is a whole number of such records.
+    let mut scenario = Scenario { record_bytes: 1, ..scenario.clone() };
+    scenario.strategy = Strategy::Caching;
     if let Some(bytes) = workload.file_bytes() {
         scenario.file_bytes = bytes;
     }

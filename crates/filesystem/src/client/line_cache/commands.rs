@@ -49,11 +49,13 @@ impl<W: World> State<W> {
             CacheCommand::Store { line, replaces } => {
                 cache.store(server, key_of(line), replaces.map(key_of), body);
             }
-            CacheCommand::Expect { number, line, chances } => {
+            CacheCommand::Expect { answer, number, line, chances } => {
                 let expected = &mut cache.lines.borrow_mut().expected;
-                if expected.len() < EXPECTED_MAX {
+                let takes = expected.len() < EXPECTED_MAX;
+                if takes {
                     expected.insert(key_of(line), Expected { server, number, chances });
                 }
+                self.answer_command(from, answer, takes, None);
             }
         }
     }
@@ -139,9 +141,14 @@ impl<W: World> State<W> {
 
 impl<W: World> LineCache<W> {
     /// Returns a line for another client, and drops it if it moves there. A line that is still on
-    /// its way here is not kept when it comes, since its server will not know of it.
+    /// its way here is not kept when it comes, since its server will not know of it. Nor is a line
+    /// that a request is about: the server may have carried it out already.
     fn line_to_send(&self, key: LineKey, moves: bool) -> Option<W::Payload> {
         let lines = &mut *self.lines.borrow_mut();
+        if lines.pending.contains_key(&key) {
+            lines.invalidate(key);
+            return None;
+        }
         let held = lines.held.get(&key).map(|held| held.line.clone());
         let leaving = lines.leaving.get(&key).filter(|leaving| !leaving.is_dirty);
         let leaving = leaving.map(|leaving| leaving.line.clone());

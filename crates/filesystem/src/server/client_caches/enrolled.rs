@@ -36,7 +36,8 @@ pub(super) struct Shared {
 struct Enrolled<W: World> {
     address: String,
     ticket: u64,
-    commands: RefCell<VecDeque<(CacheCommand, Option<W::Payload>)>>,
+    /// Messages to it, in the order in which they were decided.
+    commands: RefCell<VecDeque<(Message, Option<W::Payload>)>>,
     added: Signal,
     /// Task that sends the commands.
     sending: Scope<W, Infallible>,
@@ -103,8 +104,8 @@ impl<W: World> ClientCaches<W> {
         enrolled.sending.spawn(async move {
             while let Some(enrolled) = weak.upgrade() {
                 let next = || enrolled.commands.borrow_mut().pop_front();
-                let (command, body) = enrolled.added.until(next).await;
-                let header = wire::encode(&Message::CacheCommand(command));
+                let (message, body) = enrolled.added.until(next).await;
+                let header = wire::encode(&message);
                 let message = world::Message { body, ..world::Message::new(header) };
                 // A client that has left is removed when the network reports it.
                 let _ = world.send(client, message).await;
@@ -181,9 +182,14 @@ impl<W: World> ClientCaches<W> {
         command: CacheCommand,
         body: Option<W::Payload>,
     ) -> bool {
+        self.queue(client, Message::CacheCommand(command), body)
+    }
+
+    /// Queues a message for a client. Returns false if it has left.
+    pub(super) fn queue(&self, client: PeerId, message: Message, body: Option<W::Payload>) -> bool {
         let clients = self.clients.borrow();
         let Some(enrolled) = clients.get(&client) else { return false };
-        enrolled.commands.borrow_mut().push_back((command, body));
+        enrolled.commands.borrow_mut().push_back((message, body));
         enrolled.added.notify();
         true
     }

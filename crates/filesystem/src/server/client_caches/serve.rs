@@ -4,7 +4,6 @@ use super::enrolled::key_of;
 use super::lines::LinePlace;
 use crate::scale::rare;
 use crate::server::Server;
-use crate::server::answer::Answer;
 use crate::signal::Signal;
 use policy::{Cooperation, Directory, LineKey, LineSource};
 use std::cell::Cell;
@@ -12,7 +11,8 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use units::PeerId;
 use wire::{
-    CacheCommand, CacheRequest, DROPPED_LINES_MAX, Fault, LineName, LineReader, Reply, RequestId,
+    CacheCommand, CacheRequest, DROPPED_LINES_MAX, Fault, LineName, LineReader, Message, Reply,
+    RequestId,
 };
 use world::World;
 
@@ -98,7 +98,7 @@ impl<W: World> Server<W> {
             let source = caches.with(|directory| directory.read(reader, key, in_server));
             match source.unwrap_or(LineSource::Disk) {
                 LineSource::Reader => {
-                    self.send_reply(call, Ok(Reply::HasLine.into())).await;
+                    self.reply_in_order(call, Reply::HasLine, None);
                     return Ok(());
                 }
                 LineSource::Client(holder) => {
@@ -131,13 +131,24 @@ impl<W: World> Server<W> {
                     }
                     self.count_moved(place.range.length());
                     let is_last_copy = self.is_last_copy(reader, key);
-                    let data = Some((payload, None));
-                    let answer = Answer { reply: Reply::Line { line: name, is_last_copy }, data };
-                    self.send_reply(call, Ok(answer)).await;
+                    let reply = Reply::Line { line: name, is_last_copy };
+                    self.reply_in_order(call, reply, Some(payload));
                     return Ok(());
                 }
             }
         }
+    }
+
+    /// Sends a reply after all commands that were decided before it: one about the same line must
+    /// not arrive later.
+    pub(super) fn reply_in_order(
+        &self,
+        (client, id): (PeerId, RequestId),
+        reply: Reply,
+        body: Option<W::Payload>,
+    ) {
+        // A client that has left needs no reply.
+        self.client_caches.queue(client, Message::Reply { id, result: Ok(reply) }, body);
     }
 
     /// Reads a line through the server's cache, as any read.

@@ -3,12 +3,11 @@
 use super::enrolled::{key_of, name_of};
 use super::lines::LinePlace;
 use crate::server::Server;
-use crate::server::answer::Answer;
 use futures_util::future::join_all;
 use policy::{LineFate, LineKey};
 use std::rc::Rc;
 use units::{PeerId, Run};
-use wire::{CacheCommand, Fault, LineName, LineTaker, Reply, RequestId};
+use wire::{CacheCommand, Fault, LineName, Reply, RequestId};
 use world::{Payload, World};
 
 impl<W: World> Server<W> {
@@ -24,7 +23,7 @@ impl<W: World> Server<W> {
         let _permit = match self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) {
             Some(permit) => permit,
             None => {
-                self.send_reply(call, Ok(Reply::NoRoom.into())).await;
+                self.reply_in_order(call, Reply::NoRoom, None);
                 return Ok(());
             }
         };
@@ -35,7 +34,7 @@ impl<W: World> Server<W> {
         self.put_line(&place, offset, body).await?;
         let stale = self.client_caches.with(|directory| directory.write(writer, key, keeps));
         self.invalidate(stale.unwrap_or_default(), name).await;
-        self.send_reply(call, Ok(Reply::Done.into())).await;
+        self.reply_in_order(call, Reply::Done, None);
         Ok(())
     }
 
@@ -52,7 +51,7 @@ impl<W: World> Server<W> {
         let place = self.place_of_line(client, name)?;
         self.recall(client, key, &place).await?;
         let data = match fetches {
-            true => Some((self.load_line(&place).await?, None)),
+            true => Some(self.load_line(&place).await?),
             false => None,
         };
         // What waits for a place at a client is obsolete from now on.
@@ -60,7 +59,7 @@ impl<W: World> Server<W> {
         let stale = self.client_caches.with(|directory| directory.own(client, key));
         self.invalidate(stale.unwrap_or_default(), name).await;
         let reply = Reply::Line { line: name, is_last_copy: true };
-        self.send_reply(call, Ok(Answer { reply, data })).await;
+        self.reply_in_order(call, reply, data);
         Ok(())
     }
 
@@ -82,7 +81,7 @@ impl<W: World> Server<W> {
             self.put_line(&place, 0, body).await?;
             caches.with(|directory| directory.written_back(owner, key, keeps));
         }
-        self.send_reply(call, Ok(Reply::Done.into())).await;
+        self.reply_in_order(call, Reply::Done, None);
         Ok(())
     }
 
@@ -114,14 +113,16 @@ impl<W: World> Server<W> {
                 Reply::Done
             }
             LineFate::ToClient(to, left) => {
-                let expect = |taker: &LineTaker| {
-                    let (number, line) = (taker.number, name);
-                    caches.command(to, CacheCommand::Expect { number, line, chances: left }, None)
-                };
-                caches.taker(to).filter(expect).map_or(Reply::Done, Reply::SendLine)
+                let taker = caches.taker(to);
+                let number = taker.as_ref().map_or(0, |taker| taker.number);
+                let line = name;
+                let expect = |answer| CacheCommand::Expect { answer, number, line, chances: left };
+                // No later answer about the line may overtake this.
+                let expected = caches.ask(to, expect).await.was_there;
+                taker.filter(|_| expected).map_or(Reply::Done, Reply::SendLine)
             }
         };
-        self.send_reply(call, Ok(reply.into())).await;
+        self.reply_in_order(call, reply, None);
         Ok(())
     }
 

@@ -1,0 +1,11 @@
+//! Studies: comparisons of variants of a system whose published figures are pictures. The claims of
+//! the paper about their order are checked as inequalities, row by row.
+
+mod claims;
+mod piosim_caches;
+mod study;
+mod study_text;
+
+pub use claims::ClaimResult;
+pub use study::{Study, StudyCell, StudyRow, run_studies, study_names};
+pub use study_text::study_text;

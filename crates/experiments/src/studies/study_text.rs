@@ -1,0 +1,39 @@
+//! Text form of a study: a table of seconds and disk reads, and the claims.
+
+use super::study::Study;
+use std::fmt::Write;
+
+/// Returns the text of a study for a terminal, ending with a line feed.
+pub fn study_text(study: &Study) -> String {
+    let mut out = String::new();
+    let Study { name, title, source, note, trials, .. } = study;
+    let _ = writeln!(out, "{name}: {title}\nsource: {source}\ntrials: {trials}\n{note}\n");
+    let width = study.rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
+    for (unit, value) in [
+        ("seconds", (|cell| format!("{:.2}", cell.seconds)) as fn(&super::StudyCell) -> String),
+        ("disk reads", |cell| format!("{:.0}", cell.disk_reads)),
+    ] {
+        let _ = write!(out, "{unit:width$}");
+        for cell in study.rows.first().map_or(&[][..], |row| &row.cells) {
+            let _ = write!(out, "  {:>21}", cell.cooperation);
+        }
+        let _ = writeln!(out);
+        for row in &study.rows {
+            let _ = write!(out, "{:width$}", row.label);
+            for cell in &row.cells {
+                let _ = write!(out, "  {:>21}", value(cell));
+            }
+            let _ = writeln!(out);
+        }
+        let _ = writeln!(out);
+    }
+    for claim in &study.claims {
+        let held = claim.rows - claim.exceptions.len();
+        let _ = write!(out, "{}: holds in {held} of {} rows", claim.claim, claim.rows);
+        if !claim.holds() {
+            let _ = write!(out, "; not in {}", claim.exceptions.join("; "));
+        }
+        let _ = writeln!(out);
+    }
+    out
+}
