@@ -36,6 +36,11 @@ impl LineLocks {
         self.ended.until(is_first).await;
         turn
     }
+
+    /// Tells if a task works on a line.
+    pub(crate) fn is_taken(&self, key: LineKey) -> bool {
+        self.queues.borrow().contains_key(&key)
+    }
 }
 
 impl Drop for LineTurn<'_> {

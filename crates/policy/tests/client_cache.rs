@@ -119,7 +119,7 @@ impl System {
                     self.version(key)
                 }
                 LineSource::Disk => {
-                    self.into_server(key);
+                    self.put_in_server(key);
                     self.version(key)
                 }
                 LineSource::Client(holder) => {
@@ -166,7 +166,7 @@ impl System {
         } else {
             let keeps = held || self.spec.write_miss == WriteMiss::Allocate;
             self.recall(writer, key);
-            self.into_server(key);
+            self.put_in_server(key);
             self.stored.insert(key, new);
             let stale = self.directory.write(writer, key, keeps);
             let keeps = keeps && !stale.contains(&writer);
@@ -194,7 +194,7 @@ impl System {
         let version = self.clients[&owner].versions[&key];
         if self.directory.written_back(owner, key, keeps) {
             self.stored.insert(key, version);
-            self.into_server(key);
+            self.put_in_server(key);
         }
         self.clients.get_mut(&owner).unwrap().cache.set_dirty(key, false);
     }
@@ -224,7 +224,7 @@ impl System {
             LineFate::Drop => {}
             LineFate::ToServer => {
                 assert_eq!(version, Some(self.version(evicted.key)));
-                self.into_server(evicted.key);
+                self.put_in_server(evicted.key);
             }
             LineFate::ToClient(to, left) => {
                 assert!(left <= self.spec.chances && to != client);
@@ -240,14 +240,15 @@ impl System {
         }
     }
 
-    fn into_server(&mut self, key: LineKey) {
+    fn put_in_server(&mut self, key: LineKey) {
         self.server.insert(key);
         while self.server.len() > self.server_lines {
             let evicted = self.server.oldest().unwrap();
             self.server.remove(evicted);
             let version = self.version(evicted);
-            if let Some(Stored { client, replaces }) = self.directory.evicted_by_server(evicted) {
-                let client = self.clients.get_mut(&client).unwrap();
+            if let Some(Stored { client: to, replaces }) = self.directory.evicted_by_server(evicted)
+            {
+                let client = self.clients.get_mut(&to).unwrap();
                 assert!(client.cache.store(evicted, replaces));
                 if let Some(replaced) = replaces
                     && !client.cache.holds(replaced)
@@ -255,6 +256,7 @@ impl System {
                     client.versions.remove(&replaced);
                 }
                 client.versions.insert(evicted, version);
+                self.directory.carried_out(to, self.directory.last_stored());
             }
         }
     }
@@ -402,7 +404,8 @@ fn obsolete_evicted_lines_are_dropped() {
     for cooperation in COOPERATIONS {
         let mut directory = Directory::new(cooperation, 2);
         let (one, two) = (PeerId(1), PeerId(2));
-        [one, two].map(|client| directory.enrol(client, 0));
+        directory.enrol(one, 0);
+        directory.enrol(two, 0);
         directory.has_read(one, key(1), LineSource::Disk);
         assert_eq!(directory.write(two, key(1), false), [one]);
         assert_eq!(directory.evicted(one, key(1), None, 0), LineFate::Drop, "{cooperation}");
@@ -412,6 +415,52 @@ fn obsolete_evicted_lines_are_dropped() {
         assert!(directory.written_back(one, key(1), true));
         assert!(!directory.written_back(one, key(1), true), "it is no owner any more");
     }
+}
+
+/// A client that is told to replace a line may have it until it answers a later command.
+#[test]
+fn a_write_invalidates_lines_that_are_being_replaced() {
+    let (one, two) = (PeerId(1), PeerId(2));
+    let mut directory = Directory::new(Cooperation::CentrallyCoordinated, 0);
+    directory.enrol(one, 1);
+    directory.enrol(two, 0);
+    let stored = |replaces| Some(Stored { client: one, replaces });
+    assert_eq!(directory.evicted_by_server(key(1)), stored(None));
+    let before = directory.last_stored();
+    assert_eq!(directory.evicted_by_server(key(2)), stored(Some(key(1))));
+    assert_eq!(directory.read(two, key(1), false), LineSource::Disk);
+    directory.carried_out(one, before);
+    assert_eq!(directory.write(two, key(1), false), [one]);
+    directory.carried_out(one, directory.last_stored());
+    assert_eq!(directory.write(two, key(1), false), []);
+    assert_eq!(directory.write(two, key(2), false), [one]);
+    // So does one that takes a line again, and replaces it again.
+    for (line, replaces) in [(1, None), (2, Some(1)), (1, Some(2)), (2, Some(1))] {
+        assert_eq!(directory.evicted_by_server(key(line)), stored(replaces.map(key)));
+    }
+    directory.carried_out(one, directory.last_stored() - 1);
+    assert_eq!(directory.holders(key(1)), [one]);
+    directory.leave(one);
+    assert!(directory.holders(key(1)).is_empty() && directory.holders(key(2)).is_empty());
+}
+
+/// The server's old bytes of a line go to no client while the owner's are on their way, even if the
+/// owner drops its clean copy or leaves.
+#[test]
+fn lines_that_are_being_written_back_are_not_stored() {
+    let (one, two) = (PeerId(1), PeerId(2));
+    let mut directory = Directory::new(Cooperation::CentrallyCoordinated, 0);
+    directory.enrol(one, 0);
+    directory.enrol(two, 4);
+    directory.own(one, key(1));
+    directory.dropped(one, key(1));
+    assert!(directory.is_owner(one, key(1)), "only what it writes back ends its right");
+    assert_eq!(directory.evicted_by_server(key(1)), None);
+    directory.begin_write_back(key(1));
+    directory.leave(one);
+    assert_eq!(directory.evicted_by_server(key(1)), None);
+    directory.end_write_back(key(1));
+    assert_eq!(directory.evicted_by_server(key(1)).unwrap().client, two);
 }
 
 /// With the caches of four clients and a server, more cooperation keeps more different lines.

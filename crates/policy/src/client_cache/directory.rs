@@ -4,11 +4,13 @@
 //!
 //! Invariants:
 //! - A client that holds a line is in the directory. (It may be there for a line that it dropped.)
+//!   It is there until it has dropped the line, not only until it is told to.
 //! - A line with an owner has no other holder.
 //! - Under globally managed caching a line has one holder.
 //! - Under centrally coordinated caching no line is in two global parts.
 
 use super::cache::LineKey;
+use super::former_places::FormerPlaces;
 use super::global_parts::GlobalParts;
 use super::spec::Cooperation;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +25,9 @@ pub struct Directory {
     clients: BTreeSet<PeerId>,
     lines: BTreeMap<LineKey, Holders>,
     global: GlobalParts,
+    former: FormerPlaces,
+    /// Lines that are being written back.
+    written_back: BTreeSet<LineKey>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -75,6 +80,8 @@ impl Directory {
             clients: BTreeSet::new(),
             lines: BTreeMap::new(),
             global: GlobalParts::default(),
+            former: FormerPlaces::default(),
+            written_back: BTreeSet::new(),
         }
     }
 
@@ -98,6 +105,7 @@ impl Directory {
     pub fn leave(&mut self, client: PeerId) {
         self.clients.remove(&client);
         self.global.leave(client);
+        self.former.leave(client);
         self.lines.retain(|_, holders| {
             holders.remove(client);
             !holders.clients.is_empty()
@@ -128,7 +136,7 @@ impl Directory {
     /// Tells where `reader`, which does not hold a line, finds it. `in_server` is true if the
     /// server's cache has it.
     pub fn read(&mut self, reader: PeerId, key: LineKey, in_server: bool) -> LineSource {
-        self.dropped(reader, key);
+        self.forget(reader, key);
         // The last one to get it drops it last.
         let last = self.lines.get(&key).and_then(|holders| holders.clients.last()).copied();
         match (self.cooperation, last) {
@@ -162,7 +170,7 @@ impl Directory {
 
     /// Notes that a client that was to send a line does not have it.
     pub fn missing(&mut self, holder: PeerId, key: LineKey) {
-        self.dropped(holder, key);
+        self.forget(holder, key);
         if self.global.holder(key) == Some(holder) {
             self.global.remove(key);
         }
@@ -191,6 +199,8 @@ impl Directory {
     pub fn write(&mut self, writer: PeerId, key: LineKey, keeps: bool) -> Vec<PeerId> {
         let holders = self.lines.remove(&key).unwrap_or_default();
         let mut stale: BTreeSet<PeerId> = holders.clients.into_iter().collect();
+        // A client may be about to take older bytes into a place that another line takes after it.
+        stale.extend(self.former.holders(key));
         stale.remove(&writer);
         // A global part is not updated, not even the writer's.
         stale.extend(self.global.remove(key));
@@ -210,6 +220,17 @@ impl Directory {
         stale
     }
 
+    /// Notes that the bytes of a line in the server's cache are obsolete until
+    /// [`end_write_back`](Self::end_write_back), whatever becomes of the owner.
+    pub fn begin_write_back(&mut self, key: LineKey) {
+        self.written_back.insert(key);
+    }
+
+    /// Notes that the server's cache has the bytes of the owner of a line, or will not get any.
+    pub fn end_write_back(&mut self, key: LineKey) {
+        self.written_back.remove(&key);
+    }
+
     /// Notes that a client has written a line back. Returns false if it is not the owner: then
     /// its bytes are obsolete. It stays a holder if it `keeps` the line.
     pub fn written_back(&mut self, client: PeerId, key: LineKey, keeps: bool) -> bool {
@@ -219,13 +240,20 @@ impl Directory {
         }
         holders.owner = None;
         if !keeps {
-            self.dropped(client, key);
+            self.forget(client, key);
         }
         true
     }
 
-    /// Notes that a client has dropped a line from its own part.
+    /// Notes that a client has dropped a line from its own part. An owner has written it back
+    /// before, and the server may still be busy with that: it stays a holder.
     pub fn dropped(&mut self, client: PeerId, key: LineKey) {
+        if !self.is_owner(client, key) {
+            self.forget(client, key);
+        }
+    }
+
+    fn forget(&mut self, client: PeerId, key: LineKey) {
         if let Some(holders) = self.lines.get_mut(&key) {
             holders.remove(client);
             if holders.clients.is_empty() {
@@ -245,7 +273,7 @@ impl Directory {
     ) -> LineFate {
         let is_current = self.lines.get(&key).is_some_and(|it| it.clients.contains(&client));
         let is_last = self.is_last_copy(client, key);
-        self.dropped(client, key);
+        self.forget(client, key);
         match self.cooperation {
             // A line that was invalidated meanwhile is obsolete.
             _ if !is_current => LineFate::Drop,
@@ -276,17 +304,33 @@ impl Directory {
     pub fn evicted_by_server(&mut self, key: LineKey) -> Option<Stored> {
         let is_owned = self.lines.get(&key).is_some_and(|holders| holders.owner.is_some());
         // An owner may have written newer bytes.
-        if self.cooperation != Cooperation::CentrallyCoordinated || is_owned {
+        let is_obsolete = is_owned || self.written_back.contains(&key);
+        if self.cooperation != Cooperation::CentrallyCoordinated || is_obsolete {
             return None;
         }
         let (client, replaces) = self.global.place(key)?;
+        if let Some(replaced) = replaces {
+            self.former.add(client, replaced);
+        }
         Some(Stored { client, replaces })
+    }
+
+    /// Number of the last command of [`evicted_by_server`](Self::evicted_by_server), for
+    /// [`carried_out`](Self::carried_out).
+    pub fn last_stored(&self) -> u64 {
+        self.former.last()
+    }
+
+    /// Notes that a client has carried out the commands of
+    /// [`evicted_by_server`](Self::evicted_by_server) up to number `last`.
+    pub fn carried_out(&mut self, client: PeerId, last: u64) {
+        self.former.carried_out(client, last);
     }
 
     /// Returns all holders of a line, of global parts too, for tests and inspection.
     pub fn holders(&self, key: LineKey) -> Vec<PeerId> {
         let own = self.lines.get(&key).into_iter().flat_map(|holders| holders.clients.clone());
-        own.chain(self.global.holder(key)).collect()
+        own.chain(self.global.holder(key)).chain(self.former.holders(key)).collect()
     }
 }
 

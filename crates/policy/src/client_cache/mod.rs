@@ -7,6 +7,7 @@
 
 mod cache;
 mod directory;
+mod former_places;
 mod global_parts;
 mod spec;
 

@@ -202,7 +202,7 @@ impl<W: World> LineCache<W> {
         if let Some(of_server) = self.dropped.borrow_mut().get_mut(&server) {
             of_server.remove(&key);
         }
-        PendingLine { cache: self, key }
+        PendingLine { cache: self, key, has_ended: false }
     }
 }
 
@@ -248,15 +248,18 @@ impl<P: Clone> Lines<P> {
     }
 }
 
-/// Request about a line. Over when dropped.
+/// Request about a line. One that is dropped before its end may yet change the line at the server,
+/// so the line is then dropped from the cache too.
 pub(super) struct PendingLine<'a, W: World> {
     cache: &'a LineCache<W>,
     key: LineKey,
+    has_ended: bool,
 }
 
 impl<W: World> PendingLine<'_, W> {
-    /// True if the line was invalidated since the request began.
-    pub(super) fn is_stale(&self) -> bool {
+    /// Ends the request. Returns true if the line was invalidated since it began.
+    pub(super) fn end(mut self) -> bool {
+        self.has_ended = true;
         self.cache.lines.borrow().pending.get(&self.key).copied().unwrap_or(true)
     }
 }
@@ -267,5 +270,8 @@ impl<W: World> Drop for PendingLine<'_, W> {
         lines.pending.remove(&self.key);
         // What was to come before is obsolete.
         lines.expected.remove(&self.key);
+        if !self.has_ended {
+            lines.invalidate(self.key);
+        }
     }
 }

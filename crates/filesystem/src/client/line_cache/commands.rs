@@ -85,8 +85,8 @@ impl<W: World> State<W> {
         }
     }
 
-    /// Notes that a server has sent a line. What it had sent before, about older copies of the line,
-    /// does not concern this one.
+    /// Notes that a server has sent a line. What it had sent before, about older copies of the
+    /// line, does not concern this one.
     pub(in crate::client) fn line_arrives(&self, line: LineName, has_data: bool) {
         let Some(cache) = self.line_cache.borrow().clone() else { return };
         cache.counts.borrow_mut().from_servers += u64::from(has_data);
@@ -118,8 +118,13 @@ impl<W: World> State<W> {
             world.compute(lookup).await;
             let LineReader { address, ticket, id } = reader;
             let sent = SentLine::Requested { ticket, id, line: name, is_last_copy: moves };
-            let sent = cache.send_to_client(&world, &address, sent, line).await;
-            send_answer(&world, from, number, sent.is_ok(), None).await;
+            let is_sent = cache.send_to_client(&world, &address, sent, line).await.is_ok();
+            if !is_sent {
+                // The server will forget that this client has the line.
+                cache.lines.borrow_mut().invalidate(key_of(name));
+                cache.left.notify();
+            }
+            send_answer(&world, from, number, is_sent, None).await;
             Ok(())
         });
     }
@@ -196,7 +201,8 @@ impl<W: World> LineCache<W> {
     ) {
         let lines = &mut *self.lines.borrow_mut();
         let Some(line) = line else { return };
-        if lines.policy.store(key, replaces) && !lines.policy.is_dirty(key) {
+        // What the client reads and writes itself is never older.
+        if lines.policy.store(key, replaces) && !lines.policy.holds_itself(key) {
             lines.held.insert(key, Held { line, server });
         }
         if let Some(replaced) = replaces.filter(|key| !lines.policy.holds(*key)) {
@@ -215,8 +221,9 @@ impl<W: World> LineCache<W> {
         let expected = lines.expected.get(&key).filter(|it| it.number == number).copied();
         let Some(Expected { server, chances, .. }) = expected else { return };
         lines.expected.remove(&key);
-        let is_here = lines.leaving.contains_key(&key) || lines.policy.holds(key);
-        if is_here || lines.pending.contains_key(&key) {
+        // Its server may carry out a request of this client about the line after it has noted that
+        // the line comes here, and then know nothing of it: one that reads, writes or evicts it.
+        if self.locks.is_taken(key) || lines.policy.holds(key) {
             return;
         }
         let dropped = lines.policy.receive(key, chances);

@@ -67,14 +67,13 @@ impl<W: World> LineCache<W> {
             let line = LineName { file: key.0, line: key.1 };
             match self.ask(client, part.server, line, dropped).await? {
                 (Reply::Line { is_last_copy, .. }, Some(line)) if line.length() == part.length => {
-                    if !pending.is_stale() {
-                        drop(pending);
+                    if !pending.end() {
                         self.take_in(client, part, line.clone(), is_last_copy);
                     }
                     return Ok(line);
                 }
                 // It came before the reply. It may have been invalidated since.
-                (Reply::HasLine, _) => {}
+                (Reply::HasLine, _) => _ = pending.end(),
                 (reply, _) => return Err(unexpected(&reply)),
             }
         }

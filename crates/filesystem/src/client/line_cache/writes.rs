@@ -124,8 +124,7 @@ impl<W: World> LineCache<W> {
         let line = LineName { file: key.0, line: key.1 };
         let write = CacheRequest::Write { line, offset: range.start, keeps };
         self.send_bytes(client, server, &Request::Cache(Box::new(write)), &bytes).await?;
-        let is_stale = pending.is_stale();
-        drop(pending);
+        let is_stale = pending.end();
         if is_stale || !keeps {
             self.lines.borrow_mut().invalidate(key);
             return Ok(());
@@ -165,8 +164,7 @@ impl<W: World> LineCache<W> {
                 return Err(unexpected(&reply));
             }
             self.drop_global(key);
-            let is_stale = pending.is_stale();
-            drop(pending);
+            let is_stale = pending.end();
             // Another client may have become the owner, or have written what was here before.
             let old = match is_whole {
                 true => Some(bytes.clone()),

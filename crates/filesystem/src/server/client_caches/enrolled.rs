@@ -170,9 +170,13 @@ impl<W: World> ClientCaches<W> {
         if !self.command(client, command(number), None) {
             return Answered { was_there: false, line: None };
         }
+        let stored = self.with(|directory| directory.last_stored()).unwrap_or(0);
         self.awaited.borrow_mut().insert(number, Awaited { client, answer: None });
         let answer = || self.awaited.borrow_mut().get_mut(&number)?.answer.take();
-        self.answered.until(answer).await
+        let answered = self.answered.until(answer).await;
+        // A client carries its commands out in their order.
+        self.with(|directory| directory.carried_out(client, stored));
+        answered
     }
 
     /// Queues a command for a client. Returns false if it has left.

@@ -14,7 +14,7 @@
 //!
 //! Invariants:
 //! - Requests for one line are served one after another, in the order of their arrival.
-//! - Commands to a client are sent in the order in which they were decided.
+//! - Commands and replies to a client are sent in the order in which they were decided.
 //! - A write is answered after every other copy is invalid, or its holder has left.
 
 mod enrolled;

@@ -77,8 +77,11 @@ impl<W: World> Server<W> {
         self.cache.failures.report_to(name.file, owner)?;
         let caches = &self.client_caches;
         if caches.with(|directory| directory.is_owner(owner, key)) == Some(true) {
-            // It owns the line until the server's copy, which may be evicted, is no longer obsolete.
-            self.put_line(&place, 0, body).await?;
+            // It owns the line until the server's copy, which may be evicted, is not obsolete.
+            caches.with(|directory| directory.begin_write_back(key));
+            let put = self.put_line(&place, 0, body).await;
+            caches.with(|directory| directory.end_write_back(key));
+            put?;
             caches.with(|directory| directory.written_back(owner, key, keeps));
         }
         self.reply_in_order(call, Reply::Done, None);
@@ -137,19 +140,19 @@ impl<W: World> Server<W> {
         let owner = caches.with(|directory| directory.other_owner(client, key)).flatten();
         let Some(owner) = owner else { return Ok(()) };
         let command = |number| CacheCommand::WriteBack { number, line: name_of(key) };
+        // The owner may leave, or drop its clean copy, before the server's cache has the bytes.
+        caches.with(|directory| directory.begin_write_back(key));
         let answered = caches.ask(owner, command).await;
-        match answered.line.filter(|_| answered.was_there) {
-            Some(line) => {
-                let put = self.put_line(place, 0, Some(line)).await;
-                caches.with(|directory| directory.written_back(owner, key, true));
-                put
-            }
+        let put = match answered.line.filter(|_| answered.was_there) {
+            Some(line) => self.put_line(place, 0, Some(line)).await,
             // It had not used its right yet and may have a clean copy, or it has left.
-            None => {
-                caches.with(|directory| directory.written_back(owner, key, true));
-                Ok(())
-            }
-        }
+            None => Ok(()),
+        };
+        caches.with(|directory| {
+            directory.end_write_back(key);
+            directory.written_back(owner, key, true);
+        });
+        put
     }
 
     /// Puts bytes of a line into the server's cache.
