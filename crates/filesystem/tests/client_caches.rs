@@ -402,6 +402,34 @@ fn impossible_caches_are_refused() {
     });
 }
 
+/// Requests about a line that no file has, before and after an enrolment, and bad enrolments.
+fn bad_requests(line: LineName) -> Vec<CacheRequest> {
+    let mut requests = vec![
+        CacheRequest::Read { line, dropped: vec![line; 300] },
+        CacheRequest::Read { line, dropped: vec![line; 3] },
+        CacheRequest::Write { line, offset: u64::MAX, keeps: true },
+        CacheRequest::Own { line, fetches: true },
+        CacheRequest::WriteBack { line, keeps: true },
+        CacheRequest::Evict { line, chances: Some(0) },
+    ];
+    let enrolment = wire::Enrolment {
+        line_bytes: 64,
+        cooperation: Cooperation::Base,
+        chances: 2,
+        global_lines: u32::MAX,
+        address: "nowhere".to_owned(),
+        ticket: 0,
+    };
+    let known = requests.clone();
+    requests.push(CacheRequest::Enrol(enrolment.clone()));
+    requests.extend(known);
+    requests.push(CacheRequest::Enrol(wire::Enrolment { line_bytes: 0, ..enrolment }));
+    let here = LineName { line: 3, ..line };
+    requests.push(CacheRequest::Write { line: here, offset: 60, keeps: true });
+    requests.push(CacheRequest::Write { line: here, offset: 0, keeps: true });
+    requests
+}
+
 /// Requests that make no sense are answered, and unasked answers and lines end the connection. A
 /// client with a cache works on meanwhile.
 #[test]
@@ -432,29 +460,6 @@ fn bad_messages_harm_nobody() {
         async move {
             let world = start.world.clone();
             let line = LineName { file: units::FileId(1), line: u64::MAX };
-            let mut requests = vec![
-                CacheRequest::Read { line, dropped: vec![line; 300] },
-                CacheRequest::Read { line, dropped: vec![line; 3] },
-                CacheRequest::Write { line, offset: u64::MAX, keeps: true },
-                CacheRequest::Own { line, fetches: true },
-                CacheRequest::WriteBack { line, keeps: true },
-                CacheRequest::Evict { line, chances: Some(0) },
-            ];
-            let enrolment = wire::Enrolment {
-                line_bytes: 64,
-                cooperation: Cooperation::Base,
-                chances: 2,
-                global_lines: u32::MAX,
-                address: "nowhere".to_owned(),
-                ticket: 0,
-            };
-            let known = requests.clone();
-            requests.push(CacheRequest::Enrol(enrolment.clone()));
-            requests.extend(known);
-            requests.push(CacheRequest::Enrol(wire::Enrolment { line_bytes: 0, ..enrolment }));
-            let here = LineName { line: 3, ..line };
-            requests.push(CacheRequest::Write { line: here, offset: 60, keeps: true });
-            requests.push(CacheRequest::Write { line: here, offset: 0, keeps: true });
             let peer = world.connect(&server).await.unwrap();
             let hello = Message::Hello { version: wire::PROTOCOL_VERSION, key: wire::ClientKey(4) };
             let send = |message: &Message| {
@@ -462,7 +467,7 @@ fn bad_messages_harm_nobody() {
                 world.send(peer, message)
             };
             send(&hello).await.unwrap();
-            for (id, request) in (0..).map(RequestId).zip(requests) {
+            for (id, request) in (0..).map(RequestId).zip(bad_requests(line)) {
                 let request = Request::Cache(Box::new(request));
                 send(&Message::Request { id, request }).await.unwrap();
             }

@@ -22,7 +22,7 @@
 //! | Which blocks are read ahead? | [`next_on_disk`], [`Window`] | `cache` |
 //! | Which bytes of a block have arrived? | [`RangeSet`] | `cache` |
 //! | Which blocks does a client keep? | [`ClientCache`] | `client_cache` |
-//! | Which client has a copy of a block, and where does an evicted one go? | [`Directory`] | `client_cache` |
+//! | Which client has a copy, and where does an evicted one go? | [`Directory`] | `client_cache` |
 
 mod access;
 mod cache;

@@ -168,7 +168,8 @@ impl Scenario {
         };
         if line_bytes > LINE_BYTES_MAX || !self.block_bytes.is_multiple_of(line_bytes) {
             let cause = format!(
-                "a block of a client's cache has {line_bytes} bytes, and a block of the file has {}",
+                "a block of a client's cache has {line_bytes} bytes, and a block of the file has \
+                 {}",
                 self.block_bytes,
             );
             refused(cause, "choose a client-cache-block of at most 1MiB that divides the block")?;

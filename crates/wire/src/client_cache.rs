@@ -3,7 +3,7 @@
 //! A line is a part of one block of a file, or a whole one: [`Enrolment::line_bytes`] bytes, fewer
 //! at the end of the file. Its data is the body of the message.
 
-use crate::RequestId;
+use crate::request_id::RequestId;
 use policy::Cooperation;
 use serde::{Deserialize, Serialize};
 use units::FileId;

@@ -18,6 +18,7 @@ mod frequent;
 mod group_roster;
 mod message;
 mod rendezvous;
+mod request_id;
 
 pub use client_cache::{
     CacheAnswer, CacheCommand, CacheRequest, DROPPED_LINES_MAX, Enrolment, LINE_BYTES_MAX,
@@ -34,7 +35,7 @@ pub use group_roster::{Addresses, GroupRoster, Regions};
 pub use message::{
     BufferStatistics, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
     GroupMessage, Message, NamedCollective, PARTICIPANTS_MAX, PartRequest, Participant,
-    PlanRequest, PlannedBlock, PullRequest, ReadRequest, Reply, Request, RequestId, ServerStatus,
+    PlanRequest, PlannedBlock, PullRequest, ReadRequest, Reply, Request, ServerStatus,
     WriteRequest,
 };
 pub use rendezvous::{
@@ -42,6 +43,7 @@ pub use rendezvous::{
     MEETING_BYTES_MAX, MEETING_NAME_BYTES_MAX, MEETING_TOTAL_BYTES_MAX, MeetRequest, UnlockRequest,
     collective_number,
 };
+pub use request_id::RequestId;
 
 /// Version of the messages. Both sides must have the same.
 pub const PROTOCOL_VERSION: u16 = 13;

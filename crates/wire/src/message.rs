@@ -1,5 +1,6 @@
 //! Messages of clients and servers.
 
+use crate::request_id::RequestId;
 use crate::{
     CacheAnswer, CacheCommand, CacheRequest, ClientKey, CounterRequest, EnrolRequest, Entry, Fault,
     FileDefaults, FileRecord, FileSize, GroupRoster, JoinRequest, LineName, LineTaker, LockRequest,
@@ -11,10 +12,6 @@ use units::{ClientId, DiskId, FileId, RegionId, ServerId};
 
 /// Largest number of clients in one collective.
 pub const PARTICIPANTS_MAX: usize = 1 << 16;
-
-/// Number of one request of one client, until it is answered.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct RequestId(pub u64);
 
 /// Header of anything that is sent.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.

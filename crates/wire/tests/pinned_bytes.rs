@@ -144,7 +144,8 @@ pinned!(message: Message {
     Message::CollectiveFailed { .. },
         Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 17";
     Message::CacheCommand(_),
-        Message::CacheCommand(CacheCommand::Invalidate { number: 3, line: LINE }), "05 | 01 03 09 01";
+        Message::CacheCommand(CacheCommand::Invalidate { number: 3, line: LINE }),
+        "05 | 01 03 09 01";
     Message::CacheAnswer(_),
         Message::CacheAnswer(CacheAnswer { number: 3, was_there: true }), "06 | 03 01";
     Message::SentLine(_),
@@ -267,7 +268,8 @@ pinned!(cache_command: CacheCommand {
         "02 | 03 09 01";
     CacheCommand::Store { .. }, CacheCommand::Store { line: LINE, replaces: Some(LINE) },
         "03 | 09 01 01 09 01";
-    CacheCommand::Expect { .. }, CacheCommand::Expect { answer: 4, number: 3, line: LINE, chances: 2 },
+    CacheCommand::Expect { .. },
+        CacheCommand::Expect { answer: 4, number: 3, line: LINE, chances: 2 },
         "04 | 04 03 09 01 02";
 });
 

@@ -1,6 +1,6 @@
 //! Claims of a paper, as inequalities that are checked in each row.
 
-use super::study::StudyRow;
+use super::row::StudyRow;
 use serde::Serialize;
 
 /// A claim, and the rows in which it holds.

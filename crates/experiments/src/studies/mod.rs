@@ -2,10 +2,13 @@
 //! the paper about their order are checked as inequalities, row by row.
 
 mod claims;
+mod definition;
 mod piosim_caches;
+mod row;
 mod study;
 mod study_text;
 
 pub use claims::ClaimResult;
-pub use study::{Study, StudyCell, StudyRow, run_studies, study_names};
+pub use row::{StudyCell, StudyRow};
+pub use study::{Study, run_studies, study_names};
 pub use study_text::study_text;

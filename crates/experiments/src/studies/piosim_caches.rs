@@ -2,7 +2,8 @@
 //! Parallel File Systems and I/O Programs, SC'97 (PIOSIM).
 
 use super::claims::ClaimResult;
-use super::study::{Definition, RowDefinition, StudyRow};
+use super::definition::{Definition, RowDefinition};
+use super::row::{COOPERATIONS, StudyRow};
 use interface::{ClientCacheSpec, Cooperation, Strategy};
 use simulate::{ReadAhead, Scenario, Workload};
 
@@ -10,22 +11,14 @@ const SYNTHETIC_SOURCE: &str = "R. Bagrodia, S. Docy and A. Kahn, Parallel Simul
     File Systems and I/O Programs, SC'97, Figures 3 and 4";
 const SYNTHETIC_NOTE: &str = "The machine is that of TR94-226, not the IBM SP2. The paper does not \
     give the size of the file and of a client's cache. Here the file has 4096 blocks, more than \
-    all caches together, and a client's cache 128 blocks. Requests begin at uniformly random blocks.";
+    all caches together, and a client's cache 128 blocks. Requests begin at uniformly random \
+    blocks.";
 const MATRIX_SOURCE: &str = "R. Bagrodia, S. Docy and A. Kahn, Parallel Simulation of Parallel \
     File Systems and I/O Programs, SC'97, Figures 5 and 6";
 const MATRIX_NOTE: &str = "The machine is that of TR94-226, not the IBM SP2. Blocks have 512 \
     bytes, and the caches of the server and of each client have 32 blocks, so that small matrices \
     show what the sizes of caches decide. The paper does not give its sizes. Only the product is \
     written. The order of the matrices, and the blocks of the second one, are in each row.";
-
-/// Cooperations that the studies compare. N-chance is not in the paper.
-pub(super) const COOPERATIONS: [Cooperation; 5] = [
-    Cooperation::Base,
-    Cooperation::GreedyForwarding,
-    Cooperation::CentrallyCoordinated,
-    Cooperation::GloballyManaged,
-    Cooperation::NChance,
-];
 
 /// Blocks of the file of the synthetic benchmark.
 const SYNTHETIC_FILE_BLOCKS: u64 = 4096;

@@ -1,10 +1,12 @@
-//! A study, its rows, and its runs.
+//! A study and its runs.
 
 use super::claims::ClaimResult;
+use super::definition::{Definition, RowDefinition};
 use super::piosim_caches;
+use super::row::{COOPERATIONS, StudyCell, StudyRow};
 use interface::{Cooperation, UserError};
 use serde::Serialize;
-use simulate::{Progress, Scenario, Workload, WorkloadTrial, simulate_workloads};
+use simulate::{Progress, WorkloadTrial, simulate_workloads};
 
 /// Results of a study.
 #[derive(Clone, Debug, Serialize)]
@@ -23,58 +25,6 @@ pub struct Study {
     pub rows: Vec<StudyRow>,
     /// Claims of the paper.
     pub claims: Vec<ClaimResult>,
-}
-
-/// Row of a study: everything but the cooperation of the caches.
-#[derive(Clone, Debug, Serialize)]
-pub struct StudyRow {
-    /// Description, unique in the study.
-    pub label: String,
-    /// Blocks that must be read from the disks at least once, if the workload reads a certain set.
-    pub compulsory: Option<u64>,
-    /// Blocks that the servers' caches and the coordinated parts of clients' caches hold.
-    pub coordinated_blocks: u64,
-    /// Blocks that the servers' caches hold.
-    pub server_blocks: u64,
-    /// Blocks that the cache of one client holds.
-    pub client_blocks: u64,
-    /// Results, in the order of [`piosim_caches::COOPERATIONS`].
-    pub cells: Vec<StudyCell>,
-}
-
-/// Means over the trials of one case.
-#[derive(Clone, Debug, Serialize)]
-pub struct StudyCell {
-    /// Name of the cooperation.
-    pub cooperation: String,
-    /// Simulated seconds.
-    pub seconds: f64,
-    /// Blocks read from disks.
-    pub disk_reads: f64,
-    /// Reads that the client's own cache answered.
-    pub hits: f64,
-    /// Blocks that other clients sent.
-    pub from_clients: f64,
-    /// Digest of each trial, in hexadecimal.
-    pub digests: Vec<String>,
-}
-
-/// Definition of a study.
-pub(super) struct Definition {
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) source: &'static str,
-    pub(super) note: &'static str,
-    pub(super) rows: Vec<RowDefinition>,
-    pub(super) claims: fn(&[StudyRow]) -> Vec<ClaimResult>,
-}
-
-/// Definition of a row: a workload on a machine.
-pub(super) struct RowDefinition {
-    pub(super) label: String,
-    pub(super) scenario: Scenario,
-    pub(super) workload: Workload,
-    pub(super) compulsory: Option<u64>,
 }
 
 /// Returns the name of every study.
@@ -108,7 +58,7 @@ impl Definition {
     ) -> Result<Study, UserError> {
         let mut cases = Vec::new();
         for row in &self.rows {
-            for cooperation in piosim_caches::COOPERATIONS {
+            for cooperation in COOPERATIONS {
                 let mut scenario = row.scenario.clone();
                 scenario.client_cache.cooperation = cooperation;
                 scenario.trials = trials;
@@ -116,7 +66,7 @@ impl Definition {
             }
         }
         let done = simulate_workloads(&cases, jobs, progress)?;
-        let of_rows = done.chunks(piosim_caches::COOPERATIONS.len());
+        let of_rows = done.chunks(COOPERATIONS.len());
         let rows: Vec<StudyRow> =
             self.rows.iter().zip(of_rows).map(|(row, trials)| row.result(trials)).collect();
         let claims = (self.claims)(&rows);
@@ -135,7 +85,7 @@ impl RowDefinition {
         coordinated.cooperation = Cooperation::CentrallyCoordinated;
         // Each server manages a whole number of blocks.
         let global = coordinated.global_lines() / scenario.servers * scenario.servers;
-        let cells = piosim_caches::COOPERATIONS.iter().zip(trials);
+        let cells = COOPERATIONS.iter().zip(trials);
         StudyRow {
             label: self.label.clone(),
             compulsory: self.compulsory,
@@ -144,32 +94,5 @@ impl RowDefinition {
             client_blocks: scenario.client_cache.lines.into(),
             cells: cells.map(|(cooperation, trials)| StudyCell::of(*cooperation, trials)).collect(),
         }
-    }
-}
-
-impl StudyCell {
-    fn of(cooperation: Cooperation, trials: &[WorkloadTrial]) -> Self {
-        let mean = |value: fn(&WorkloadTrial) -> f64| {
-            trials.iter().map(value).sum::<f64>() / trials.len().max(1) as f64
-        };
-        Self {
-            cooperation: cooperation.to_string(),
-            seconds: mean(|trial| trial.seconds),
-            disk_reads: mean(|trial| trial.disk_reads as f64),
-            hits: mean(|trial| trial.hits as f64),
-            from_clients: mean(|trial| trial.from_clients as f64),
-            digests: trials.iter().map(|trial| format!("{:016x}", trial.digest)).collect(),
-        }
-    }
-}
-
-impl StudyRow {
-    /// Returns the result of a cooperation.
-    ///
-    /// # Panics
-    /// Panics if no study has it.
-    pub(super) fn of(&self, cooperation: Cooperation) -> &StudyCell {
-        let place = piosim_caches::COOPERATIONS.iter().position(|it| *it == cooperation);
-        &self.cells[place.expect("every study has every cooperation")]
     }
 }

@@ -12,7 +12,7 @@
 use super::block_locks::{BlockKey, BlockLocks};
 use super::dirty::WaterMarks;
 use super::entry::{Common, Entry, User};
-use super::evicted::EvictedBlock;
+use super::evicted_block::EvictedBlock;
 use super::pin::Pin;
 use crate::scale::rare;
 use crate::server::config::ServerConfig;

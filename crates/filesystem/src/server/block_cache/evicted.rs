@@ -1,21 +1,13 @@
 //! Clean blocks that leave the cache or come into it without a disk, for caches at clients.
 
-use super::block_locks::BlockKey;
 use super::cache::BlockCache;
 use super::entry::Entry;
+use super::evicted_block::EvictedBlock;
 use crate::server::files::open_file::OpenFile;
 use std::rc::Rc;
 use units::{ByteRange, FileId};
 use wire::Fault;
 use world::{Payload, World};
-
-/// Clean block that was evicted.
-pub(crate) struct EvictedBlock<P> {
-    pub(crate) key: BlockKey,
-    /// Number of bytes of the blocks of its file.
-    pub(crate) block_bytes: u64,
-    pub(crate) payload: P,
-}
 
 /// Maximum number of evicted blocks that wait. The oldest are dropped.
 const EVICTED_MAX: usize = 64;

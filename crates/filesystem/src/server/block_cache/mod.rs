@@ -5,6 +5,7 @@ mod cache;
 mod dirty;
 mod entry;
 mod evicted;
+mod evicted_block;
 mod of_file;
 mod pin;
 mod prefetch;
