@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Crates, each with the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 19] = [
+const PERMITTED: [(&str, &[&str]); 21] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -42,8 +42,24 @@ const PERMITTED: [(&str, &[&str]); 19] = [
         ],
     ),
     ("plot", &[]),
+    ("trace", &["interface", "policy"]),
+    (
+        "replay",
+        &[
+            "trace",
+            "simulate",
+            "client",
+            "cluster",
+            "interface",
+            "units",
+            "policy",
+            "wire",
+            "world",
+            "filesystem",
+        ],
+    ),
     ("experiments", &["simulate", "interface", "plot"]),
-    ("c-api", &["client", "interface", "policy", "units", "wire"]),
+    ("c-api", &["client", "interface", "policy", "trace", "units", "wire"]),
     ("cli", &["client", "cluster", "simulate", "measure", "experiments", "interface", "plot"]),
     ("mpi", &["plot"]),
     ("python", &["client", "simulate", "interface", "policy", "plot"]),
