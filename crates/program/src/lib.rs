@@ -1,0 +1,1 @@
+//! Carries out what a rank of a program does, on any world.
