@@ -1,7 +1,7 @@
 //! Measurements: benchmarks of real servers, and the demo.
 //!
 //! [`bench`] has client processes make collective transfers. [`tops`] measures files that each
-//! client uses independently. [`plain_rates`] are those of a plain file. [`demo`] shows every
+//! client uses independently. [`replay`] carries out a recorded program. [`plain_rates`] are those of a plain file. [`demo`] shows every
 //! strategy on real and on simulated servers.
 //!
 //! *Invariants:*
@@ -11,9 +11,11 @@
 mod bench;
 mod demo;
 mod plain;
+mod replay;
 mod tops;
 
 pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use plain::{PlainRates, plain_rates};
+pub use replay::{ReplayPlan, ReplayReport, ReplayRun, replay, replay_rank};
 pub use tops::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};

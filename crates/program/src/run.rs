@@ -6,6 +6,7 @@ use crate::requests::Requests;
 use crate::streams::{Known, communicators, synchronous_receives};
 use futures_util::future::try_join;
 use policy::OwnPart;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
@@ -23,11 +24,12 @@ pub struct Program {
     ranks: Vec<RankTrace>,
     communicators: Vec<Vec<Known>>,
     synchronous: Vec<BTreeSet<usize>>,
+    compute_speed: f64,
 }
 
 /// Times of one rank in a run, and what it moved. They sum to `elapsed`, but for the work of the
 /// replay itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RankReport {
     /// Time from the begin of the first event to the end of the last.
     pub elapsed: Duration,
@@ -54,7 +56,12 @@ impl Program {
     pub fn new(ranks: Vec<RankTrace>) -> Self {
         let communicators = communicators(&ranks);
         let synchronous = synchronous_receives(&ranks, &communicators);
-        Self { ranks, communicators, synchronous }
+        Self { ranks, communicators, synchronous, compute_speed: 1.0 }
+    }
+
+    /// Makes computations take the time that they took divided by `speed`, which is above 0.
+    pub fn with_compute_speed(self, speed: f64) -> Self {
+        Self { compute_speed: speed, ..self }
     }
 
     /// Number of ranks.
@@ -117,6 +124,7 @@ impl Program {
             operations: vec![0; self.communicators[at].len()],
             opened: vec![0; self.communicators[at].len()],
             report: RankReport::default(),
+            compute_speed: self.compute_speed,
         };
         for (index, event) in self.ranks[at].events.iter().enumerate() {
             run.carry_out(index, event).await?;
@@ -141,6 +149,7 @@ struct Run<'a, R: Rank> {
     /// Files opened so far, by communicator.
     opened: Vec<u64>,
     report: RankReport,
+    compute_speed: f64,
 }
 
 /// Kind of time that an operation takes.
@@ -155,7 +164,10 @@ where
     R::Error: 'static,
 {
     async fn carry_out(&mut self, index: usize, event: &Event) -> Result<(), R::Error> {
-        let computing = Duration::from_ns(event.computed_ns);
+        let computing = match self.compute_speed {
+            1.0 => Duration::from_ns(event.computed_ns),
+            speed => Duration::from_ns((event.computed_ns as f64 / speed).round() as u64),
+        };
         let blocked = Duration::from_ns(event.blocked_ns);
         let mut now = self.rank.now();
         if computing > Duration::ZERO {

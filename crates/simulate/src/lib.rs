@@ -20,6 +20,7 @@ mod network_name;
 mod own_models;
 mod plan;
 mod presets;
+mod program;
 mod scenario;
 mod timeline;
 mod trials;
@@ -32,6 +33,9 @@ pub use names::{LayoutName, MachineName, ReadAhead};
 pub use network_name::NetworkName;
 pub use own_models::{BrokenModel, ModelName, OwnModels};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
+pub use program::{
+    Axis, POINTS_MAX, Point, ProgramOutcome, points, simulate_points, simulate_program,
+};
 pub use scenario::Scenario;
 pub use timeline::{
     Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_trial,

@@ -324,22 +324,24 @@ impl Group {
 
     /// Begins a [`Group::read`] into a vector, which comes back with the result.
     pub fn start_read(&self, file: &File, part: OwnPart, into: Vec<u8>) -> Operation<Vec<u8>> {
-        self.start_vector(Direction::Read, file, part, into)
+        self.start_vector(Direction::Read, CollectiveOptions::default(), file, part, into)
     }
 
     /// Begins a [`Group::write`] from a vector, which comes back with the result.
     pub fn start_write(&self, file: &File, part: OwnPart, from: Vec<u8>) -> Operation<Vec<u8>> {
-        self.start_vector(Direction::Write, file, part, from)
+        self.start_vector(Direction::Write, CollectiveOptions::default(), file, part, from)
     }
 
-    fn start_vector(
+    /// Begins a [`Group::read`] or [`Group::write`] with options and a vector, which comes back with
+    /// the result.
+    pub fn start_vector(
         &self,
         direction: Direction,
+        options: CollectiveOptions,
         file: &File,
         part: OwnPart,
         bytes: Vec<u8>,
     ) -> Operation<Vec<u8>> {
-        let options = CollectiveOptions::default();
         RawMemory::of_vector(bytes, |memory, bytes| {
             self.begin(direction, options, file, part, memory, false, move |_| bytes)
         })

@@ -56,6 +56,26 @@ impl<P: Kind> SimulatedWorld<P> {
         Computing::new(self.machine.engine.clone(), Rc::clone(&self.node), length)
     }
 
+    /// Sends a message of `bytes` bytes for the program of this node: occupies the processor as a
+    /// memput does. The network carries it afterwards ([`Self::carry_as_program`]).
+    pub fn send_as_program(&self, to: u32, bytes: u64) -> impl Future<Output = ()> + 'static {
+        let what = || What::Send { to, bytes };
+        self.until_done(&self.occupy(self.machine.costs.put(1, bytes), what))
+    }
+
+    /// Carries a message of the program of this node to another node, which may be this one. Ends
+    /// when the last byte has arrived.
+    pub async fn carry_as_program(&self, to: u32, bytes: u64) {
+        let bytes = bytes + ONE_SIDED_HEADER_BYTES;
+        self.machine.network.carry(self.node.index, to, bytes).await;
+    }
+
+    /// Receives a message that has arrived, for the program of this node: occupies the processor.
+    pub fn receive_as_program(&self, bytes: u64) -> impl Future<Output = ()> + 'static {
+        let what = || What::Receive { bytes };
+        self.until_done(&self.occupy(self.machine.costs.receive, what))
+    }
+
     fn occupy(&self, cost: Duration, what: impl FnOnce() -> What) -> Work {
         self.node.occupy(&self.machine.engine, cost, what)
     }
