@@ -23,12 +23,14 @@ mod instances;
 mod layout;
 mod output_file;
 mod present;
+mod replay;
 mod reproduce;
 mod run;
 mod simulate;
 mod tops;
 mod trace_output;
 mod value_parsers;
+mod what_if;
 
 use ::simulate::OwnModels;
 use arguments::{Arguments, Command};
@@ -94,6 +96,8 @@ fn carry_out(
         Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim, &policies, models),
+        Command::Replay(replay) => replay::run(&replay),
+        Command::WhatIf(what_if) => what_if::run(&what_if, &policies, models),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve, policies),
@@ -101,6 +105,7 @@ fn carry_out(
         Command::Supervise(which) => cluster::supervise(&instances::instance(&which)),
         Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),
+        Command::ReplayRank => measure::replay_rank(),
     };
     done.map(|()| 0)
 }

@@ -17,5 +17,5 @@ mod tops;
 pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use plain::{PlainRates, plain_rates};
-pub use replay::{ReplayPlan, ReplayReport, ReplayRun, replay, replay_rank};
+pub use replay::{RankReport, ReplayPlan, ReplayReport, ReplayRun, replay, replay_rank};
 pub use tops::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};

@@ -51,6 +51,28 @@ pub struct RankReport {
     pub transfers: u64,
 }
 
+impl RankReport {
+    /// Seconds in calls of files, including those that wait for begun operations.
+    pub fn file_seconds(&self) -> f64 {
+        (self.files + self.waiting).as_seconds()
+    }
+
+    /// Seconds outside calls.
+    pub fn computing_seconds(&self) -> f64 {
+        (self.computing + self.blocked).as_seconds()
+    }
+
+    /// Seconds in messages and collective operations of ranks.
+    pub fn message_seconds(&self) -> f64 {
+        self.messages.as_seconds()
+    }
+
+    /// Returns the mean of a time over ranks; 0 for none.
+    pub fn mean(ranks: &[Self], seconds: impl Fn(&Self) -> f64) -> f64 {
+        ranks.iter().map(seconds).sum::<f64>() / ranks.len().max(1) as f64
+    }
+}
+
 impl Program {
     /// Makes the program of the ranks of a trace that was checked.
     pub fn new(ranks: Vec<RankTrace>) -> Self {

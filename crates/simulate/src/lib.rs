@@ -34,11 +34,13 @@ pub use network_name::NetworkName;
 pub use own_models::{BrokenModel, ModelName, OwnModels};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
 pub use program::{
-    Axis, POINTS_MAX, Point, ProgramOutcome, points, simulate_points, simulate_program,
+    Axis, POINTS_MAX, Point, Program, ProgramOutcome, RankReport, points, simulate_points,
+    simulate_program,
 };
 pub use scenario::Scenario;
 pub use timeline::{
-    Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_trial,
+    Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_program,
+    trace_trial,
 };
 pub use trials::{
     Observer, Progress, Trial, combine_trials, simulate, simulate_all, simulate_trial,

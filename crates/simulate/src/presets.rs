@@ -10,7 +10,7 @@ use units::Duration;
 use world_simulated::models::ideal;
 use world_simulated::models::mechanical::hp97560;
 use world_simulated::models::network::torus::modelled;
-use world_simulated::{MessageCosts, ParameterValues, Pieces, QueueKind, StartAngle};
+use world_simulated::{MessageCosts, ParameterValues, Pieces, PutCopier, QueueKind, StartAngle};
 
 /// Processor time of the messages of STARFISH on its 50 MHz processor, pieces one by one.
 ///
@@ -26,6 +26,7 @@ const STARFISH_MESSAGES: MessageCosts = MessageCosts {
     get_answer: Duration::from_ns(1_174),
     per_50_words: Duration::from_us(1),
     pieces: Pieces::Individual,
+    put_copier: PutCopier::Requester,
 };
 
 /// Gathering a piece into a batch, when pieces travel together: batching improves 8-byte cyclic

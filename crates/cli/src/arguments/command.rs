@@ -5,6 +5,7 @@ use super::demo::Demo;
 use super::files::{Cat, Cp, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
 use super::hints::Hints;
 use super::instance::InstanceOnly;
+use super::programs::{Replay, WhatIf};
 use super::reproduce::Reproduce;
 use super::run::Run;
 use super::servers::{Doctor, Serve, ServeRemote, Start};
@@ -73,6 +74,10 @@ pub(crate) enum Command {
     Bench(Box<Bench>),
     /// Simulate transfers on a modelled machine.
     Sim(Box<Sim>),
+    /// Carry a recorded program out on real servers, and measure it.
+    Replay(Box<Replay>),
+    /// Predict how long a recorded program takes on other machines, by simulation.
+    WhatIf(Box<WhatIf>),
     /// Run published experiments on the simulated machine and compare with the published results.
     Reproduce(Reproduce),
     /// Write and read a real file with every strategy, here and on the simulated 1994 machine.
@@ -92,4 +97,7 @@ pub(crate) enum Command {
     /// A client process of `bench tops`.
     #[command(hide = true)]
     BenchTopsClient,
+    /// The process of a rank of a replay; started by `replay`.
+    #[command(hide = true)]
+    ReplayRank,
 }

@@ -7,6 +7,7 @@ mod demo;
 mod files;
 mod hints;
 mod instance;
+mod programs;
 mod reproduce;
 mod run;
 mod servers;
@@ -21,6 +22,7 @@ pub(crate) use files::{
 };
 pub(crate) use hints::{Explain, Hints, HintsCommand};
 pub(crate) use instance::InstanceOnly;
+pub(crate) use programs::{Replay, WhatIf};
 pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};

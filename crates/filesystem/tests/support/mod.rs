@@ -20,7 +20,7 @@ use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkKind,
-    NetworkSpec, NodeConfig, Pieces, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
+    NetworkSpec, NodeConfig, Pieces, PutCopier, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
 };
 
 /// Parameters of a machine. Nodes are numbered: servers first, then clients.
@@ -318,6 +318,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             get_answer: us(0),
             per_50_words: us(1),
             pieces: Pieces::Batched { gather: us(0) },
+            put_copier: PutCopier::Requester,
         },
         network: NetworkSpec { kind: shape.network.clone(), ..NetworkSpec::default() },
         disk: DiskConfig {

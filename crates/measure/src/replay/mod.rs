@@ -14,4 +14,5 @@ mod spec;
 
 pub use parent::replay;
 pub use process::replay_rank;
+pub use program::RankReport;
 pub use spec::{ReplayPlan, ReplayReport, ReplayRun};

@@ -6,7 +6,7 @@ use super::key::{Field, Key, Meaning, Owner, Table, field};
 use super::value::{ConvertValue, Kind, QUEUES, STARTS, STRATEGIES, Value, set_of_strategies};
 use crate::presets::BATCHED;
 use units::Duration;
-use world_simulated::Pieces;
+use world_simulated::{Pieces, PutCopier};
 
 /// The longest time that one step of work may cost: ten milliseconds.
 const COST_NS_MAX: u64 = 10_000_000;
@@ -121,7 +121,7 @@ pub(super) static PARAMETERS: [Key; 10] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 17] = [
+pub(super) static COSTS: [Key; 18] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -183,6 +183,31 @@ pub(super) static COSTS: [Key; 17] = [
                     Ok(())
                 }
                 Pieces::Individual => Err("individual pieces are not gathered".to_owned()),
+            },
+        },
+    ),
+    parameter(
+        "put-copied-by",
+        Kind::Word(&[REQUESTER, OWNER]),
+        "Node whose processor copies the data of a memput. requester: the node that makes it, and \
+         the data goes over the network. owner: the node that owns the memory, out of memory that \
+         both have in common, as servers and clients of one computer have.",
+        "TOCS 1997, Table I: the requester.",
+        Field::Plan {
+            get: |plan| {
+                let word = match plan.base.machine.messages.put_copier {
+                    PutCopier::Requester => REQUESTER,
+                    PutCopier::Owner => OWNER,
+                };
+                Some(Value::Word(word.to_owned()))
+            },
+            set: |plan, value| {
+                plan.base.machine.messages.put_copier = match value {
+                    Value::Word(word) if word == REQUESTER => PutCopier::Requester,
+                    Value::Word(word) if word == OWNER => PutCopier::Owner,
+                    _ => return Err(format!("use {REQUESTER} or {OWNER}")),
+                };
+                Ok(())
             },
         },
     ),
@@ -284,3 +309,5 @@ pub(super) static COSTS: [Key; 17] = [
 
 const INDIVIDUAL: &str = "individual";
 const TOGETHER: &str = "batched";
+const REQUESTER: &str = "requester";
+const OWNER: &str = "owner";

@@ -9,5 +9,7 @@ mod points;
 mod rank;
 mod run;
 
+pub use ::program::{Program, RankReport};
 pub use points::{Axis, POINTS_MAX, Point, points, simulate_points};
+pub(crate) use run::simulate_program_recorded;
 pub use run::{ProgramOutcome, simulate_program};

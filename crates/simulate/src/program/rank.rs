@@ -11,12 +11,12 @@ use program::{Manner, OpenedFile, Rank, Stream, Transfer, steps_of};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
-use trace::Collective;
+use trace::{Collective, Operation};
 use units::{ClientId, Duration, Instant, KIB};
 use wire::{CollectiveCall, FileRecord, Made};
 use world::payload::Kind;
 use world::{Clock, Processor, Scope};
-use world_simulated::SimulatedWorld;
+use world_simulated::{Engine, SimulatedWorld, Slice, Track, What};
 
 /// Timeout of members that wait for one another: never, as the simulation would deadlock first.
 const TIMEOUT: Duration = Duration::from_ms(1 << 40);
@@ -30,6 +30,7 @@ const MEETING_TAG: i64 = i64::MIN;
 /// One rank of a program on a simulated node.
 pub(super) struct SimulatedRank<P: Kind> {
     pub(super) number: u32,
+    pub(super) engine: Engine,
     pub(super) world: SimulatedWorld<P>,
     pub(super) client: Client<SimulatedWorld<P>>,
     pub(super) pool: BufferPool<SimulatedWorld<P>>,
@@ -306,5 +307,10 @@ impl<P: Kind> Rank for SimulatedRank<P> {
             Err(Fault::NoSuchFile { .. }) => Ok(()),
             other => other,
         }
+    }
+
+    fn note(&self, operation: &Operation, from: Instant, until: Instant) {
+        let (track, what) = (Track::Rank(self.number), What::Call { name: operation.name() });
+        self.engine.record(|| Slice { track, from, until, what, phases: &[] });
     }
 }

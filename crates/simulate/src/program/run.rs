@@ -15,7 +15,7 @@ use std::task::{Poll, Waker};
 use units::{Duration, MIB};
 use world::payload::{Kind, Phantom};
 use world::{Address, Scope, Tasks};
-use world_simulated::{Engine, Machine, SimulatedWorld, TaskHandle};
+use world_simulated::{Engine, Machine, SharedRecorder, SimulatedWorld, TaskHandle};
 
 /// Result of a simulated program.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,9 +43,26 @@ pub fn simulate_program(
     program: &Arc<Program>,
     seed: u64,
 ) -> Result<ProgramOutcome, UserError> {
+    run(scenario, program, seed, Engine::new())
+}
+
+/// [`simulate_program`] with a recorder.
+pub(crate) fn simulate_program_recorded(
+    scenario: &Scenario,
+    program: &Arc<Program>,
+    recorder: SharedRecorder,
+) -> Result<ProgramOutcome, UserError> {
+    run(scenario, program, scenario.seed, Engine::recorded(recorder))
+}
+
+fn run(
+    scenario: &Scenario,
+    program: &Arc<Program>,
+    seed: u64,
+    engine: Engine,
+) -> Result<ProgramOutcome, UserError> {
     let scenario = Scenario { clients: program.ranks(), ..scenario.clone() };
     scenario.check()?;
-    let engine = Engine::new();
     let config = config::config(&scenario, seed)?;
     let machine = Machine::<Phantom>::new(engine.clone(), &config).map_err(|error| {
         UserError::usage(
@@ -65,6 +82,7 @@ pub fn simulate_program(
 /// What all ranks have in common.
 struct Ranks {
     scenario: Rc<Scenario>,
+    engine: Engine,
     program: Arc<Program>,
     servers: Rc<[Address]>,
     mailboxes: Rc<[Mailbox]>,
@@ -115,6 +133,7 @@ fn run_on(
     }));
     let all = Rc::new(Ranks {
         scenario: Rc::new(scenario.clone()),
+        engine: engine.clone(),
         program: Arc::clone(program),
         servers: (0..scenario.servers).map(|node| Address(format!("node:{node}"))).collect(),
         mailboxes: (0..program.ranks()).map(|_| Mailbox::default()).collect(),
@@ -142,6 +161,7 @@ fn run_on(
         return Err(failed(fault));
     }
     ran.map_err(|deadlock| never_ends(&deadlock.to_string()))?;
+    machine.stop_recording();
     let mut ended = all.ended.take();
     ended.sort_by_key(|(number, _)| *number);
     let ranks: Vec<RankReport> = ended.into_iter().map(|(_, report)| report).collect();
@@ -177,6 +197,7 @@ async fn connect<P: Kind>(
     let pool = BufferPool::new(&client, POOL_BYTES).await?;
     Ok(SimulatedRank {
         number,
+        engine: all.engine.clone(),
         travelling: Rc::new(Scope::new(world.clone())),
         world,
         client,

@@ -18,6 +18,18 @@ pub struct MessageCosts {
     pub per_50_words: Duration,
     /// Transport of the pieces of one memput or memget.
     pub pieces: Pieces,
+    /// Node that copies the data of a memput.
+    pub put_copier: PutCopier,
+}
+
+/// Node whose processor copies the pieces of a memput to their places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PutCopier {
+    /// The node that makes the memput: its data goes over the network.
+    Requester,
+    /// The node that owns the memory, from memory that both have in common: only a header goes over
+    /// the network.
+    Owner,
 }
 
 /// Transport of the pieces of one one-sided transfer.
@@ -35,7 +47,20 @@ pub enum Pieces {
 impl MessageCosts {
     /// Cost of a memput for the requesting node.
     pub(crate) fn put(&self, count: u64, bytes: u64) -> Duration {
-        self.ask(count, self.one_sided) + self.data(bytes)
+        match self.put_copier {
+            PutCopier::Requester => self.ask(count, self.one_sided) + self.data(bytes),
+            PutCopier::Owner => self.one_sided,
+        }
+    }
+
+    /// Cost of a memput for the node that owns the memory, when it copies.
+    pub(crate) fn put_for_owner(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.receive) + self.data(bytes)
+    }
+
+    /// Cost of a message with data for the sender, whose processor copies it.
+    pub(crate) fn send_data(&self, bytes: u64) -> Duration {
+        self.send + self.data(bytes)
     }
 
     /// Cost of a memget for the requesting node.

@@ -4,6 +4,7 @@ use super::assembly::Machine;
 use super::computation::Computing;
 use super::connection::{ConnectionEnd, check_header, departed};
 use super::flights::Kept;
+use super::message_costs::PutCopier;
 use super::node::{Node, Work};
 use crate::device::SimulatedDisk;
 use crate::engine::{Sleep, TaskHandle};
@@ -56,11 +57,11 @@ impl<P: Kind> SimulatedWorld<P> {
         Computing::new(self.machine.engine.clone(), Rc::clone(&self.node), length)
     }
 
-    /// Sends a message of `bytes` bytes for the program of this node: occupies the processor as a
-    /// memput does. The network carries it afterwards ([`Self::carry_as_program`]).
+    /// Sends a message of `bytes` bytes to node `to` for the program of this node: occupies the
+    /// processor, which copies the data. The network carries it afterwards ([`Self::carry_as_program`]).
     pub fn send_as_program(&self, to: u32, bytes: u64) -> impl Future<Output = ()> + 'static {
         let what = || What::Send { to, bytes };
-        self.until_done(&self.occupy(self.machine.costs.put(1, bytes), what))
+        self.until_done(&self.occupy(self.machine.costs.send_data(bytes), what))
     }
 
     /// Carries a message of the program of this node to another node, which may be this one. Ends
@@ -335,7 +336,18 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         self.until_done(&self.occupy(costs.put(count, bytes), what)).await;
         let (own, network) = (self.node.index, &self.machine.network);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
-        network.carry(own, other, bytes + headers).await;
+        match costs.put_copier {
+            PutCopier::Requester => network.carry(own, other, bytes + headers).await,
+            PutCopier::Owner => {
+                network.carry(own, other, headers).await;
+                if let Some(owner) = self.machine.node(other) {
+                    let what = || What::GetAnswer { to: own, bytes };
+                    let cost = costs.put_for_owner(count, bytes);
+                    let copied = owner.occupy(&self.machine.engine, cost, what);
+                    self.until_done(&copied).await;
+                }
+            }
+        }
         let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
         let gathered = source.gather(&file_side);

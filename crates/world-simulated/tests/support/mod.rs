@@ -9,7 +9,7 @@ use units::Duration;
 use world::payload::Bytes;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, HostConfig, LayoutKind, Machine, MachineConfig, MessageCosts,
-    NetworkSpec, NodeConfig, Pieces, QueueKind, StartAngle,
+    NetworkSpec, NodeConfig, Pieces, PutCopier, QueueKind, StartAngle,
 };
 
 /// Bytes of a block.
@@ -23,6 +23,7 @@ pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     get_answer: Duration::ZERO,
     per_50_words: Duration::from_us(1),
     pieces: Pieces::Batched { gather: Duration::ZERO },
+    put_copier: PutCopier::Requester,
 };
 
 /// Creates two nodes with a disk each, whose work does not vary.
