@@ -13,7 +13,8 @@ pub struct RankTrace {
     pub communicators: Vec<Vec<u32>>,
     /// Names of files, by [`FileNumber`]. Each open call has a number of its own.
     pub files: Vec<String>,
-    /// Parts that transfers move, by [`PartNumber`]. Each begins at byte 0 of the file.
+    /// Parts that transfers move, by [`PartNumber`]. Each begins at byte 0 of the file; of a
+    /// distributed array, the array does.
     pub parts: Vec<OwnPart>,
     /// True when the rank was killed, or its stream is cut: events behind the last one are missing.
     pub is_cut: bool,
@@ -48,8 +49,8 @@ pub struct FileNumber(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PartNumber(pub u32);
 
-/// Number of a request of a rank. A number is in use from the event that begins the operation to the
-/// [`Operation::Wait`] that names it, and may be used again then.
+/// Number of a request of a rank. A number is in use from the event that begins the operation to
+/// the [`Operation::Wait`] that names it, and may be used again then.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct RequestNumber(pub u32);
 
@@ -58,13 +59,20 @@ pub struct RequestNumber(pub u32);
 pub struct Message {
     /// Communicator.
     pub communicator: Communicator,
-    /// The other rank, by its number in MPI_COMM_WORLD; of a received message, the one that sent it,
-    /// also when the program named MPI_ANY_SOURCE.
+    /// The other rank, by its number in MPI_COMM_WORLD; of a received message, the one that sent
+    /// it, also when the program named MPI_ANY_SOURCE.
     pub peer: u32,
     /// Tag; of a received message, that of the message.
     pub tag: i32,
     /// Bytes of data that were sent.
     pub bytes: u64,
+}
+
+impl Message {
+    /// Peer of a received message that is not known: the trace is cut before it came.
+    pub const UNKNOWN_PEER: u32 = u32::MAX;
+    /// Tag of a received message that is not known.
+    pub const UNKNOWN_TAG: i32 = i32::MIN;
 }
 
 /// Collective operation of MPI, without those of files.
@@ -90,6 +98,28 @@ pub enum Collective {
     Scan,
     /// MPI_Reduce_scatter, MPI_Reduce_scatter_block.
     ReduceScatter,
+}
+
+impl Collective {
+    /// Every kind, in the order of their numbers in streams and in the C interface. New ones go to
+    /// the end.
+    pub const ALL: [Self; 10] = [
+        Self::Barrier,
+        Self::Broadcast,
+        Self::Reduce,
+        Self::AllReduce,
+        Self::Gather,
+        Self::Scatter,
+        Self::AllGather,
+        Self::AllToAll,
+        Self::Scan,
+        Self::ReduceScatter,
+    ];
+
+    /// True when the operation has a root.
+    pub fn has_root(self) -> bool {
+        matches!(self, Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter)
+    }
 }
 
 /// Direction of a transfer.
@@ -135,8 +165,8 @@ pub enum Operation {
         communicator: Communicator,
         /// Root, by its number in MPI_COMM_WORLD; 0 for operations without one.
         root: u32,
-        /// Bytes that this rank contributes; of a broadcast and a scatter, bytes for each member; of
-        /// an all-to-all operation, bytes to all members together.
+        /// Bytes that this rank contributes; of a broadcast and a scatter, bytes for each member;
+        /// of an all-to-all operation, bytes to all members together.
         bytes: u64,
         /// Request of a call that only begins.
         request: Option<RequestNumber>,
