@@ -5,6 +5,7 @@ use crate::rank::{Manner, OpenedFile, Rank, Stream, Transfer};
 use crate::requests::Requests;
 use crate::streams::{Known, communicators, synchronous_receives};
 use futures_util::future::try_join;
+use interface::UserError;
 use policy::OwnPart;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,11 +75,15 @@ impl RankReport {
 }
 
 impl Program {
-    /// Makes the program of the ranks of a trace that was checked.
-    pub fn new(ranks: Vec<RankTrace>) -> Self {
-        let communicators = communicators(&ranks);
+    /// Makes the program of the ranks of a trace.
+    ///
+    /// # Errors
+    /// Refuses a trace that cannot be replayed: [`trace::check`] says why.
+    pub fn new(ranks: Vec<RankTrace>) -> Result<Self, UserError> {
+        trace::check(&ranks)?;
+        let communicators = communicators(&ranks)?;
         let synchronous = synchronous_receives(&ranks, &communicators);
-        Self { ranks, communicators, synchronous, compute_speed: 1.0 }
+        Ok(Self { ranks, communicators, synchronous, compute_speed: 1.0 })
     }
 
     /// Makes computations take the time that they took divided by `speed`, which is above 0.

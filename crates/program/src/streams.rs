@@ -1,8 +1,9 @@
 //! Numbers that all ranks of a trace give to the same things.
 
+use interface::UserError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use trace::{Message, Operation, RankTrace};
+use trace::{Communicator, Message, Operation, RankTrace};
 
 /// A communicator as a rank sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,25 +15,21 @@ pub(crate) struct Known {
     pub(crate) place: u32,
 }
 
-/// Returns the communicators of each rank. The n-th communicators with equal members are the same
-/// one.
-pub(crate) fn communicators(ranks: &[RankTrace]) -> Vec<Vec<Known>> {
-    let mut numbers: BTreeMap<(Arc<[u32]>, u32), u32> = BTreeMap::new();
-    let mut all = Vec::new();
-    for (rank, trace) in (0..).zip(ranks) {
-        let mut met: BTreeMap<&[u32], u32> = BTreeMap::new();
-        let known = trace.communicators.iter().map(|members| {
-            let times = met.entry(members).or_default();
-            let next = numbers.len() as u32;
-            let shared: Arc<[u32]> = members.as_slice().into();
-            let number = *numbers.entry((Arc::clone(&shared), *times)).or_insert(next);
-            *times += 1;
+/// Returns the communicators of each rank, by their numbers in its trace.
+pub(crate) fn communicators(ranks: &[RankTrace]) -> Result<Vec<Vec<Known>>, UserError> {
+    let all = trace::communicators(ranks)?;
+    let members: Vec<Arc<[u32]>> =
+        (0..all.count() as u32).map(|number| all.members(ranks, number).into()).collect();
+    let of_rank = |(rank, trace): (u32, &RankTrace)| {
+        let known = (0..trace.communicators.len() as u32).map(|local| {
+            let number = all.number(rank, Communicator(local));
+            let members = Arc::clone(&members[number as usize]);
             let place = members.iter().position(|member| *member == rank).unwrap_or_default();
-            Known { number, members: shared, place: place as u32 }
+            Known { number, members, place: place as u32 }
         });
-        all.push(known.collect());
-    }
-    all
+        known.collect()
+    };
+    Ok((0..).zip(ranks).map(of_rank).collect())
 }
 
 /// Returns the events of each rank that receive a message of a synchronous send: the k-th send of a

@@ -36,7 +36,7 @@ fn scenario(servers: u32) -> Scenario {
 }
 
 fn run(scenario: &Scenario, ranks: Vec<RankTrace>) -> ProgramOutcome {
-    let program = Arc::new(Program::new(ranks));
+    let program = Arc::new(Program::new(ranks).unwrap());
     simulate_program(scenario, &program, 1).expect("the program ends")
 }
 
@@ -231,7 +231,7 @@ fn a_program_has_one_digest() {
 fn a_program_that_never_ends_is_refused() {
     let receive = Operation::Receive { message: message(0, 8), request: None };
     let ranks = vec![rank_of(2, vec![]), rank_of(2, vec![event(0, receive)])];
-    let program = Arc::new(Program::new(ranks));
+    let program = Arc::new(Program::new(ranks).unwrap());
     let error = simulate_program(&scenario(1), &program, 1).expect_err("nobody sends");
     assert_eq!(error.error, "the simulated program does not end");
 }
@@ -242,7 +242,7 @@ fn a_read_beyond_the_end_fails() {
     for rank in &mut ranks {
         rank.events.remove(2);
     }
-    let program = Arc::new(Program::new(ranks));
+    let program = Arc::new(Program::new(ranks).unwrap());
     let error = simulate_program(&scenario(1), &program, 1).expect_err("nobody wrote");
     assert_eq!(error.error, "the simulated program failed", "{error:?}");
 }

@@ -172,6 +172,8 @@ fn corrupt(directory: &Path, cause: String) -> UserError {
 pub enum Recorded {
     /// All calls of MPI, by `unisono record`.
     Program,
+    /// Transfers of an access pattern: a program that was made, not recorded.
+    Pattern,
     /// Accesses of files only, from a log of Darshan DXT: no messages, no views. A replay is a
     /// bound and not a prediction.
     DarshanDxt,

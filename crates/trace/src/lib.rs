@@ -17,6 +17,7 @@ mod header;
 mod import;
 mod limits;
 mod paths;
+mod pattern;
 
 pub use check::{Communicators, TimingShare, check, communicators, timing_share};
 pub use directory::{StreamStart, Trace, stream_starts};
@@ -31,3 +32,4 @@ pub use limits::{
     COMMUNICATORS_MAX, EVENTS_MAX, FILES_MAX, HEADER_BYTES_MAX, MEMBERS_MAX, PARTS_MAX, RANKS_MAX,
     STREAM_BYTES_MAX, TEXT_BYTES_MAX, WAITED_MAX,
 };
+pub use pattern::PatternProgram;

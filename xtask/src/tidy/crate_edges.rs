@@ -55,7 +55,7 @@ const PERMITTED: [(&str, &[&str]); 21] = [
     ),
     ("plot", &[]),
     ("trace", &["interface", "units", "policy"]),
-    ("program", &["trace", "units", "policy", "wire", "world", "filesystem"]),
+    ("program", &["interface", "trace", "units", "policy"]),
     ("experiments", &["simulate", "interface", "plot"]),
     ("c-api", &["client", "interface", "policy", "trace", "units", "wire"]),
     (

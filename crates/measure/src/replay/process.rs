@@ -74,7 +74,7 @@ impl Process {
         let strategy = spec.strategy.parse().map_err(|cause: String| {
             UserError::usage("cannot replay the trace", cause, "choose one of these strategies")
         })?;
-        let program = Program::new(Trace::open(&spec.trace)?.ranks);
+        let program = Program::new(Trace::open(&spec.trace)?.ranks)?;
         let connection = Connection::open(&Instance::at(&spec.instance))?;
         let messages = Rc::new(Messages::listen(&spec.sockets, spec.rank)?);
         Ok(Self { spec, program, strategy, connection, messages })

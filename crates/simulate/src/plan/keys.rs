@@ -59,7 +59,9 @@ static TOP: [Key; 21] = [
          sent one by one, and a client has one request outstanding at each disk. tocs97: the \
          machine of TOCS 1997, with the same hardware. Pieces are sent together, a client has four \
          requests outstanding at each disk, and writes end when the data is on the medium. \
-         ideal-disks: tr94 with disks that have only a transfer rate.",
+         ideal-disks: tr94 with disks that have only a transfer rate. this-machine: a computer of \
+         today whose servers and clients share two cores, in round figures; `unisono sim calibrate` \
+         measures them.",
         Field::Plan {
             get: |plan| Some(plan.base.machine.preset.to_value()),
             set: |plan, value| {

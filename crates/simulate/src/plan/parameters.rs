@@ -28,7 +28,7 @@ const fn parameter(
 }
 
 /// Keys of the disks, the servers and the links of the network.
-pub(super) static PARAMETERS: [Key; 10] = [
+pub(super) static PARAMETERS: [Key; 11] = [
     parameter(
         "start-angle",
         Kind::Word(STARTS),
@@ -81,6 +81,14 @@ pub(super) static PARAMETERS: [Key; 10] = [
         field!(base.machine.cache_blocks_per_client_and_disk),
     ),
     parameter(
+        "cache-bytes",
+        Kind::Size,
+        "Bytes of the cache of each server, in place of blocks for each client and disk. 0: as \
+         cache-blocks-per-client-and-disk says.",
+        "TR94-226 and TOCS 1997, section 4: blocks for each client and disk.",
+        field!(base.machine.cache_bytes),
+    ),
+    parameter(
         "cache-dirty-percent",
         Kind::Number { least: 0, most: 100, unit: "" },
         "Dirty high-water mark, percent of a server's cache. Above it, the oldest dirty blocks are \
@@ -121,7 +129,7 @@ pub(super) static PARAMETERS: [Key; 10] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 18] = [
+pub(super) static COSTS: [Key; 19] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -129,6 +137,14 @@ pub(super) static COSTS: [Key; 18] = [
          has a processor of its own.",
         "TR94-226 and TOCS 1997: a processor for each node.",
         field!(base.machine.shared_cores),
+    ),
+    parameter(
+        "calibrated-at",
+        Kind::Number { least: 0, most: u64::MAX, unit: " of seconds" },
+        "Unix time at which `unisono sim calibrate` measured these parameters on the machine that \
+         they describe. 0: they were not measured there.",
+        "Their papers.",
+        field!(base.machine.calibrated_at),
     ),
     parameter(
         "variation-percent",
