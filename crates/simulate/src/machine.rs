@@ -40,6 +40,9 @@ pub struct Machine {
     /// Cores of one host that all nodes and the threads of their disks share; 0 if each has a
     /// processor of its own.
     pub shared_cores: u32,
+    /// Processor time of a client for each call of a program: the hand-over between its thread and
+    /// the one that moves data.
+    pub call: Duration,
     /// Requests that one client has under way at one disk.
     pub outstanding_per_disk: u32,
     /// Blocks of cache for each client and disk.

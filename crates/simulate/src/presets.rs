@@ -23,6 +23,7 @@ use world_simulated::{MessageCosts, ParameterValues, Pieces, PutCopier, QueueKin
 /// memput without data does. `get_answer` is fitted (docs/validation.md).
 const STARFISH_MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
+    message_ps_per_byte: 0,
     receive: Duration::from_us(5),
     one_sided: Duration::from_us(5),
     get_answer: Duration::from_ns(1_174),
@@ -95,6 +96,7 @@ fn tr94() -> Machine {
         variation_percent: STARFISH_VARIATION_PERCENT,
         shared_cores: 0,
         calibrated_at: 0,
+        call: Duration::ZERO,
         outstanding_per_disk: 1,
         cache_blocks_per_client_and_disk: 2,
         cache_bytes: 0,
@@ -146,6 +148,7 @@ fn this_machine() -> Machine {
         },
         messages: MessageCosts {
             send: Duration::from_us(3),
+            message_ps_per_byte: 300,
             receive: Duration::from_us(3),
             one_sided: Duration::from_us(3),
             get_answer: Duration::ZERO,
@@ -165,6 +168,7 @@ fn this_machine() -> Machine {
         },
         variation_percent: 0,
         shared_cores: 2,
+        call: Duration::from_us(5),
         outstanding_per_disk: 4,
         cache_bytes: 64 * MIB,
         cache_dirty_percent: 50,

@@ -313,6 +313,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
         hosts: Vec::new(),
         messages: MessageCosts {
             send: us(5),
+            message_ps_per_byte: 0,
             receive: us(5),
             one_sided: us(5),
             get_answer: us(0),

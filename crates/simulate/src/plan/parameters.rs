@@ -129,7 +129,7 @@ pub(super) static PARAMETERS: [Key; 11] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 19] = [
+pub(super) static COSTS: [Key; 21] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -230,9 +230,16 @@ pub(super) static COSTS: [Key; 19] = [
     parameter(
         "send-ns",
         COST,
-        "Processor time to send a message; its data goes by DMA.",
+        "Processor time to send a message.",
         "Not published; assumed equal to the cost of a memput without data.",
         field!(base.machine.messages.send),
+    ),
+    parameter(
+        "message-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of the sender for each byte of a message. 0: its data goes by DMA.",
+        "TOCS 1997, section 4: DMA.",
+        field!(base.machine.messages.message_ps_per_byte),
     ),
     parameter(
         "receive-ns",
@@ -262,6 +269,14 @@ pub(super) static COSTS: [Key; 19] = [
          memget, the receiving node takes the same time again.",
         "TOCS 1997, Table I: 1 us for a memput, 2 us for a memget.",
         field!(base.machine.messages.per_50_words),
+    ),
+    parameter(
+        "call-ns",
+        COST,
+        "Processor time of a client for each call of a program (`unisono what-if`): the hand-over \
+         between its thread and the one that moves data.",
+        "Programs of the papers have one thread.",
+        field!(base.machine.call),
     ),
     parameter(
         "client-read-ns",

@@ -239,14 +239,19 @@ impl<P: Kind> Rank for SimulatedRank<P> {
     fn transfer(&self, file: &SimulatedFile<P>, transfer: Transfer) -> Self::Call {
         let Transfer { direction, is_collective, part } = transfer;
         let (client, known) = (self.client.clone(), Rc::clone(&file.known));
-        let costs = self.scenario.machine.costs;
+        let (costs, call) = (self.scenario.machine.costs, self.scenario.machine.call);
         if !is_collective {
             let pool = self.pool.clone();
-            return move_alone(client, pool, known, direction, part).boxed_local();
+            return async move {
+                client.world().compute(call).await;
+                move_alone(client, pool, known, direction, part).await
+            }
+            .boxed_local();
         }
         let (member, order) = (Rc::clone(&file.member), self.scenario.order);
         let number = member.begin_call();
         async move {
+            client.world().compute(call).await;
             let end = part.file_extent().map_or(0, |extent| extent.end);
             let (record, part) = match reach(&client, &known, direction, end).await {
                 Ok(record) => (record, Ok(part)),
@@ -296,6 +301,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
     }
 
     async fn get_size(&self, file: &SimulatedFile<P>) -> Result<(), Fault> {
+        self.world.compute(self.scenario.machine.call).await;
         let mut record = file.known.borrow().clone();
         self.client.refresh(&mut record).await?;
         *file.known.borrow_mut() = record;

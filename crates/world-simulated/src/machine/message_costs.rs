@@ -5,8 +5,11 @@ use units::Duration;
 /// Processor time of moving data, on the reference processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageCosts {
-    /// Cost of sending a message; its data goes by DMA.
+    /// Cost of sending a message.
     pub send: Duration,
+    /// Cost of each byte of a message for the node that sends it, in picoseconds; 0 where data goes
+    /// by DMA.
+    pub message_ps_per_byte: u64,
     /// Cost of receiving a message and waking its thread.
     pub receive: Duration,
     /// Cost of each memput or memget for the requesting node.
@@ -58,7 +61,15 @@ impl MessageCosts {
         self.ask(count, self.receive) + self.data(bytes)
     }
 
-    /// Cost of a message with data for the sender, whose processor copies it.
+    /// Cost of sending a message of `bytes` bytes.
+    pub(crate) fn send_bytes(&self, bytes: u64) -> Duration {
+        match self.message_ps_per_byte {
+            0 => self.send,
+            ps => self.send + Duration::from_ns(bytes.saturating_mul(ps) / 1_000),
+        }
+    }
+
+    /// Cost of a message of a program for the sender, whose processor copies its data.
     pub(crate) fn send_data(&self, bytes: u64) -> Duration {
         self.send + self.data(bytes)
     }

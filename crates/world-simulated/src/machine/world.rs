@@ -143,7 +143,8 @@ impl<P: Kind> Sending<'_, P> {
         if self.cost > Duration::ZERO {
             self.world.occupy(self.cost, || What::Compute);
         }
-        let work = self.world.occupy(machine.costs.send, || What::Send { to: node, bytes });
+        let cost = machine.costs.send_bytes(bytes);
+        let work = self.world.occupy(cost, || What::Send { to: node, bytes });
         let timeline = machine.engine.timeline();
         if timeline.is_recorded() {
             let Cause { request, command } = timeline.cause();

@@ -18,6 +18,7 @@ pub(crate) const BLOCK: usize = 8192;
 /// Costs: 5 us to send a message, and 5 us to receive one.
 pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
+    message_ps_per_byte: 0,
     receive: Duration::from_us(5),
     one_sided: Duration::from_us(5),
     get_answer: Duration::ZERO,
