@@ -28,6 +28,7 @@ mod run;
 mod simulate;
 mod tops;
 mod trace_output;
+mod traces;
 mod value_parsers;
 
 use ::simulate::OwnModels;
@@ -94,6 +95,7 @@ fn carry_out(
         Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim, &policies, models),
+        Command::Trace(command) => traces::run(&command),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve, policies),

@@ -9,6 +9,7 @@ use super::reproduce::Reproduce;
 use super::run::Run;
 use super::servers::{Doctor, Serve, ServeRemote, Start};
 use super::sim::Sim;
+use super::traces::Traces;
 use clap::{Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
@@ -73,6 +74,9 @@ pub(crate) enum Command {
     Bench(Box<Bench>),
     /// Simulate transfers on a modelled machine.
     Sim(Box<Sim>),
+    /// Show, export or import traces of programs.
+    #[command(subcommand)]
+    Trace(Traces),
     /// Run published experiments on the simulated machine and compare with the published results.
     Reproduce(Reproduce),
     /// Write and read a real file with every strategy, here and on the simulated 1994 machine.
