@@ -2,7 +2,8 @@
  *
  * For libunisono-record, the recorder of MPI programs. Calls of one trace must not overlap: the
  * recorder holds a lock. All functions return 0, a number, or a negative errno (-ENOSPC when the
- * disk is full); after an error every later call returns it too and writes nothing. What was written
+ * disk is full), which unisono_last_error explains; after an error every later call for the trace
+ * returns it too and writes nothing. What was written
  * before stays readable, also when the process is killed.
  */
 #ifndef UNISONO_TRACE_H
@@ -55,7 +56,9 @@ int unisono_trace_create(const char *directory, uint32_t rank, uint32_t ranks, c
                          const char *mpi, unisono_trace_t **trace);
 
 /* Numbers of a communicator (ranks of MPI_COMM_WORLD in the order of the communicator) and of a file
- * that is opened. Equal communicators may be given once or again. */
+ * that is opened. Each call gives a new number, also for members that another communicator has.
+ * The k-th communicator of certain members at one rank is the k-th of them at the other members: so
+ * call unisono_trace_communicator once for each communicator, when it is made, at all members. */
 int64_t unisono_trace_communicator(unisono_trace_t *trace, const uint32_t *members, size_t count);
 int64_t unisono_trace_file(unisono_trace_t *trace, const char *name);
 
@@ -99,7 +102,8 @@ int unisono_trace_set_size(unisono_trace_t *trace, const unisono_trace_times_t *
 int unisono_trace_get_size(unisono_trace_t *trace, const unisono_trace_times_t *times,
                            uint32_t file);
 
-/* Writes what is left and frees the trace. */
+/* Closes the stream and frees the trace, also after an error, which it returns again. NULL is
+ * permitted. A stream that was not closed is readable, too. */
 int unisono_trace_close_stream(unisono_trace_t *trace);
 
 #ifdef __cplusplus

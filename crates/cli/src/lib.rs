@@ -29,6 +29,7 @@ mod run;
 mod simulate;
 mod tops;
 mod trace_output;
+mod traces;
 mod value_parsers;
 mod what_if;
 
@@ -98,6 +99,7 @@ fn carry_out(
         Command::Sim(sim) => simulate::run(&sim, &policies, models),
         Command::Replay(replay) => replay::run(&replay),
         Command::WhatIf(what_if) => what_if::run(&what_if, &policies, models),
+        Command::Trace(command) => traces::run(&command),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve, policies),

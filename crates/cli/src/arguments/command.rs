@@ -10,6 +10,7 @@ use super::reproduce::Reproduce;
 use super::run::Run;
 use super::servers::{Doctor, Serve, ServeRemote, Start};
 use super::sim::Sim;
+use super::traces::Traces;
 use clap::{Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
@@ -78,6 +79,9 @@ pub(crate) enum Command {
     Replay(Box<Replay>),
     /// Predict how long a recorded program takes on other machines, by simulation.
     WhatIf(Box<WhatIf>),
+    /// Show, export or import traces of programs.
+    #[command(subcommand)]
+    Trace(Traces),
     /// Run published experiments on the simulated machine and compare with the published results.
     Reproduce(Reproduce),
     /// Write and read a real file with every strategy, here and on the simulated 1994 machine.

@@ -12,6 +12,7 @@ mod reproduce;
 mod run;
 mod servers;
 mod sim;
+mod traces;
 
 pub(crate) use bench::{Bench, BenchCommand, Tops};
 pub(crate) use command::{Arguments, Command};
@@ -27,3 +28,4 @@ pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
 pub(crate) use sim::{Demerit, Sim, SimCommand};
+pub(crate) use traces::{ExportFormat, TraceExport, TraceImport, TraceInfo, Traces};

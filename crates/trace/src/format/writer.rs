@@ -209,7 +209,16 @@ impl Writer {
         })
     }
 
-    /// Bytes of the stream so far.
+    /// Notes that an event is lost, for this reason. Returns the error that every later call
+    /// returns, too.
+    pub fn refuse(&mut self, cause: &str) -> UserError {
+        match self.guarded(|_| Err::<(), _>(cause.to_owned())) {
+            Err(error) => error,
+            Ok(()) => refused(&self.path, cause.to_owned()),
+        }
+    }
+
+    /// Bytes of the records so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
