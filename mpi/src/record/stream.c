@@ -1,0 +1,112 @@
+/* stream.c - the trace of this process: its begin and end, its failures, and what it does not have. */
+#include "back.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NOTES_MAX = 64 };
+
+unisono_trace_t *trace;
+
+static const char *notes[NOTES_MAX]; /* names, which are constants */
+static size_t note_count;
+static int notes_file = -1;
+static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* First line of a text. */
+static void cut_line(char *text)
+{
+    text[strcspn(text, "\r\n")] = 0;
+}
+
+static void report(const char *cause)
+{
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    fprintf(stderr,
+            "error: rank %d is not recorded any further\ncause: %s\n"
+            "help:  the trace is readable up to here; record again with more free space\n",
+            rank, cause);
+}
+
+void stream_begin(const char *directory)
+{
+    int rank, ranks, length;
+    char host[MPI_MAX_PROCESSOR_NAME + 1] = "", path[PATH_MAX];
+    static char version[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) || PMPI_Comm_size(MPI_COMM_WORLD, &ranks)
+        || PMPI_Get_processor_name(host, &length)
+        || PMPI_Get_library_version(version, &length))
+        return;
+    cut_line(version);
+    int error = unisono_trace_create(directory, (uint32_t)rank, (uint32_t)ranks, host, version,
+                                     &trace);
+    if (error) {
+        trace = NULL;
+        fprintf(stderr,
+                "error: cannot record rank %d in %s\ncause: %s\n"
+                "help:  name a directory that all hosts have and may write to\n",
+                rank, directory, strerror(-error));
+        return;
+    }
+    /* In the order in which they occur, so that those of a killed process are there too. */
+    snprintf(path, sizeof path, "%s/not-recorded.%d", directory, rank);
+    unlink(path);
+    notes_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+void stream_end(void)
+{
+    unisono_trace_t *ended = trace;
+    trace = NULL;
+    if (!ended)
+        return;
+    int error = unisono_trace_close_stream(ended);
+    if (error)
+        report(strerror(-error));
+}
+
+void stream_discard(void)
+{
+    trace = NULL;
+}
+
+void stream_fail(const char *cause)
+{
+    unisono_trace_t *ended = trace;
+    trace = NULL;
+    if (!ended)
+        return;
+    note("events behind an error of the recorder");
+    report(cause);
+    unisono_trace_close_stream(ended);
+}
+
+int64_t written(int64_t result)
+{
+    if (result < 0)
+        stream_fail(strerror((int)-result));
+    return result;
+}
+
+void note(const char *name)
+{
+    pthread_mutex_lock(&notes_lock);
+    size_t at = 0;
+    while (at < note_count && notes[at] != name)
+        at++;
+    if (at == note_count && note_count < NOTES_MAX && notes_file >= 0) {
+        char line[128];
+        int length = snprintf(line, sizeof line, "%s\n", name);
+        notes[note_count++] = name;
+        if (write(notes_file, line, (size_t)length) != length)
+            notes_file = -1; /* the disk is full, of which the trace tells */
+    }
+    pthread_mutex_unlock(&notes_lock);
+}
