@@ -85,6 +85,10 @@ void clock_polled(void);
 /* The next event depends on timing. */
 void clock_depends(void);
 
+/* Calls so far, and the time of the recorder in them, in ns. */
+uint64_t clock_calls(void);
+uint64_t clock_cost(void);
+
 /* Times for an event, once: a second event of the call has none. */
 const unisono_trace_times_t *clock_times(void);
 

@@ -28,11 +28,13 @@ enum {
 static struct {
     pthread_t thread;       /* that made the call before */
     uint64_t entered, left; /* ticks */
-    uint64_t called;        /* duration of the real call, in ns */
+    uint64_t called;        /* duration of the real call, in ns, for the next event; ... */
+    uint64_t run;           /* ... and for the recorder's own time */
     uint64_t cpu;           /* processor time of the thread at `entered` or `left`, in ns */
     uint64_t delay;         /* time that the thread was ready without a processor, as last read */
     uint64_t idle;          /* time not spent computing since then */
     uint64_t computed, blocked, polled; /* for the next event */
+    uint64_t calls, cost;   /* of the recorder */
     int depends, was_polled;
     uint64_t short_ns;
     int schedstat; /* descriptor; -1 where the kernel has none */
@@ -177,7 +179,7 @@ static uint64_t blocked_of(uint64_t idle)
 
 void clock_enter(void)
 {
-    uint64_t entered = ticks(), passed = ns_between(now.left, entered);
+    uint64_t arrived = ticks(), entered = arrived, passed = ns_between(now.left, arrived);
     uint64_t computed = passed, blocked = 0;
     if (!pthread_equal(now.thread, pthread_self())) {
         /* The thread of the call before may go on computing; which of them did is not known. */
@@ -198,28 +200,34 @@ void clock_enter(void)
     }
     now.computed += computed;
     now.blocked += blocked;
+    now.cost += ns_between(arrived, entered);
     now.entered = entered;
-    now.called = 0;
+    now.called = now.run = 0;
 }
 
 void clock_called(void)
 {
-    now.called = ns_between(now.entered, ticks());
+    now.called = now.run = ns_between(now.entered, ticks());
 }
 
 void clock_leave(void)
 {
     uint64_t left = ticks(), passed = ns_between(now.entered, left);
+    uint64_t own = passed - least(now.run, passed);
     if (passed > now.short_ns) {
         now.idle += passed - spend(passed);
         if (now.idle > IDLE_NS) {
             now.delay = read_delay();
             now.idle = 0;
         }
-        left = ticks();
+        uint64_t read = ticks();
+        own += ns_between(left, read);
+        left = read;
     } else {
         now.cpu += passed;
     }
+    now.calls++;
+    now.cost += own;
     now.left = left;
 }
 
@@ -233,6 +241,16 @@ void clock_polled(void)
 void clock_depends(void)
 {
     now.depends = 1;
+}
+
+uint64_t clock_calls(void)
+{
+    return now.calls;
+}
+
+uint64_t clock_cost(void)
+{
+    return now.cost;
 }
 
 const unisono_trace_times_t *clock_times(void)

@@ -107,7 +107,7 @@ __attribute__((destructor)) static void end(void)
 }
 
 /* Begins a call of the program. Returns the back end when it is to be recorded, else NULL. */
-static const back_t *begin(int call, int is_profiled)
+static __attribute__((noinline)) const back_t *begin(int call, int is_profiled)
 {
     if (thread.depth)
         return NULL;
@@ -128,7 +128,7 @@ static const back_t *begin(int call, int is_profiled)
     return NULL;
 }
 
-static void finish(const back_t *found)
+static __attribute__((noinline)) void finish(const back_t *found)
 {
     found->leave();
     thread.depth = 0;

@@ -16,6 +16,7 @@ unisono_trace_t *trace;
 
 static const char *notes[NOTES_MAX]; /* names, which are constants */
 static size_t note_count;
+static int rank; /* of this process in MPI_COMM_WORLD */
 static int notes_file = -1;
 static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -27,17 +28,30 @@ static void cut_line(char *text)
 
 static void report(const char *cause)
 {
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     fprintf(stderr,
             "error: rank %d is not recorded any further\ncause: %s\n"
             "help:  the trace is readable up to here; record again with more free space\n",
             rank, cause);
 }
 
+/* Says why this rank is not recorded. */
+static void refuse(const char *directory, const char *cause)
+{
+    fprintf(stderr,
+            "error: cannot record rank %d in %s\ncause: %s\n"
+            "help:  record one MPI program at a time, to a directory that all hosts have\n",
+            rank, directory, cause);
+}
+
+static void add_line(const char *line, size_t length)
+{
+    if (notes_file >= 0 && write(notes_file, line, length) != (ssize_t)length)
+        notes_file = -1; /* the disk is full, of which the trace tells */
+}
+
 void stream_begin(const char *directory)
 {
-    int rank, ranks, length;
+    int ranks, length;
     char host[MPI_MAX_PROCESSOR_NAME + 1] = "", path[PATH_MAX];
     static char version[MPI_MAX_LIBRARY_VERSION_STRING + 1];
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) || PMPI_Comm_size(MPI_COMM_WORLD, &ranks)
@@ -45,20 +59,26 @@ void stream_begin(const char *directory)
         || PMPI_Get_library_version(version, &length))
         return;
     cut_line(version);
+    /* Each note is written as it occurs, so that those of a killed process are there too. A directory
+     * that has notes of this rank was recorded in by an earlier program of the command. */
+    snprintf(path, sizeof path, "%s/recorder.%d", directory, rank);
+    notes_file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (notes_file < 0 && errno == EEXIST) {
+        notes_file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        note("another MPI program of the command");
+        refuse(directory, "the command has run another MPI program before this one");
+        return;
+    }
+    if (notes_file < 0) {
+        refuse(directory, strerror(errno));
+        return;
+    }
     int error = unisono_trace_create(directory, (uint32_t)rank, (uint32_t)ranks, host, version,
                                      &trace);
     if (error) {
         trace = NULL;
-        fprintf(stderr,
-                "error: cannot record rank %d in %s\ncause: %s\n"
-                "help:  name a directory that all hosts have and may write to\n",
-                rank, directory, strerror(-error));
-        return;
+        refuse(directory, strerror(-error));
     }
-    /* In the order in which they occur, so that those of a killed process are there too. */
-    snprintf(path, sizeof path, "%s/not-recorded.%d", directory, rank);
-    unlink(path);
-    notes_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 }
 
 void stream_end(void)
@@ -67,6 +87,10 @@ void stream_end(void)
     trace = NULL;
     if (!ended)
         return;
+    char line[64];
+    int length = snprintf(line, sizeof line, "cost %lu %lu\n", (unsigned long)clock_calls(),
+                          (unsigned long)clock_cost());
+    add_line(line, (size_t)length);
     int error = unisono_trace_close_stream(ended);
     if (error)
         report(strerror(-error));
@@ -103,10 +127,9 @@ void note(const char *name)
         at++;
     if (at == note_count && note_count < NOTES_MAX && notes_file >= 0) {
         char line[128];
-        int length = snprintf(line, sizeof line, "%s\n", name);
+        int length = snprintf(line, sizeof line, "not-recorded %s\n", name);
         notes[note_count++] = name;
-        if (write(notes_file, line, (size_t)length) != length)
-            notes_file = -1; /* the disk is full, of which the trace tells */
+        add_line(line, (size_t)length);
     }
     pthread_mutex_unlock(&notes_lock);
 }

@@ -7,6 +7,7 @@ mod demo;
 mod files;
 mod hints;
 mod instance;
+mod record;
 mod reproduce;
 mod run;
 mod servers;
@@ -22,6 +23,7 @@ pub(crate) use files::{
 };
 pub(crate) use hints::{Explain, Hints, HintsCommand};
 pub(crate) use instance::InstanceOnly;
+pub(crate) use record::Record;
 pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
