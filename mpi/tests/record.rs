@@ -212,3 +212,181 @@ fn the_standard_interface_and_newer_libraries_are_recorded_too() {
         recording.compare(&recording.path("said"));
     }
 }
+
+/// Nanoseconds of a kind in all events of a rank.
+fn total(rank: &RankTrace, part: impl Fn(&Event) -> u64) -> u64 {
+    rank.events.iter().map(part).sum()
+}
+
+/// Waiting, in whatever way, is no work: a rank that waits while another computes has computed less
+/// than half of that. Bounds are of processor time, which does not depend on the load of the machine.
+#[test]
+fn computation_is_kept_and_waiting_is_not() {
+    for family in Family::OF_DEBIAN {
+        let recording = Recording::new(family);
+        let program = recording.compile("record_times.c", &[]);
+        let said = recording.path("said");
+        let mut command = recording.record(2);
+        command.arg(program).arg(&said);
+        done(command);
+        let trace = recording.trace();
+        let ms = |ns: u64| ns / 1_000_000;
+        let computed = |rank: usize| ms(total(&trace.ranks[rank], |event| event.computed_ns));
+        let spent = |rank: u32| -> u64 {
+            let text = std::fs::read_to_string(format!("{}.{rank}", said.display())).unwrap();
+            text.trim().parse().unwrap()
+        };
+        assert!((450..=spent(1)).contains(&computed(1)), "{family:?}: {}", computed(1));
+        assert!(computed(0) < 225, "{family:?}: rank 0 computed {} ms", computed(0));
+        // The sleep, and nothing of the sleeps in the loop of probes.
+        let blocked = ms(total(&trace.ranks[0], |event| event.blocked_ns));
+        assert!((90..300).contains(&blocked), "{family:?}: rank 0 was blocked for {blocked} ms");
+        assert!(computed(0) < spent(0), "{family:?}");
+    }
+}
+
+#[test]
+fn a_killed_rank_leaves_what_it_did_before() {
+    for family in Family::OF_DEBIAN {
+        let recording = Recording::new(family);
+        let program = recording.compile("record_not.c", &["-lpthread"]);
+        let mut command = recording.record(3);
+        command.arg(program).arg("killed");
+        let (code, text) = ended(command);
+        assert!(!matches!(code, Some(0 | 124)), "{family:?}: {code:?} {text}");
+        assert!(text.contains("did not end"), "{family:?}: {text}");
+        let trace = recording.trace();
+        assert!(trace.ranks[1].is_cut, "{family:?}");
+        assert_eq!(shown(&trace.ranks[1]), ["begin", "send 0 0 5 4"], "{family:?}");
+        assert_eq!(shown(&trace.ranks[0])[..2], ["begin", "receive 0 1 5 4"], "{family:?}");
+        trace::check(&trace.ranks).unwrap_err();
+    }
+}
+
+#[test]
+fn what_is_not_recorded_is_named() {
+    for family in Family::OF_DEBIAN {
+        let recording = Recording::new(family);
+        let program = recording.compile("record_not.c", &["-lpthread"]);
+        for (what, name) in [
+            ("window", "MPI_Win_create"),
+            ("threads", "calls of two threads that overlap"),
+            ("cancelled", "messages that were cancelled"),
+        ] {
+            let mut command = recording.record(2);
+            command.arg(&program).arg(what);
+            let text = done(command);
+            assert!(text.contains(&format!("NOT recorded: {name}")), "{family:?}: {text}");
+            assert_eq!(recording.trace().header().not_recorded, [name], "{family:?}");
+        }
+        let mut command = recording.record(2);
+        command.arg(&program).arg("abort");
+        let (code, text) = ended(command);
+        assert_ne!(code, Some(0), "{family:?}: {text}");
+        let events = shown(&recording.trace().ranks[1]);
+        assert_eq!(events, ["begin"], "{family:?}");
+    }
+}
+
+#[test]
+fn fortran_programs_are_recorded() {
+    let servers = Servers::start();
+    for family in Family::OF_DEBIAN {
+        for (source, expected) in [
+            ("mpif_h.f", "write 0 all 400+400"),
+            ("mpi_f08.f90", "write 0 all 8000+8000 begins 0"),
+            ("use_mpi.f90", "end"),
+        ] {
+            let recording = Recording::new(family);
+            let program = recording.compile(source, &[]);
+            let mut command = recording.record(2);
+            command.arg(program).env("UNISONO_INSTANCE", servers.path("instance"));
+            done(command);
+            let trace = recording.trace();
+            trace::check(&trace.ranks).unwrap();
+            let events = shown(&trace.ranks[1]);
+            let opens = events.iter().filter(|event| event.starts_with("open ")).count();
+            assert!(opens >= 1, "{family:?}, {source}: {events:?}");
+            assert!(events.iter().any(|event| event == expected), "{family:?}, {source}: {events:?}");
+        }
+    }
+}
+
+/// The example of the README: messages by mpi4py, and views that are parts of an array.
+#[test]
+fn python_programs_are_recorded() {
+    let servers = Servers::start();
+    for family in Family::OF_DEBIAN {
+        let recording = Recording::new(family);
+        let mut command = recording.record(RANKS);
+        command.arg("env");
+        super::add_python(&mut command, &servers, family);
+        command.arg(root().join("examples/heat.py")).arg("unisono://heat.dat");
+        command.env("UNISONO_INSTANCE", servers.path("instance"));
+        done(command);
+        let trace = recording.trace();
+        trace::check(&trace.ranks).unwrap();
+        for rank in &trace.ranks {
+            let writes = shown(rank).iter().filter(|line| line.starts_with("write 0 all")).count();
+            assert_eq!((writes, rank.parts.len()), (10, 1), "{family:?}");
+            let computed = total(rank, |event| event.computed_ns);
+            assert!(computed > 1_000_000, "{family:?}: {computed}");
+        }
+        let (bytes, events) = trace.ranks.iter().zip(trace.bytes()).fold(
+            (0, 0),
+            |(bytes, events), (rank, stream)| (bytes + stream, events + rank.events.len()),
+        );
+        assert!(bytes < 20 * events as u64, "{family:?}: {bytes} B for {events} events");
+    }
+}
+
+/// Servers of its own and a recording, in both orders.
+#[test]
+fn run_and_record_work_together() {
+    for family in Family::OF_DEBIAN {
+        let recording = Recording::new(family);
+        let program = recording.compile("mpif_h.f", &[]);
+        let unisono = prefix().join("bin/unisono");
+        let run = ["run", "--servers", "2", "--discard", "--"];
+        let record = ["record", "--force", "-o", "trace", "--"];
+        for order in [[&run[..], &record], [&record, &run]] {
+            let launcher = family.mpiexec(2);
+            let mut command = Command::new(launcher.get_program());
+            command.args(launcher.get_args().take(3)).arg(&unisono).args(order[0]);
+            command.arg(&unisono).args(order[1]).args(launcher.get_args().skip(3)).arg(&program);
+            command.envs(launcher.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            command.env("UNISONO_ALLOW_ROOT", "true").current_dir(recording.directory.path());
+            let text = done(command);
+            let trace = recording.trace();
+            trace::check(&trace.ranks).unwrap();
+            let events = shown(&trace.ranks[0]);
+            assert!(events.iter().any(|event| event == "write 0 all 0+400"), "{events:?}");
+            assert!(text.contains("mpif_h: passed"), "{family:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_not_recorded_is_explained() {
+    let recording = Recording::new(Family::Mpich);
+    let unisono = |words: &[&str]| {
+        let mut command = Command::new(prefix().join("bin/unisono"));
+        command.args(["record", "-o"]).arg(recording.path("none")).args(words);
+        ended(command)
+    };
+    let (code, text) = unisono(&["--", "true"]);
+    assert_eq!(code, Some(1), "{text}");
+    for words in ["error: nothing was recorded", "cause: ", "help: "] {
+        assert!(text.contains(words), "{words:?}: {text}");
+    }
+    assert!(!recording.path("none").exists());
+    let (code, text) = unisono(&["--", "sh", "-c", "exit 9"]);
+    assert_eq!(code, Some(9), "{text}");
+    let (code, text) = unisono(&["--", "/no/such/program"]);
+    assert_eq!(code, Some(127), "{text}");
+    std::fs::create_dir(recording.path("none")).unwrap();
+    std::fs::write(recording.path("none/trace.json"), "{}").unwrap();
+    let (code, text) = unisono(&["--", "true"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--force"), "{text}");
+}

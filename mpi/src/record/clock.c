@@ -193,7 +193,8 @@ void clock_enter(void)
         now.cpu += passed;
     }
     if (now.was_polled) {
-        computed = computed < POLL_NS ? 0 : computed;
+        /* A loop that sleeps longer than it computes only waits, too. */
+        computed = computed < POLL_NS || computed < blocked ? 0 : computed;
         now.polled += passed - least(passed, computed);
         blocked = 0;
         now.was_polled = 0;

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,11 +25,18 @@ static void cut_line(char *text)
     text[strcspn(text, "\r\n")] = 0;
 }
 
+/* Cause of an error of the library. */
+static const char *cause_of(int error)
+{
+    const unisono_error_t *last = unisono_last_error();
+    return last && last->cause ? last->cause : strerror(-error);
+}
+
 static void report(const char *cause)
 {
     fprintf(stderr,
             "error: rank %d is not recorded any further\ncause: %s\n"
-            "help:  the trace is readable up to here; record again with more free space\n",
+            "help:  the trace is readable up to here; remove the cause and record again\n",
             rank, cause);
 }
 
@@ -77,7 +83,7 @@ void stream_begin(const char *directory)
                                      &trace);
     if (error) {
         trace = NULL;
-        refuse(directory, strerror(-error));
+        refuse(directory, cause_of(error));
     }
 }
 
@@ -93,7 +99,7 @@ void stream_end(void)
     add_line(line, (size_t)length);
     int error = unisono_trace_close_stream(ended);
     if (error)
-        report(strerror(-error));
+        report(cause_of(error));
 }
 
 void stream_discard(void)
@@ -115,7 +121,7 @@ void stream_fail(const char *cause)
 int64_t written(int64_t result)
 {
     if (result < 0)
-        stream_fail(strerror((int)-result));
+        stream_fail(cause_of((int)result));
     return result;
 }
 
