@@ -6,7 +6,8 @@
 //! [`main_with_models`].
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
-//! [`interface::ExitCode`], and 130 after an interruption; `run` ends with that of its program.
+//! [`interface::ExitCode`], and 130 after an interruption; `run` and `record` end with that of their
+//! program.
 
 mod arguments;
 mod bench;
@@ -23,6 +24,8 @@ mod instances;
 mod layout;
 mod output_file;
 mod present;
+mod program;
+mod record;
 mod replay;
 mod reproduce;
 mod run;
@@ -76,6 +79,7 @@ fn carry_out(
 ) -> Result<u8, UserError> {
     let done: Result<(), UserError> = match arguments.command {
         Command::Run(program) => return run::run(&program),
+        Command::Record(program) => return record::run(&program),
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
         Command::Status(status) => instances::status(&status),

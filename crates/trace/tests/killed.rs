@@ -58,6 +58,7 @@ fn header(directory: &Path) {
         instance: None,
         processor_pressure_percent: None,
         steal_percent: None,
+        not_recorded: Vec::new(),
     };
     header.write(directory).unwrap();
 }

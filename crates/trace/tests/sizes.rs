@@ -56,6 +56,7 @@ fn header() -> Header {
         instance: None,
         processor_pressure_percent: None,
         steal_percent: None,
+        not_recorded: Vec::new(),
     }
 }
 

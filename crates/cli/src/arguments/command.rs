@@ -6,6 +6,7 @@ use super::files::{Cat, Cp, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Na
 use super::hints::Hints;
 use super::instance::InstanceOnly;
 use super::programs::{Replay, WhatIf};
+use super::record::Record;
 use super::reproduce::Reproduce;
 use super::run::Run;
 use super::servers::{Doctor, Serve, ServeRemote, Start};
@@ -16,7 +17,7 @@ use clap::{Parser, Subcommand};
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage, 3 no instance or server unreachable, 4 data check failed,
 5 a collective did not complete at all clients, 6 out of space, 7 files not staged out, 130
-interrupted. `run` ends with the exit code of its program.
+interrupted. `run` and `record` end with the exit code of their program.
 Sizes: 4096, 8KiB, 1MiB, 2GiB. Patterns to read: ra rn rb rc rnb rbb rbc rcn rcb rcc; to write: w
 instead of r, except wa.";
 
@@ -32,6 +33,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a program with servers of its own, then check its files and copy them out.
     Run(Box<Run>),
+    /// Run an MPI program and record its calls in a trace.
+    Record(Record),
     /// Start the servers of an instance, on this machine or on the hosts of a hostfile or job.
     Start(Start),
     /// Stop the servers of an instance. They first write back all dirty data.

@@ -8,6 +8,7 @@ mod files;
 mod hints;
 mod instance;
 mod programs;
+mod record;
 mod reproduce;
 mod run;
 mod servers;
@@ -24,6 +25,7 @@ pub(crate) use files::{
 pub(crate) use hints::{Explain, Hints, HintsCommand};
 pub(crate) use instance::InstanceOnly;
 pub(crate) use programs::{Replay, WhatIf};
+pub(crate) use record::Record;
 pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};

@@ -101,6 +101,7 @@ fn write(log: &Log, directory: &Path) -> Result<Imported, UserError> {
         instance: None,
         processor_pressure_percent: None,
         steal_percent: None,
+        not_recorded: Vec::new(),
     };
     header.write(directory)?;
     let left_out = log.segments.len() as u64 - segments;
