@@ -447,6 +447,7 @@ pub(crate) fn transfer(
         strategy: how,
         order: DiskOrder::Sorted,
         outstanding_per_disk: 1,
+        node_group_size: 0,
         sync: false,
     }
 }
