@@ -102,7 +102,13 @@ fn tr94() -> Machine {
         cache_bytes: 0,
         cache_dirty_percent: 100,
         buffers_per_disk: 2,
-        waits_for_medium: vec![Strategy::Caching, Strategy::TwoPhase, Strategy::Noncollective],
+        waits_for_medium: vec![
+            Strategy::Caching,
+            Strategy::TwoPhase,
+            Strategy::Noncollective,
+            Strategy::GlobalBarrier,
+            Strategy::NodeGrouping,
+        ],
     }
 }
 

@@ -75,6 +75,10 @@ pub(crate) struct Sim {
     /// Number of servers (default: 16).
     #[arg(long, value_parser = count)]
     pub(crate) servers: Option<u32>,
+    /// Clients for each server. The number of clients follows, or that of servers if only that of
+    /// clients is given.
+    #[arg(long, value_parser = count, value_name = "CLIENTS")]
+    pub(crate) clients_per_server: Option<u32>,
     /// Disks of each server, on one bus (default: 1).
     #[arg(long, value_parser = count)]
     pub(crate) disks: Option<u32>,

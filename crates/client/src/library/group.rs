@@ -56,6 +56,9 @@ pub struct CollectiveOptions {
     pub order: DiskOrder,
     /// Requests that a member has under way at one disk (caching and two-phase).
     pub outstanding_per_disk: u32,
+    /// Members that make requests at the same time (node grouping). 0: one for each disk of the
+    /// file, and at least two groups.
+    pub node_group_size: u32,
     /// True when written data must be on stable storage at the end.
     pub sync: bool,
 }
@@ -64,7 +67,7 @@ impl Default for CollectiveOptions {
     /// Directed by the servers, blocks in the order in which they lie.
     fn default() -> Self {
         let (strategy, order) = (Strategy::DiskDirected, DiskOrder::Sorted);
-        Self { strategy, order, outstanding_per_disk: 1, sync: false }
+        Self { strategy, order, outstanding_per_disk: 1, node_group_size: 0, sync: false }
     }
 }
 
@@ -421,12 +424,14 @@ impl Member {
         part: Result<OwnPart, Fault>,
         memory: &world_real::RealMemory,
     ) -> Result<u64, Fault> {
-        let CollectiveOptions { strategy, order, outstanding_per_disk, sync } = options;
+        let CollectiveOptions { strategy, order, outstanding_per_disk, node_group_size, sync } =
+            options;
         if strategy == Strategy::DiskDirected {
             let call = CollectiveCall { direction, file: file.file, order, sync };
             return self.membership.transfer(number, file, call, part, memory).await;
         }
-        let call = PeerCall { strategy, direction, order, outstanding_per_disk, sync };
+        let call =
+            PeerCall { strategy, direction, order, outstanding_per_disk, node_group_size, sync };
         self.peers.transfer(&self.membership, number, file, call, part, memory).await
     }
 }

@@ -40,7 +40,25 @@ pub(super) struct PeerCall {
     pub(super) direction: Direction,
     pub(super) order: DiskOrder,
     pub(super) outstanding_per_disk: u32,
+    pub(super) node_group_size: u32,
     pub(super) sync: bool,
+}
+
+impl PeerCall {
+    /// Describes what must be the same at every member, so that all of them wait for the others
+    /// equally often.
+    fn description(&self) -> String {
+        let verb = match self.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        };
+        let groups = match (self.strategy, self.node_group_size) {
+            (Strategy::NodeGrouping, 0) => " in groups of the default size".to_owned(),
+            (Strategy::NodeGrouping, size) => format!(" in groups of {size}"),
+            _ => String::new(),
+        };
+        format!("a {verb} by {}{groups}", self.strategy)
+    }
 }
 
 impl Peers {
@@ -61,13 +79,14 @@ impl Peers {
         memory: &RealMemory,
     ) -> Result<u64, Fault> {
         let _turn = self.turn.lock().await;
-        let parts = exchange_parts(membership, number, &part).await?;
+        let parts = exchange_parts(membership, number, &call, &part).await?;
         let group = self.group(membership, number).await?;
         let own = membership.rank();
         // All members know the file as it is after the last has made it longer.
         let mut record = group.client().open(&file.name).await?;
         group.client().refresh(&mut record).await?;
-        let PeerCall { strategy, direction, order, outstanding_per_disk, sync } = call;
+        let PeerCall { strategy, direction, order, outstanding_per_disk, node_group_size, sync } =
+            call;
         let access = Access::of_parts(parts);
         let bytes = access.count_bytes(own, units::ByteRange::new(0, policy::BYTES_MAX));
         let transfer = Transfer {
@@ -77,6 +96,7 @@ impl Peers {
             strategy,
             order,
             outstanding_per_disk,
+            node_group_size,
             sync,
         };
         let is_staged = direction == Direction::Read && strategy == Strategy::TwoPhase;
@@ -141,18 +161,22 @@ impl Peers {
     }
 }
 
-/// The part of every member, by rank; or why one of them cannot take part.
+/// The part of every member, by rank; or why one of them cannot take part, or is in another call.
 async fn exchange_parts(
     membership: &Membership<RealWorld>,
     number: u64,
+    call: &PeerCall,
     own: &Result<OwnPart, Fault>,
 ) -> Result<Vec<OwnPart>, Fault> {
     let bytes = wire::encode_record(own);
-    let length = (bytes.len() as u64).to_le_bytes().to_vec();
-    let lengths = membership.gather(&format!("call {number} lengths"), length).await?;
-    let most =
-        lengths.iter().filter_map(|length| Some(u64::from_le_bytes(length[..].try_into().ok()?)));
-    let rounds = most.max().unwrap_or(0).div_ceil(MEETING_BYTES_MAX as u64);
+    let head = wire::encode_record(&(bytes.len() as u64, call.description()));
+    let heads = membership.gather(&format!("call {number} lengths"), head).await?;
+    let decoded = heads.iter().map(|head| wire::decode_record::<(u64, String)>(head));
+    let heads = decoded.collect::<Result<Vec<_>, _>>();
+    let heads = heads.map_err(|error| Fault::BadRequest { cause: error.to_string() })?;
+    check_same(&heads)?;
+    let most = heads.iter().map(|(length, _)| *length).max().unwrap_or(0);
+    let rounds = most.div_ceil(MEETING_BYTES_MAX as u64);
     let mut whole = vec![Vec::new(); membership.size() as usize];
     for round in 0..rounds as usize {
         let start = (round * MEETING_BYTES_MAX).min(bytes.len());
@@ -166,4 +190,51 @@ async fn exchange_parts(
         decoded.unwrap_or_else(|error| Err(Fault::BadRequest { cause: error.to_string() }))
     };
     whole.into_iter().map(decode).collect()
+}
+
+/// Refuses calls that differ. Every member finds the same two.
+fn check_same(calls: &[(u64, String)]) -> Result<(), Fault> {
+    let Some((_, first)) = calls.first() else { return Ok(()) };
+    let other = calls.iter().enumerate().find(|(_, (_, call))| call != first);
+    other.map_or(Ok(()), |(rank, (_, call))| {
+        Err(Fault::CallsDiffer { cause: format!("rank 0 is in {first}, rank {rank} in {call}") })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: calls that would wait for one another unequally are told apart.
+    use super::*;
+
+    fn call(strategy: Strategy, node_group_size: u32) -> PeerCall {
+        let (direction, order) = (Direction::Read, DiskOrder::Sorted);
+        PeerCall {
+            strategy,
+            direction,
+            order,
+            outstanding_per_disk: 1,
+            node_group_size,
+            sync: false,
+        }
+    }
+
+    #[test]
+    fn calls_that_differ_are_refused_with_two_of_them() {
+        let of = |calls: &[PeerCall]| {
+            let heads = calls.iter().enumerate();
+            let heads = heads.map(|(length, call)| (length as u64, call.description()));
+            check_same(&heads.collect::<Vec<_>>())
+        };
+        let grouping = |size| call(Strategy::NodeGrouping, size);
+        assert_eq!(of(&[grouping(2), grouping(2), grouping(2)]), Ok(()));
+        assert_eq!(of(&[call(Strategy::Caching, 0), call(Strategy::Caching, 5)]), Ok(()));
+        let cause = "rank 0 is in a read by node-grouping in groups of 2, rank 2 in a read by \
+                     node-grouping in groups of the default size"
+            .to_owned();
+        let differ = of(&[grouping(2), grouping(2), grouping(0), grouping(3)]);
+        assert_eq!(differ, Err(Fault::CallsDiffer { cause }));
+        assert!(of(&[call(Strategy::Caching, 0), call(Strategy::GlobalBarrier, 0)]).is_err());
+        let write = PeerCall { direction: Direction::Write, ..grouping(2) };
+        assert!(of(&[grouping(2), write]).is_err());
+    }
 }

@@ -449,6 +449,7 @@ pub(crate) fn transfer(
         strategy: how,
         order: DiskOrder::Sorted,
         outstanding_per_disk: 1,
+        node_group_size: 0,
         sync: false,
     }
 }

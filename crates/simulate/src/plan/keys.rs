@@ -49,7 +49,7 @@ const fn case(
     Key { name, option, table, owner, kind, meaning, source, field }
 }
 
-static TOP: [Key; 21] = [
+static TOP: [Key; 23] = [
     case(
         "machine",
         "--machine",
@@ -116,7 +116,8 @@ static TOP: [Key; 21] = [
         "--strategy",
         Kind::List { of: &Kind::Word(STRATEGIES), may_be_empty: false },
         "Strategy of the transfer. Each strategy of a list is simulated; all means caching, \
-         two-phase and disk-directed.",
+         two-phase and disk-directed. With global-barrier, each client makes its own requests \
+         after a barrier (PIOSIM). With node-grouping, groups of clients do so in turn.",
         Field::Plan {
             get: |plan| Some(plan.strategies.to_value()),
             set: |plan, value| {
@@ -125,9 +126,33 @@ static TOP: [Key; 21] = [
             },
         },
     ),
+    case(
+        "node-group-size",
+        "--node-group-size",
+        Kind::Number { least: 0, most: NODES_MAX, unit: "" },
+        "Number of clients of a group in node grouping. The clients of one group make requests at \
+         the same time, one group after another. 0: one client for each disk, but at least two \
+         groups.",
+        field!(base.node_group_size),
+    ),
     case("size", "--size", Kind::Size, "Size of the file in bytes.", field!(base.file_bytes)),
     case("clients", "--clients", COUNT, "Number of clients.", field!(base.clients)),
     case("servers", "--servers", COUNT, "Number of servers.", field!(base.servers)),
+    case(
+        "clients-per-server",
+        "--clients-per-server",
+        COUNT,
+        "Number of clients for each server: Vesta's ratio of compute nodes to I/O nodes. The \
+         number of clients follows from that of servers, or the number of servers from that of \
+         clients if only that is given. If both are given, they must have this ratio.",
+        Field::Plan {
+            get: |plan| Some(plan.clients_per_server?.to_value()),
+            set: |plan, value| {
+                plan.clients_per_server = Some(ConvertValue::from_value(value)?);
+                Ok(())
+            },
+        },
+    ),
     case(
         "disks-per-server",
         "--disks",

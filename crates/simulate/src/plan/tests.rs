@@ -243,6 +243,45 @@ fn machines_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn counts_follow_from_the_ratio_of_clients_and_servers() {
+    let counts = |text: &str, options: Vec<Setting>| {
+        let plan = plan_of(text, options).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let scenario = plan.scenarios().remove(0);
+        let again = plan_of(&plan.explain(), Vec::new()).unwrap();
+        assert_eq!(again.scenarios(), plan.scenarios(), "{text}");
+        (scenario.clients, scenario.servers)
+    };
+    assert_eq!(counts("clients-per-server = 2", Vec::new()), (32, 16));
+    assert_eq!(counts("clients-per-server = 4\nservers = 3", Vec::new()), (12, 3));
+    assert_eq!(counts("clients = 12\nclients-per-server = 4", Vec::new()), (12, 3));
+    assert_eq!(counts("clients = 8\nservers = 2\nclients-per-server = 4", Vec::new()), (8, 2));
+    let ratio = || vec![Setting::option("clients-per-server", "8")];
+    assert_eq!(counts("servers = 2", ratio()), (16, 2));
+    assert_eq!(counts("clients-per-server = 3\nservers = 2", ratio()), (16, 2));
+    let explained = plan_of("servers = 2", ratio()).unwrap().explain();
+    let derived = "# Value: option --clients-per-server.\nclients = 16\n";
+    assert!(explained.contains(derived), "{explained}");
+    // Without a ratio there is no such line.
+    assert!(!plan_of("", Vec::new()).unwrap().explain().contains("\nclients-per-server"));
+
+    for (text, cause) in [
+        ("clients = 9\nservers = 2\nclients-per-server = 4", "9 clients and 2 servers"),
+        ("clients = 9\nclients-per-server = 4", "9 clients are no multiple"),
+        ("clients-per-server = 1048576", "16 servers would have more than 1048576 clients"),
+    ] {
+        let said = refused(text);
+        let line = text.lines().count();
+        let error = format!("line {line}: clients-per-server cannot be ");
+        assert!(said.error.contains(&error) && said.cause.contains(cause), "{text}: {said}");
+        assert!(said.help.contains("leave out one of clients, servers"), "{said}");
+    }
+    let both = plan_of("clients = 16\nservers = 4", ratio()).unwrap_err();
+    assert_eq!(both.error, "--clients-per-server cannot be \"8\"");
+    assert!(refused("clients-per-server = 0").cause.contains("from 1 to"));
+    assert!(refused("clients-per-server = 8192").help.contains("65536 clients"));
+}
+
+#[test]
 fn parameters_are_set_by_name() {
     let error = Setting::parameter("buffers=4").unwrap_err();
     assert!(error.help.contains("buffers-per-disk"), "{error}");

@@ -63,7 +63,10 @@ pub(crate) fn config(scenario: &Scenario, seed: u64) -> Result<MachineConfig, Us
                 Strategy::DiskDirected | Strategy::Noncollective => {
                     machine.directed_prefetch_commands
                 }
-                Strategy::Caching | Strategy::TwoPhase => 0,
+                Strategy::Caching
+                | Strategy::TwoPhase
+                | Strategy::GlobalBarrier
+                | Strategy::NodeGrouping => 0,
             },
         },
         seed,
