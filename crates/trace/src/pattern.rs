@@ -120,6 +120,7 @@ impl PatternProgram {
             instance: None,
             processor_pressure_percent: None,
             steal_percent: None,
+            not_recorded: Vec::new(),
         }
     }
 }

@@ -21,7 +21,6 @@ mod on_thread;
 mod operation;
 mod peers;
 mod range_lock;
-mod staged;
 mod user_memory;
 
 pub use buffer::Buffer;

@@ -180,6 +180,7 @@ impl Rank for RealRank {
                     order: DiskOrder::Sorted,
                     outstanding_per_disk: self.spec.outstanding_per_disk,
                     sync: false,
+                    ..CollectiveOptions::default()
                 };
                 file.group.start_vector(direction, options, &file.file, part, bytes).boxed_local()
             }

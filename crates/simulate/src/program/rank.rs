@@ -2,8 +2,8 @@
 
 use super::mailbox::Mailbox;
 use crate::scenario::Scenario;
-use filesystem::collective::Part;
-use filesystem::{BufferPool, Client, Fault, Membership, NewFile};
+use filesystem::collective::{Part, Strategy};
+use filesystem::{BufferPool, Client, Fault, Group, Membership, NewFile, PeerCall, Peers};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use policy::{Access, Direction, DiskOrder, OwnPart, Pool};
@@ -15,7 +15,7 @@ use trace::{Collective, Operation};
 use units::{ClientId, Duration, Instant, KIB};
 use wire::{CollectiveCall, FileRecord, Made};
 use world::payload::Kind;
-use world::{Clock, Processor, Scope};
+use world::{Address, Clock, Processor, Scope};
 use world_simulated::{Engine, SimulatedWorld, Slice, Track, What};
 
 /// Timeout of members that wait for one another: never, as the simulation would deadlock first.
@@ -46,6 +46,8 @@ pub(super) struct SimulatedFile<P: Kind> {
     opened: OpenedFile,
     known: Rc<RefCell<FileRecord>>,
     member: Rc<Membership<SimulatedWorld<P>>>,
+    /// For strategies in which members exchange data.
+    peers: Rc<Peers<SimulatedWorld<P>>>,
 }
 
 impl<P: Kind> SimulatedRank<P> {
@@ -222,7 +224,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         let member = Membership::enrol(client, number, place, TIMEOUT).await?;
         member.all_gather(Vec::new()).await?;
         let (known, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
-        let file = SimulatedFile { opened, known, member };
+        let file = SimulatedFile { opened, known, member, peers: Rc::default() };
         if file.opened.is_fresh && file.known.borrow().bytes > 0 {
             self.set_size(&file, 0, false).await?;
         }
@@ -248,8 +250,19 @@ impl<P: Kind> Rank for SimulatedRank<P> {
             }
             .boxed_local();
         }
-        let (member, order) = (Rc::clone(&file.member), self.scenario.order);
+        let (member, peers) = (Rc::clone(&file.member), Rc::clone(&file.peers));
         let number = member.begin_call();
+        let call = PeerCall {
+            strategy: self.scenario.strategy,
+            direction,
+            order: self.scenario.order,
+            outstanding_per_disk: self.scenario.machine.outstanding_per_disk,
+            node_group_size: self.scenario.node_group_size,
+            sync: false,
+        };
+        let group = file.opened.number;
+        let nodes = file.opened.members.iter().map(|rank| self.node_of(*rank));
+        let addresses: Rc<[Address]> = nodes.map(|node| Address(format!("node:{node}"))).collect();
         async move {
             client.world().compute(call).await;
             let end = part.file_extent().map_or(0, |extent| extent.end);
@@ -259,9 +272,18 @@ impl<P: Kind> Rank for SimulatedRank<P> {
             };
             let bytes = part.as_ref().map_or(0, OwnPart::memory_bytes);
             let memory = world::Payloads::memory(client.world(), bytes);
-            let call = CollectiveCall { direction, file: record.file, order, sync: false };
-            let moved = member.transfer(number, &record, call, part, &memory).await;
-            client.world().compute(costs.collective).await;
+            if call.strategy == Strategy::DiskDirected {
+                let PeerCall { order, sync, .. } = call;
+                let call = CollectiveCall { direction, file: record.file, order, sync };
+                let moved = member.transfer(number, &record, call, part, &memory).await;
+                client.world().compute(costs.collective).await;
+                return moved.map(|_| ());
+            }
+            let join = async || {
+                Group::join(client.clone(), group, member.rank(), addresses, TIMEOUT).await
+            };
+            let place = (&*member, number);
+            let moved = peers.transfer(place, &record, call, part, &memory, 0, join).await;
             moved.map(|_| ())
         }
         .boxed_local()
