@@ -227,6 +227,8 @@ fn head(info: &Info<'_>) -> Vec<String> {
         line("mpi", header.mpi.clone()),
         line("ranks", format!("{ranks} on {hosts}")),
     ];
+    // Imported logs may not tell when or how the program began.
+    lines.retain(|line| !line.ends_with(' '));
     if let Some(instance) = &header.instance {
         let (servers, disks) = (instance.servers, instance.disks_per_server);
         let (servers, disks) = (plural(servers, "server"), plural(disks, "disk"));

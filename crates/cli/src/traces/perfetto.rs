@@ -27,7 +27,7 @@ pub(super) fn write(trace: &Trace, file: File) -> io::Result<u64> {
         "started": header.started,
         "recorded": header.recorded,
     });
-    write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[\n")?;
+    writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
     let command = json!({ "name": header.command.join(" ") });
     let name = json!({ "ph": "M", "name": "process_name", "pid": PROCESS, "args": command });
     write!(out, "{name}")?;

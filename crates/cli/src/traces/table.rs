@@ -104,7 +104,8 @@ pub(super) static COLUMNS: [Column; 28] = [
         number(row.ranks.communicators.get(communicator)?.len() as u64)
     }),
     integer("peer", |row| {
-        row.message().filter(|message| message.peer != Message::UNKNOWN_PEER)?.peer.try_into().ok()
+        let known = row.message().filter(|message| message.peer != Message::UNKNOWN_PEER);
+        Some(known?.peer.into())
     }),
     integer("tag", |row| {
         let known = row.message().filter(|message| message.peer != Message::UNKNOWN_PEER);
