@@ -12,6 +12,7 @@
 mod arguments;
 mod bench;
 mod bench_plot;
+mod calibrate;
 mod copies;
 mod demerit;
 mod demo;

@@ -1,7 +1,8 @@
 //! Measurements: benchmarks of real servers, and the demo.
 //!
 //! [`bench`] has client processes make collective transfers. [`tops`] measures files that each
-//! client uses independently. [`replay`] carries out a recorded program. [`plain_rates`] are those of a plain file. [`demo`] shows every
+//! client uses independently. [`replay`] carries out a recorded program.
+//! [`calibrate`] measures this machine for simulations. [`plain_rates`] are those of a plain file. [`demo`] shows every
 //! strategy on real and on simulated servers.
 //!
 //! *Invariants:*
@@ -9,12 +10,14 @@
 //! - What a measurement starts and makes is gone when it ends.
 
 mod bench;
+mod calibrate;
 mod demo;
 mod plain;
 mod replay;
 mod tops;
 
 pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
+pub use calibrate::{Calibration, Measured, Parameters, Residual, calibrate};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use plain::{PlainRates, plain_rates};
 pub use replay::{RankReport, ReplayPlan, ReplayReport, ReplayRun, replay, replay_rank};

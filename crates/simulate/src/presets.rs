@@ -35,10 +35,10 @@ const STARFISH_MESSAGES: MessageCosts = MessageCosts {
 /// Gathering a piece into a batch, when pieces travel together: batching improves 8-byte cyclic
 /// patterns by 10 to 24 % (TOCS 1997, section 6), so a piece that costs 7.3 us by itself costs
 /// about 6.2 us in a batch, of which 2.3 us find its place.
-const GATHER_PIECE: Duration = Duration::from_ns(3_900);
+const GATHER_PIECE_PS: u64 = 3_900_000;
 
 /// Pieces that travel together.
-pub(crate) const BATCHED: Pieces = Pieces::Batched { gather: GATHER_PIECE };
+pub(crate) const BATCHED: Pieces = Pieces::Batched { gather_ps: GATHER_PIECE_PS };
 
 /// Processor time of the file system's own work.
 ///
@@ -159,7 +159,7 @@ fn this_machine() -> Machine {
             one_sided: Duration::from_us(3),
             get_answer: Duration::ZERO,
             per_50_words: Duration::from_ns(40),
-            pieces: Pieces::Batched { gather: Duration::from_ns(3) },
+            pieces: Pieces::Batched { gather_ps: 2_500 },
             put_copier: PutCopier::Owner,
         },
         costs: Costs {

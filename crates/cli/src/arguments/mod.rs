@@ -29,5 +29,5 @@ pub(crate) use record::Record;
 pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
-pub(crate) use sim::{Demerit, Sim, SimCommand};
+pub(crate) use sim::{Calibrate, Demerit, Sim, SimCommand};
 pub(crate) use traces::{ExportFormat, TraceExport, TraceImport, TraceInfo, Traces};

@@ -1,6 +1,7 @@
 //! Arguments of `sim`.
 
 use super::cases::Cases;
+use super::servers::AsRoot;
 use crate::value_parsers::{count, either};
 use clap::{Args, Subcommand};
 use interface::{Declared, DiskOrder, Replacement, parse_size as size};
@@ -120,8 +121,26 @@ pub(crate) struct Sim {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum SimCommand {
+    /// Measure this machine and write a scenario that simulates it. Takes less than two minutes; keep
+    /// the machine idle meanwhile.
+    Calibrate(Calibrate),
     /// Replay a trace of a disk on a disk model and compare the service times.
     Demerit(Demerit),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Calibrate {
+    /// File for the scenario. Its disk goes to a file beside it.
+    #[arg(short, long, default_value = "this-machine.toml", value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Directory on the disk to describe (default: that of temporary files).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

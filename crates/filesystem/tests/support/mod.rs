@@ -318,7 +318,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             one_sided: us(5),
             get_answer: us(0),
             per_50_words: us(1),
-            pieces: Pieces::Batched { gather: us(0) },
+            pieces: Pieces::Batched { gather_ps: 0 },
             put_copier: PutCopier::Requester,
         },
         network: NetworkSpec { kind: shape.network.clone(), ..NetworkSpec::default() },

@@ -5,7 +5,6 @@
 use super::key::{Field, Key, Meaning, Owner, Table, field};
 use super::value::{ConvertValue, Kind, QUEUES, STARTS, STRATEGIES, Value, set_of_strategies};
 use crate::presets::BATCHED;
-use units::Duration;
 use world_simulated::{Pieces, PutCopier};
 
 /// The longest time that one step of work may cost: ten milliseconds.
@@ -183,19 +182,19 @@ pub(super) static COSTS: [Key; 21] = [
         },
     ),
     parameter(
-        "gather-piece-ns",
-        COST,
+        "gather-piece-ps",
+        Kind::Number { least: 0, most: 1_000_000_000, unit: " of picoseconds" },
         "Processor time of the requesting node for each gathered piece after the first. Applies \
          only if pieces are batched.",
         "From TOCS 1997, section 6: batching improves 8-byte cyclic patterns by 10 to 24 %.",
         Field::Plan {
             get: |plan| match plan.base.machine.messages.pieces {
-                Pieces::Batched { gather } => Some(gather.to_value()),
+                Pieces::Batched { gather_ps } => Some(gather_ps.to_value()),
                 Pieces::Individual => None,
             },
             set: |plan, value| match &mut plan.base.machine.messages.pieces {
-                Pieces::Batched { gather } => {
-                    *gather = Duration::from_value(value)?;
+                Pieces::Batched { gather_ps } => {
+                    *gather_ps = u64::from_value(value)?;
                     Ok(())
                 }
                 Pieces::Individual => Err("individual pieces are not gathered".to_owned()),

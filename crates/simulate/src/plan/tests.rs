@@ -70,7 +70,7 @@ impl Numbers {
                 let value = self.value(key.kind);
                 // A piece is gathered only where pieces are batched.
                 let heard = key.set(&mut plan, &value);
-                assert!(heard.is_ok() || key.name == "gather-piece-ns", "{}: {value:?}", key.name);
+                assert!(heard.is_ok() || key.name == "gather-piece-ps", "{}: {value:?}", key.name);
             }
         }
         plan
@@ -168,13 +168,13 @@ fn trials_that_were_said_are_kept() {
 #[test]
 fn pieces_are_gathered_only_together() {
     let batched = plan_of("[parameters]\npieces = \"batched\"", Vec::new()).unwrap();
-    let gather = Pieces::Batched { gather: Duration::from_ns(3_900) };
+    let gather = Pieces::Batched { gather_ps: 3_900_000 };
     assert_eq!(batched.base.machine.messages.pieces, gather);
-    let text = "[parameters]\ngather-piece-ns = 7\npieces = \"batched\"\n";
-    let gather = Pieces::Batched { gather: Duration::from_ns(7) };
+    let text = "[parameters]\ngather-piece-ps = 7\npieces = \"batched\"\n";
+    let gather = Pieces::Batched { gather_ps: 7 };
     let plan = plan_of(text, Vec::new()).unwrap();
     assert_eq!(plan.base.machine.messages.pieces, gather, "whatever the order of lines");
-    assert!(refused("[parameters]\ngather-piece-ns = 7").cause.contains("individual pieces"));
+    assert!(refused("[parameters]\ngather-piece-ps = 7").cause.contains("individual pieces"));
 }
 
 #[test]

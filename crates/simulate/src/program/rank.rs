@@ -241,11 +241,11 @@ impl<P: Kind> Rank for SimulatedRank<P> {
     fn transfer(&self, file: &SimulatedFile<P>, transfer: Transfer) -> Self::Call {
         let Transfer { direction, is_collective, part } = transfer;
         let (client, known) = (self.client.clone(), Rc::clone(&file.known));
-        let (costs, call) = (self.scenario.machine.costs, self.scenario.machine.call);
+        let (costs, hand_over) = (self.scenario.machine.costs, self.scenario.machine.call);
         if !is_collective {
             let pool = self.pool.clone();
             return async move {
-                client.world().compute(call).await;
+                client.world().compute(hand_over).await;
                 move_alone(client, pool, known, direction, part).await
             }
             .boxed_local();
@@ -264,7 +264,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         let nodes = file.opened.members.iter().map(|rank| self.node_of(*rank));
         let addresses: Rc<[Address]> = nodes.map(|node| Address(format!("node:{node}"))).collect();
         async move {
-            client.world().compute(call).await;
+            client.world().compute(hand_over).await;
             let end = part.file_extent().map_or(0, |extent| extent.end);
             let (record, part) = match reach(&client, &known, direction, end).await {
                 Ok(record) => (record, Ok(part)),

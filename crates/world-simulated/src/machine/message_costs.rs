@@ -42,8 +42,9 @@ pub enum Pieces {
     Individual,
     /// All pieces travel together, gathered by the sender and scattered by the receiver.
     Batched {
-        /// Processor time of each piece beyond the first, for the requesting node.
-        gather: Duration,
+        /// Processor time of each piece beyond the first, for the node that gathers them, in
+        /// picoseconds.
+        gather_ps: u64,
     },
 }
 
@@ -95,8 +96,8 @@ impl MessageCosts {
     fn ask(&self, count: u64, once: Duration) -> Duration {
         let ns = match self.pieces {
             Pieces::Individual => once.as_ns().saturating_mul(count),
-            Pieces::Batched { gather } => {
-                once.as_ns() + gather.as_ns().saturating_mul(count.saturating_sub(1))
+            Pieces::Batched { gather_ps } => {
+                once.as_ns() + gather_ps.saturating_mul(count.saturating_sub(1)) / 1_000
             }
         };
         Duration::from_ns(ns)

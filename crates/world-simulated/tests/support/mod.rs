@@ -23,7 +23,7 @@ pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     one_sided: Duration::from_us(5),
     get_answer: Duration::ZERO,
     per_50_words: Duration::from_us(1),
-    pieces: Pieces::Batched { gather: Duration::ZERO },
+    pieces: Pieces::Batched { gather_ps: 0 },
     put_copier: PutCopier::Requester,
 };
 

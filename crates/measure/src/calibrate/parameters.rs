@@ -1,0 +1,131 @@
+//! Parameters of the simulated machine that follow from what operations use.
+
+use super::anchors::{
+    Anchors, BLOCK_BYTES, READ_PIECE_BYTES, READ_PIECES, SMALL_BYTES, Used, WRITTEN_PIECES,
+};
+use super::medium::Medium;
+use serde::{Deserialize, Serialize};
+
+/// One measured parameter.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// Key of a scenario or of a disk file.
+    pub key: String,
+    /// Value.
+    pub value: u64,
+    /// How it was measured.
+    pub source: String,
+}
+
+/// Parameters of the machine, and of its disk.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Keys of `[parameters]`.
+    pub machine: Vec<Measured>,
+    /// Keys of the disk's file.
+    pub disk: Vec<Measured>,
+}
+
+fn measured(key: &str, value: f64, source: &str) -> Measured {
+    let value = value.max(0.0).round() as u64;
+    Measured { key: key.to_owned(), value, source: source.to_owned() }
+}
+
+/// Increase for each byte between two sizes.
+fn slope(times: [f64; 2], bytes: [u64; 2]) -> f64 {
+    (times[1] - times[0]) / (bytes[1] as f64 - bytes[0] as f64)
+}
+
+/// Returns what `cores` cores, on which operations use these times, have as parameters. Nothing is
+/// fitted: each follows from the processor time of the threads whose work it describes.
+pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Parameters {
+    let Anchors { nothing, small_reads, small_writes, tiny_read, tiny_write, .. } = anchors;
+    let Anchors { block_reads, block_writes, piece_reads, piece_writes, .. } = anchors;
+    // A request without work: a message each way.
+    let message = nothing.server / 2.0;
+    let call = (nothing.caller + nothing.io - nothing.server).max(0.0);
+    let hop = ((nothing.elapsed - nothing.processors()) / 2.0).max(0.0);
+    // Small requests: data travels with messages.
+    let moved = |used: &Used| used.io + used.server;
+    let pair = |pair: &[Used; 2]| slope([moved(&pair[0]), moved(&pair[1])], SMALL_BYTES);
+    let message_byte = pair(small_reads).max(0.0);
+    let copy_byte = (pair(small_writes) - message_byte).max(0.0);
+    let small = SMALL_BYTES[0] as f64;
+    let own = |used: &Used, of: fn(&Used) -> f64| (of(used) - of(nothing)).max(0.0);
+    let cache_read = own(&small_reads[0], |used| used.server) - message_byte * small;
+    let cache_write = own(&small_writes[0], |used| used.server) - copy_byte * small;
+    // Directed blocks: the owner copies what is put, the server what it gets.
+    let block_mib = BLOCK_BYTES[0] as f64;
+    let copied_byte =
+        slope([block_reads[1].io, block_reads[0].io], [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
+    let one_sided = message;
+    let block = (block_reads[0].server - one_sided).max(0.0);
+    let got = block_writes[0].server - block - one_sided - copied_byte * block_mib;
+    let read_piece = (piece_reads.io - message - copied_byte * READ_PIECE_BYTES as f64)
+        / (READ_PIECES - 1) as f64;
+    let written_piece =
+        (piece_writes.server - block_writes[0].server) / (WRITTEN_PIECES - 1) as f64;
+    let tiny = (tiny_read.caller + tiny_read.io + tiny_write.caller + tiny_write.io) / 2.0;
+    let collective = tiny - call - 3.0 * message;
+    let machine = vec![
+        measured("shared-cores", f64::from(cores), "processors that the system gives"),
+        measured("send-ns", message, "half of a server's time for a request without work"),
+        measured("receive-ns", message, "the other half"),
+        measured("network-hop-ns", hop, "half of what such a request takes beyond processor time"),
+        measured("call-ns", call, "the client's time for it, beyond the server's"),
+        measured(
+            "message-ps-per-byte",
+            message_byte * 1_000.0,
+            "reads of 4 and 64 KiB of a cached block: client's and server's time",
+        ),
+        measured(
+            "copy-ps-per-byte",
+            copy_byte * 1_000.0,
+            "writes of them, beyond what the message takes",
+        ),
+        measured("client-read-ns", own(&small_reads[0], |used| used.io), "4 KiB: I/O thread"),
+        measured("client-write-ns", own(&small_writes[0], |used| used.io), "4 KiB: I/O thread"),
+        measured("cache-read-ns", cache_read, "4 KiB: server"),
+        measured("cache-write-ns", cache_write, "4 KiB: server"),
+        measured("one-sided-ns", one_sided, "as a message"),
+        measured("block-ns", block, "directed read: server, for each block of 1 MiB"),
+        measured(
+            "per-50-words-ns",
+            copied_byte * 200.0,
+            "directed read: I/O thread, blocks of 64 KiB and 1 MiB",
+        ),
+        measured("get-answer-ns", got, "directed write: server, beyond the copy"),
+        measured(
+            "gather-piece-ps",
+            (read_piece + written_piece) / 2.0 * 1_000.0,
+            "directed reads and writes of pieces of 8 bytes",
+        ),
+        measured("collective-ns", collective, "collective calls with 8 bytes: client"),
+    ];
+    let disk_of = |pair: &[Used; 2]| {
+        let byte = slope([pair[1].disk, pair[0].disk], [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
+        (byte, (pair[0].disk - byte * block_mib).max(0.0))
+    };
+    let ((read_byte, read_call), (write_byte, write_call)) =
+        (disk_of(block_reads), disk_of(block_writes));
+    let direct = medium.direct_reads.unwrap_or([100_000.0, 100_000.0 + block_mib]);
+    let direct_byte = slope(direct, [SMALL_BYTES[0], BLOCK_BYTES[0]]).max(1e-3);
+    let rate = |byte_ns: f64| 1e9 / byte_ns.max(1e-3);
+    let disk = vec![
+        measured(
+            "call_us",
+            (read_call + write_call) / 2_000.0,
+            "disk threads, blocks of 64 KiB, 1 MiB",
+        ),
+        measured("read_bytes_per_second", rate(read_byte), "disk thread: copy and checksum"),
+        measured("write_bytes_per_second", rate(write_byte), "disk thread: copy and checksum"),
+        measured(
+            "medium_bytes_per_second",
+            medium.bytes_per_second.min(rate(direct_byte)),
+            "64 MiB written and synced",
+        ),
+        measured("medium_latency_us", direct[0] / 1_000.0, "reads of 4 KiB past the cache"),
+        measured("sync_us", medium.sync_ns / 1_000.0, "sync of 4 KiB"),
+    ];
+    Parameters { machine, disk }
+}
