@@ -1,5 +1,6 @@
 //! A trace as a directory: its header and the streams of its ranks.
 
+use crate::check::{REFUSED, TimingShare, check};
 use crate::event::RankTrace;
 use crate::format::{Stream, read_start, read_stream};
 use crate::header::Header;
@@ -44,6 +45,24 @@ impl Trace {
             bytes.push(stream.bytes);
         }
         Ok(Self { header, ranks, bytes })
+    }
+
+    /// Finds out if the trace can be replayed. Returns the share of its calls and times that depend
+    /// on timing.
+    ///
+    /// # Errors
+    /// Refuses a program that did what is not recorded, and what [`check`] refuses.
+    pub fn check(&self) -> Result<TimingShare, UserError> {
+        if self.header.not_recorded.is_empty() {
+            return check(&self.ranks);
+        }
+        Err(UserError::of_kind(
+            ErrorKind::Usage,
+            REFUSED,
+            format!("the program did what is not recorded: {}", self.header.not_recorded.join(", ")),
+            "record a program without these calls; `unisono trace info` and `unisono trace export` \
+             can show this one",
+        ))
     }
 
     /// Header of the trace.

@@ -8,6 +8,8 @@
  * Arguments are passed on as machine words. That is right where integers and addresses travel in the
  * same registers, and where each argument on the stack has a word of its own. */
 #include "border.h"
+#include "large.h"
+#include "words.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -54,7 +56,9 @@ static function_t *real_named(int call, int is_profiled)
     function_t *known = atomic_load_explicit(&reals[is_profiled][call], memory_order_acquire);
     if (!known) {
         const char *name = is_profiled ? profiling_names[call] : names[call];
-        known = must_have(next_function(name), name);
+        known = next_function(name);
+        if (!known)
+            known = must_have(large_substitute(call), name);
         atomic_store_explicit(&reals[is_profiled][call], known, memory_order_release);
     }
     return known;
@@ -134,49 +138,6 @@ static __attribute__((noinline)) void finish(const back_t *found)
     thread.depth = 0;
     atomic_store_explicit(&is_busy, 0, memory_order_release);
 }
-
-typedef int call_0(void);
-typedef int call_1(long);
-typedef int call_2(long, long);
-typedef int call_3(long, long, long);
-typedef int call_4(long, long, long, long);
-typedef int call_5(long, long, long, long, long);
-typedef int call_6(long, long, long, long, long, long);
-typedef int call_7(long, long, long, long, long, long, long);
-typedef int call_8(long, long, long, long, long, long, long, long);
-typedef int call_9(long, long, long, long, long, long, long, long, long);
-typedef int call_10(long, long, long, long, long, long, long, long, long, long);
-typedef int call_11(long, long, long, long, long, long, long, long, long, long, long);
-typedef int call_12(long, long, long, long, long, long, long, long, long, long, long, long);
-
-#define TAKE_0 void
-#define TAKE_1 long a
-#define TAKE_2 TAKE_1, long b
-#define TAKE_3 TAKE_2, long c
-#define TAKE_4 TAKE_3, long d
-#define TAKE_5 TAKE_4, long e
-#define TAKE_6 TAKE_5, long f
-#define TAKE_7 TAKE_6, long g
-#define TAKE_8 TAKE_7, long h
-#define TAKE_9 TAKE_8, long i
-#define TAKE_10 TAKE_9, long j
-#define TAKE_11 TAKE_10, long k
-#define TAKE_12 TAKE_11, long l
-#define GIVE_0
-#define GIVE_1 a
-#define GIVE_2 GIVE_1, b
-#define GIVE_3 GIVE_2, c
-#define GIVE_4 GIVE_3, d
-#define GIVE_5 GIVE_4, e
-#define GIVE_6 GIVE_5, f
-#define GIVE_7 GIVE_6, g
-#define GIVE_8 GIVE_7, h
-#define GIVE_9 GIVE_8, i
-#define GIVE_10 GIVE_9, j
-#define GIVE_11 GIVE_10, k
-#define GIVE_12 GIVE_11, l
-
-#define THROUGH(n, target) ((call_##n *)(target))(GIVE_##n)
 
 /* Defines a function under one of its names; `record` makes and records a call. */
 #define DEFINE(n, name, prefix, is_profiled, record)                                               \

@@ -1,4 +1,4 @@
-/* record_not.c - does what is not recorded: record_not WHAT. killed: rank 1 is killed between two
+/* record_not.c - does what is not recorded: record_not WHAT. killed: rank 1 is killed after two
  * messages. window: one-sided communication. threads: calls of two threads that overlap. cancelled: a
  * receive that is cancelled. abort: rank 1 calls MPI_Abort. */
 #include <mpi.h>
@@ -14,11 +14,12 @@ static void killed(void)
 {
     if (rank == 1) {
         MPI_Send(&data, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        MPI_Recv(&data, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         kill(getpid(), SIGKILL);
     }
     if (rank == 0) {
         MPI_Recv(&data, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Recv(&data, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&data, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }

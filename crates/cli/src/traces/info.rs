@@ -7,7 +7,7 @@ use crate::present;
 use interface::UserError;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use trace::{Direction, Header, Operation, RankTrace, Recorded, Trace, check, timing_share};
+use trace::{Direction, Header, Operation, RankTrace, Recorded, Trace, timing_share};
 
 /// Name and version of the JSON object.
 const SCHEMA: &str = "unisono.trace-info/1";
@@ -115,7 +115,7 @@ fn summary(trace: &Trace, name: String) -> Info<'_> {
         },
         cut_ranks: cut_ranks(trace).collect(),
         is_bound: header.recorded == Recorded::DarshanDxt,
-        refused: check(&trace.ranks).err().map(|UserError { error, cause, help, .. }| Refusal {
+        refused: trace.check().err().map(|UserError { error, cause, help, .. }| Refusal {
             error,
             cause,
             help,

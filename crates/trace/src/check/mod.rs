@@ -46,7 +46,7 @@ pub fn check(ranks: &[RankTrace]) -> Result<TimingShare, UserError> {
     Ok(timing_share(ranks))
 }
 
-const REFUSED: &str = "the trace cannot be replayed";
+pub(crate) const REFUSED: &str = "the trace cannot be replayed";
 
 /// Error of a trace that contradicts itself.
 fn contradiction(cause: String) -> UserError {
