@@ -257,7 +257,11 @@ fn a_killed_rank_leaves_what_it_did_before() {
         assert!(text.contains("did not end"), "{family:?}: {text}");
         let trace = recording.trace();
         assert!(trace.ranks[1].is_cut, "{family:?}");
-        assert_eq!(shown(&trace.ranks[1]), ["begin", "send 0 0 5 4", "receive 0 0 6 4"], "{family:?}");
+        assert_eq!(
+            shown(&trace.ranks[1]),
+            ["begin", "send 0 0 5 4", "receive 0 0 6 4"],
+            "{family:?}"
+        );
         assert_eq!(shown(&trace.ranks[0])[..2], ["begin", "receive 0 1 5 4"], "{family:?}");
         trace.check().unwrap_err();
     }

@@ -62,7 +62,7 @@ pub(crate) fn run(
         ));
     }
     let trace = Trace::open(&arguments.trace)?;
-    let share = trace::check(&trace.ranks)?;
+    let share = trace.check()?;
     let header = trace.header().clone();
     let axes = axes(arguments, &header)?;
     let fixed: Vec<Setting> =

@@ -5,18 +5,19 @@ mod parquet_file;
 mod perfetto;
 mod table;
 
-use crate::arguments::{ExportFormat, TraceExport, TraceImport, Traces};
+use crate::arguments::{ExportFormat, TraceExport, TraceImport, TracePattern, Traces};
 use crate::output_file::{OutputFile, cannot_write};
 use crate::present;
 use interface::{ErrorKind, UserError};
 use std::fs::File;
 use std::io::BufReader;
-use trace::Trace;
+use trace::{PatternProgram, Trace};
 
 pub(crate) fn run(command: &Traces) -> Result<(), UserError> {
     match command {
         Traces::Info(arguments) => info::run(arguments),
         Traces::Export(arguments) => export(arguments),
+        Traces::Pattern(arguments) => pattern(arguments),
         Traces::Import(arguments) => import(arguments),
     }
 }
@@ -42,6 +43,29 @@ fn export(arguments: &TraceExport) -> Result<(), UserError> {
     if !cut.is_empty() {
         present::note(&format!("note: cut, so without their last calls: ranks {}", cut.join(", ")));
     }
+    Ok(())
+}
+
+fn pattern(arguments: &TracePattern) -> Result<(), UserError> {
+    let pattern = arguments.pattern.parse::<interface::Pattern>().map_err(|error| {
+        UserError::usage(
+            format!("there is no pattern {:?}", arguments.pattern),
+            error.to_string(),
+            "patterns are named as in the papers, such as rbc and wcn",
+        )
+    })?;
+    let program = PatternProgram {
+        pattern,
+        record_bytes: arguments.record,
+        file_bytes: arguments.size,
+        ranks: arguments.ranks,
+        repeat: arguments.repeat,
+        computed_ns: arguments.compute.saturating_mul(1_000_000),
+        is_independent: arguments.independent,
+        sync: arguments.sync,
+    };
+    program.write(&arguments.output)?;
+    present::note(&format!("wrote {}", arguments.output.display()));
     Ok(())
 }
 

@@ -24,7 +24,9 @@ pub fn replay(
     plan: &ReplayPlan,
     mut progress: impl FnMut(&ReplayRun),
 ) -> Result<ReplayReport, UserError> {
-    let program = Program::new(Trace::open(&plan.trace)?.ranks)?;
+    let trace = Trace::open(&plan.trace)?;
+    trace.check()?;
+    let program = Program::new(trace.ranks)?;
     let sockets =
         tempfile::Builder::new().prefix("unisono-replay-").tempdir().map_err(|error| {
             UserError::usage(
