@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Instant;
-use units::{KIB, MIB};
+use units::{GIB, KIB, MIB};
 
 /// What the medium of a directory does.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,10 @@ pub(super) struct Medium {
     /// Nanoseconds of reading 4 KiB and 1 MiB past the cache; `None` where the file system has no
     /// O_DIRECT.
     pub(super) direct_reads: Option<[f64; 2]>,
+    /// Bytes of the page cache that files may have.
+    pub(super) cache_bytes: u64,
+    /// Dirty bytes above which the system makes writers wait.
+    pub(super) dirty_bytes: u64,
 }
 
 const WRITTEN_BYTES: u64 = 64 * MIB;
@@ -68,7 +72,23 @@ fn measure_at(path: &Path) -> io::Result<Medium> {
         bytes_per_second: WRITTEN_BYTES as f64 / median(&mut writes),
         sync_ns: median(&mut syncs),
         direct_reads: direct_reads(path).ok(),
+        cache_bytes: memory_bytes() / 2,
+        dirty_bytes: memory_bytes() / 100 * dirty_percent(),
     })
+}
+
+/// Bytes of memory; 8 GiB where the system does not tell.
+fn memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map_or(8 * GIB, |kib| kib * KIB)
+}
+
+/// Share of memory that may be dirty, in percent; the default of Linux where it does not tell.
+fn dirty_percent() -> u64 {
+    let text = std::fs::read_to_string("/proc/sys/vm/dirty_ratio").unwrap_or_default();
+    text.trim().parse().ok().filter(|percent| (1..=100).contains(percent)).unwrap_or(20)
 }
 
 fn direct_reads(path: &Path) -> io::Result<[f64; 2]> {

@@ -126,6 +126,9 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
         ),
         measured("medium_latency_us", direct[0] / 1_000.0, "reads of 4 KiB past the cache"),
         measured("sync_us", medium.sync_ns / 1_000.0, "sync of 4 KiB"),
+        measured("cache_bytes", medium.cache_bytes as f64, "half of the memory"),
+        measured("dirty_bytes", medium.dirty_bytes as f64, "share that the system permits"),
+        measured("direct", 0.0, "the cache is used"),
     ];
     Parameters { machine, disk }
 }

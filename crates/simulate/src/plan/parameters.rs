@@ -205,8 +205,9 @@ pub(super) static COSTS: [Key; 21] = [
         "put-copied-by",
         Kind::Word(&[REQUESTER, OWNER]),
         "Node whose processor copies the data of a memput. requester: the node that makes it, and \
-         the data goes over the network. owner: the node that owns the memory, out of memory that \
-         both have in common, as servers and clients of one computer have.",
+         the data goes over the network. owner: the node that owns the memory, out of buffers that \
+         it has in common with a server of its computer; what clients put into memory of clients \
+         travels in messages, which both copy.",
         "TOCS 1997, Table I: the requester.",
         Field::Plan {
             get: |plan| {

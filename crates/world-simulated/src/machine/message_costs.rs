@@ -30,8 +30,9 @@ pub struct MessageCosts {
 pub enum PutCopier {
     /// The node that makes the memput: its data goes over the network.
     Requester,
-    /// The node that owns the memory, from memory that both have in common: only a header goes over
-    /// the network.
+    /// The node that owns the memory, out of buffers that it has in common with a node with disks:
+    /// only a header goes over the network. What nodes without disks put travels in messages, which
+    /// both copy.
     Owner,
 }
 
@@ -49,11 +50,16 @@ pub enum Pieces {
 }
 
 impl MessageCosts {
-    /// Cost of a memput for the requesting node.
-    pub(crate) fn put(&self, count: u64, bytes: u64) -> Duration {
+    /// Cost of a memput for the requesting node. `lends` is true for a node whose buffers others
+    /// have in common.
+    pub(crate) fn put(&self, lends: bool, count: u64, bytes: u64) -> Duration {
         match self.put_copier {
             PutCopier::Requester => self.ask(count, self.one_sided) + self.data(bytes),
-            PutCopier::Owner => self.one_sided,
+            PutCopier::Owner if lends => self.one_sided,
+            PutCopier::Owner => {
+                let packed = self.ask(count, self.one_sided) + self.data(bytes);
+                packed + Duration::from_ns(bytes.saturating_mul(self.message_ps_per_byte) / 1_000)
+            }
         }
     }
 

@@ -334,13 +334,15 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let costs = &self.machine.costs;
         let (count, bytes) = size_of(pieces);
         let what = || What::Put { to: other, pieces: count, bytes };
-        self.until_done(&self.occupy(costs.put(count, bytes), what)).await;
+        let lends = !self.node.disks.is_empty();
+        self.until_done(&self.occupy(costs.put(lends, count, bytes), what)).await;
         let (own, network) = (self.node.index, &self.machine.network);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
         match costs.put_copier {
             PutCopier::Requester => network.carry(own, other, bytes + headers).await,
             PutCopier::Owner => {
-                network.carry(own, other, headers).await;
+                let carried = if lends { headers } else { bytes + headers };
+                network.carry(own, other, carried).await;
                 if let Some(owner) = self.machine.node(other) {
                     let what = || What::GetAnswer { to: own, bytes };
                     let cost = costs.put_for_owner(count, bytes);
