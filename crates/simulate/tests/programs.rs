@@ -229,10 +229,15 @@ fn a_program_has_one_digest() {
 
 #[test]
 fn a_program_that_never_ends_is_refused() {
-    let receive = Operation::Receive { message: message(0, 8), request: None };
-    let ranks = vec![rank_of(2, vec![]), rank_of(2, vec![event(0, receive)])];
-    let program = Arc::new(Program::new(ranks).unwrap());
-    let error = simulate_program(&scenario(1), &program, 1).expect_err("nobody sends");
+    // Each rank sends what the other waits for after it has received.
+    let waits_first = |peer: u32| {
+        let message = message(peer, 8);
+        let receive = Operation::Receive { message, request: None };
+        let send = Operation::Send { message, is_synchronous: false, request: None };
+        rank_of(2, vec![event(0, receive), event(0, send)])
+    };
+    let program = Arc::new(Program::new(vec![waits_first(1), waits_first(0)]).unwrap());
+    let error = simulate_program(&scenario(1), &program, 1).expect_err("nobody sends first");
     assert_eq!(error.error, "the simulated program does not end");
 }
 

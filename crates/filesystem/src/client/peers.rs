@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use units::Run;
 use wire::{Fault, FileRecord, MEETING_BYTES_MAX};
-use world::{Clock, Memory, World};
+use world::{Memory, World};
 
 /// The members of a group as they know one another.
 pub struct Peers<W: World> {
