@@ -257,7 +257,11 @@ fn a_killed_rank_leaves_what_it_did_before() {
         assert!(text.contains("did not end"), "{family:?}: {text}");
         let trace = recording.trace();
         assert!(trace.ranks[1].is_cut, "{family:?}");
-        assert_eq!(shown(&trace.ranks[1]), ["begin", "send 0 0 5 4", "receive 0 0 6 4"], "{family:?}");
+        assert_eq!(
+            shown(&trace.ranks[1]),
+            ["begin", "send 0 0 5 4", "receive 0 0 6 4"],
+            "{family:?}"
+        );
         assert_eq!(shown(&trace.ranks[0])[..2], ["begin", "receive 0 1 5 4"], "{family:?}");
         trace.check().unwrap_err();
     }
@@ -277,7 +281,9 @@ fn what_is_not_recorded_is_named() {
             command.arg(&program).arg(what);
             let text = done(command);
             assert!(text.contains(&format!("NOT recorded: {name}")), "{family:?}: {text}");
-            assert_eq!(recording.trace().header().not_recorded, [name], "{family:?}");
+            let trace = recording.trace();
+            assert_eq!(trace.header().not_recorded, [name], "{family:?}");
+            assert!(trace.check().unwrap_err().cause.contains(name), "{family:?}");
         }
         let mut command = recording.record(2);
         command.arg(&program).arg("abort");
@@ -307,7 +313,10 @@ fn fortran_programs_are_recorded() {
             let events = shown(&trace.ranks[1]);
             let opens = events.iter().filter(|event| event.starts_with("open ")).count();
             assert!(opens >= 1, "{family:?}, {source}: {events:?}");
-            assert!(events.iter().any(|event| event == expected), "{family:?}, {source}: {events:?}");
+            assert!(
+                events.iter().any(|event| event == expected),
+                "{family:?}, {source}: {events:?}"
+            );
         }
     }
 }
@@ -332,10 +341,13 @@ fn python_programs_are_recorded() {
             let computed = total(rank, |event| event.computed_ns);
             assert!(computed > 1_000_000, "{family:?}: {computed}");
         }
-        let (bytes, events) = trace.ranks.iter().zip(trace.bytes()).fold(
-            (0, 0),
-            |(bytes, events), (rank, stream)| (bytes + stream, events + rank.events.len()),
-        );
+        let (bytes, events) = trace
+            .ranks
+            .iter()
+            .zip(trace.bytes())
+            .fold((0, 0), |(bytes, events), (rank, stream)| {
+                (bytes + stream, events + rank.events.len())
+            });
         assert!(bytes < 20 * events as u64, "{family:?}: {bytes} B for {events} events");
     }
 }

@@ -77,11 +77,7 @@ fn cannot_start(program: &OsStr, command: &str, code: u8, cause: String) -> Cann
 }
 
 /// Error of a program that the system did not start.
-pub(crate) fn spawn_failed(
-    program: &OsStr,
-    command: &str,
-    error: &std::io::Error,
-) -> CannotStart {
+pub(crate) fn spawn_failed(program: &OsStr, command: &str, error: &std::io::Error) -> CannotStart {
     let code = match error.kind() {
         std::io::ErrorKind::NotFound => NOT_FOUND,
         _ => NOT_EXECUTABLE,

@@ -59,7 +59,10 @@ impl Trace {
         Err(UserError::of_kind(
             ErrorKind::Usage,
             REFUSED,
-            format!("the program did what is not recorded: {}", self.header.not_recorded.join(", ")),
+            format!(
+                "the program did what is not recorded: {}",
+                self.header.not_recorded.join(", ")
+            ),
             "record a program without these calls; `unisono trace info` and `unisono trace export` \
              can show this one",
         ))

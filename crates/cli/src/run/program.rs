@@ -21,11 +21,7 @@ pub(super) fn preload(arguments: &Run) -> Result<Option<PathBuf>, UserError> {
 }
 
 /// Command that starts the program on an instance.
-pub(super) fn command(
-    arguments: &Run,
-    preload: Option<&PathBuf>,
-    instance: &Instance,
-) -> Command {
+pub(super) fn command(arguments: &Run, preload: Option<&PathBuf>, instance: &Instance) -> Command {
     let mut command = Command::new(&arguments.program[0]);
     command.args(&arguments.program[1..]);
     command.env("UNISONO_INSTANCE", instance.directory()).env("UNISONO_REPORT", REPORT);
