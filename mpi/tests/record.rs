@@ -281,7 +281,9 @@ fn what_is_not_recorded_is_named() {
             command.arg(&program).arg(what);
             let text = done(command);
             assert!(text.contains(&format!("NOT recorded: {name}")), "{family:?}: {text}");
-            assert_eq!(recording.trace().header().not_recorded, [name], "{family:?}");
+            let trace = recording.trace();
+            assert_eq!(trace.header().not_recorded, [name], "{family:?}");
+            assert!(trace.check().unwrap_err().cause.contains(name), "{family:?}");
         }
         let mut command = recording.record(2);
         command.arg(&program).arg("abort");

@@ -6,8 +6,8 @@
 //! [`main_with_models`].
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
-//! [`interface::ExitCode`], and 130 after an interruption; `run` and `record` end with that of their
-//! program.
+//! [`interface::ExitCode`], and 130 after an interruption. `run` and `record` end with that of
+//! their program.
 
 mod arguments;
 mod bench;

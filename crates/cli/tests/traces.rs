@@ -33,6 +33,7 @@ fn recorded(place: &Place, is_whole: bool) -> PathBuf {
         instance: None,
         processor_pressure_percent: Some(2.5),
         steal_percent: None,
+        not_recorded: Vec::new(),
     };
     header.write(&directory).unwrap();
     directory

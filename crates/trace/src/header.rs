@@ -32,8 +32,8 @@ pub struct Header {
     pub processor_pressure_percent: Option<f64>,
     /// Share of processor time that other virtual machines took while the program ran, in percent.
     pub steal_percent: Option<f64>,
-    /// What the program did that is not recorded, such as `MPI_Win_create`. A replay of a trace with
-    /// such a list would be wrong.
+    /// What the program did that is not recorded, such as `MPI_Win_create`. A replay of a trace
+    /// with such a list would be wrong.
     #[serde(default)]
     pub not_recorded: Vec<String>,
 }

@@ -36,7 +36,8 @@ static void write_send(const communicator_t *communicator, envelope_t to, uint64
           bytes, is_synchronous, number);
 }
 
-/* Writes a receive that begins, for whatever source and tag. */
+/* Writes a receive that begins, for whatever source and tag. Mostly the message is as long as it may
+ * be, and nothing need be told of it at its end. */
 static void write_receive_begin(const request_t *request)
 {
     const communicator_t *communicator = request->communicator;
@@ -46,7 +47,7 @@ static void write_receive_begin(const request_t *request)
         clock_depends();
     WRITE(receive, clock_times(), communicator->number,
           is_any_peer ? UINT32_MAX : world_rank(communicator, from.peer),
-          is_any_tag ? UNISONO_TRACE_NO_MESSAGE_TAG : from.tag, 0, request->number);
+          is_any_tag ? UNISONO_TRACE_NO_MESSAGE_TAG : from.tag, request->bytes, request->number);
 }
 
 /* 1 when a status names a member: not after an error, nor for MPI_PROC_NULL. */

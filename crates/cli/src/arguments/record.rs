@@ -10,7 +10,7 @@ calls to the directory of the trace: messages, collective operations, accesses o
 processor time between them. Contents of messages and files are not recorded.
 With servers of its own: unisono run --servers 2 -- unisono record -- mpiexec -n 4 ./app
 Ctrl-C and SIGTERM go to the program. The exit code is that of the program, or 128 + N when signal N
-ended it. If the program succeeds: 1 nothing was recorded. 126 or 127: the program cannot be started.";
+ended it. If the program succeeds: 1 nothing was recorded. 126 or 127: it cannot be started.";
 
 #[derive(Args, Debug)]
 #[command(after_help = RECORD_HELP)]

@@ -1,5 +1,5 @@
-//! Load of this host while a program runs: time in which tasks waited for a processor, and time that
-//! other virtual machines took. Both are counters of the system, so the shares are exact means.
+//! Load of this host while a program runs: time in which tasks waited for a processor, and time
+//! that other virtual machines took. The system counts both, so the shares are exact means.
 
 use std::time::Instant;
 

@@ -8,6 +8,9 @@ use std::path::Path;
 /// Begin of the names of notes; the number of the rank follows.
 const PREFIX: &str = "recorder.";
 
+/// Number of calls from which their mean cost means something.
+const CALLS_MIN: u64 = 1000;
+
 /// Notes of all ranks.
 #[derive(Default, Debug, PartialEq)]
 pub(super) struct Notes {
@@ -59,9 +62,10 @@ impl Notes {
         }
     }
 
-    /// Time that a call took longer because it was recorded; `None` when no rank says.
+    /// Time that a call took longer because it was recorded; `None` when no rank says, and for few
+    /// calls, of which the first ones take long.
     pub(super) fn nanoseconds_per_call(&self) -> Option<f64> {
-        (self.calls > 0).then(|| self.nanoseconds as f64 / self.calls as f64)
+        (self.calls >= CALLS_MIN).then(|| self.nanoseconds as f64 / self.calls as f64)
     }
 }
 
@@ -76,13 +80,17 @@ mod tests {
         let write = |name: &str, text: &str| {
             std::fs::write(place.path().join(name), text).expect("a test must have room");
         };
-        write("recorder.0", "not-recorded MPI_Win_create\ncost 10 2000\n");
-        write("recorder.1", "not-recorded MPI_Comm_spawn\nnot-recorded MPI_Win_create\ncost 30 2");
+        write("recorder.0", "not-recorded MPI_Win_create\ncost 1000 200000\n");
+        write(
+            "recorder.1",
+            "not-recorded MPI_Comm_spawn\nnot-recorded MPI_Win_create\ncost 3000 2",
+        );
         write("recorder.old", "not-recorded nothing\n");
         let notes = Notes::take(place.path()).expect("they can be read");
         assert_eq!(notes.not_recorded, ["MPI_Comm_spawn", "MPI_Win_create"]);
-        assert_eq!(notes.nanoseconds_per_call(), Some(2002.0 / 40.0));
+        assert_eq!(notes.nanoseconds_per_call(), Some(200_002.0 / 4000.0));
         assert_eq!(std::fs::read_dir(place.path()).expect("it is there").count(), 1);
-        assert_eq!(Notes::take(place.path()).expect("there are none"), Notes::default());
+        let none = Notes::take(place.path()).expect("there are none");
+        assert_eq!((none.nanoseconds_per_call(), none), (None, Notes::default()));
     }
 }
