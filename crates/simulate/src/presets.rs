@@ -57,6 +57,7 @@ const STARFISH_COSTS: Costs = Costs {
     copy_ps_per_byte: 23_400,
     block: Duration::from_us(40),
     piece_per_dimension: Duration::from_ns(1_135),
+    segment_ps_per_byte: 0,
     collective: Duration::from_us(10),
 };
 
@@ -170,6 +171,7 @@ fn this_machine() -> Machine {
             copy_ps_per_byte: 200,
             block: Duration::from_us(10),
             piece_per_dimension: Duration::ZERO,
+            segment_ps_per_byte: 400,
             collective: Duration::from_us(5),
         },
         variation_percent: 0,

@@ -100,6 +100,7 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
             (read_piece + written_piece) / 2.0 * 1_000.0,
             "directed reads and writes of pieces of 8 bytes",
         ),
+        measured("segment-ps-per-byte", medium.fresh_byte_ns * 1_000.0, "copy into fresh memory"),
         measured("collective-ns", collective, "collective calls with 8 bytes: client"),
     ];
     let disk_of = |pair: &[Used; 2]| {

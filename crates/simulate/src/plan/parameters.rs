@@ -128,7 +128,7 @@ pub(super) static PARAMETERS: [Key; 11] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 21] = [
+pub(super) static COSTS: [Key; 22] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -328,6 +328,14 @@ pub(super) static COSTS: [Key; 21] = [
          each distributed dimension.",
         "Fitted on TR94-226, Table 4 (docs/validation.md).",
         field!(base.machine.costs.piece_per_dimension),
+    ),
+    parameter(
+        "segment-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of a client to take fresh memory for its segment of a two-phase transfer \
+         and to copy within its own memory, for each byte: three times in a read, once in a write.",
+        "Not in the papers' model: 0.",
+        field!(base.machine.costs.segment_ps_per_byte),
     ),
     parameter(
         "collective-ns",
