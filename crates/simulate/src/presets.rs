@@ -12,7 +12,9 @@ use world_simulated::models::mechanical::hp97560;
 use world_simulated::models::network::crossbar;
 use world_simulated::models::network::torus::modelled;
 use world_simulated::models::page_cache;
-use world_simulated::{MessageCosts, ParameterValues, Pieces, PutCopier, QueueKind, StartAngle};
+use world_simulated::{
+    DirectGet, MessageCosts, ParameterValues, Pieces, PutCopier, QueueKind, StartAngle,
+};
 
 /// Processor time of the messages of STARFISH on its 50 MHz processor, pieces one by one.
 ///
@@ -30,6 +32,7 @@ const STARFISH_MESSAGES: MessageCosts = MessageCosts {
     per_50_words: Duration::from_us(1),
     pieces: Pieces::Individual,
     put_copier: PutCopier::Requester,
+    direct_get: None,
 };
 
 /// Gathering a piece into a batch, when pieces travel together: batching improves 8-byte cyclic
@@ -162,6 +165,7 @@ fn this_machine() -> Machine {
             per_50_words: Duration::from_ns(40),
             pieces: Pieces::Batched { gather_ps: 2_500 },
             put_copier: PutCopier::Owner,
+            direct_get: Some(DirectGet { ps_per_byte: 200, ps_per_piece: 1_500 }),
         },
         costs: Costs {
             client_read: Duration::from_us(3),

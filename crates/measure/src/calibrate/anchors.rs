@@ -1,5 +1,6 @@
 //! Operations on one real server, with the processor time of each thread that takes part.
 
+use super::busy::BUSY;
 use super::threads::ThreadTimes;
 use client::{CollectiveOptions, Connection, File, Group, Instance};
 use interface::{ExitCode, UserError};
@@ -190,10 +191,11 @@ impl Bench {
             let server_after = ThreadTimes::of(self.server)?;
             let each = |time: f64| time / f64::from(calls) / parts;
             let io = own_after.since(&own, "unisono-io") as f64;
+            let busy = own_after.since(&own, BUSY) as f64;
             let disk = server_after.since(&server, "disk") as f64;
             rounds.push(Used {
                 elapsed: each(elapsed),
-                caller: each(own_after.all_since(&own) as f64 - io),
+                caller: each(own_after.all_since(&own) as f64 - io - busy),
                 io: each(io),
                 server: each(server_after.all_since(&server) as f64 - disk),
                 disk: each(disk),

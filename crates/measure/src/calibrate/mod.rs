@@ -5,6 +5,7 @@
 //! programs out on real and on simulated servers, and tells how far the two are apart.
 
 mod anchors;
+mod busy;
 mod medium;
 mod parameters;
 mod residuals;
@@ -15,6 +16,7 @@ pub use parameters::{Measured, Parameters};
 pub use residuals::Residual;
 
 use anchors::Bench;
+use busy::BusyProcessors;
 use client::{Direct, Instance};
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use interface::UserError;
@@ -57,11 +59,13 @@ pub fn calibrate(
     let options = ServerOptions { cache_bytes: CACHE_BYTES, ..ServerOptions::default() };
     progress("one server: requests, cached blocks, directed blocks, pieces");
     let started = TemporaryInstance::start(program, 1, &[], directory, &options)?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let busy = BusyProcessors::start(cores);
     let anchors = Bench::new(started.instance())?.anchors()?;
+    drop(busy);
     progress("the disk: writes, syncs, reads past the cache");
     let medium = medium::measure(started.directory())?;
     drop(started);
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let parameters = parameters::parameters(cores, &anchors, &medium);
     let calibrated_at = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

@@ -60,7 +60,7 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
         slope([block_reads[1].io, block_reads[0].io], [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
     let one_sided = message;
     let block = (block_reads[0].server - one_sided).max(0.0);
-    let got = block_writes[0].server - block - one_sided - copied_byte * block_mib;
+    let got_byte = (block_writes[0].server - block - one_sided) / block_mib;
     let read_piece = (piece_reads.io - message - copied_byte * READ_PIECE_BYTES as f64)
         / (READ_PIECES - 1) as f64;
     let written_piece =
@@ -94,11 +94,20 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
             copied_byte * 200.0,
             "directed read: I/O thread, blocks of 64 KiB and 1 MiB",
         ),
-        measured("get-answer-ns", got, "directed write: server, beyond the copy"),
+        measured(
+            "get-ps-per-byte",
+            (got_byte * 1_000.0).max(1.0),
+            "directed write: server, for each block of 1 MiB",
+        ),
+        measured(
+            "get-piece-ps",
+            written_piece * 1_000.0,
+            "directed write of memory in pieces of 8 bytes: server",
+        ),
         measured(
             "gather-piece-ps",
-            (read_piece + written_piece) / 2.0 * 1_000.0,
-            "directed reads and writes of pieces of 8 bytes",
+            read_piece * 1_000.0,
+            "directed read of pieces of 8 bytes: I/O thread",
         ),
         measured("segment-ps-per-byte", medium.fresh_byte_ns * 1_000.0, "copy into fresh memory"),
         measured("collective-ns", collective, "collective calls with 8 bytes: client"),

@@ -5,7 +5,7 @@
 use super::key::{Field, Key, Meaning, Owner, Table, field};
 use super::value::{ConvertValue, Kind, QUEUES, STARTS, STRATEGIES, Value, set_of_strategies};
 use crate::presets::BATCHED;
-use world_simulated::{Pieces, PutCopier};
+use world_simulated::{DirectGet, Pieces, PutCopier};
 
 /// The longest time that one step of work may cost: ten milliseconds.
 const COST_NS_MAX: u64 = 10_000_000;
@@ -128,7 +128,7 @@ pub(super) static PARAMETERS: [Key; 11] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 22] = [
+pub(super) static COSTS: [Key; 24] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -224,6 +224,48 @@ pub(super) static COSTS: [Key; 22] = [
                     _ => return Err(format!("use {REQUESTER} or {OWNER}")),
                 };
                 Ok(())
+            },
+        },
+    ),
+    parameter(
+        "get-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of the requesting node for each byte of a memget that accesses the memory \
+         of the owner, which takes no part. 0: the owner sends the data, as per-50-words-ns says.",
+        "TOCS 1997, Table I: the owner sends.",
+        Field::Plan {
+            get: |plan| {
+                let direct = plan.base.machine.messages.direct_get;
+                Some(Value::Number(direct.map_or(0, |direct| direct.ps_per_byte)))
+            },
+            set: |plan, value| {
+                let messages = &mut plan.base.machine.messages;
+                let ps_per_piece = messages.direct_get.map_or(0, |direct| direct.ps_per_piece);
+                messages.direct_get = match u64::from_value(value)? {
+                    0 => None,
+                    ps_per_byte => Some(DirectGet { ps_per_byte, ps_per_piece }),
+                };
+                Ok(())
+            },
+        },
+    ),
+    parameter(
+        "get-piece-ps",
+        Kind::Number { least: 0, most: 1_000_000_000, unit: " of picoseconds" },
+        "Processor time of the requesting node for each piece of such a memget after the first. \
+         Applies only if get-ps-per-byte is not 0.",
+        "TOCS 1997, Table I: the owner sends.",
+        Field::Plan {
+            get: |plan| {
+                let direct = plan.base.machine.messages.direct_get?;
+                Some(Value::Number(direct.ps_per_piece))
+            },
+            set: |plan, value| match &mut plan.base.machine.messages.direct_get {
+                Some(direct) => {
+                    direct.ps_per_piece = u64::from_value(value)?;
+                    Ok(())
+                }
+                None => Err("the owner of the memory sends the data".to_owned()),
             },
         },
     ),

@@ -23,7 +23,23 @@ pub struct MessageCosts {
     pub pieces: Pieces,
     /// Node that copies the data of a memput.
     pub put_copier: PutCopier,
+    /// A memget as one access to the memory of the owner, which takes no part; `None` when the owner
+    /// sends the data in an answer.
+    pub direct_get: Option<DirectGet>,
 }
+
+/// Cost of a memget that accesses the memory of the owner, for the requesting node, in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DirectGet {
+    /// Of each byte.
+    pub ps_per_byte: u64,
+    /// Of each piece beyond the first.
+    pub ps_per_piece: u64,
+}
+
+/// Bytes of a message above which its data is copied once, out of memory that sender and receiver
+/// have in common, where owners copy what is put.
+const LENT_BYTES_MIN: u64 = 64 << 10;
 
 /// Node whose processor copies the pieces of a memput to their places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,14 +80,18 @@ impl MessageCosts {
     }
 
     /// Cost of a memput for the node that owns the memory, when it copies.
-    pub(crate) fn put_for_owner(&self, count: u64, bytes: u64) -> Duration {
-        self.ask(count, self.receive) + self.data(bytes)
+    pub(crate) fn put_for_owner(&self, lends: bool, count: u64, bytes: u64) -> Duration {
+        let pieces = self.ask(count, self.receive);
+        if lends { pieces + self.data(bytes) } else { pieces }
     }
 
     /// Cost of sending a message of `bytes` bytes.
     pub(crate) fn send_bytes(&self, bytes: u64) -> Duration {
         match self.message_ps_per_byte {
             0 => self.send,
+            _ if self.put_copier == PutCopier::Owner && bytes > LENT_BYTES_MIN => {
+                self.send + self.data(bytes)
+            }
             ps => self.send + Duration::from_ns(bytes.saturating_mul(ps) / 1_000),
         }
     }
@@ -83,6 +103,11 @@ impl MessageCosts {
 
     /// Cost of a memget for the requesting node.
     pub(crate) fn get(&self, count: u64, bytes: u64) -> Duration {
+        if let Some(DirectGet { ps_per_byte, ps_per_piece }) = self.direct_get {
+            let pieces = ps_per_piece.saturating_mul(count.saturating_sub(1));
+            let ps = bytes.saturating_mul(ps_per_byte).saturating_add(pieces);
+            return self.one_sided + Duration::from_ns(ps / 1_000);
+        }
         self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
     }
 

@@ -345,7 +345,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
                 network.carry(own, other, carried).await;
                 if let Some(owner) = self.machine.node(other) {
                     let what = || What::GetAnswer { to: own, bytes };
-                    let cost = costs.put_for_owner(count, bytes);
+                    let cost = costs.put_for_owner(lends, count, bytes);
                     let copied = owner.occupy(&self.machine.engine, cost, what);
                     self.until_done(&copied).await;
                 }
@@ -376,8 +376,11 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         self.until_done(&asked).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
-        self.machine.network.carry(own, other, headers).await;
-        if let Some(owner) = self.machine.node(other) {
+        let is_direct = costs.direct_get.is_some();
+        if !is_direct {
+            self.machine.network.carry(own, other, headers).await;
+        }
+        if let Some(owner) = self.machine.node(other).filter(|_| !is_direct) {
             let what = || What::GetAnswer { to: own, bytes };
             let answered = owner.occupy(engine, costs.data(bytes), what);
             engine.timeline().arrow(Because::Get, asked.mark, answered.mark);
@@ -387,7 +390,9 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
         let gathered =
             self.with_region(peer, region, pieces, |_, memory| memory.gather(&memory_side))?;
-        self.machine.network.carry(other, own, bytes + headers).await;
+        if !is_direct {
+            self.machine.network.carry(other, own, bytes + headers).await;
+        }
         target.scatter(&file_side, &gathered);
         Ok(())
     }
