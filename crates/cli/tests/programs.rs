@@ -1,6 +1,6 @@
 //! Proves: a program is carried out on real servers by every strategy and leaves nothing behind; a
-//! what-if crosses its lists, puts the fastest point first and gives the same result each time; both
-//! refuse what makes no sense.
+//! what-if crosses its lists, puts the fastest point first and gives the same result each time;
+//! both refuse what makes no sense.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

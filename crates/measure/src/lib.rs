@@ -2,8 +2,8 @@
 //!
 //! [`bench`] has client processes make collective transfers. [`tops`] measures files that each
 //! client uses independently. [`replay`] carries out a recorded program.
-//! [`calibrate`] measures this machine for simulations. [`plain_rates`] are those of a plain file. [`demo`] shows every
-//! strategy on real and on simulated servers.
+//! [`calibrate`] measures this machine for simulations. [`plain_rates`] are those of a plain file.
+//! [`demo`] shows every strategy on real and on simulated servers.
 //!
 //! *Invariants:*
 //! - A rate is shown only of a transfer in which every byte was checked to be in its place.

@@ -170,8 +170,8 @@ impl Member {
         }
     }
 
-    /// Recursive doubling for short data; a reduce-scatter by recursive halving and an all-gather by
-    /// recursive doubling for long data (Rabenseifner). Members beyond a power of two give their
+    /// Recursive doubling for short data; a reduce-scatter by recursive halving and an all-gather
+    /// by recursive doubling for long data (Rabenseifner). Members beyond a power of two give their
     /// data to a neighbour, and get the result from it.
     fn all_reduce(&mut self, bytes: u64) {
         let power = 1 << self.size.ilog2();

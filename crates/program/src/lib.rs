@@ -1,7 +1,7 @@
 //! Carries out what the ranks of a program did, on any machine: the replay of a trace.
 //!
-//! A [`Program`] is made of a checked trace. [`Program::run_rank`] performs the events of one rank on
-//! a [`Rank`], which is either a process on real servers or a node of a simulated machine.
+//! A [`Program`] is made of a checked trace. [`Program::run_rank`] performs the events of one rank
+//! on a [`Rank`], which is either a process on real servers or a node of a simulated machine.
 //!
 //! *Invariants:*
 //! - Recorded computation is done again; recorded waiting is not, it follows from what the rank

@@ -76,8 +76,8 @@ pub trait Rank {
     /// Lets time pass without computing.
     fn block(&self, time: Duration) -> impl Future<Output = ()>;
 
-    /// Sends a message of `bytes` bytes to another rank. Ends when the message needs nothing more of
-    /// the sender.
+    /// Sends a message of `bytes` bytes to another rank. Ends when the message needs nothing more
+    /// of the sender.
     fn send(&self, to: u32, stream: Stream, bytes: u64) -> Self::Call;
 
     /// Receives the next message of a stream.

@@ -47,7 +47,8 @@ pub struct Machine {
     pub outstanding_per_disk: u32,
     /// Blocks of cache for each client and disk.
     pub cache_blocks_per_client_and_disk: u32,
-    /// Bytes of the cache of each server; 0 if they follow from the blocks for each client and disk.
+    /// Bytes of the cache of each server; 0 if they follow from the blocks for each client and
+    /// disk.
     pub cache_bytes: u64,
     /// Dirty high-water mark, in percent of a cache. Above it the oldest dirty blocks are written
     /// back.

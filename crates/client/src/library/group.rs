@@ -335,8 +335,8 @@ impl Group {
         self.start_vector(Direction::Write, CollectiveOptions::default(), file, part, from)
     }
 
-    /// Begins a [`Group::read`] or [`Group::write`] with options and a vector, which comes back with
-    /// the result.
+    /// Begins a [`Group::read`] or [`Group::write`] with options and a vector, which comes back
+    /// with the result.
     pub fn start_vector(
         &self,
         direction: Direction,

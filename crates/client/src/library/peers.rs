@@ -1,5 +1,5 @@
-//! The members of a group for strategies in which they exchange data with one another: each listens,
-//! and tells the others its address at the servers.
+//! The members of a group for strategies in which they exchange data with one another: each
+//! listens, and tells the others its address at the servers.
 
 use crate::instance::{Instance, Member};
 use crate::session::connect_from;
@@ -14,8 +14,8 @@ use world_real::{RealMemory, RealWorld};
 
 /// Bytes of a read by members up to which its data goes through memory of the library. Nobody but
 /// the I/O thread writes memory of the program (docs/decisions/0030), and what members send one
-/// another would go through sockets. To memory of the library they write by themselves, and one copy
-/// at the end costs less.
+/// another would go through sockets. To memory of the library they write by themselves, and one
+/// copy at the end costs less.
 const STAGED_BYTES_MAX: u64 = 64 * MIB;
 
 /// The members of a group, connected or not.

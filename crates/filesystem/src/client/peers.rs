@@ -230,8 +230,8 @@ fn check_same(calls: &[(u64, String)]) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: calls that would wait for one another unequally are told apart; turns are taken in the
-    //! order in which they were asked for, and one that is given up keeps nobody waiting.
+    //! Proves: calls that would wait for one another unequally are told apart; turns are taken in
+    //! the order in which they were asked for, and one that is given up keeps nobody waiting.
     use super::*;
     use futures_util::FutureExt;
 

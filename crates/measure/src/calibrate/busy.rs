@@ -1,8 +1,8 @@
 //! Threads that keep the processors from idling.
 //!
 //! To wake an idle processor takes a virtual machine 5 us and more, which counts as time of whoever
-//! wakes it. Where servers and ranks share processors, these do not idle. The threads have the lowest
-//! priority, so that any other interrupts them.
+//! wakes it. Where servers and ranks share processors, these do not idle. The threads have the
+//! lowest priority, so that any other interrupts them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

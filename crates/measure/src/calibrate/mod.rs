@@ -44,8 +44,8 @@ pub struct Calibration {
 /// system's page cache.
 const CACHE_BYTES: u64 = 8 * MIB;
 
-/// Measures this machine and writes the scenario to `output`, and its disk beside it. `directory` is
-/// on the disk that is described; `progress` is told each step.
+/// Measures this machine and writes the scenario to `output`, and its disk beside it. `directory`
+/// is on the disk that is described; `progress` is told each step.
 ///
 /// # Errors
 /// Fails when the files exist or cannot be written, and when servers cannot be started.

@@ -39,13 +39,32 @@ fn slope(times: [f64; 2], bytes: [u64; 2]) -> f64 {
 /// Returns what `cores` cores, on which operations use these times, have as parameters. Nothing is
 /// fitted: each follows from the processor time of the threads whose work it describes.
 pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Parameters {
-    let Anchors { nothing, small_reads, small_writes, tiny_read, tiny_write, .. } = anchors;
-    let Anchors { block_reads, block_writes, piece_reads, piece_writes, .. } = anchors;
+    let nothing = &anchors.nothing;
     // A request without work: a message each way.
     let message = nothing.server / 2.0;
     let call = (nothing.caller + nothing.io - nothing.server).max(0.0);
     let hop = ((nothing.elapsed - nothing.processors()) / 2.0).max(0.0);
-    // Small requests: data travels with messages.
+    let (read, write) = (&anchors.tiny_read, &anchors.tiny_write);
+    let tiny = (read.caller + read.io + write.caller + write.io) / 2.0;
+    let collective = tiny - call - 3.0 * message;
+    let mut machine = vec![
+        measured("shared-cores", f64::from(cores), "processors that the system gives"),
+        measured("send-ns", message, "half of a server's time for a request without work"),
+        measured("receive-ns", message, "the other half"),
+        measured("one-sided-ns", message, "as a message"),
+        measured("network-hop-ns", hop, "half of what such a request takes beyond processor time"),
+        measured("call-ns", call, "the client's time for it, beyond the server's"),
+        measured("collective-ns", collective, "collective calls with 8 bytes: client"),
+        measured("segment-ps-per-byte", medium.fresh_byte_ns * 1_000.0, "copy into fresh memory"),
+    ];
+    machine.extend(small_requests(anchors));
+    machine.extend(directed_blocks(anchors, message));
+    Parameters { machine, disk: disk(anchors, medium) }
+}
+
+/// Small requests, whose data travels with messages.
+fn small_requests(anchors: &Anchors) -> Vec<Measured> {
+    let Anchors { nothing, small_reads, small_writes, .. } = anchors;
     let moved = |used: &Used| used.io + used.server;
     let pair = |pair: &[Used; 2]| slope([moved(&pair[0]), moved(&pair[1])], SMALL_BYTES);
     let message_byte = pair(small_reads).max(0.0);
@@ -54,25 +73,7 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
     let own = |used: &Used, of: fn(&Used) -> f64| (of(used) - of(nothing)).max(0.0);
     let cache_read = own(&small_reads[0], |used| used.server) - message_byte * small;
     let cache_write = own(&small_writes[0], |used| used.server) - copy_byte * small;
-    // Directed blocks: the owner copies what is put, the server what it gets.
-    let block_mib = BLOCK_BYTES[0] as f64;
-    let copied_byte =
-        slope([block_reads[1].io, block_reads[0].io], [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
-    let one_sided = message;
-    let block = (block_reads[0].server - one_sided).max(0.0);
-    let got_byte = (block_writes[0].server - block - one_sided) / block_mib;
-    let read_piece = (piece_reads.io - message - copied_byte * READ_PIECE_BYTES as f64)
-        / (READ_PIECES - 1) as f64;
-    let written_piece =
-        (piece_writes.server - block_writes[0].server) / (WRITTEN_PIECES - 1) as f64;
-    let tiny = (tiny_read.caller + tiny_read.io + tiny_write.caller + tiny_write.io) / 2.0;
-    let collective = tiny - call - 3.0 * message;
-    let machine = vec![
-        measured("shared-cores", f64::from(cores), "processors that the system gives"),
-        measured("send-ns", message, "half of a server's time for a request without work"),
-        measured("receive-ns", message, "the other half"),
-        measured("network-hop-ns", hop, "half of what such a request takes beyond processor time"),
-        measured("call-ns", call, "the client's time for it, beyond the server's"),
+    vec![
         measured(
             "message-ps-per-byte",
             message_byte * 1_000.0,
@@ -87,7 +88,22 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
         measured("client-write-ns", own(&small_writes[0], |used| used.io), "4 KiB: I/O thread"),
         measured("cache-read-ns", cache_read, "4 KiB: server"),
         measured("cache-write-ns", cache_write, "4 KiB: server"),
-        measured("one-sided-ns", one_sided, "as a message"),
+    ]
+}
+
+/// Directed blocks: the owner copies what is put, the server what it gets.
+fn directed_blocks(anchors: &Anchors, message: f64) -> Vec<Measured> {
+    let Anchors { block_reads, block_writes, piece_reads, piece_writes, .. } = anchors;
+    let block_mib = BLOCK_BYTES[0] as f64;
+    let copied = [block_reads[1].io, block_reads[0].io];
+    let copied_byte = slope(copied, [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
+    let block = (block_reads[0].server - message).max(0.0);
+    let got_byte = (block_writes[0].server - block - message) / block_mib;
+    let read_piece = (piece_reads.io - message - copied_byte * READ_PIECE_BYTES as f64)
+        / (READ_PIECES - 1) as f64;
+    let written = piece_writes.server - block_writes[0].server;
+    let written_piece = written / (WRITTEN_PIECES - 1) as f64;
+    vec![
         measured("block-ns", block, "directed read: server, for each block of 1 MiB"),
         measured(
             "per-50-words-ns",
@@ -109,24 +125,24 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
             read_piece * 1_000.0,
             "directed read of pieces of 8 bytes: I/O thread",
         ),
-        measured("segment-ps-per-byte", medium.fresh_byte_ns * 1_000.0, "copy into fresh memory"),
-        measured("collective-ns", collective, "collective calls with 8 bytes: client"),
-    ];
+    ]
+}
+
+/// The page cache and the medium below it.
+fn disk(anchors: &Anchors, medium: &Medium) -> Vec<Measured> {
+    let block_mib = BLOCK_BYTES[0] as f64;
     let disk_of = |pair: &[Used; 2]| {
         let byte = slope([pair[1].disk, pair[0].disk], [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
         (byte, (pair[0].disk - byte * block_mib).max(0.0))
     };
-    let ((read_byte, read_call), (write_byte, write_call)) =
-        (disk_of(block_reads), disk_of(block_writes));
+    let (read_byte, read_call) = disk_of(&anchors.block_reads);
+    let (write_byte, write_call) = disk_of(&anchors.block_writes);
+    let call = (read_call + write_call) / 2_000.0;
     let direct = medium.direct_reads.unwrap_or([100_000.0, 100_000.0 + block_mib]);
     let direct_byte = slope(direct, [SMALL_BYTES[0], BLOCK_BYTES[0]]).max(1e-3);
     let rate = |byte_ns: f64| 1e9 / byte_ns.max(1e-3);
-    let disk = vec![
-        measured(
-            "call_us",
-            (read_call + write_call) / 2_000.0,
-            "disk threads, blocks of 64 KiB, 1 MiB",
-        ),
+    vec![
+        measured("call_us", call, "disk threads, blocks of 64 KiB and 1 MiB"),
         measured("read_bytes_per_second", rate(read_byte), "disk thread: copy and checksum"),
         measured("write_bytes_per_second", rate(write_byte), "disk thread: copy and checksum"),
         measured(
@@ -139,6 +155,5 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
         measured("cache_bytes", medium.cache_bytes as f64, "half of the memory"),
         measured("dirty_bytes", medium.dirty_bytes as f64, "share that the system permits"),
         measured("direct", 0.0, "the cache is used"),
-    ];
-    Parameters { machine, disk }
+    ]
 }

@@ -47,8 +47,8 @@ pub(super) fn write(
     let _ = writeln!(text, "calibrated-at = {calibrated_at}");
     text.push_str(&lines(&parameters.machine));
     let mut described = String::from(
-        "# The disk of this machine as `unisono sim calibrate` measured it: the system's page cache \
-         above its medium.\nkind = \"page-cache\"\ncapacity_bytes = 1_099_511_627_776\n",
+        "# The disk of this machine as `unisono sim calibrate` measured it: the system's page \
+         cache above its medium.\nkind = \"page-cache\"\ncapacity_bytes = 1_099_511_627_776\n",
     );
     described.push_str(&lines(&parameters.disk));
     save(disk, &described)?;

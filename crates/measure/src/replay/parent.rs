@@ -1,5 +1,5 @@
-//! The parent of a replay: starts a process for each rank, makes the files that the program expects,
-//! and gathers the times.
+//! The parent of a replay: starts a process for each rank, makes the files that the program
+//! expects, and gathers the times.
 
 use super::spec::{Answer, Order, RankSpec, ReplayPlan, ReplayReport, ReplayRun};
 use client::{Connection, Instance, Session};
@@ -147,8 +147,8 @@ impl Ranks {
         self.answers()
     }
 
-    /// Receives an answer of each rank. Of several failures, those of ranks that only met the end of
-    /// another one count least.
+    /// Receives an answer of each rank. Of several failures, those of ranks that only met the end
+    /// of another one count least.
     fn answers(&mut self) -> Result<Vec<Answer>, UserError> {
         let (mut answers, mut failures) = (Vec::new(), Vec::new());
         for rank in 0..self.children.len() {

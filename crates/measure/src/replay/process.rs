@@ -1,5 +1,5 @@
-//! The process of one rank: takes orders on standard input, one a line, and answers each on standard
-//! output.
+//! The process of one rank: takes orders on standard input, one a line, and answers each on
+//! standard output.
 
 use super::messages::Messages;
 use super::rank::RealRank;

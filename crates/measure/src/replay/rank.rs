@@ -80,8 +80,8 @@ impl RealRank {
         self.connection.open_file(&name)
     }
 
-    /// Takes memory for a transfer. Fresh memory is touched here once, as the memory of a program is
-    /// before it is written to a file.
+    /// Takes memory for a transfer. Fresh memory is touched here once, as the memory of a program
+    /// is before it is written to a file.
     fn memory(&self, bytes: u64) -> Vec<u8> {
         let mut memory = self.memories.borrow_mut().pop().unwrap_or_default();
         memory.resize(usize::try_from(bytes).unwrap_or(usize::MAX), 0x5a);

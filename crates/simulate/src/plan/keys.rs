@@ -60,8 +60,8 @@ static TOP: [Key; 23] = [
          machine of TOCS 1997, with the same hardware. Pieces are sent together, a client has four \
          requests outstanding at each disk, and writes end when the data is on the medium. \
          ideal-disks: tr94 with disks that have only a transfer rate. this-machine: a computer of \
-         today whose servers and clients share two cores, in round figures; `unisono sim calibrate` \
-         measures them.",
+         today whose servers and clients share two cores, in round figures; `unisono sim \
+         calibrate` measures them.",
         Field::Plan {
             get: |plan| Some(plan.base.machine.preset.to_value()),
             set: |plan, value| {

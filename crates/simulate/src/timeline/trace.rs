@@ -39,8 +39,9 @@ pub(super) fn trace_with(
     Ok((trial?, summary?))
 }
 
-/// Simulates a program on the machine of a scenario, as [`simulate_program`](crate::simulate_program) does, and writes all
-/// events to `out` in the form of [`trace_trial`], with a track for each rank above the others.
+/// Simulates a program on the machine of a scenario, as
+/// [`simulate_program`](crate::simulate_program) does, and writes all events to `out` in the form
+/// of [`trace_trial`], with a track for each rank above the others.
 ///
 /// # Errors
 /// Fails when the simulation fails, or writing to `out` fails.

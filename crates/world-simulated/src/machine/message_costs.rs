@@ -23,8 +23,8 @@ pub struct MessageCosts {
     pub pieces: Pieces,
     /// Node that copies the data of a memput.
     pub put_copier: PutCopier,
-    /// A memget as one access to the memory of the owner, which takes no part; `None` when the owner
-    /// sends the data in an answer.
+    /// A memget as one access to the memory of the owner, which takes no part; `None` when the
+    /// owner sends the data in an answer.
     pub direct_get: Option<DirectGet>,
 }
 

@@ -58,7 +58,8 @@ impl<P: Kind> SimulatedWorld<P> {
     }
 
     /// Sends a message of `bytes` bytes to node `to` for the program of this node: occupies the
-    /// processor, which copies the data. The network carries it afterwards ([`Self::carry_as_program`]).
+    /// processor, which copies the data. The network carries it afterwards
+    /// ([`Self::carry_as_program`]).
     pub fn send_as_program(&self, to: u32, bytes: u64) -> impl Future<Output = ()> + 'static {
         let what = || What::Send { to, bytes };
         self.until_done(&self.occupy(self.machine.costs.send_data(bytes), what))
