@@ -94,6 +94,7 @@ fn a_c_program_writes_a_stream() {
         instance: None,
         processor_pressure_percent: None,
         steal_percent: None,
+        not_recorded: Vec::new(),
     };
     header.write(&directory).unwrap();
     let trace = Trace::open(&directory).unwrap();

@@ -177,7 +177,7 @@ impl Member {
         let power = 1 << self.size.ilog2();
         let rest = self.size - power;
         let is_paired = self.rank < 2 * rest;
-        if is_paired && self.rank % 2 == 0 {
+        if is_paired && self.rank.is_multiple_of(2) {
             self.send(self.rank + 1, bytes);
             return self.receive(self.rank + 1);
         }

@@ -2,6 +2,8 @@
 //! messages and collectives; transfers go through the file system, and other machines give other
 //! times; a program has one digest; one that never ends is refused.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use policy::{Level, Nested, OwnPart};
 use program::Program;
 use simulate::{Machine, ProgramOutcome, Scenario, simulate_program};

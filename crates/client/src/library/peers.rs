@@ -31,7 +31,7 @@ pub(super) struct Peers {
 impl Peers {
     /// None of them is connected yet.
     pub(super) fn new(instance: Instance, host: Option<String>, number: u64) -> Self {
-        Self { instance, host, number, calls: filesystem::Peers::default() }
+        Self { instance, host, number, calls: filesystem::Peers::new(STAGED_BYTES_MAX) }
     }
 
     /// Transfers this member's part, together with all members. The call has a number among those
@@ -46,8 +46,7 @@ impl Peers {
         memory: &RealMemory,
     ) -> Result<u64, Fault> {
         let join = async || self.join(membership, number).await;
-        let (member, most) = ((membership, number), STAGED_BYTES_MAX);
-        self.calls.transfer(member, file, call, part, memory, most, join).await
+        self.calls.transfer((membership, number), file, call, part, memory, join).await
     }
 
     async fn join(

@@ -23,6 +23,7 @@ use world::{Memory, World};
 pub struct Peers<W: World> {
     joined: RefCell<Option<Rc<Group<W>>>>,
     turns: Turns,
+    staged_bytes_max: u64,
 }
 
 /// One such call.
@@ -59,18 +60,15 @@ impl PeerCall {
     }
 }
 
-impl<W: World> Default for Peers<W> {
-    /// None of them is connected yet.
-    fn default() -> Self {
-        Self { joined: RefCell::default(), turns: Turns::default() }
-    }
-}
-
 impl<W: World> Peers<W> {
+    /// None of them is connected yet. Members put the data of a read into memory of the node that is
+    /// copied to the caller's in the end, up to `staged_bytes_max` bytes; more go there at once.
+    pub fn new(staged_bytes_max: u64) -> Self {
+        Self { joined: RefCell::default(), turns: Turns::default(), staged_bytes_max }
+    }
+
     /// Transfers this member's part, together with all members; returns its bytes. The call has a
-    /// number among those of the group. `join` joins the members at the first call. With
-    /// `stages_reads`, members put data into memory of the node that is copied to `memory` in the
-    /// end, up to this many bytes; more go to `memory` at once.
+    /// number among those of the group. `join` joins the members at the first call.
     ///
     /// # Errors
     /// Every member gets the same fault.
@@ -81,7 +79,6 @@ impl<W: World> Peers<W> {
         call: PeerCall,
         part: Result<OwnPart, Fault>,
         memory: &W::Memory,
-        staged_bytes_max: u64,
         join: impl AsyncFnOnce() -> Result<Group<W>, Fault>,
     ) -> Result<u64, Fault> {
         let _turn = self.turns.next().await;
@@ -107,7 +104,7 @@ impl<W: World> Peers<W> {
         };
         let is_staged = direction == Direction::Read
             && strategy == Strategy::TwoPhase
-            && (1..=staged_bytes_max).contains(&memory.length());
+            && (1..=self.staged_bytes_max).contains(&memory.length());
         let staged = is_staged.then(|| group.client().world().memory(memory.length()));
         let shared = group.share(staged.as_ref().unwrap_or(memory).clone()).await?;
         let mut moved = Ok(());

@@ -2,9 +2,8 @@
 //! with the client library, as the program did.
 //!
 //! *Invariants:*
-//! - Computations are made by a rank's own thread, which makes no progress in messages meanwhile,
-//! as
-//!   in a program of MPI.
+//! - Computations are made by a rank's own thread, which moves no messages meanwhile, as in
+//!   a program of MPI.
 //! - Files of the replay have names of their own, and are gone at its end.
 
 mod messages;

@@ -192,7 +192,8 @@ impl Rank for RealRank {
             Some(_) => file.file.start_part_vector(direction, part, bytes).boxed_local(),
         };
         async move {
-            memories.borrow_mut().push(moving.await?);
+            let memory = moving.await?;
+            memories.borrow_mut().push(memory);
             Ok(())
         }
         .boxed_local()

@@ -14,7 +14,7 @@ use filesystem::collective::Strategy;
 use interface::ExitCode;
 use interface::UserError;
 use policy::ReplacementPolicies;
-use units::{Duration, SplitMix64};
+use units::SplitMix64;
 use value::{ConvertValue, Kind};
 use world_simulated::{Pieces, QueueKind};
 

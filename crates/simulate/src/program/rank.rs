@@ -224,7 +224,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         let member = Membership::enrol(client, number, place, TIMEOUT).await?;
         member.all_gather(Vec::new()).await?;
         let (known, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
-        let file = SimulatedFile { opened, known, member, peers: Rc::default() };
+        let file = SimulatedFile { opened, known, member, peers: Rc::new(Peers::new(0)) };
         if file.opened.is_fresh && file.known.borrow().bytes > 0 {
             self.set_size(&file, 0, false).await?;
         }
@@ -283,7 +283,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
                 Group::join(client.clone(), group, member.rank(), addresses, TIMEOUT).await
             };
             let place = (&*member, number);
-            let moved = peers.transfer(place, &record, call, part, &memory, 0, join).await;
+            let moved = peers.transfer(place, &record, call, part, &memory, join).await;
             moved.map(|_| ())
         }
         .boxed_local()
