@@ -2,7 +2,7 @@
 
 use crate::arguments::Replay;
 use crate::present;
-use client::{Direct, Instance};
+use client::{Direct, Instance, Strategy};
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use interface::{UserError, parse_size};
 use measure::{RankReport, ReplayPlan, ReplayReport, ReplayRun};
@@ -14,9 +14,14 @@ pub(crate) fn run(arguments: &Replay) -> Result<(), UserError> {
     let block = recorded.map(|instance| instance.block_bytes);
     let usual = parse_size(interface::DEFAULT_BLOCK).unwrap_or(1 << 20);
     let strategy = recorded.map(|instance| instance.strategy.clone());
+    let strategy =
+        arguments.strategy.clone().or(strategy).unwrap_or_else(|| "disk-directed".to_owned());
+    strategy.parse::<Strategy>().map_err(|cause| {
+        UserError::usage("cannot replay the trace", cause, "choose one of these strategies")
+    })?;
     let plan = ReplayPlan {
         trace: arguments.trace.clone(),
-        strategy: arguments.strategy.clone().or(strategy).unwrap_or("disk-directed".to_owned()),
+        strategy,
         block_bytes: arguments.block.or(block).unwrap_or(usual),
         outstanding_per_disk: arguments.outstanding,
         repeat: arguments.repeat,

@@ -53,14 +53,6 @@ pub(crate) fn run(
     policies: &ReplacementPolicies,
     models: &OwnModels,
 ) -> Result<(), UserError> {
-    let speed = arguments.compute_speed;
-    if !(speed.is_finite() && speed > 0.0) {
-        return Err(UserError::usage(
-            format!("--compute-speed cannot be {speed}"),
-            "computations would never end",
-            "give a factor above 0, such as 2 for processors of twice the speed",
-        ));
-    }
     let trace = Trace::open(&arguments.trace)?;
     let share = trace.check()?;
     let header = trace.header().clone();
@@ -71,13 +63,13 @@ pub(crate) fn run(
     let points = ::simulate::points(file, &fixed, &axes, policies, models)?;
     let picture = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
     let timeline = arguments.timeline.as_deref().map(OutputFile::create).transpose()?;
-    let program = Arc::new(Program::new(trace.ranks)?.with_compute_speed(speed));
+    let program = Arc::new(Program::new(trace.ranks)?.with_compute_speed(arguments.compute_speed)?);
     let outcomes =
         ::simulate::simulate_points(&points, &program, None, &|_| ControlFlow::Continue(()))?;
     if let Some(output) = timeline {
         write_timeline(&points[0], &program, output)?;
     }
-    let error = error_of(&points, &header, share);
+    let error = error_of(&axes, &points, &header, share);
     let report = Report {
         schema: SCHEMA,
         command: header.command,
@@ -127,7 +119,15 @@ fn axes(arguments: &WhatIf, header: &Header) -> Result<Vec<Axis>, UserError> {
         Setting::parameter(assignment)?;
         let (key, values) = assignment.split_once('=').unwrap_or((assignment, ""));
         let values = values.split(',').map(|value| value.trim().to_owned()).collect();
-        axes.push(Axis { key: key.trim().to_owned(), values });
+        let key = key.trim().to_owned();
+        if axes.iter().any(|axis| axis.key == key) {
+            return Err(UserError::usage(
+                format!("{key} is given twice"),
+                "its values are one list",
+                format!("give one list, such as --set {key}=A,B"),
+            ));
+        }
+        axes.push(Axis { key, values });
     }
     Ok(axes)
 }
@@ -155,7 +155,7 @@ fn rows(axes: &[Axis], points: &[Point], outcomes: &[ProgramOutcome]) -> Vec<Row
 }
 
 /// What is known about the error, in one line.
-fn error_of(points: &[Point], header: &Header, share: TimingShare) -> String {
+fn error_of(axes: &[Axis], points: &[Point], header: &Header, share: TimingShare) -> String {
     let mut said = Vec::new();
     if header.recorded == Recorded::DarshanDxt {
         said.push(
@@ -164,9 +164,22 @@ fn error_of(points: &[Point], header: &Header, share: TimingShare) -> String {
                 .to_owned(),
         );
     }
+    let changed = ["machine", "disk", "network"].map(|key| axes.iter().any(|axis| axis.key == key));
     if points.iter().any(|point| !point.scenario.machine.is_calibrated()) {
         said.push(
             "not calibrated: this machine was never measured, compare shapes and not seconds"
+                .to_owned(),
+        );
+    } else if changed.contains(&true) {
+        said.push(
+            "not calibrated: the machine, its disk or network is another one than was measured, \
+             compare shapes and not seconds"
+                .to_owned(),
+        );
+    } else {
+        said.push(
+            "calibrated, but residuals of such programs are not measured: see those that \
+             `unisono sim calibrate` printed"
                 .to_owned(),
         );
     }

@@ -140,7 +140,9 @@ fn what_makes_no_sense_is_refused() {
         ("--servers 0", "--servers cannot be \"0\""),
         ("--strategy fast", "--strategy cannot be \"fast\""),
         ("--set qeue=cscan", "--set cannot change \"qeue\""),
-        ("--compute-speed 0", "--compute-speed cannot be 0"),
+        ("--compute-speed 0", "the speed 0"),
+        ("--compute-speed 1e-15", "years"),
+        ("--set queue=fcfs --set queue=cscan", "queue is given twice"),
         ("--plot /nowhere/picture.svg", "/nowhere/picture.svg"),
     ] {
         let ended = command(&place, "what-if", &trace, words);

@@ -12,7 +12,7 @@ mod signal;
 
 pub use client::{
     Buffer, BufferPart, BufferPool, Client, CollectivePlan, Group, Membership, NewFile, Page,
-    PeerCall, Peers, PlannedTransfer, RangeLock, SharedMemory,
+    PeerCall, PeerTurn, Peers, PlannedTransfer, RangeLock, SharedMemory,
 };
 pub use costs::Costs;
 pub use scale::RosterCache;

@@ -28,9 +28,15 @@ const ALL_REDUCE_DOUBLING_BYTES_MAX: u64 = 2 << 10;
 const ALL_GATHER_DOUBLING_BYTES_MAX: u64 = 80 << 10;
 
 /// Returns the steps of member `rank` of `size`; `bytes` and `root` are those of
-/// [`trace::Operation::Collective`], with the root as a member.
-pub fn steps_of(kind: Collective, rank: u32, size: u32, root: u32, bytes: u64) -> Vec<Step> {
-    let mut member = Member { rank, size, steps: Vec::new() };
+/// [`trace::Operation::Collective`], with the root as a member. `largest` is the largest `bytes` of
+/// all members, by which all of them choose the same algorithm.
+pub fn steps_of(
+    kind: Collective,
+    (rank, size): (u32, u32),
+    root: u32,
+    (bytes, largest): (u64, u64),
+) -> Vec<Step> {
+    let mut member = Member { rank, size, largest, steps: Vec::new() };
     if size < 2 {
         return member.steps;
     }
@@ -56,6 +62,7 @@ pub fn steps_of(kind: Collective, rank: u32, size: u32, root: u32, bytes: u64) -
 struct Member {
     rank: u32,
     size: u32,
+    largest: u64,
     steps: Vec<Step>,
 }
 
@@ -128,7 +135,7 @@ impl Member {
     }
 
     fn broadcast(&mut self, root: u32, bytes: u64) {
-        if bytes <= BROADCAST_TREE_BYTES_MAX || self.size < BROADCAST_SCATTER_MEMBERS_MIN {
+        if self.largest <= BROADCAST_TREE_BYTES_MAX || self.size < BROADCAST_SCATTER_MEMBERS_MIN {
             return self.tree_down(root, |_| bytes);
         }
         let share = bytes.div_ceil(u64::from(self.size));
@@ -144,7 +151,7 @@ impl Member {
     }
 
     fn all_gather(&mut self, bytes: u64) {
-        if bytes.saturating_mul(u64::from(self.size)) <= ALL_GATHER_DOUBLING_BYTES_MAX {
+        if self.largest.saturating_mul(u64::from(self.size)) <= ALL_GATHER_DOUBLING_BYTES_MAX {
             self.dissemination(|known| bytes.saturating_mul(u64::from(known)));
         } else {
             self.ring(bytes);
@@ -191,7 +198,7 @@ impl Member {
         };
         let distances = std::iter::successors(Some(1), |distance| Some(distance * 2));
         let distances: Vec<u32> = distances.take_while(|distance| *distance < power).collect();
-        if bytes <= ALL_REDUCE_DOUBLING_BYTES_MAX {
+        if self.largest <= ALL_REDUCE_DOUBLING_BYTES_MAX {
             for distance in distances {
                 self.exchange(partner(distance), bytes, partner(distance));
             }
@@ -230,10 +237,15 @@ mod tests {
         Collective::ReduceScatter,
     ];
 
+    /// What a member contributes when members contribute unequal amounts, and the largest amount.
+    fn share(rank: u32, bytes: u64) -> (u64, u64) {
+        (if rank == 0 { bytes } else { bytes / 3 }, bytes)
+    }
+
     /// Carries out the steps of all members; returns whose data each member knows in the end.
     fn carry_out(kind: Collective, size: u32, root: u32, bytes: u64) -> Vec<BTreeSet<u32>> {
         let steps: Vec<Vec<Step>> =
-            (0..size).map(|rank| steps_of(kind, rank, size, root, bytes)).collect();
+            (0..size).map(|rank| steps_of(kind, (rank, size), root, share(rank, bytes))).collect();
         let mut known: Vec<BTreeSet<u32>> = (0..size).map(|rank| BTreeSet::from([rank])).collect();
         let mut travelling: BTreeMap<(u32, u32), VecDeque<BTreeSet<u32>>> = BTreeMap::new();
         let mut next = vec![0; size as usize];
@@ -299,7 +311,7 @@ mod tests {
     #[test]
     fn a_gather_moves_each_contribution_once_on_each_level() {
         let sent = |kind, size| -> u64 {
-            let of = |rank| steps_of(kind, rank, size, 0, 8);
+            let of = |rank| steps_of(kind, (rank, size), 0, (8, 8));
             (0..size).flat_map(of).filter_map(|step| step.send).map(|(_, bytes)| bytes).sum()
         };
         // 8 members: 4 send their own, 2 those of two, 1 those of four.

@@ -25,8 +25,15 @@ pub struct Program {
     ranks: Vec<RankTrace>,
     communicators: Vec<Vec<Known>>,
     synchronous: Vec<BTreeSet<usize>>,
+    /// Largest contribution of a member to each collective operation, by communicator.
+    contributions: Vec<Vec<u64>>,
     compute_speed: f64,
 }
+
+/// Longest computation and longest message of a trace that can be carried out, so that no sum of
+/// times or bytes overflows: 36 years, and 2^50 bytes.
+const RANK_NS_MAX: u64 = 1 << 60;
+const MESSAGE_BYTES_MAX: u64 = 1 << 50;
 
 /// Times of one rank in a run, and what it moved. They sum to `elapsed`, but for the work of the
 /// replay itself.
@@ -83,12 +90,59 @@ impl Program {
         trace::check(&ranks)?;
         let communicators = communicators(&ranks)?;
         let synchronous = synchronous_receives(&ranks, &communicators);
-        Ok(Self { ranks, communicators, synchronous, compute_speed: 1.0 })
+        let contributions = contributions(&ranks, &communicators);
+        check_limits(&ranks, 1.0)?;
+        let compute_speed = 1.0;
+        Ok(Self { ranks, communicators, synchronous, contributions, compute_speed })
     }
 
-    /// Makes computations take the time that they took divided by `speed`, which is above 0.
-    pub fn with_compute_speed(self, speed: f64) -> Self {
-        Self { compute_speed: speed, ..self }
+    /// Makes computations take the time that they took divided by `speed`.
+    ///
+    /// # Errors
+    /// Refuses a speed that is not above 0, or that makes computations too long.
+    pub fn with_compute_speed(self, speed: f64) -> Result<Self, UserError> {
+        if !(speed.is_finite() && speed > 0.0) {
+            return Err(UserError::usage(
+                format!("computations cannot have the speed {speed}"),
+                "they would never end",
+                "give a factor above 0, such as 2 for processors of twice the speed",
+            ));
+        }
+        check_limits(&self.ranks, speed)?;
+        Ok(Self { compute_speed: speed, ..self })
+    }
+
+    /// Drops the events of all ranks but one, which alone can be run then.
+    pub fn keep_only(&mut self, rank: u32) {
+        for (other, trace) in (0..).zip(&mut self.ranks) {
+            if other != rank {
+                trace.events = Vec::new();
+            }
+        }
+    }
+
+    /// Longest time that a rank computes or is blocked, in nanoseconds.
+    pub fn longest_ns(&self) -> u64 {
+        let of = |trace: &RankTrace| {
+            let times = trace.events.iter().map(|event| event.computed_ns + event.blocked_ns);
+            times.sum()
+        };
+        self.ranks.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// Returns a name for each file that the program opens or deletes, by its own name: `prefix`
+    /// and a number.
+    pub fn names(&self, prefix: &str) -> BTreeMap<String, String> {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for trace in &self.ranks {
+            names.extend(trace.files.iter().map(String::as_str));
+            names.extend(trace.events.iter().filter_map(|event| match &event.operation {
+                Operation::Delete { name } => Some(name.as_str()),
+                _ => None,
+            }));
+        }
+        let numbered = names.into_iter().enumerate();
+        numbered.map(|(number, name)| (name.to_owned(), format!("{prefix}-{number}"))).collect()
     }
 
     /// Number of ranks.
@@ -116,11 +170,6 @@ impl Program {
         existing
     }
 
-    /// Returns the names of all files that the program opens.
-    pub fn files(&self) -> BTreeSet<&str> {
-        self.ranks.iter().flat_map(|trace| &trace.files).map(String::as_str).collect()
-    }
-
     /// Number of events of all ranks.
     pub fn events(&self) -> u64 {
         self.ranks.iter().map(|trace| trace.events.len() as u64).sum()
@@ -145,6 +194,7 @@ impl Program {
             rank,
             trace: &self.ranks[at],
             communicators: &self.communicators[at],
+            contributions: &self.contributions,
             synchronous: &self.synchronous[at],
             requests: Requests::new(),
             files: BTreeMap::new(),
@@ -167,6 +217,7 @@ struct Run<'a, R: Rank> {
     rank: &'a R,
     trace: &'a RankTrace,
     communicators: &'a [Known],
+    contributions: &'a [Vec<u64>],
     /// Events that receive messages of synchronous sends.
     synchronous: &'a BTreeSet<usize>,
     requests: Requests<R::Error>,
@@ -398,11 +449,13 @@ where
         let known = &self.communicators[communicator.0 as usize];
         let number = &mut self.operations[communicator.0 as usize];
         let tag = -1 - *number as i64;
+        let contributed = &self.contributions[known.number as usize];
+        let largest = contributed.get(*number as usize).copied().unwrap_or(bytes);
         *number += 1;
         let root = known.members.iter().position(|member| *member == root).unwrap_or_default();
         let size = known.members.len() as u32;
         let stream = self.stream(communicator, tag);
-        let steps = steps_of(kind, known.place, size, root as u32, bytes);
+        let steps = steps_of(kind, (known.place, size), root as u32, (bytes, largest));
         let messages: Vec<_> = steps
             .into_iter()
             .map(|Step { send, receive }| {
@@ -424,6 +477,70 @@ where
     fn part(&self, part: Option<PartNumber>, shift: u64) -> OwnPart {
         part.map_or(OwnPart::NOTHING, |number| self.trace.parts[number.0 as usize].shifted(shift))
     }
+}
+
+/// Returns the largest contribution to each collective operation, by the number of its
+/// communicator.
+fn contributions(ranks: &[RankTrace], communicators: &[Vec<Known>]) -> Vec<Vec<u64>> {
+    let mut largest: Vec<Vec<u64>> = Vec::new();
+    for (trace, known) in ranks.iter().zip(communicators) {
+        let mut so_far = vec![0_usize; known.len()];
+        for event in &trace.events {
+            let (communicator, bytes) = match &event.operation {
+                Operation::Begin | Operation::End => (Communicator(0), 0),
+                Operation::Collective { communicator, bytes, .. } => (*communicator, *bytes),
+                _ => continue,
+            };
+            let place = &mut so_far[communicator.0 as usize];
+            let number = known[communicator.0 as usize].number as usize;
+            if largest.len() <= number {
+                largest.resize(number + 1, Vec::new());
+            }
+            let calls = &mut largest[number];
+            if calls.len() <= *place {
+                calls.resize(*place + 1, 0);
+            }
+            calls[*place] = calls[*place].max(bytes);
+            *place += 1;
+        }
+    }
+    let all = communicators.iter().flatten().map(|known| known.number as usize + 1).max();
+    largest.resize(all.unwrap_or_default().max(largest.len()), Vec::new());
+    largest
+}
+
+/// Refuses times and messages whose sums would overflow.
+fn check_limits(ranks: &[RankTrace], speed: f64) -> Result<(), UserError> {
+    for (rank, trace) in ranks.iter().enumerate() {
+        let mut sum = 0.0;
+        for event in &trace.events {
+            sum += event.computed_ns as f64 / speed + event.blocked_ns as f64;
+            let bytes = match &event.operation {
+                Operation::Send { message, .. } | Operation::Receive { message, .. } => {
+                    message.bytes
+                }
+                Operation::Collective { bytes, .. } => *bytes,
+                _ => 0,
+            };
+            if bytes > MESSAGE_BYTES_MAX {
+                let cause = format!("rank {rank} sends or receives {bytes} bytes at once");
+                return Err(too_much(cause));
+            }
+        }
+        if sum > RANK_NS_MAX as f64 {
+            let years = sum / 1e9 / 3600.0 / 24.0 / 365.25;
+            return Err(too_much(format!("rank {rank} computes for {years:.0} years")));
+        }
+    }
+    Ok(())
+}
+
+fn too_much(cause: String) -> UserError {
+    UserError::usage(
+        "the trace cannot be carried out",
+        cause,
+        "record the program again, or give a higher speed of computations",
+    )
 }
 
 async fn if_any<E>(operation: Option<impl Future<Output = Result<(), E>>>) -> Result<(), E> {

@@ -8,6 +8,9 @@ use policy::{Direction, OwnPart, Pattern};
 use std::path::Path;
 use units::ClientId;
 
+/// Most events of all ranks, which are made in memory.
+const PATTERN_EVENTS_MAX: u64 = 1 << 24;
+
 /// A program whose ranks open one file together and move a pattern a number of times.
 #[derive(Clone, Debug)]
 pub struct PatternProgram {
@@ -36,6 +39,14 @@ impl PatternProgram {
     /// Refuses a pattern that does not fit the file.
     pub fn rank_traces(&self) -> Result<Vec<RankTrace>, UserError> {
         let access = access_of(&self.pattern, self.ranks, self.record_bytes, self.file_bytes)?;
+        let events = u64::from(self.ranks).saturating_mul(u64::from(self.repeat) * 3 + 4);
+        if events > PATTERN_EVENTS_MAX {
+            return Err(UserError::usage(
+                "cannot make the trace of a pattern",
+                format!("it would have {events} events, over the limit of {PATTERN_EVENTS_MAX}"),
+                "give fewer transfers or ranks",
+            ));
+        }
         let of_rank = |rank| self.rank_trace(access.own_part(ClientId(rank)));
         Ok((0..self.ranks).map(of_rank).collect())
     }

@@ -83,7 +83,10 @@ static int begin_late(void)
 
 static int enter(int call)
 {
-    if (trace || (!has_begun && (call == CALL_Init || call == CALL_Init_thread))) {
+    /* A rank whose recording has failed goes on with the recorder's own collective calls, for which
+     * others wait. */
+    int is_recording = trace || (has_begun && !has_ended);
+    if (is_recording || (!has_begun && (call == CALL_Init || call == CALL_Init_thread))) {
         clock_enter();
         return 1;
     }

@@ -8,7 +8,7 @@ use super::peers::Peers;
 use super::range_lock::RangeLock;
 use super::user_memory::RawMemory;
 use filesystem::collective::Strategy;
-use filesystem::{Fault, Membership, PeerCall};
+use filesystem::{Fault, Membership, PeerCall, PeerTurn};
 use interface::{ErrorKind, UserError};
 use policy::{Direction, DiskOrder, LockKind, OwnPart};
 use std::cell::RefCell;
@@ -382,6 +382,8 @@ impl Group {
             let member = Rc::clone(member.get());
             // The order of calls is that of the jobs.
             let number = member.membership.begin_call();
+            let is_directed = options.strategy == Strategy::DiskDirected;
+            let place = (number, (!is_directed).then(|| member.peers.take_turn()));
             async move {
                 let moved = {
                     let memory = memory.lend();
@@ -396,7 +398,7 @@ impl Group {
                         Err(fault) => (known.get(), Err(fault)),
                     };
                     let moved =
-                        member.transfer(number, &record, direction, options, part, &memory).await;
+                        member.transfer(place, &record, direction, options, part, &memory).await;
                     if let Err(Fault::PastEnd { .. }) = &moved {
                         // Another program has truncated the file. The next call knows its size.
                         let _ = known.caught_up(&shared.client).await;
@@ -417,7 +419,7 @@ impl Group {
 impl Member {
     async fn transfer(
         &self,
-        number: u64,
+        (number, turn): (u64, Option<PeerTurn>),
         file: &wire::FileRecord,
         direction: Direction,
         options: CollectiveOptions,
@@ -426,13 +428,13 @@ impl Member {
     ) -> Result<u64, Fault> {
         let CollectiveOptions { strategy, order, outstanding_per_disk, node_group_size, sync } =
             options;
-        if strategy == Strategy::DiskDirected {
+        let Some(turn) = turn else {
             let call = CollectiveCall { direction, file: file.file, order, sync };
             return self.membership.transfer(number, file, call, part, memory).await;
-        }
+        };
         let call =
             PeerCall { strategy, direction, order, outstanding_per_disk, node_group_size, sync };
-        self.peers.transfer(&self.membership, number, file, call, part, memory).await
+        self.peers.transfer(&self.membership, (number, turn), file, call, part, memory).await
     }
 }
 

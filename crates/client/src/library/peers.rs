@@ -3,7 +3,7 @@
 
 use crate::instance::{Instance, Member};
 use crate::session::connect_from;
-use filesystem::{Fault, Group, Membership, PeerCall};
+use filesystem::{Fault, Group, Membership, PeerCall, PeerTurn};
 use interface::UserError;
 use policy::OwnPart;
 use std::rc::Rc;
@@ -34,19 +34,24 @@ impl Peers {
         Self { instance, host, number, calls: filesystem::Peers::new(STAGED_BYTES_MAX) }
     }
 
+    /// Takes the turn of a call that begins now.
+    pub(super) fn take_turn(&self) -> PeerTurn {
+        self.calls.take_turn()
+    }
+
     /// Transfers this member's part, together with all members. The call has a number among those
-    /// of the group.
+    /// of the group, and a turn.
     pub(super) async fn transfer(
         &self,
         membership: &Membership<RealWorld>,
-        number: u64,
+        (number, turn): (u64, PeerTurn),
         file: &FileRecord,
         call: PeerCall,
         part: Result<OwnPart, Fault>,
         memory: &RealMemory,
     ) -> Result<u64, Fault> {
         let join = async || self.join(membership, number).await;
-        self.calls.transfer((membership, number), file, call, part, memory, join).await
+        self.calls.transfer((membership, number, turn), file, call, part, memory, join).await
     }
 
     async fn join(

@@ -26,7 +26,7 @@ pub use group::{Group, SharedMemory};
 pub(crate) use mailbox::Expected;
 pub use member_services::RangeLock;
 pub use pages::Page;
-pub use peers::{PeerCall, Peers};
+pub use peers::{PeerCall, PeerTurn, Peers};
 pub use plans::{CollectivePlan, PlannedTransfer};
 pub use pool::{Buffer, BufferPart, BufferPool};
 pub use rendezvous::Membership;

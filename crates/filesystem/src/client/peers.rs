@@ -22,7 +22,7 @@ use world::{Memory, World};
 /// The members of a group as they know one another.
 pub struct Peers<W: World> {
     joined: RefCell<Option<Rc<Group<W>>>>,
-    turns: Turns,
+    turns: Rc<Turns>,
     staged_bytes_max: u64,
 }
 
@@ -61,10 +61,18 @@ impl PeerCall {
 }
 
 impl<W: World> Peers<W> {
-    /// None of them is connected yet. Members put the data of a read into memory of the node that is
-    /// copied to the caller's in the end, up to `staged_bytes_max` bytes; more go there at once.
+    /// None of them is connected yet. Members put the data of a read into memory of the node that
+    /// is copied to the caller's in the end, up to `staged_bytes_max` bytes; more go there at once.
     pub fn new(staged_bytes_max: u64) -> Self {
-        Self { joined: RefCell::default(), turns: Turns::default(), staged_bytes_max }
+        Self { joined: RefCell::default(), turns: Rc::default(), staged_bytes_max }
+    }
+
+    /// Takes the turn of a call that begins now. Members take turns in the order of their calls.
+    pub fn take_turn(&self) -> PeerTurn {
+        let turns = Rc::clone(&self.turns);
+        let number = turns.asked.replace(turns.asked.get() + 1);
+        turns.calls.borrow_mut().insert(number);
+        PeerTurn { turns, number }
     }
 
     /// Transfers this member's part, together with all members; returns its bytes. The call has a
@@ -74,14 +82,14 @@ impl<W: World> Peers<W> {
     /// Every member gets the same fault.
     pub async fn transfer(
         &self,
-        (membership, number): (&Membership<W>, u64),
+        (membership, number, turn): (&Membership<W>, u64, PeerTurn),
         file: &FileRecord,
         call: PeerCall,
         part: Result<OwnPart, Fault>,
         memory: &W::Memory,
         join: impl AsyncFnOnce() -> Result<Group<W>, Fault>,
     ) -> Result<u64, Fault> {
-        let _turn = self.turns.next().await;
+        turn.comes().await;
         let parts = exchange_parts(membership, number, &call, &part).await?;
         let group = self.group(join).await?;
         let own = membership.rank();
@@ -161,24 +169,21 @@ struct Turns {
     changed: Signal,
 }
 
-/// A call that waits or has its turn. Dropping it ends both.
-struct Turn<'a> {
-    turns: &'a Turns,
+/// The turn of a call. Dropping it ends it, or gives it up.
+pub struct PeerTurn {
+    turns: Rc<Turns>,
     number: u64,
 }
 
-impl Turns {
-    async fn next(&self) -> Turn<'_> {
-        let number = self.asked.replace(self.asked.get() + 1);
-        self.calls.borrow_mut().insert(number);
-        let turn = Turn { turns: self, number };
-        let is_first = || (self.calls.borrow().first() == Some(&number)).then_some(());
-        self.changed.until(is_first).await;
-        turn
+impl PeerTurn {
+    /// Waits until the calls before have ended.
+    async fn comes(&self) {
+        let is_first = || (self.turns.calls.borrow().first() == Some(&self.number)).then_some(());
+        self.turns.changed.until(is_first).await;
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for PeerTurn {
     fn drop(&mut self) {
         self.turns.calls.borrow_mut().remove(&self.number);
         self.turns.changed.notify();
@@ -234,15 +239,14 @@ mod tests {
 
     #[test]
     fn turns_are_taken_in_order() {
-        let turns = Turns::default();
-        let first = turns.next().now_or_never().expect("nobody is before it");
-        let (mut second, mut third) = (Box::pin(turns.next()), Box::pin(turns.next()));
-        assert!((&mut second).now_or_never().is_none());
-        assert!((&mut third).now_or_never().is_none());
+        let peers = Peers::<world_simulated::SimulatedWorld<world::payload::Phantom>>::new(0);
+        let (first, second, third) = (peers.take_turn(), peers.take_turn(), peers.take_turn());
+        assert!(third.comes().now_or_never().is_none());
+        assert!(first.comes().now_or_never().is_some(), "nobody is before it");
         drop(second);
-        assert!((&mut third).now_or_never().is_none(), "the first has not ended");
+        assert!(third.comes().now_or_never().is_none(), "the first has not ended");
         drop(first);
-        assert!((&mut third).now_or_never().is_some());
+        assert!(third.comes().now_or_never().is_some());
     }
 
     fn call(strategy: Strategy, node_group_size: u32) -> PeerCall {

@@ -48,7 +48,8 @@ const CACHE_BYTES: u64 = 8 * MIB;
 /// is on the disk that is described; `progress` is told each step.
 ///
 /// # Errors
-/// Fails when the files exist or cannot be written, and when servers cannot be started.
+/// Fails when the files cannot be written, and when servers cannot be started. Files of these names
+/// are replaced.
 pub fn calibrate(
     program: &Program,
     directory: Option<&Path>,

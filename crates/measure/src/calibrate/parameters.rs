@@ -139,7 +139,10 @@ fn disk(anchors: &Anchors, medium: &Medium) -> Vec<Measured> {
     let (write_byte, write_call) = disk_of(&anchors.block_writes);
     let call = (read_call + write_call) / 2_000.0;
     let direct = medium.direct_reads.unwrap_or([100_000.0, 100_000.0 + block_mib]);
-    let direct_byte = slope(direct, [SMALL_BYTES[0], BLOCK_BYTES[0]]).max(1e-3);
+    let direct_byte = match medium.direct_reads {
+        Some(direct) => slope(direct, [SMALL_BYTES[0], BLOCK_BYTES[0]]).max(1e-3),
+        None => 1e-3,
+    };
     let rate = |byte_ns: f64| 1e9 / byte_ns.max(1e-3);
     vec![
         measured("call_us", call, "disk threads, blocks of 64 KiB and 1 MiB"),
@@ -150,7 +153,14 @@ fn disk(anchors: &Anchors, medium: &Medium) -> Vec<Measured> {
             medium.bytes_per_second.min(rate(direct_byte)),
             "64 MiB written and synced",
         ),
-        measured("medium_latency_us", direct[0] / 1_000.0, "reads of 4 KiB past the cache"),
+        measured(
+            "medium_latency_us",
+            direct[0] / 1_000.0,
+            match medium.direct_reads {
+                Some(_) => "reads of 4 KiB past the cache",
+                None => "not measured, as there is no O_DIRECT here: assumed",
+            },
+        ),
         measured("sync_us", medium.sync_ns / 1_000.0, "sync of 4 KiB"),
         measured("cache_bytes", medium.cache_bytes as f64, "half of the memory"),
         measured("dirty_bytes", medium.dirty_bytes as f64, "share that the system permits"),

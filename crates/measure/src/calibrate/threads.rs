@@ -44,7 +44,11 @@ fn read(pid: u32) -> io::Result<BTreeMap<String, u64>> {
         let path = thread?.path();
         // A thread may end meanwhile.
         let Ok(name) = std::fs::read_to_string(path.join("comm")) else { continue };
-        let counted = std::fs::read_to_string(path.join("schedstat"))?;
+        let counted = match std::fs::read_to_string(path.join("schedstat")) {
+            Ok(counted) => counted,
+            Err(_) if !path.exists() => continue,
+            Err(error) => return Err(error),
+        };
         let first = counted.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
         let used = first.ok_or_else(|| io::Error::other("it has no number"))?;
         *times.entry(name.trim_end().to_owned()).or_default() += used;

@@ -23,7 +23,7 @@ pub(super) fn paths(output: &Path) -> Result<(PathBuf, PathBuf), UserError> {
     Ok((output.to_owned(), output.with_file_name(format!("{stem}-disk.toml"))))
 }
 
-/// Writes both files, in full or not at all.
+/// Writes both files, the scenario last.
 ///
 /// # Errors
 /// Fails when one of them cannot be written.

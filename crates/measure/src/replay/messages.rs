@@ -5,8 +5,8 @@
 
 use interface::{ExitCode, UserError};
 use program::{Manner, Stream};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use std::cell::RefCell;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::io::{ErrorKind, IoSlice, Read, Write};
@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 /// Bytes of a frame before its data: communicator, manner, tag and bytes of data.
 const FRAME_BYTES: usize = 24;
@@ -35,7 +36,12 @@ pub(super) struct Messages {
     directory: PathBuf,
     state: RefCell<State>,
     bell: Arc<Bell>,
+    /// Longest time without any event.
+    patience: Cell<Duration>,
 }
+
+/// Longest time until all ranks are connected.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 struct State {
@@ -69,6 +75,8 @@ struct Outgoing {
 struct Line {
     arrived: u64,
     receivers: u64,
+    /// Messages that their receivers have.
+    taken: u64,
     waiting: BTreeMap<u64, Waker>,
 }
 
@@ -99,7 +107,13 @@ impl Messages {
         let event = event.map_err(|error| lost(own, &error.into()))?;
         let bell = Arc::new(Bell { event, has_rung: AtomicBool::new(false) });
         let directory = directory.to_owned();
-        Ok(Self { own, listener, directory, state: RefCell::default(), bell })
+        let (state, patience) = (RefCell::default(), Cell::new(CONNECT_PATIENCE));
+        Ok(Self { own, listener, directory, state, bell, patience })
+    }
+
+    /// Makes waiting end with an error when nothing has happened for so long.
+    pub(super) fn set_patience(&self, patience: Duration) {
+        self.patience.set(patience);
     }
 
     /// Connects to all other ranks of `ranks`, which listen.
@@ -114,7 +128,9 @@ impl Messages {
             self.add(other, socket).map_err(failed)?;
         }
         for _ in self.own + 1..ranks {
+            wait_for(&self.listener).map_err(failed)?;
             let (mut socket, _) = self.listener.accept().map_err(failed)?;
+            socket.set_read_timeout(Some(CONNECT_PATIENCE)).map_err(failed)?;
             let mut number = [0; 4];
             socket.read_exact(&mut number).map_err(failed)?;
             self.add(u32::from_le_bytes(number), socket).map_err(failed)?;
@@ -188,7 +204,8 @@ impl Messages {
                 line.receivers - 1
             });
             if line.arrived > number {
-                if line.arrived == line.receivers && line.waiting.is_empty() {
+                line.taken += 1;
+                if line.taken == line.arrived && line.taken == line.receivers {
                     state.lines.remove(&(from, stream));
                 }
                 return Poll::Ready(Ok(()));
@@ -266,7 +283,13 @@ impl Messages {
             let writes = if peer.outgoing.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
             waits.push(PollFd::new(&peer.socket, PollFlags::IN | writes));
         }
-        match poll(&mut waits, None) {
+        match poll(&mut waits, Some(&timeout(self.patience.get()))) {
+            Ok(0) => {
+                let waited = self.patience.get().as_secs();
+                let cause =
+                    format!("nothing has happened for {waited} s: ranks wait for one another");
+                return Err(std::io::Error::other(cause));
+            }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -316,7 +339,11 @@ impl Peer {
         header[4..8].copy_from_slice(&manner.to_le_bytes());
         header[8..16].copy_from_slice(&stream.tag.to_le_bytes());
         header[16..].copy_from_slice(&bytes.to_le_bytes());
-        self.outgoing.push_back(Outgoing { header, done: 0, all: bytes + FRAME_BYTES as u64 });
+        self.outgoing.push_back(Outgoing {
+            header,
+            done: 0,
+            all: bytes.saturating_add(FRAME_BYTES as u64),
+        });
         self.begun += 1;
         self.begun - 1
     }
@@ -408,6 +435,24 @@ fn decode(header: &[u8]) -> (Stream, u64) {
     (Stream { communicator: first as u32, tag, manner }, bytes)
 }
 
+/// Waits until a rank connects.
+fn wait_for(listener: &UnixListener) -> std::io::Result<()> {
+    let mut waits = [PollFd::new(listener, PollFlags::IN)];
+    loop {
+        match poll(&mut waits, Some(&timeout(CONNECT_PATIENCE))) {
+            Ok(0) => return Err(std::io::Error::other("another rank did not connect in time")),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn timeout(duration: Duration) -> Timespec {
+    let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    Timespec { tv_sec: seconds, tv_nsec: duration.subsec_nanos().into() }
+}
+
 fn path(directory: &Path, rank: u32) -> PathBuf {
     directory.join(format!("rank-{rank}"))
 }
@@ -467,6 +512,14 @@ mod tests {
                     let receiving = messages.receive(last, STREAM);
                     let (sent, received) = futures_util::join!(sending, receiving);
                     sent.unwrap();
+                    received.unwrap();
+                }
+                // Two receivers of one stream, whose messages arrive before either looks again.
+                let receivers = [messages.receive(last, STREAM), messages.receive(last, STREAM)];
+                for _ in 0..2 {
+                    messages.send(next, STREAM, 8).await.unwrap();
+                }
+                for received in futures_util::future::join_all(receivers).await {
                     received.unwrap();
                 }
                 messages.send(messages.own, STREAM, 8).await.unwrap();

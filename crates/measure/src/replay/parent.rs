@@ -2,7 +2,7 @@
 //! expects, and gathers the times.
 
 use super::spec::{Answer, Order, RankSpec, ReplayPlan, ReplayReport, ReplayRun};
-use client::{Connection, Instance, Session};
+use client::{Cleanup, Connection, Instance, Session, Undo};
 use cluster::{Child, Program as Executable};
 use interface::{ExitCode, UserError};
 use policy::Buffering;
@@ -35,17 +35,14 @@ pub fn replay(
                 "set TMPDIR to a directory that you may write to",
             )
         })?;
+    let _removed_on_signals = Undo::on_signals(Cleanup::Remove(sockets.path().to_owned()));
+    check_memory(&program)?;
     let mut ranks = Ranks::start(instance, executable, plan, &program, sockets.path())?;
     let connection = Connection::open(instance)?;
     let mut runs = Vec::new();
     for number in 0..plan.repeat {
         let run = format!("replay-{:x}-{number}", ranks.id);
-        let names: BTreeMap<String, String> = program
-            .files()
-            .into_iter()
-            .enumerate()
-            .map(|(index, name)| (name.to_owned(), format!("{run}-{index}")))
-            .collect();
+        let names = program.names(&run);
         let files = Files { instance, names: &names };
         for (name, bytes) in program.existing_files() {
             make_file(&connection, &names[&name], bytes, plan.block_bytes)?;
@@ -60,6 +57,26 @@ pub fn replay(
         runs.push(run);
     }
     Ok(ReplayReport { schema: ReplayReport::SCHEMA.to_owned(), runs })
+}
+
+/// Refuses a program whose transfers need more memory than this machine has.
+fn check_memory(program: &Program) -> Result<(), UserError> {
+    let needed: u64 =
+        (0..program.ranks()).map(|rank| program.memory_bytes(rank)).fold(0, u64::saturating_add);
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = available.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    match kib.map(|kib| kib.saturating_mul(1024)) {
+        Some(available) if needed > available => Err(UserError::usage(
+            "cannot replay the trace on this machine",
+            format!(
+                "the largest transfers of its ranks need {needed} bytes of memory together, and \
+                 {available} are available"
+            ),
+            "use `unisono what-if`, which needs no memory for data, or a machine with more",
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The files of one run, which are removed at its end.

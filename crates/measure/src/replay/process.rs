@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trace::Trace;
 
 /// Runs the process of one rank of a replay until standard input ends. If it ends in the middle of
@@ -61,6 +61,10 @@ fn listen(is_busy: Arc<AtomicBool>) -> Receiver<String> {
     lines
 }
 
+/// Time without any event, beyond computations of other ranks, after which ranks are taken to wait
+/// for one another for ever.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
 struct Process {
     spec: RankSpec,
     program: Program,
@@ -74,9 +78,13 @@ impl Process {
         let strategy = spec.strategy.parse().map_err(|cause: String| {
             UserError::usage("cannot replay the trace", cause, "choose one of these strategies")
         })?;
-        let program = Program::new(Trace::open(&spec.trace)?.ranks)?;
+        let mut program = Program::new(Trace::open(&spec.trace)?.ranks)?;
+        // Another rank may compute for so long before it answers.
+        let patience = IDLE_MAX + Duration::from_nanos(program.longest_ns()) * 2;
+        program.keep_only(spec.rank);
         let connection = Connection::open(&Instance::at(&spec.instance))?;
         let messages = Rc::new(Messages::listen(&spec.sockets, spec.rank)?);
+        messages.set_patience(patience);
         Ok(Self { spec, program, strategy, connection, messages })
     }
 

@@ -6,7 +6,7 @@ use client::{CollectiveOptions, Connection, File, Group};
 use filesystem::collective::Strategy;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use interface::{ErrorKind, UserError};
+use interface::{ErrorKind, ExitCode, UserError};
 use policy::{Buffering, Direction, DiskOrder, OwnPart};
 use program::{Manner, OpenedFile, Rank, Stream, Transfer, steps_of};
 use rustix::time::{ClockId, clock_gettime};
@@ -47,8 +47,16 @@ pub(super) struct RealFile {
 }
 
 impl RealRank {
-    fn name(&self, name: &str) -> String {
-        self.names.get(name).cloned().unwrap_or_else(|| name.to_owned())
+    /// Name of a file in this run. The files of users are never touched.
+    fn name(&self, name: &str) -> Result<String, UserError> {
+        self.names.get(name).cloned().ok_or_else(|| {
+            UserError::new(
+                ExitCode::Failed,
+                format!("the replay has no file for {name:?}"),
+                "the trace does not list it",
+                "report this as a defect, with the trace",
+            )
+        })
     }
 
     /// Members of a file exchange messages.
@@ -56,7 +64,7 @@ impl RealRank {
         let size = file.members.len() as u32;
         let communicator = file.number as u32 ^ (file.number >> 32) as u32;
         let stream = Stream { communicator, tag: MEETING_TAG, manner: Manner::Data };
-        for step in steps_of(kind, file.place, size, 0, bytes) {
+        for step in steps_of(kind, (file.place, size), 0, (bytes, bytes)) {
             let member = |place: u32| file.members[place as usize];
             if let Some((to, bytes)) = step.send {
                 self.messages.send(member(to), stream, bytes).await?;
@@ -69,7 +77,7 @@ impl RealRank {
     }
 
     fn open_here(&self, file: &OpenedFile) -> Result<File, UserError> {
-        let name = self.name(&file.name);
+        let name = self.name(&file.name)?;
         if file.place == 0 && file.creates {
             let block = self.spec.block_bytes;
             match self.connection.create(&name, 0, block, Buffering::default()) {
@@ -77,7 +85,12 @@ impl RealRank {
                 other => return other,
             }
         }
-        self.connection.open_file(&name)
+        let opened = self.connection.open_file(&name)?;
+        // Before the others open it, so that all see it empty.
+        if file.place == 0 && file.is_fresh && opened.size()? > 0 {
+            opened.set_size(0)?;
+        }
+        Ok(opened)
     }
 
     /// Takes memory for a transfer. Fresh memory is touched here once, as the memory of a program
@@ -157,11 +170,7 @@ impl Rank for RealRank {
         self.meet(&opened, Collective::AllGather, 16).await?;
         let (size, name) = (opened.members.len() as u32, format!("{}-{}", self.run, opened.number));
         let group = Group::form(&self.connection, &name, opened.place, size)?;
-        let file = RealFile { opened, file, group };
-        if file.opened.is_fresh && file.file.size()? > 0 {
-            self.set_size(&file, 0, false).await?;
-        }
-        Ok(file)
+        Ok(RealFile { opened, file, group })
     }
 
     async fn close(&self, file: RealFile) -> Result<(), UserError> {
@@ -229,7 +238,7 @@ impl Rank for RealRank {
     }
 
     async fn delete(&self, name: &str) -> Result<(), UserError> {
-        match self.connection.remove(&self.name(name)) {
+        match self.connection.remove(&self.name(name)?) {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
             other => other,
         }

@@ -9,6 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use policy::{Access, Direction, DiskOrder, OwnPart, Pool};
 use program::{Manner, OpenedFile, Rank, Stream, Transfer, steps_of};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use trace::{Collective, Operation};
@@ -37,6 +38,8 @@ pub(super) struct SimulatedRank<P: Kind> {
     /// Mailboxes of all ranks.
     pub(super) mailboxes: Rc<[Mailbox]>,
     pub(super) scenario: Rc<Scenario>,
+    /// Names of files in the simulation, by those that the program gave.
+    pub(super) names: Rc<BTreeMap<String, String>>,
     /// Messages on their way.
     pub(super) travelling: Rc<Scope<SimulatedWorld<P>, Infallible>>,
 }
@@ -78,7 +81,7 @@ impl<P: Kind> SimulatedRank<P> {
         let size = file.members.len() as u32;
         let communicator = file.number as u32 ^ (file.number >> 32) as u32;
         let stream = Stream { communicator, tag: MEETING_TAG, manner: Manner::Data };
-        for step in steps_of(kind, file.place, size, 0, bytes) {
+        for step in steps_of(kind, (file.place, size), 0, (bytes, bytes)) {
             let member = |place: u32| file.members[place as usize];
             if let Some((to, bytes)) = step.send {
                 self.send(member(to), stream, bytes).await?;
@@ -92,13 +95,24 @@ impl<P: Kind> SimulatedRank<P> {
 
     /// Opens the file, and makes it if it is to be made.
     async fn open_here(&self, file: &OpenedFile) -> Result<FileRecord, Fault> {
+        let name = self.name(&file.name);
         if file.place == 0 && file.creates {
-            match self.client.create_as(self.new_file(&file.name, 0)).await {
+            match self.client.create_as(self.new_file(name, 0)).await {
                 Err(Fault::FileExists { .. }) => {}
                 other => return other,
             }
         }
-        self.client.open(&file.name).await
+        let mut record = self.client.open(name).await?;
+        // Before the others open it, so that all see it empty.
+        if file.place == 0 && file.is_fresh && record.bytes > 0 {
+            self.client.set_size(&mut record, 0).await?;
+        }
+        Ok(record)
+    }
+
+    /// Name of a file in the simulation, for whatever name the program gave.
+    fn name<'a>(&'a self, name: &'a str) -> &'a str {
+        self.names.get(name).map_or(name, String::as_str)
     }
 
     fn new_file(&self, name: &str, bytes: u64) -> NewFile {
@@ -114,7 +128,7 @@ impl<P: Kind> SimulatedRank<P> {
 
     /// Makes a file that the program expects to exist.
     pub(super) async fn make_file(&self, name: &str, bytes: u64) -> Result<(), Fault> {
-        let record = self.client.create_as(self.new_file(name, bytes)).await?;
+        let record = self.client.create_as(self.new_file(self.name(name), bytes)).await?;
         self.client.close(&record).await
     }
 }
@@ -224,11 +238,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         let member = Membership::enrol(client, number, place, TIMEOUT).await?;
         member.all_gather(Vec::new()).await?;
         let (known, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
-        let file = SimulatedFile { opened, known, member, peers: Rc::new(Peers::new(0)) };
-        if file.opened.is_fresh && file.known.borrow().bytes > 0 {
-            self.set_size(&file, 0, false).await?;
-        }
-        Ok(file)
+        Ok(SimulatedFile { opened, known, member, peers: Rc::new(Peers::new(0)) })
     }
 
     async fn close(&self, file: SimulatedFile<P>) -> Result<(), Fault> {
@@ -251,7 +261,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
             .boxed_local();
         }
         let (member, peers) = (Rc::clone(&file.member), Rc::clone(&file.peers));
-        let number = member.begin_call();
+        let (number, turn) = (member.begin_call(), peers.take_turn());
         let call = PeerCall {
             strategy: self.scenario.strategy,
             direction,
@@ -282,7 +292,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
             let join = async || {
                 Group::join(client.clone(), group, member.rank(), addresses, TIMEOUT).await
             };
-            let place = (&*member, number);
+            let place = (&*member, number, turn);
             let moved = peers.transfer(place, &record, call, part, &memory, join).await;
             moved.map(|_| ())
         }
@@ -331,7 +341,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
     }
 
     async fn delete(&self, name: &str) -> Result<(), Fault> {
-        match self.client.remove(name).await {
+        match self.client.remove(self.name(name)).await {
             Err(Fault::NoSuchFile { .. }) => Ok(()),
             other => other,
         }

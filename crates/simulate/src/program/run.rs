@@ -8,6 +8,7 @@ use filesystem::{BufferPool, Client, Fault, RosterCache, serve};
 use interface::{ExitCode, UserError};
 use program::{Program, RankReport};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -84,6 +85,7 @@ struct Ranks {
     scenario: Rc<Scenario>,
     engine: Engine,
     program: Arc<Program>,
+    names: Rc<BTreeMap<String, String>>,
     servers: Rc<[Address]>,
     mailboxes: Rc<[Mailbox]>,
     ended: RefCell<Vec<(u32, RankReport)>>,
@@ -135,6 +137,7 @@ fn run_on(
         scenario: Rc::new(scenario.clone()),
         engine: engine.clone(),
         program: Arc::clone(program),
+        names: Rc::new(program.names("file")),
         servers: (0..scenario.servers).map(|node| Address(format!("node:{node}"))).collect(),
         mailboxes: (0..program.ranks()).map(|_| Mailbox::default()).collect(),
         ended: RefCell::default(),
@@ -204,6 +207,7 @@ async fn connect<P: Kind>(
         pool,
         mailboxes: Rc::clone(&all.mailboxes),
         scenario: Rc::clone(&all.scenario),
+        names: Rc::clone(&all.names),
     })
 }
 
