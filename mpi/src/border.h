@@ -5,6 +5,8 @@
 #ifndef UNISONO_MPI_BORDER_H
 #define UNISONO_MPI_BORDER_H
 
+#include "process.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,9 +34,6 @@ enum { FILES_MAX = 4096 };
 typedef struct file_handle {
     uint64_t number;
 } file_handle_t;
-
-/* A function of MPI, whatever its arguments. */
-typedef void function_t(void);
 
 /* What the front end gives to a back end when it loads it. */
 typedef struct front {

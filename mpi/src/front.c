@@ -7,12 +7,13 @@
  *
  * Arguments are passed on as machine words. That is right where integers and addresses travel in
  * the same registers, and no function here has more than six arguments. */
-#define _GNU_SOURCE /* dladdr, RTLD_NEXT */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include "border.h"
+#include "process.h"
 
 #include <dlfcn.h>
 #include <fnmatch.h>
-#include <link.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,10 +29,7 @@
 static file_handle_t handles[FILES_MAX];
 
 /* State that one thread makes and all read. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_once_t back_once = PTHREAD_ONCE_INIT;
-static void *mpi;             /* handle of the MPI library */
-static char mpi_path[4096];   /* its path */
 static const back_t *_Atomic back; /* NULL until it is needed */
 static char back_failure[4200];
 
@@ -49,103 +47,27 @@ static const char *const names[CALL_COUNT] = {
 
 static function_t *_Atomic reals[CALL_COUNT];
 
-/* Address of a symbol as a function. */
-static function_t *function(void *address)
-{
-    union {
-        void *address;
-        function_t *function;
-    } symbol = {address};
-    return symbol.function;
-}
-
-/* Ends the program for a reason that no call can return. */
-static void give_up(const char *error, const char *cause, const char *help)
-{
-    fprintf(stderr, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
-    exit(1);
-}
-
-/* True for the path of an MPI library: libmpi.so.12, libmpi_abi.so.1, libmpich.so.12, ... */
-static int is_mpi(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    static const char *const known[] = {"libmpi.so*", "libmpi_abi.so*", "libmpich.so*",
-                                        "libmpi-*.so*", "libmpi_abi-*.so*", "libmpich-*.so*"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (fnmatch(known[i], name, 0) == 0)
-            return 1;
-    return 0;
-}
-
-static int see_library(struct dl_phdr_info *info, size_t size, void *found)
-{
-    (void)size;
-    if (!info->dlpi_name || !is_mpi(info->dlpi_name))
-        return 0;
-    snprintf(found, sizeof mpi_path, "%s", info->dlpi_name);
-    return 1;
-}
-
-static void find_mpi(void)
-{
-    if (!dl_iterate_phdr(see_library, mpi_path))
-        give_up("cannot find the MPI library of this program",
-                "no library named libmpi, libmpich or libmpi_abi is loaded",
-                "link the program dynamically with MPI, or run it without UNISONO");
-    /* The back end takes its MPI functions from the global scope. */
-    mpi = dlopen(mpi_path, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
-    if (!mpi)
-        give_up("cannot use the MPI library of this program", dlerror(),
-                "report this with the version of the MPI library");
-}
-
-/* Function of the MPI library. Others that stand between, such as a profiler, are called first. */
+/* Function of the MPI library, or NULL when it has none. */
 static function_t *real(int call)
 {
     function_t *known = atomic_load_explicit(&reals[call], memory_order_acquire);
-    if (known)
-        return known;
-    pthread_once(&once, find_mpi);
-    function_t *next = function(dlsym(RTLD_NEXT, names[call]));
-    if (!next)
-        next = function(dlsym(mpi, names[call]));
-    atomic_store_explicit(&reals[call], next, memory_order_release);
-    return next;
+    if (!known) {
+        known = next_function(names[call]);
+        atomic_store_explicit(&reals[call], known, memory_order_release);
+    }
+    return known;
 }
 
 static function_t *must_be_real(int call)
 {
-    function_t *found = real(call);
-    if (!found)
-        give_up("the MPI library of this program lacks a function", names[call],
-                "use a library that has it: functions with large counts came with MPI 4");
-    return found;
-}
-
-/* Back end for the binary interface of the MPI library. */
-static const char *back_name(void)
-{
-    if (strstr(mpi_path, "libmpi_abi"))
-        return "libunisono-mpi-abi.so";
-    return dlsym(mpi, "ompi_mpi_comm_world") ? "libunisono-mpi-openmpi.so"
-                                             : "libunisono-mpi-mpich.so";
+    return must_have(real(call), names[call]);
 }
 
 static void load_back(void)
 {
-    pthread_once(&once, find_mpi);
-    Dl_info own;
-    char path[4096];
-    const char *slash = dladdr(handles, &own) ? strrchr(own.dli_fname, '/') : NULL;
-    int folder = slash ? (int)(slash - own.dli_fname) + 1 : 0;
-    snprintf(path, sizeof path, "%.*s%s", folder, folder ? own.dli_fname : "", back_name());
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(back_failure, sizeof back_failure, "%s", dlerror());
+    void *library = load_beside("libunisono-mpi", back_failure, sizeof back_failure);
+    if (!library)
         return;
-    }
     union {
         void *address;
         unisono_mpi_back_t *call;
@@ -153,7 +75,7 @@ static void load_back(void)
     static front_t front = {BORDER_VERSION, handles, names, real};
     const back_t *found = open.address ? open.call(&front) : NULL;
     if (!found)
-        snprintf(back_failure, sizeof back_failure, "%s is of another release", path);
+        snprintf(back_failure, sizeof back_failure, "the library beside it is of another release");
     atomic_store_explicit(&back, found, memory_order_release);
 }
 
@@ -241,9 +163,37 @@ static int has_requests(void)
     return found && __atomic_load_n(found->requests_under_way, __ATOMIC_ACQUIRE) > 0;
 }
 
+/* Function that stands for one with large counts, in a library that lacks it: that without. Programs
+ * may ask whether the library has large counts, as mpi4py does, and find those functions here. */
+static function_t *small(int call, const long *words)
+{
+    char name[64];
+    const long count = words[strstr(names[call], "_at") ? 3 : 2];
+    snprintf(name, sizeof name, "%.*s", (int)strlen(names[call]) - 2, names[call]);
+    if (call != CALL_File_get_type_extent_c && (count < INT_MIN || count > INT_MAX))
+        must_have(NULL, names[call]);
+    return must_have(next_function(name), names[call]);
+}
+
+#define LARGE(n, name)                                                                             \
+    function_t *found = is_ours(a) ? NULL : real(CALL_##name);                                     \
+    if (is_ours(a))                                                                                \
+        return OURS(n, name);                                                                      \
+    return ((call_##n *)(found ? found : small(CALL_##name, (const long[]){GIVE_##n})))(GIVE_##n)
+
 #define NAME_CALL(n, name)
 #define FILE_CALL(n, name) DEFINE(n, name, is_ours(a))
-#define LARGE_CALL(n, name) DEFINE(n, name, is_ours(a))
+#define LARGE_CALL(n, name)                                                                        \
+    PUBLIC int MPI_##name(TAKE_##n);                                                               \
+    PUBLIC int PMPI_##name(TAKE_##n);                                                              \
+    int MPI_##name(TAKE_##n)                                                                       \
+    {                                                                                              \
+        LARGE(n, name);                                                                            \
+    }                                                                                              \
+    int PMPI_##name(TAKE_##n)                                                                      \
+    {                                                                                              \
+        LARGE(n, name);                                                                            \
+    }
 #define REQUEST_CALL(n, name) DEFINE(n, name, has_requests())
 #include "functions.def"
 
@@ -256,17 +206,6 @@ DEFINE(2, File_create_errhandler, 1)
 
 typedef int to_fortran_t(void *);
 typedef void *from_fortran_t(int);
-
-/* Address of a function that the MPI library must have. */
-static function_t *library_function(const char *name)
-{
-    pthread_once(&once, find_mpi);
-    function_t *found = function(dlsym(mpi, name));
-    if (!found)
-        give_up("the MPI library of this program lacks a function", name,
-                "use a library of the release that the program was compiled for");
-    return found;
-}
 
 static int number_of(void *file, const char *name)
 {
@@ -316,7 +255,7 @@ int ncmpi_inq_file_format(const char *name, int *format)
     enum { NO_ERROR = 0, NO_SUCH_FILE = -220, NOT_NETCDF = -51 };
     typedef int inquire_t(const char *, int *);
     if (!takes(name)) {
-        inquire_t *next = (inquire_t *)function(dlsym(RTLD_NEXT, "ncmpi_inq_file_format"));
+        inquire_t *next = (inquire_t *)as_function(dlsym(RTLD_NEXT, "ncmpi_inq_file_format"));
         return next ? next(name, format) : NOT_NETCDF;
     }
     unsigned char start[8] = {0};

@@ -101,6 +101,10 @@ static const char *method_of(const open_file_t *file)
     case UNISONO_CACHING:
     case UNISONO_NONCOLLECTIVE:
         return "independent";
+    case UNISONO_GLOBAL_BARRIER:
+        return "global-barrier";
+    case UNISONO_NODE_GROUPING:
+        return "node-grouping";
     default:
         return "disk-directed";
     }

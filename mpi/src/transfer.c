@@ -383,7 +383,8 @@ static int prepare(transfer_t *transfer, uint64_t offset)
 static int is_directed(const transfer_t *transfer)
 {
     int strategy = transfer->file->options.strategy;
-    return is_collective(transfer) && strategy != UNISONO_TWO_PHASE && strategy != UNISONO_CACHING;
+    return is_collective(transfer)
+           && (strategy == UNISONO_DISK_DIRECTED || strategy == UNISONO_NONCOLLECTIVE);
 }
 
 static void finish(transfer_t *transfer);

@@ -5,6 +5,7 @@
 
 mod faults;
 mod newcomer;
+mod record;
 
 use mpi::{Family, Servers, done, ended, prefix, python, root};
 use std::path::PathBuf;

@@ -201,7 +201,7 @@ def test_damaged_headers_are_refused(connection, content):
 
 def test_a_transfer_outlives_its_file(instance):
     values = np.arange(1 << 21, dtype="f8")
-    for method in ("disk-directed", "two-phase", "caching"):
+    for method in ("disk-directed", "two-phase", "caching", "global-barrier", "node-grouping"):
         with unisono.open_array("outlived", "w", shape=values.shape, dtype="f8", method=method) as array:
             transfer = array.start_write(values)
         assert transfer.wait().bytes == values.nbytes and transfer.done()

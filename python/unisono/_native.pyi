@@ -145,13 +145,26 @@ class Group:
     def all_gather(self, own: bytes) -> list[bytes]:
         """Return the bytes of all members, by rank. Collective."""
 
-    def start_read(self, file: File, part: Part, into: _Buffer, *, method: str = "disk-directed") -> Started:
-        """Begin a collective read into memory of this process."""
+    def start_read(
+        self, file: File, part: Part, into: _Buffer, *, method: str = "disk-directed", node_group_size: int = 0
+    ) -> Started:
+        """Begin a collective read into memory of this process.
+
+        `node_group_size` is the number of members that make requests at a time by the method
+        `node-grouping`; 0 means one for each disk, but at least two groups.
+        """
 
     def start_write(
-        self, file: File, part: Part, data: _Buffer, *, method: str = "disk-directed", sync: bool = False
+        self,
+        file: File,
+        part: Part,
+        data: _Buffer,
+        *,
+        method: str = "disk-directed",
+        sync: bool = False,
+        node_group_size: int = 0,
     ) -> Started:
-        """Begin a collective write from memory of this process."""
+        """Begin a collective write from memory of this process; `node_group_size` as for a read."""
 
 @final
 class Part:

@@ -431,7 +431,7 @@ class _Wanted:
 # Processes of one array: so many members may a group have.
 _PROCESSES_MAX = 1 << 16
 
-_METHODS = ("disk-directed", "two-phase", "caching", "noncollective")
+_METHODS = ("disk-directed", "two-phase", "caching", "noncollective", "global-barrier", "node-grouping")
 
 
 def _name(url: str) -> str:
@@ -531,7 +531,8 @@ def open_array(
         itself, and a copy can be opened by ``numpy.load(copy, mmap_mode="r")``. False: nothing but the
         elements, as ``numpy.memmap`` takes them.
     method : str
-        ``"disk-directed"``, ``"two-phase"``, ``"caching"``.
+        ``"disk-directed"``, ``"two-phase"``, ``"caching"``, ``"noncollective"``, ``"global-barrier"``,
+        ``"node-grouping"``.
     block_bytes : int, optional
         Bytes in a block of a new file. Default: as its directory says.
     instance, timeout

@@ -392,10 +392,12 @@ int unisono_group_free(unisono_group_t *group);
 
 /* Strategies of a collective transfer. */
 enum {
-    UNISONO_DISK_DIRECTED = 0, /* servers direct it */
-    UNISONO_TWO_PHASE = 1,     /* members transfer large pieces and exchange data */
-    UNISONO_CACHING = 2,       /* each member asks for each of its pieces */
-    UNISONO_NONCOLLECTIVE = 3  /* servers direct the part of each member by itself */
+    UNISONO_DISK_DIRECTED = 0,  /* servers direct it */
+    UNISONO_TWO_PHASE = 1,      /* members transfer large pieces and exchange data */
+    UNISONO_CACHING = 2,        /* each member asks for each of its pieces */
+    UNISONO_NONCOLLECTIVE = 3,  /* servers direct the part of each member by itself */
+    UNISONO_GLOBAL_BARRIER = 4, /* each member asks for each of its pieces, all blocks at once */
+    UNISONO_NODE_GROUPING = 5   /* groups of members do so, one group after another */
 };
 
 /* Orders in which servers use their disks. */
@@ -414,6 +416,8 @@ typedef struct unisono_collective_options {
     uint32_t sync;                 /* not 0: written data is on stable storage at the end */
     uint32_t outstanding_per_disk; /* requests under way at a disk (caching and two-phase), at most
                                       1024; 0 means 1 */
+    uint64_t node_group_size;      /* members of a group (node grouping), at most 2^32 - 1; 0 means
+                                      one for each disk, but at least two groups */
 } unisono_collective_options_t;
 
 /* Reads this member's part together with all members. Collective. options: NULL means the default.

@@ -46,7 +46,10 @@ impl Failure {
                 ErrorKind::Usage,
                 refused,
                 format!("the argument {name} {cause}"),
-                format!("the comment of {function} in unisono.h says what is permitted"),
+                format!(
+                    "the comment of {function} in {} says what is permitted",
+                    header_of(function)
+                ),
             ),
             Self::Forked => UserError::of_kind(
                 ErrorKind::Forked,
@@ -56,6 +59,11 @@ impl Failure {
             ),
         }
     }
+}
+
+/// Header that declares a function.
+fn header_of(function: &str) -> &'static str {
+    if function.starts_with("unisono_trace_") { "unisono_trace.h" } else { "unisono.h" }
 }
 
 /// Type that an exported function returns.

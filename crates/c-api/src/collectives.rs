@@ -16,12 +16,19 @@ extensible! {
         order: u32,
         sync: u32,
         outstanding_per_disk: u32,
+        node_group_size: u64,
     }
 }
 
 /// Strategies by their number in the header.
-const STRATEGIES: [Strategy; 4] =
-    [Strategy::DiskDirected, Strategy::TwoPhase, Strategy::Caching, Strategy::Noncollective];
+const STRATEGIES: [Strategy; 6] = [
+    Strategy::DiskDirected,
+    Strategy::TwoPhase,
+    Strategy::Caching,
+    Strategy::Noncollective,
+    Strategy::GlobalBarrier,
+    Strategy::NodeGrouping,
+];
 
 /// Orders by their number in the header.
 const ORDERS: [DiskOrder; 3] = [DiskOrder::Sorted, DiskOrder::AsAsked, DiskOrder::Staggered];
@@ -30,29 +37,33 @@ const ORDERS: [DiskOrder; 3] = [DiskOrder::Sorted, DiskOrder::AsAsked, DiskOrder
 const OUTSTANDING_MAX: u32 = 1024;
 
 impl CollectiveView {
-    /// The options with strategy, order and synchronisation of others.
+    /// The options with strategy, size of node groups, order and synchronisation of others.
     pub(crate) fn with(self, chosen: &CollectiveOptions) -> Self {
         let number = |place: Option<usize>| place.map_or(u32::MAX, |place| place as u32);
         Self {
             strategy: number(STRATEGIES.iter().position(|known| *known == chosen.strategy)),
             order: number(ORDERS.iter().position(|known| *known == chosen.order)),
             sync: u32::from(chosen.sync),
+            node_group_size: chosen.node_group_size.into(),
             ..self
         }
     }
 
     fn resolved(&self) -> Result<CollectiveOptions, Failure> {
-        let unknown = |field: &str, value: u32| {
+        let unknown = |field: &str, value: u64| {
             Failure::argument("options", format!("has {field} {value}, which is not possible"))
         };
         let strategy = STRATEGIES.get(self.strategy as usize);
         let order = ORDERS.get(self.order as usize);
         if self.outstanding_per_disk > OUTSTANDING_MAX {
-            return Err(unknown("outstanding_per_disk", self.outstanding_per_disk));
+            return Err(unknown("outstanding_per_disk", self.outstanding_per_disk.into()));
         }
+        let node_group_size = u32::try_from(self.node_group_size)
+            .map_err(|_| unknown("node_group_size", self.node_group_size))?;
         Ok(CollectiveOptions {
-            strategy: *strategy.ok_or_else(|| unknown("strategy", self.strategy))?,
-            order: *order.ok_or_else(|| unknown("order", self.order))?,
+            strategy: *strategy.ok_or_else(|| unknown("strategy", self.strategy.into()))?,
+            order: *order.ok_or_else(|| unknown("order", self.order.into()))?,
+            node_group_size,
             outstanding_per_disk: self.outstanding_per_disk.max(1),
             sync: self.sync != 0,
         })

@@ -5,7 +5,8 @@ use crate::border::Failure;
 use crate::operations::Op;
 use crate::parts::Part;
 use client::{Connection, File, Group, Page, RangeLock};
-use std::sync::RwLock;
+use std::sync::{Mutex, RwLock};
+use trace::Writer;
 
 /// `unisono_t *`.
 pub(crate) type ConnectionHandle = Handle<Connection>;
@@ -22,6 +23,9 @@ pub(crate) type OpHandle = Handle<Op>;
 /// `unisono_part_t *`.
 pub(crate) type PartHandle = Handle<RwLock<Part>>;
 
+/// `unisono_trace_t *`.
+pub(crate) type TraceHandle = Handle<Mutex<Writer>>;
+
 /// Handles are used by any thread.
 const _: () = {
     const fn any_thread<T: Send + Sync>() {}
@@ -32,6 +36,7 @@ const _: () = {
     any_thread::<RangeLock>();
     any_thread::<Op>();
     any_thread::<RwLock<Part>>();
+    any_thread::<Mutex<Writer>>();
 };
 
 /// Stores a handle of what `make` makes, or NULL when that fails.

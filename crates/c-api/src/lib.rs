@@ -1,4 +1,5 @@
-//! The C interface: the functions that `include/unisono.h` declares, on top of the crate `client`.
+//! The C interface: the functions that `include/unisono.h` declares, on top of the crate `client`,
+//! and those of `include/unisono_trace.h`, on top of the crate `trace`.
 //!
 //! Each module has the functions of one section of the header, which is their documentation.
 //! Arguments come in the types of [`arguments`], which are pointers as C gives them; calls go
@@ -25,4 +26,5 @@ mod names;
 mod operations;
 mod pages;
 mod parts;
+mod traces;
 mod version;

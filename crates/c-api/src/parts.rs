@@ -95,7 +95,7 @@ impl Part {
 }
 
 /// The part as it is now.
-fn current(part: &PartHandle) -> Result<RwLockReadGuard<'_, Part>, Failure> {
+pub(crate) fn current(part: &PartHandle) -> Result<RwLockReadGuard<'_, Part>, Failure> {
     Ok(part.anywhere("part")?.read().unwrap_or_else(PoisonError::into_inner))
 }
 

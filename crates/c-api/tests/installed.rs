@@ -1,5 +1,5 @@
 //! Proves: what `scripts/install` installs is complete; the shared library has the functions of the
-//! header under one version and nothing else; programs are built with pkg-config's flags and run.
+//! headers under one version and nothing else; programs are built with pkg-config's flags and run.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,7 +8,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use support::{Servers, declared, done, is_built, package, profile, text};
+use support::{Servers, all_declared, declared, done, is_built, package, profile, text};
 
 /// Installs below `directory`; returns what the script printed.
 fn install(directory: &Path, words: &[&str]) -> Command {
@@ -32,7 +32,7 @@ fn the_shared_library_exports_the_functions_of_the_header() {
     let prefix = servers.path("prefix");
     done(install(&prefix, &[]));
     let library = prefix.join("lib/libunisono.so");
-    let declared: BTreeSet<String> = declared().into_iter().map(|(name, _)| name).collect();
+    let declared: BTreeSet<String> = all_declared().into_iter().map(|(name, _)| name).collect();
     assert!(declared.len() > 50, "{declared:?}");
     let symbols = words("nm", &["-D", "--defined-only", "--with-symbol-versions"], &library);
     let exported: BTreeSet<String> = symbols.iter().map(|words| words[2].clone()).collect();

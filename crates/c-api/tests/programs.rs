@@ -10,6 +10,9 @@ use interface::KINDS;
 use std::process::Command;
 use support::{Sanitizer, Servers, done, package};
 
+/// Headers of the library: that of programs, and that of the recorder.
+const HEADERS: [&str; 2] = ["include/unisono.h", "include/unisono_trace.h"];
+
 #[test]
 fn each_call_does_what_its_comment_says() {
     Servers::start().run("calls", &[]);
@@ -94,7 +97,8 @@ fn the_header_is_clean_in_c_and_in_cpp() {
         let mut check = Command::new(compiler);
         check.args(["-x", language, &format!("-std={standard}"), "-Wall", "-Wextra", "-Werror"]);
         check.args(["-pedantic", "-Wconversion", "-fsyntax-only"]);
-        check.arg(package().join("include/unisono.h"));
+        check.arg("-I").arg(package().join("include"));
+        check.args(HEADERS.map(|header| package().join(header)));
         match check.output() {
             // Whether there is a compiler for C++ is not what this proves.
             Err(_) if compiler == "g++" => {}

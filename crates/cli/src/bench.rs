@@ -109,6 +109,7 @@ fn plan(arguments: &Bench) -> Result<BenchPlan, UserError> {
                     repeat: arguments.repeat,
                     sync: arguments.sync,
                     outstanding_per_disk: arguments.outstanding,
+                    node_group_size: cases.node_group_size.unwrap_or(0),
                 });
             }
         }

@@ -6,11 +6,13 @@
 //! [`main_with_models`].
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
-//! [`interface::ExitCode`], and 130 after an interruption; `run` ends with that of its program.
+//! [`interface::ExitCode`], and 130 after an interruption. `run` and `record` end with that of
+//! their program.
 
 mod arguments;
 mod bench;
 mod bench_plot;
+mod calibrate;
 mod copies;
 mod demerit;
 mod demo;
@@ -23,12 +25,17 @@ mod instances;
 mod layout;
 mod output_file;
 mod present;
+mod program;
+mod record;
+mod replay;
 mod reproduce;
 mod run;
 mod simulate;
 mod tops;
 mod trace_output;
+mod traces;
 mod value_parsers;
+mod what_if;
 
 use ::simulate::OwnModels;
 use arguments::{Arguments, Command};
@@ -73,6 +80,7 @@ fn carry_out(
 ) -> Result<u8, UserError> {
     let done: Result<(), UserError> = match arguments.command {
         Command::Run(program) => return run::run(&program),
+        Command::Record(program) => return record::run(&program),
         Command::Start(start) => instances::start(&start),
         Command::Stop(stop) => instances::stop(&stop),
         Command::Status(status) => instances::status(&status),
@@ -94,6 +102,9 @@ fn carry_out(
         Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim, &policies, models),
+        Command::Replay(replay) => replay::run(&replay),
+        Command::WhatIf(what_if) => what_if::run(&what_if, &policies, models),
+        Command::Trace(command) => traces::run(&command),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
         Command::Serve(serve) => instances::serve(&serve, policies),
@@ -101,6 +112,7 @@ fn carry_out(
         Command::Supervise(which) => cluster::supervise(&instances::instance(&which)),
         Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),
+        Command::ReplayRank => measure::replay_rank(),
     };
     done.map(|()| 0)
 }

@@ -1,7 +1,7 @@
 //! `sim`: simulates transfers, and explains scenarios.
 
 use crate::arguments::{Sim, SimCommand};
-use crate::{demerit, present, trace_output};
+use crate::{calibrate, demerit, present, trace_output};
 use interface::{ReplacementPolicies, Report, UserError};
 use simulate::{OwnModels, Setting, SimulationPlan};
 use std::ops::ControlFlow;
@@ -11,8 +11,10 @@ pub(crate) fn run(
     policies: &ReplacementPolicies,
     models: &OwnModels,
 ) -> Result<(), UserError> {
-    if let Some(SimCommand::Demerit(demerit)) = &arguments.command {
-        return demerit::run(demerit, models);
+    match &arguments.command {
+        Some(SimCommand::Calibrate(calibrate)) => return calibrate::run(calibrate),
+        Some(SimCommand::Demerit(demerit)) => return demerit::run(demerit, models),
+        None => {}
     }
     let file = arguments.scenario.as_deref();
     let plan = SimulationPlan::resolve(file, options(arguments)?, policies, models)?;
@@ -53,8 +55,10 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
         ("replacement", arguments.replacement.clone()),
         ("read-ahead", arguments.read_ahead.clone()),
         ("payload", arguments.payload.clone()),
+        ("node-group-size", text(cases.node_group_size)),
         ("clients", text(arguments.clients)),
         ("servers", text(arguments.servers)),
+        ("clients-per-server", text(arguments.clients_per_server)),
         ("disks-per-server", text(arguments.disks)),
         ("buffers-per-disk", text(arguments.buffers)),
         ("trials", text(arguments.trials)),

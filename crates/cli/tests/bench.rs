@@ -94,6 +94,24 @@ fn every_strategy_moves_every_byte() {
 }
 
 #[test]
+fn groups_of_clients_take_turns() {
+    // Proves: a global barrier, and node groups of every size and of a size greater than the number
+    // of clients, move every byte.
+    let place = Place::new();
+    let words = "--json --size 1536KiB --clients 6 --servers 2 --repeat 1 --block 64KiB \
+                 --pattern ra,rb,rbc,wcc,wnb --record 24,8KiB \
+                 --strategy global-barrier,node-grouping";
+    for size in ["", "--node-group-size 1", "--node-group-size 4", "--node-group-size 100"] {
+        let words = format!("{words} {size}");
+        let rows = rows(&bench(&place, &words).done().json(), "unisono.bench/1");
+        assert_eq!(rows.len(), 5 * 2 * 2);
+        assert_eq!(column(&rows[..2], "strategy"), ["global-barrier", "node-grouping"]);
+        assert!(rows.iter().all(|row| row["verified"] == true), "{words}");
+    }
+    assert_eq!(support::processes_naming(&place.path("")), [0; 0]);
+}
+
+#[test]
 fn distributions_are_words_too() {
     // Proves: --distribution names what a pattern has no letters for, reading and with --write;
     // grids and shapes need not divide evenly.
@@ -181,7 +199,7 @@ fn a_bench_that_makes_no_sense_is_refused() {
         ("--size 99999999999999999999", &["99999999999999999999"]),
         ("--block 0", &["block of 0 bytes"]),
         ("--block 2GiB", &["block of 2147483648 bytes"]),
-        ("--strategy disk", &["\"disk\"", "caching, two-phase, disk-directed or noncollective"]),
+        ("--strategy disk", &["\"disk\"", "noncollective, global-barrier or node-grouping"]),
         ("--strategy caching,magic", &["\"magic\""]),
         ("--pattern rbx", &["\"rbx\"", "did you mean \"rb\""]),
         ("--pattern wa", &["wa", "overlap"]),
@@ -236,7 +254,7 @@ fn a_simulation_that_makes_no_sense_is_refused() {
         ("--machine cray", &["\"cray\"", "tr94, tocs97, ideal-disks"]),
         ("--layout heap", &["\"heap\"", "contiguous, random-blocks, random-tracks"]),
         ("--payload real", &["\"real\"", "phantom, traced"]),
-        ("--strategy magic", &["\"magic\"", "caching, two-phase, disk-directed or noncollective"]),
+        ("--strategy magic", &["\"magic\"", "noncollective, global-barrier or node-grouping"]),
         ("--pattern rbcc", &["\"rbcc\"", "did you mean \"rbc\""]),
         ("--pattern wa", &["wa", "overlap"]),
         ("--record 0", &["records of 0 bytes"]),

@@ -94,6 +94,40 @@ fn arrays_written_in_one_distribution_are_read_in_another() {
 }
 
 #[test]
+fn members_with_other_options_are_named_to_all() {
+    // Proves: members that would wait for one another unequally get an error at once, and the group
+    // goes on.
+    let image = bytes(MIB as usize);
+    let place = Place::new();
+    place.start(&["--servers", "2"]);
+    members(&place, USUAL, |group| {
+        let rank = group.rank();
+        let file = group.connection().open_or_create("f").unwrap();
+        let part = dealt(Dimension::Block, MIB / 8, rank);
+        let own = memory_of(&image, Dimension::Block, rank);
+        let usual = CollectiveOptions {
+            strategy: Strategy::NodeGrouping,
+            node_group_size: 1,
+            ..CollectiveOptions::default()
+        };
+        assert_eq!(group.write_as(usual, &file, &part, &own).unwrap(), own.len() as u64);
+        let of_three = |other| if rank == 2 { other } else { usual };
+        let barrier = CollectiveOptions { strategy: Strategy::GlobalBarrier, ..usual };
+        for other in [CollectiveOptions { node_group_size: 3, ..usual }, barrier] {
+            let mut read = vec![0; own.len()];
+            let refused = group.read_as(of_three(other), &file, &part, &mut read).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::CallsDiffer, "{refused}");
+            assert!(refused.cause.contains("rank 0 is in a read by node-grouping"), "{refused}");
+            assert!(refused.cause.contains("rank 2 in a read by"), "{refused}");
+            group.read_as(usual, &file, &part, &mut read).unwrap();
+            assert!(read == own, "the group goes on");
+        }
+        file.close().unwrap();
+    });
+    place.assert_nothing_held();
+}
+
+#[test]
 fn started_calls_end_while_the_program_computes() {
     const BYTES: u64 = 8 * MIB;
     let image = bytes(BYTES as usize);

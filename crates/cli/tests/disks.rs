@@ -21,7 +21,8 @@ fn assert_full_disks_are_survived(place: &Place) {
         assert_eq!(place.files(), ["kept"]);
     }
     for pattern in ["wb", "rb"] {
-        for strategy in ["caching", "two-phase", "disk-directed"] {
+        for strategy in ["caching", "two-phase", "disk-directed", "global-barrier", "node-grouping"]
+        {
             let bench = ["bench", "--size", "64MiB", "--clients", "2", "--repeat", "1"];
             let words = [&bench[..], &["--json", "--pattern", pattern, "--strategy", strategy]];
             place.run(&words.concat()).refused(NO_SPACE, &[pattern, strategy, "no space"]);
@@ -148,7 +149,7 @@ fn a_data_directory_that_vanishes_fails_alone() {
     std::fs::rename(&directory, &away).expect("a directory can be moved");
     place.run(&["get", "large", "-"]).failed(FAILED, &["large", &named]);
     put(large.as_ref(), "new").refused(FAILED, &["new", &named]);
-    for strategy in ["caching", "two-phase", "disk-directed"] {
+    for strategy in ["caching", "two-phase", "disk-directed", "global-barrier", "node-grouping"] {
         for pattern in ["rb", "wcc"] {
             let bench = ["bench", "--size", "4MiB", "--clients", "2", "--repeat", "1", "--json"];
             let words = [&bench[..], &["--pattern", pattern, "--strategy", strategy]].concat();

@@ -28,8 +28,8 @@ pub use instance::{
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
     Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Form, Group, HINTS, Hint,
-    HintSite, Hints, Operation, Page, RangeLock, RawMemory, Verdict, hints_of_environment,
-    wait_any,
+    HintSite, Hints, Operation, Page, RangeLock, RawMemory, VectorOperation, Verdict,
+    hints_of_environment, wait_any,
 };
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;

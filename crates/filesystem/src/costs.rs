@@ -25,6 +25,9 @@ pub struct Costs {
     pub block: Duration,
     /// Find the owner and place of a piece, for each distributed dimension.
     pub piece_per_dimension: Duration,
+    /// Two-phase client: take fresh memory for its segment of the file, and copy within its own
+    /// memory, for each byte and copy, in picoseconds.
+    pub segment_ps_per_byte: u64,
     /// Client: one collective call as a whole.
     pub collective: Duration,
 }
@@ -39,12 +42,19 @@ impl Costs {
         copy_ps_per_byte: 0,
         block: Duration::ZERO,
         piece_per_dimension: Duration::ZERO,
+        segment_ps_per_byte: 0,
         collective: Duration::ZERO,
     };
 
     /// Returns the cost of copying `bytes` bytes from a message to the cache.
     pub(crate) fn copy(&self, bytes: u64) -> Duration {
         Duration::from_ns(bytes.saturating_mul(self.copy_ps_per_byte) / 1_000)
+    }
+
+    /// Returns the cost of `copies` copies of a segment of `bytes` bytes within a client.
+    pub(crate) fn segment(&self, copies: u64, bytes: u64) -> Duration {
+        let ps = self.segment_ps_per_byte.saturating_mul(copies);
+        Duration::from_ns(bytes.saturating_mul(ps) / 1_000)
     }
 
     /// Returns the cost of finding the places of these pieces of an access.

@@ -13,7 +13,7 @@ mod signal;
 
 pub use client::{
     Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan, Group, Membership,
-    NewFile, Page, PlannedTransfer, RangeLock, SharedMemory,
+    NewFile, Page, PeerCall, PeerTurn, Peers, PlannedTransfer, RangeLock, SharedMemory,
 };
 pub use costs::Costs;
 pub use scale::RosterCache;

@@ -74,9 +74,9 @@ fn clients_connect_only_to_servers_that_have_their_bytes() {
         12,
         |seed| {
             let cluster = Cluster::new(shape(seed));
-            let strategy = Strategy::NAMED[(seed % 4) as usize];
+            let strategy = Strategy::NAMED[(seed % 6) as usize];
             // Eight blocks for each client: one after another, or all on one server.
-            let spread = seed % 8 < 4;
+            let spread = seed % 12 < 6;
             let suffix = if spread { "b" } else { "c" };
             let (write, read) = (format!("w{suffix}"), format!("r{suffix}"));
             let (writes, reads) = (pattern(&write, 64), pattern(&read, 64));

@@ -438,9 +438,9 @@ fn a_file_removed_in_use_fails_its_users() {
     for_each_seed("bad_input", "a_file_removed_in_use", 60, |seed| {
         let cache_blocks = seed % 3 * seed;
         let cluster = Cluster::<Bytes>::new(Shape { cache_blocks, ..Shape::default() });
-        let strategy = Strategy::NAMED[(seed % 4) as usize];
+        let strategy = Strategy::NAMED[(seed % 6) as usize];
         let access = "wc".parse::<policy::Pattern>().unwrap().access(4, 8, 2000).unwrap();
-        let direction = match seed / 4 % 2 {
+        let direction = match seed / 6 % 2 {
             0 => Direction::Write,
             _ => Direction::Read,
         };

@@ -57,7 +57,7 @@ fn scene(seed: u64) -> Scene {
         access: pattern.access(shape.clients, 8, file_bytes).unwrap(),
         file_bytes,
         direction,
-        strategy: Strategy::NAMED[(seed % 4) as usize],
+        strategy: Strategy::NAMED[(seed % 6) as usize],
         victim: 0,
         after: Duration::from_us(numbers.below(8_000)),
         shape,
@@ -170,7 +170,7 @@ fn expect_service(cluster: &Cluster, clients: &[u32], file_bytes: u64) {
 fn a_client_dies() {
     for_each_seed("faults", "a_client_dies", 1200, |seed| {
         let mut scene = scene(seed);
-        scene.victim = (seed / 4 % u64::from(scene.shape.clients)) as u32;
+        scene.victim = (seed / 6 % u64::from(scene.shape.clients)) as u32;
         let cluster = Cluster::new(scene.shape.clone());
         let (ended, died_at) = play(&cluster, &scene, scene.shape.node_of(scene.victim), true);
         let mut survivors = Vec::new();
@@ -195,7 +195,7 @@ fn a_client_dies_while_the_group_forms() {
     for_each_seed("faults", "a_client_dies_while_the_group_forms", 600, |seed| {
         let mut scene = scene(seed);
         scene.after = Duration::from_us(Numbers::new(seed).below(400));
-        scene.victim = (seed / 4 % u64::from(scene.shape.clients)) as u32;
+        scene.victim = (seed / 6 % u64::from(scene.shape.clients)) as u32;
         let cluster = Cluster::new(scene.shape.clone());
         let (ended, _) = play(&cluster, &scene, scene.shape.node_of(scene.victim), false);
         let survivors = (0..scene.shape.clients).filter(|client| *client != scene.victim);
@@ -213,7 +213,7 @@ fn a_client_dies_while_the_group_forms() {
 fn a_server_dies() {
     for_each_seed("faults", "a_server_dies", 900, |seed| {
         let scene = scene(seed);
-        let victim = (seed / 4 % u64::from(scene.shape.servers)) as u32;
+        let victim = (seed / 6 % u64::from(scene.shape.servers)) as u32;
         let cluster = Cluster::new(scene.shape.clone());
         let (ended, died_at) = play(&cluster, &scene, victim, seed % 5 != 0);
         for (client, end) in ended.into_iter().enumerate() {
@@ -231,7 +231,7 @@ fn a_server_dies() {
 fn a_client_gives_up() {
     for_each_seed("faults", "a_client_gives_up", 600, |seed| {
         let mut scene = scene(seed);
-        scene.victim = (seed / 4 % u64::from(scene.shape.clients)) as u32;
+        scene.victim = (seed / 6 % u64::from(scene.shape.clients)) as u32;
         let cluster = Cluster::new(scene.shape.clone());
         let clients: Vec<u32> = (0..scene.shape.clients).collect();
         let joined = Rc::new(Cell::new(0));

@@ -63,7 +63,7 @@ fn a_file_larger_than_the_disk_fails_at_every_client() {
 #[test]
 fn full_disk_keeps_earlier_data() {
     const BYTES: u64 = 100_000;
-    for strategy in [Strategy::Caching, Strategy::DiskDirected, Strategy::Noncollective] {
+    for strategy in Strategy::NAMED.into_iter().filter(|it| *it != Strategy::TwoPhase) {
         let cluster = Cluster::new(one_disk(8192));
         let contents = image(1, BYTES);
         let access = "wc".parse::<Pattern>().unwrap().access(4, 8, BYTES).unwrap();

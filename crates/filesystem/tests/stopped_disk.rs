@@ -85,7 +85,7 @@ fn stopped_disk_does_not_delay_other_disks() {
         let cluster = Cluster::<Bytes>::new(Shape {
             servers: 1,
             disks_per_server: 2,
-            clients: 9,
+            clients: 13,
             cache_blocks: 4 + seed % 13,
             dirty_percent: [100, 20][(seed % 2) as usize],
             buffer_bytes: (4 + seed % 7) * block_bytes,
@@ -101,11 +101,11 @@ fn stopped_disk_does_not_delay_other_disks() {
         let ways = Strategy::NAMED.into_iter();
         let ways = ways.flat_map(|way| [(way, Direction::Read), (way, Direction::Write)]);
         let mut programs: Vec<(u32, Program<()>)> = Vec::new();
-        for (client, how) in (0..8).zip(ways) {
+        for (client, how) in (0..12).zip(ways) {
             let waits = move |start| wait_for_it(start, u64::from(client), how);
             programs.extend(cluster.programs(&[client], waits));
         }
-        programs.extend(cluster.programs(&[8], |start| go_on(start, 8)));
+        programs.extend(cluster.programs(&[12], |start| go_on(start, 12)));
         assert!(cluster.run_on(programs, None).iter().all(Option::is_some));
     });
 }

@@ -107,7 +107,7 @@ fn every_pattern_is_written_and_read_by_every_strategy() {
                 shape: shape.clone(),
                 file_bytes,
                 write: pattern('w', letters, clients, record, file_bytes),
-                write_by: Strategy::NAMED[(number + clients as usize) % 4],
+                write_by: Strategy::NAMED[(number + clients as usize) % 6],
                 reads: reads.to_vec(),
             });
         }

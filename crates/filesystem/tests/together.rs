@@ -21,6 +21,7 @@ mod group_locks;
 mod group_rosters;
 mod groups;
 mod hunt;
+mod node_grouping;
 mod noncollective;
 mod pages;
 mod plans;

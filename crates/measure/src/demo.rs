@@ -116,7 +116,9 @@ impl Demo {
         strategy: Strategy,
     ) -> Result<DemoCase, UserError> {
         let most = match strategy {
-            Strategy::Caching => CACHING_RECORDS_MAX.saturating_mul(record_bytes),
+            Strategy::Caching | Strategy::GlobalBarrier | Strategy::NodeGrouping => {
+                CACHING_RECORDS_MAX.saturating_mul(record_bytes)
+            }
             Strategy::TwoPhase | Strategy::DiskDirected | Strategy::Noncollective => u64::MAX,
         };
         let used = self.bytes.min(most);
@@ -130,6 +132,7 @@ impl Demo {
             repeat: 1,
             sync: false,
             outstanding_per_disk: 4,
+            node_group_size: 0,
         };
         let name = format!("{write}-{record_bytes}-{strategy}");
         let source = self.source.clone();

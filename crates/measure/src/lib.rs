@@ -1,19 +1,24 @@
 //! Measurements: benchmarks of real servers, and the demo.
 //!
 //! [`bench`] has client processes make collective transfers. [`tops`] measures files that each
-//! client uses independently. [`plain_rates`] are those of a plain file. [`demo`] shows every
-//! strategy on real and on simulated servers.
+//! client uses independently. [`replay`] carries out a recorded program.
+//! [`calibrate`] measures this machine for simulations. [`plain_rates`] are those of a plain file.
+//! [`demo`] shows every strategy on real and on simulated servers.
 //!
 //! *Invariants:*
 //! - A rate is shown only of a transfer in which every byte was checked to be in its place.
 //! - What a measurement starts and makes is gone when it ends.
 
 mod bench;
+mod calibrate;
 mod demo;
 mod plain;
+mod replay;
 mod tops;
 
 pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
+pub use calibrate::{Calibration, Measured, Parameters, Residual, calibrate};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use plain::{PlainRates, plain_rates};
+pub use replay::{RankReport, ReplayPlan, ReplayReport, ReplayRun, replay, replay_rank};
 pub use tops::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};

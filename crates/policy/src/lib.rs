@@ -14,6 +14,7 @@
 //! | Which server and disk hold a block of a file? | [`Stripe`], [`Pool`] | `placement` |
 //! | In which order does a disk serve its blocks? | [`disk_order`] | `collective` |
 //! | What does each client read itself in two-phase I/O? | [`conforming_segment`] | `collective` |
+//! | Which clients make requests at a time (node grouping)? | [`NodeGroups`] | `collective` |
 //! | Which members of a group exchange messages? | [`Dissemination`] | `collective` |
 //! | Which member of a group gets a lock of a range next? | [`LockTable`] | `locks.rs` |
 //! | How is a file buffered? | [`Buffering`] | `cache` |
@@ -47,7 +48,7 @@ pub use client_cache::{
     LINES_MAX, LineFate, LineKey, LineSource, Organisation, Stored, WriteMiss, WritePolicy,
 };
 pub use collective::{
-    DiskOrder, Dissemination, SORT_WINDOW_BLOCKS, conforming_segment, disk_order,
+    DiskOrder, Dissemination, NodeGroups, SORT_WINDOW_BLOCKS, conforming_segment, disk_order,
 };
 pub use locks::{LockKind, LockLimits, LockName, LockRefusal, LockTable, LockedRange};
 pub use placement::{

@@ -44,7 +44,7 @@ impl Group {
     }
 
     /// Begins a collective read into an object with the buffer protocol.
-    #[pyo3(signature = (file, part, into, *, method="disk-directed"))]
+    #[pyo3(signature = (file, part, into, *, method="disk-directed", node_group_size=0))]
     fn start_read(
         &self,
         py: Python<'_>,
@@ -52,15 +52,20 @@ impl Group {
         part: PyRef<'_, Part>,
         into: &Bound<'_, PyAny>,
         method: &str,
+        node_group_size: u32,
     ) -> PyResult<Started> {
-        let options = CollectiveOptions { strategy: strategy(py, method)?, ..Default::default() };
+        let strategy = strategy(py, method)?;
+        let options = CollectiveOptions { strategy, node_group_size, ..Default::default() };
         let memory = Memory::to_fill(into)?;
         file.start(py, &self.0, Direction::Read, options, &part, memory)
     }
 
     /// Begins a collective write from an object with the buffer protocol. With `sync`, the data is
     /// on stable storage at the end.
-    #[pyo3(signature = (file, part, data, *, method="disk-directed", sync=false))]
+    #[pyo3(signature = (
+        file, part, data, *, method="disk-directed", sync=false, node_group_size=0
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn start_write(
         &self,
         py: Python<'_>,
@@ -69,9 +74,10 @@ impl Group {
         data: &Bound<'_, PyAny>,
         method: &str,
         sync: bool,
+        node_group_size: u32,
     ) -> PyResult<Started> {
         let strategy = strategy(py, method)?;
-        let options = CollectiveOptions { strategy, sync, ..Default::default() };
+        let options = CollectiveOptions { strategy, sync, node_group_size, ..Default::default() };
         let memory = Memory::to_write(data)?;
         file.start(py, &self.0, Direction::Write, options, &part, memory)
     }

@@ -20,6 +20,7 @@ mod network_name;
 mod own_models;
 mod plan;
 mod presets;
+mod program;
 mod scenario;
 mod timeline;
 mod trials;
@@ -33,9 +34,14 @@ pub use names::{LayoutName, MachineName, ReadAhead};
 pub use network_name::NetworkName;
 pub use own_models::{BrokenModel, ModelName, OwnModels};
 pub use plan::{Setting, SimulationPlan, scenarios_page};
+pub use program::{
+    Axis, POINTS_MAX, Point, Program, ProgramOutcome, RankReport, points, simulate_points,
+    simulate_program,
+};
 pub use scenario::Scenario;
 pub use timeline::{
-    Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_trial,
+    Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_program,
+    trace_trial,
 };
 pub use trials::{
     Observer, Progress, Trial, combine_trials, simulate, simulate_all, simulate_trial,

@@ -32,15 +32,24 @@ pub struct Machine {
     pub messages: MessageCosts,
     /// Processor time of the file system's own work.
     pub costs: Costs,
+    /// Unix time at which the parameters were measured on the machine that they describe; 0 if they
+    /// were not.
+    pub calibrated_at: u64,
     /// Variation of the cost of each piece of work, in percent.
     pub variation_percent: u32,
     /// Cores of one host that all nodes and the threads of their disks share; 0 if each has a
     /// processor of its own.
     pub shared_cores: u32,
+    /// Processor time of a client for each call of a program: the hand-over between its thread and
+    /// the one that moves data.
+    pub call: Duration,
     /// Requests that one client has under way at one disk.
     pub outstanding_per_disk: u32,
     /// Blocks of cache for each client and disk.
     pub cache_blocks_per_client_and_disk: u32,
+    /// Bytes of the cache of each server; 0 if they follow from the blocks for each client and
+    /// disk.
+    pub cache_bytes: u64,
     /// Dirty high-water mark, in percent of a cache. Above it the oldest dirty blocks are written
     /// back.
     pub cache_dirty_percent: u32,
@@ -49,6 +58,13 @@ pub struct Machine {
     /// Strategies whose writes end when the data is on the medium; writes of the others end when
     /// the disks have the data. In the order of [`Strategy::ALL`], each once.
     pub waits_for_medium: Vec<Strategy>,
+}
+
+impl Machine {
+    /// True if its parameters were measured on the machine that it describes.
+    pub fn is_calibrated(&self) -> bool {
+        self.calibrated_at > 0
+    }
 }
 
 /// Network that connects the nodes of a machine.

@@ -56,6 +56,8 @@ name! {
         /// The machine of TR94-226 with disks that have only a latency and a rate: isolates the
         /// effect of the disk mechanics.
         Ideal = "ideal-disks",
+        /// A computer of today on which servers and ranks share the cores.
+        ThisMachine = "this-machine",
     }
 }
 

@@ -6,11 +6,15 @@ use crate::names::MachineName;
 use crate::network_name::NetworkName;
 use filesystem::Costs;
 use filesystem::collective::Strategy;
-use units::Duration;
+use units::{Duration, MIB};
 use world_simulated::models::ideal;
 use world_simulated::models::mechanical::hp97560;
+use world_simulated::models::network::crossbar;
 use world_simulated::models::network::torus::modelled;
-use world_simulated::{MessageCosts, ParameterValues, Pieces, QueueKind, StartAngle};
+use world_simulated::models::page_cache;
+use world_simulated::{
+    DirectGet, MessageCosts, ParameterValues, Pieces, PutCopier, QueueKind, StartAngle,
+};
 
 /// Processor time of the messages of STARFISH on its 50 MHz processor, pieces one by one.
 ///
@@ -21,20 +25,23 @@ use world_simulated::{MessageCosts, ParameterValues, Pieces, QueueKind, StartAng
 /// memput without data does. `get_answer` is fitted (docs/validation.md).
 const STARFISH_MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
+    message_ps_per_byte: 0,
     receive: Duration::from_us(5),
     one_sided: Duration::from_us(5),
     get_answer: Duration::from_ns(1_174),
     per_50_words: Duration::from_us(1),
     pieces: Pieces::Individual,
+    put_copier: PutCopier::Requester,
+    direct_get: None,
 };
 
 /// Gathering a piece into a batch, when pieces travel together: batching improves 8-byte cyclic
 /// patterns by 10 to 24 % (TOCS 1997, section 6), so a piece that costs 7.3 us by itself costs
 /// about 6.2 us in a batch, of which 2.3 us find its place.
-const GATHER_PIECE: Duration = Duration::from_ns(3_900);
+const GATHER_PIECE_PS: u64 = 3_900_000;
 
 /// Pieces that travel together.
-pub(crate) const BATCHED: Pieces = Pieces::Batched { gather: GATHER_PIECE };
+pub(crate) const BATCHED: Pieces = Pieces::Batched { gather_ps: GATHER_PIECE_PS };
 
 /// Processor time of the file system's own work.
 ///
@@ -53,6 +60,7 @@ const STARFISH_COSTS: Costs = Costs {
     copy_ps_per_byte: 23_400,
     block: Duration::from_us(40),
     piece_per_dimension: Duration::from_ns(1_135),
+    segment_ps_per_byte: 0,
     collective: Duration::from_us(10),
 };
 
@@ -91,11 +99,20 @@ fn tr94() -> Machine {
         costs: STARFISH_COSTS,
         variation_percent: STARFISH_VARIATION_PERCENT,
         shared_cores: 0,
+        calibrated_at: 0,
+        call: Duration::ZERO,
         outstanding_per_disk: 1,
         cache_blocks_per_client_and_disk: 2,
+        cache_bytes: 0,
         cache_dirty_percent: 100,
         buffers_per_disk: 2,
-        waits_for_medium: vec![Strategy::Caching, Strategy::TwoPhase, Strategy::Noncollective],
+        waits_for_medium: vec![
+            Strategy::Caching,
+            Strategy::TwoPhase,
+            Strategy::Noncollective,
+            Strategy::GlobalBarrier,
+            Strategy::NodeGrouping,
+        ],
     }
 }
 
@@ -125,6 +142,53 @@ fn ideal_disks() -> Machine {
     Machine { preset: MachineName::Ideal, disk: DiskName::BuiltIn(&ideal::DISK), ..tr94() }
 }
 
+/// A computer of today with two cores, which servers and ranks share, in round figures that no
+/// machine has: `unisono sim calibrate` measures them. Clients copy what servers put, out of shared
+/// memory; a message is a packet of a socket, and wakes a thread. What is not measured is as the
+/// servers have it: two buffers for each disk, a cache of 64 MiB, of which half may be dirty.
+fn this_machine() -> Machine {
+    Machine {
+        preset: MachineName::ThisMachine,
+        disk: DiskName::BuiltIn(&page_cache::DISK),
+        network: Network {
+            name: NetworkName::BuiltIn(&crossbar::NETWORK),
+            bytes_per_second: 1_000_000_000_000,
+            hop: Duration::from_us(3),
+            parameters: ParameterValues::DEFAULTS,
+        },
+        messages: MessageCosts {
+            send: Duration::from_us(3),
+            message_ps_per_byte: 300,
+            receive: Duration::from_us(3),
+            one_sided: Duration::from_us(3),
+            get_answer: Duration::ZERO,
+            per_50_words: Duration::from_ns(40),
+            pieces: Pieces::Batched { gather_ps: 2_500 },
+            put_copier: PutCopier::Owner,
+            direct_get: Some(DirectGet { ps_per_byte: 200, ps_per_piece: 1_500 }),
+        },
+        costs: Costs {
+            client_read: Duration::from_us(3),
+            client_write: Duration::from_us(3),
+            cache_read: Duration::from_us(2),
+            cache_write: Duration::from_us(2),
+            copy_ps_per_byte: 200,
+            block: Duration::from_us(10),
+            piece_per_dimension: Duration::ZERO,
+            segment_ps_per_byte: 400,
+            collective: Duration::from_us(5),
+        },
+        variation_percent: 0,
+        shared_cores: 2,
+        call: Duration::from_us(5),
+        outstanding_per_disk: 4,
+        cache_bytes: 64 * MIB,
+        cache_dirty_percent: 50,
+        waits_for_medium: Vec::new(),
+        ..tr94()
+    }
+}
+
 impl Machine {
     /// Returns an unchanged preset.
     pub fn of(preset: MachineName) -> Self {
@@ -132,6 +196,7 @@ impl Machine {
             MachineName::Tr94 => tr94(),
             MachineName::Tocs97 => tocs97(),
             MachineName::Ideal => ideal_disks(),
+            MachineName::ThisMachine => this_machine(),
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct Scenario {
     pub block_bytes: u64,
     /// Strategy of the transfer.
     pub strategy: Strategy,
+    /// Clients that make requests at the same time (node grouping); 0 for the default.
+    pub node_group_size: u32,
     /// Order in which servers use their disks in a directed transfer.
     pub order: DiskOrder,
     /// Declared use of the file.
@@ -83,6 +85,7 @@ impl Default for Scenario {
             disks_per_server: 1,
             block_bytes: 8192,
             strategy: Strategy::DiskDirected,
+            node_group_size: 0,
             order: DiskOrder::Sorted,
             declared: Declared::Unknown,
             replacement: None,

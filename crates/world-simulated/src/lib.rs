@@ -18,8 +18,8 @@ mod timeline;
 pub use device::{DiskConfig, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Sleep, TaskHandle, TimerHandler};
 pub use machine::{
-    Disruption, FaultPlan, HostConfig, Machine, MachineConfig, MachineError, MessageCosts,
-    NodeConfig, Pieces, PlannedFault, SimulatedWorld,
+    DirectGet, Disruption, FaultPlan, HostConfig, Machine, MachineConfig, MachineError,
+    MessageCosts, NodeConfig, Pieces, PlannedFault, PutCopier, SimulatedWorld,
 };
 pub use models::disk::disk_model::{Activity, Phase};
 pub use models::disk::layout::LayoutKind;

@@ -56,6 +56,8 @@ pub enum Track {
     Commands(u32),
     /// The arm and the medium of a disk.
     Mechanism(u32),
+    /// The calls of a rank of a program.
+    Rank(u32),
 }
 
 /// Activity of a slice.
@@ -102,6 +104,11 @@ pub enum What {
     },
     /// A processor did work of the program.
     Compute,
+    /// A rank was in a call.
+    Call {
+        /// Name of the call.
+        name: &'static str,
+    },
     /// A bus connected to a disk, and carried a command or data.
     Bus {
         /// Number of the disk, counted over the machine.

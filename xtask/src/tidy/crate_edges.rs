@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Crates, each with the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 19] = [
+const PERMITTED: [(&str, &[&str]); 21] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -24,11 +24,23 @@ const PERMITTED: [(&str, &[&str]); 19] = [
     ),
     (
         "simulate",
-        &["interface", "units", "policy", "wire", "world", "filesystem", "world-simulated"],
+        &[
+            "interface",
+            "program",
+            "trace",
+            "units",
+            "policy",
+            "wire",
+            "world",
+            "filesystem",
+            "world-simulated",
+        ],
     ),
     (
         "measure",
         &[
+            "program",
+            "trace",
             "client",
             "cluster",
             "simulate",
@@ -42,10 +54,15 @@ const PERMITTED: [(&str, &[&str]); 19] = [
         ],
     ),
     ("plot", &[]),
+    ("trace", &["interface", "units", "policy"]),
+    ("program", &["interface", "trace", "units", "policy"]),
     ("experiments", &["simulate", "interface", "plot"]),
-    ("c-api", &["client", "interface", "policy", "units", "wire"]),
-    ("cli", &["client", "cluster", "simulate", "measure", "experiments", "interface", "plot"]),
-    ("mpi", &["plot"]),
+    ("c-api", &["client", "interface", "policy", "trace", "units", "wire"]),
+    (
+        "cli",
+        &["client", "cluster", "simulate", "measure", "experiments", "trace", "interface", "plot"],
+    ),
+    ("mpi", &["plot", "policy", "trace", "units"]),
     ("python", &["client", "simulate", "interface", "policy", "plot"]),
     ("xtask", &[]),
 ];

@@ -166,12 +166,15 @@ static void groups(unisono_t *u)
     OK(unisono_group_form(u, "g", 0, 1, &group));
     OK(unisono_open(u, "a", UNISONO_CREATE, NULL, &f));
     OK(unisono_part_contiguous(0, 1, &part));
-    unisono_collective_options_t options = {.size = sizeof options, .strategy = 4};
+    unisono_collective_options_t options = {.size = sizeof options, .strategy = 6};
     REFUSED(unisono_write_all(group, f, part, &byte, 1, &options));
     options = (unisono_collective_options_t){.size = sizeof options, .order = 3};
     REFUSED(unisono_write_all(group, f, part, &byte, 1, &options));
     options = (unisono_collective_options_t){.size = sizeof options,
                                              .outstanding_per_disk = UINT32_MAX};
+    REFUSED(unisono_write_all(group, f, part, &byte, 1, &options));
+    options = (unisono_collective_options_t){.size = sizeof options,
+                                             .node_group_size = 1ULL << 32};
     REFUSED(unisono_write_all(group, f, part, &byte, 1, &options));
     REFUSED(unisono_write_all(NULL, f, part, &byte, 1, NULL));
     REFUSED(unisono_write_all(group, NULL, part, &byte, 1, NULL));

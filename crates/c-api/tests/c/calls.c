@@ -177,7 +177,7 @@ static void groups(unisono_t *u, unisono_file_t *f)
     unisono_part_t *part = NULL;
     OK(unisono_part_distribution(rows, 2, 8, 1, 0, 100, &part));
     unsigned char *model = data(4, 24000), *read = malloc(24000);
-    for (unsigned strategy = 0; strategy < 4; strategy++) {
+    for (unsigned strategy = 0; strategy < 6; strategy++) {
         unisono_collective_options_t options = {
             .size = sizeof options, .strategy = strategy, .order = strategy % 3, .sync = 1};
         model[0] = (unsigned char)strategy;

@@ -74,7 +74,7 @@ static int member(struct meeting *meeting, uint32_t rank)
     OK(unisono_part_distribution(READ, 2, RECORD, MEMBERS, rank, 0, &in));
     OK(unisono_part_bytes(in, &bytes));
     unsigned char *memory = malloc(bytes);
-    for (unsigned strategy = 0; strategy < 4; strategy++) {
+    for (unsigned strategy = 0; strategy < 6; strategy++) {
         unisono_collective_options_t options = {.size = sizeof options, .strategy = strategy};
         unisono_group_t *group = strategy % 2 ? named : gathered;
         unsigned char *own = written(rank, strategy);

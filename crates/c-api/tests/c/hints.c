@@ -54,7 +54,12 @@ static void defaults(unisono_t *u)
     CHECK(options.strategy == UNISONO_NONCOLLECTIVE && options.order == UNISONO_STAGGERED);
     CHECK(options.sync && options.outstanding_per_disk == 3);
     CHECK(options.size == sizeof options && layout.size == sizeof layout);
-    CHECK(layout.block_bytes == 65536 && is_independent == 1);
+    CHECK(layout.block_bytes == 65536 && is_independent == 1 && options.node_group_size == 0);
+    OK(unisono_hints_set(hints, "unisono_method", "node-grouping"));
+    OK(unisono_hints_set(hints, "unisono_node_group_size", "3"));
+    OK(unisono_hints_apply(hints, &options, NULL, &is_independent));
+    CHECK(options.strategy == UNISONO_NODE_GROUPING && options.node_group_size == 3);
+    CHECK(is_independent == 0);
     unisono_hints_free(hints);
 }
 

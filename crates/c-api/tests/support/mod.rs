@@ -182,7 +182,18 @@ fn compile_with(sanitizer: Sanitizer, name: &str, program: &Path) {
 
 /// Functions that the header declares, each with its declaration, in the order of the header.
 pub(crate) fn declared() -> Vec<(String, String)> {
-    let header = without_comments(&text("include/unisono.h"));
+    declared_in("include/unisono.h")
+}
+
+/// Functions that the library exports: those of the header, and those for the recorder.
+pub(crate) fn all_declared() -> Vec<(String, String)> {
+    let mut all = declared();
+    all.extend(declared_in("include/unisono_trace.h"));
+    all
+}
+
+fn declared_in(header: &str) -> Vec<(String, String)> {
+    let header = without_comments(&text(header));
     let lines = header.lines().filter(|line| !line.trim_start().starts_with('#'));
     let code = lines.collect::<Vec<_>>().join(" ");
     let is_function = |statement: &&str| {

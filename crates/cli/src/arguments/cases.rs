@@ -20,9 +20,15 @@ pub(crate) struct Cases {
     #[arg(long, value_name = "SIZE", value_parser = size, value_delimiter = ',')]
     pub(crate) record: Vec<u64>,
     /// Strategies, separated by commas: caching, two-phase, disk-directed, or all of these three
-    /// (the default). noncollective is disk-directed without a collective.
+    /// (the default). noncollective is disk-directed without a collective. With global-barrier,
+    /// each client makes its own requests after a barrier; with node-grouping, groups of clients do
+    /// so in turn.
     #[arg(long, value_delimiter = ',')]
     pub(crate) strategy: Vec<String>,
+    /// Clients of a group (node-grouping): those that make requests at the same time. 0 means one
+    /// for each disk, but at least two groups (default: 0).
+    #[arg(long, value_name = "CLIENTS")]
+    pub(crate) node_group_size: Option<u32>,
     /// Print the result as one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

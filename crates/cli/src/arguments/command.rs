@@ -5,16 +5,19 @@ use super::demo::Demo;
 use super::files::{Cat, Cp, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
 use super::hints::Hints;
 use super::instance::InstanceOnly;
+use super::programs::{Replay, WhatIf};
+use super::record::Record;
 use super::reproduce::Reproduce;
 use super::run::Run;
 use super::servers::{Doctor, Serve, ServeRemote, Start};
 use super::sim::Sim;
+use super::traces::Traces;
 use clap::{Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage, 3 no instance or server unreachable, 4 data check failed,
 5 a collective did not complete at all clients, 6 out of space, 7 files not staged out, 130
-interrupted. `run` ends with the exit code of its program.
+interrupted. `run` and `record` end with the exit code of their program.
 Sizes: 4096, 8KiB, 1MiB, 2GiB. Patterns to read: ra rn rb rc rnb rbb rbc rcn rcb rcc; to write: w
 instead of r, except wa.";
 
@@ -30,6 +33,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a program with servers of its own, then check its files and copy them out.
     Run(Box<Run>),
+    /// Run an MPI program and record its calls in a trace.
+    Record(Record),
     /// Start the servers of an instance, on this machine or on the hosts of a hostfile or job.
     Start(Start),
     /// Stop the servers of an instance. They first write back all dirty data.
@@ -73,6 +78,13 @@ pub(crate) enum Command {
     Bench(Box<Bench>),
     /// Simulate transfers on a modelled machine.
     Sim(Box<Sim>),
+    /// Carry a recorded program out on real servers, and measure it.
+    Replay(Box<Replay>),
+    /// Predict how long a recorded program takes on other machines, by simulation.
+    WhatIf(Box<WhatIf>),
+    /// Show, export or import traces of programs.
+    #[command(subcommand)]
+    Trace(Traces),
     /// Run published experiments on the simulated machine and compare with the published results.
     Reproduce(Reproduce),
     /// Write and read a real file with every strategy, here and on the simulated 1994 machine.
@@ -92,4 +104,7 @@ pub(crate) enum Command {
     /// A client process of `bench tops`.
     #[command(hide = true)]
     BenchTopsClient,
+    /// The process of a rank of a replay; started by `replay`.
+    #[command(hide = true)]
+    ReplayRank,
 }

@@ -8,10 +8,13 @@ mod demo;
 mod files;
 mod hints;
 mod instance;
+mod programs;
+mod record;
 mod reproduce;
 mod run;
 mod servers;
 mod sim;
+mod traces;
 
 pub(crate) use bench::{Bench, BenchCommand, Tops};
 pub(crate) use command::{Arguments, Command};
@@ -22,7 +25,10 @@ pub(crate) use files::{
 };
 pub(crate) use hints::{Explain, Hints, HintsCommand};
 pub(crate) use instance::InstanceOnly;
+pub(crate) use programs::{Replay, WhatIf};
+pub(crate) use record::Record;
 pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
-pub(crate) use sim::{Demerit, Sim, SimCommand};
+pub(crate) use sim::{Calibrate, Demerit, Sim, SimCommand};
+pub(crate) use traces::{ExportFormat, TraceExport, TraceImport, TraceInfo, TracePattern, Traces};

@@ -2,6 +2,7 @@
 
 use super::cases::Cases;
 use super::client_cache::ClientCacheArguments;
+use super::servers::AsRoot;
 use crate::value_parsers::{count, either};
 use clap::{Args, Subcommand};
 use interface::{Declared, DiskOrder, Replacement, parse_size as size};
@@ -23,7 +24,7 @@ pub(crate) struct Sim {
     /// output is a file for --scenario (or JSON). Nothing is simulated.
     #[arg(long, conflicts_with_all = ["timeline", "plot"])]
     pub(crate) explain: bool,
-    /// Machine to simulate: tr94, tocs97 or ideal-disks (default: tr94).
+    /// Machine to simulate: tr94, tocs97, ideal-disks or this-machine (default: tr94).
     #[arg(long)]
     pub(crate) machine: Option<String>,
     /// Change a parameter of the machine, such as queue=cscan. Repeat the option for more.
@@ -78,6 +79,10 @@ pub(crate) struct Sim {
     /// Number of servers (default: 16).
     #[arg(long, value_parser = count)]
     pub(crate) servers: Option<u32>,
+    /// Clients for each server. The number of clients follows, or that of servers if only that of
+    /// clients is given.
+    #[arg(long, value_parser = count, value_name = "CLIENTS")]
+    pub(crate) clients_per_server: Option<u32>,
     /// Disks of each server, on one bus (default: 1).
     #[arg(long, value_parser = count)]
     pub(crate) disks: Option<u32>,
@@ -119,8 +124,26 @@ pub(crate) struct Sim {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum SimCommand {
+    /// Measure this machine and write a scenario that simulates it. Takes less than two minutes;
+    /// keep the machine idle meanwhile.
+    Calibrate(Calibrate),
     /// Replay a trace of a disk on a disk model and compare the service times.
     Demerit(Demerit),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Calibrate {
+    /// File for the scenario. Its disk goes to a file beside it.
+    #[arg(short, long, default_value = "this-machine.toml", value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Directory on the disk to describe (default: that of temporary files).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) root: AsRoot,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

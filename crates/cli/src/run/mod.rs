@@ -20,6 +20,7 @@ mod staging;
 
 use crate::arguments::Run;
 use crate::format::plural;
+use crate::program::{CannotStart, exit_code, find, refuse_ranks, spawn_failed};
 use crate::{instances, present};
 use client::{Direct, Session};
 use cluster::{HostOptions, JobInstance, JobProgram, Program, ServerOptions, Signals, Target};
@@ -27,7 +28,6 @@ use deadline::{Deadline, end_of_run};
 use interface::{ExitCode, UserError};
 use measure::{PlainRates, plain_rates};
 use outcome::{Ending, Outcome, PlaceOfFiles};
-use program::CannotStart;
 use report::Report;
 use staging::{Files, LeftOut, StagedOut};
 use std::os::unix::process::ExitStatusExt;
@@ -46,9 +46,9 @@ const START_TIMEOUT_S: u32 = 60;
 /// Runs the command. Returns its exit code.
 pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     arguments.root.check()?;
-    program::refuse_ranks()?;
+    refuse_ranks("run", "start servers of its own")?;
     let preload = program::preload(arguments)?;
-    if let Err(missing) = program::find(&arguments.program[0]) {
+    if let Err(missing) = find(&arguments.program[0], "run") {
         return Ok(not_started(&missing));
     }
     let left_out = LeftOut::of(&arguments.no_stage_out_of)?;
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     let (files, _) = staging::stage_in(job.instance(), &arguments.stage_in)?;
     tell_start(&job, files);
     job.keep_directory(true);
-    let ended = execute(arguments, preload.as_deref(), &job, &signals, deadline.as_ref());
+    let ended = execute(arguments, preload.as_ref(), &job, &signals, deadline.as_ref());
     let ending = match ended {
         Ok(ending) => ending,
         Err(missing) => {
@@ -133,7 +133,7 @@ fn tell_start(job: &JobInstance, staged_in: u64) {
 /// Runs the program to its end.
 fn execute(
     arguments: &Run,
-    preload: Option<&Path>,
+    preload: Option<&PathBuf>,
     job: &JobInstance,
     signals: &Signals,
     deadline: Option<&Deadline>,
@@ -141,14 +141,13 @@ fn execute(
     let (start, name) = (Instant::now(), &arguments.program[0]);
     let mut command = program::command(arguments, preload, job.instance());
     let started = JobProgram::start(&mut command, signals);
-    let running = started.map_err(|error| program::spawn_failed(name, &error))?;
+    let running = started.map_err(|error| spawn_failed(name, "run", &error))?;
     let bytes = || Files::list(job.instance()).map_or(0, |files| files.bytes);
     let was_short = deadline.is_some_and(|deadline| deadline.wait(&running, bytes));
-    let status = running.wait().map_err(|error| program::spawn_failed(name, &error))?;
+    let status = running.wait().map_err(|error| spawn_failed(name, "run", &error))?;
     let signal = status.signal();
-    let code = status.code().or_else(|| Some(128 + signal?)).unwrap_or(1);
     let seconds = start.elapsed().as_secs_f64();
-    Ok(Ending { code: code as u8, signal, seconds, was_short })
+    Ok(Ending { code: exit_code(status), signal, seconds, was_short })
 }
 
 /// Command that starts servers on the data of the run again.

@@ -22,14 +22,17 @@ pub(crate) struct Case {
     pub(crate) repeat: u32,
 }
 
-/// Transfers that do not end within a test, one for each strategy and direction.
-pub(crate) const ENDLESS: [Case; 6] = [
+/// Transfers that do not end within a test, of each strategy.
+pub(crate) const ENDLESS: [Case; 9] = [
     endless("caching", "wbc", 8192),
     endless("caching", "rbc", 8192),
     endless("two-phase", "wbc", 8),
     endless("two-phase", "rbc", 8),
     endless("disk-directed", "wbc", 8),
     endless("disk-directed", "rbc", 8),
+    endless("global-barrier", "wbc", 8192),
+    endless("node-grouping", "wbc", 8192),
+    endless("node-grouping", "rbc", 8192),
 ];
 
 /// A transfer in turns of records so small that blocks stay incomplete, and so unwritten, for long.
@@ -143,6 +146,7 @@ impl BenchClient {
                 "strategy": strategy, "pattern": pattern, "record_bytes": record_bytes,
                 "file_bytes": file_bytes, "repeat": repeat, "sync": false,
                 "outstanding_per_disk": 4,
+                "node_group_size": 0,
             },
             "file": file, "source": { "Generated": 1 }, "life": "Fresh", "dump": null,
         }));

@@ -4,7 +4,7 @@ use super::buffer::Buffer;
 use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
 use super::operation::Operation;
-use super::user_memory::{RawMemory, UserMemory};
+use super::user_memory::{RawMemory, UserMemory, VectorOperation};
 use filesystem::collective::Part;
 use filesystem::{CollectivePlan, Fault};
 use interface::UserError;
@@ -285,6 +285,27 @@ impl File {
                 }
             }
         })
+    }
+
+    /// Begins a [`File::read_part`] or [`File::write_part`] with a vector.
+    pub fn start_part_vector(
+        &self,
+        direction: Direction,
+        part: OwnPart,
+        bytes: Vec<u8>,
+    ) -> VectorOperation<()> {
+        VectorOperation::begin(bytes, |memory| self.start_part(direction, part, memory, false))
+    }
+
+    /// Begins a [`File::read_at`] into a vector. A read beyond the end of the file leaves the rest
+    /// of the vector as it is.
+    pub fn start_read_vector(&self, into: Vec<u8>, offset: u64) -> VectorOperation<usize> {
+        VectorOperation::begin(into, |memory| self.start_read_memory(memory, offset))
+    }
+
+    /// Begins a [`File::write_at`] from a vector.
+    pub fn start_write_vector(&self, from: Vec<u8>, offset: u64) -> VectorOperation<()> {
+        VectorOperation::begin(from, |memory| self.start_write_memory(memory, offset))
     }
 
     /// Returns what the servers would transfer, and in which order, if members with these parts, by

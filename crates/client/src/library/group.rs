@@ -4,11 +4,11 @@ use super::connection::Connection;
 use super::file::File;
 use super::on_thread::OnThread;
 use super::operation::Operation;
-use super::peers::{PeerCall, Peers};
+use super::peers::Peers;
 use super::range_lock::RangeLock;
 use super::user_memory::RawMemory;
 use filesystem::collective::Strategy;
-use filesystem::{Fault, Membership};
+use filesystem::{Fault, Membership, PeerCall, PeerTurn};
 use interface::{ErrorKind, UserError};
 use policy::{Direction, DiskOrder, LockKind, OwnPart};
 use std::cell::RefCell;
@@ -56,6 +56,9 @@ pub struct CollectiveOptions {
     pub order: DiskOrder,
     /// Requests that a member has under way at one disk (caching and two-phase).
     pub outstanding_per_disk: u32,
+    /// Members that make requests at the same time (node grouping). 0: one for each disk of the
+    /// file, and at least two groups.
+    pub node_group_size: u32,
     /// True when written data must be on stable storage at the end.
     pub sync: bool,
 }
@@ -64,7 +67,7 @@ impl Default for CollectiveOptions {
     /// Directed by the servers, blocks in the order in which they lie.
     fn default() -> Self {
         let (strategy, order) = (Strategy::DiskDirected, DiskOrder::Sorted);
-        Self { strategy, order, outstanding_per_disk: 1, sync: false }
+        Self { strategy, order, outstanding_per_disk: 1, node_group_size: 0, sync: false }
     }
 }
 
@@ -324,22 +327,24 @@ impl Group {
 
     /// Begins a [`Group::read`] into a vector, which comes back with the result.
     pub fn start_read(&self, file: &File, part: OwnPart, into: Vec<u8>) -> Operation<Vec<u8>> {
-        self.start_vector(Direction::Read, file, part, into)
+        self.start_vector(Direction::Read, CollectiveOptions::default(), file, part, into)
     }
 
     /// Begins a [`Group::write`] from a vector, which comes back with the result.
     pub fn start_write(&self, file: &File, part: OwnPart, from: Vec<u8>) -> Operation<Vec<u8>> {
-        self.start_vector(Direction::Write, file, part, from)
+        self.start_vector(Direction::Write, CollectiveOptions::default(), file, part, from)
     }
 
-    fn start_vector(
+    /// Begins a [`Group::read`] or [`Group::write`] with options and a vector, which comes back
+    /// with the result.
+    pub fn start_vector(
         &self,
         direction: Direction,
+        options: CollectiveOptions,
         file: &File,
         part: OwnPart,
         bytes: Vec<u8>,
     ) -> Operation<Vec<u8>> {
-        let options = CollectiveOptions::default();
         RawMemory::of_vector(bytes, |memory, bytes| {
             self.begin(direction, options, file, part, memory, false, move |_| bytes)
         })
@@ -377,6 +382,8 @@ impl Group {
             let member = Rc::clone(member.get());
             // The order of calls is that of the jobs.
             let number = member.membership.begin_call();
+            let is_directed = options.strategy == Strategy::DiskDirected;
+            let place = (number, (!is_directed).then(|| member.peers.take_turn()));
             async move {
                 let moved = {
                     let memory = memory.lend();
@@ -391,7 +398,7 @@ impl Group {
                         Err(fault) => (known.get(), Err(fault)),
                     };
                     let moved =
-                        member.transfer(number, &record, direction, options, part, &memory).await;
+                        member.transfer(place, &record, direction, options, part, &memory).await;
                     if let Err(Fault::PastEnd { .. }) = &moved {
                         // Another program has truncated the file. The next call knows its size.
                         let _ = known.caught_up(&shared.client).await;
@@ -412,20 +419,22 @@ impl Group {
 impl Member {
     async fn transfer(
         &self,
-        number: u64,
+        (number, turn): (u64, Option<PeerTurn>),
         file: &wire::FileRecord,
         direction: Direction,
         options: CollectiveOptions,
         part: Result<OwnPart, Fault>,
         memory: &world_real::RealMemory,
     ) -> Result<u64, Fault> {
-        let CollectiveOptions { strategy, order, outstanding_per_disk, sync } = options;
-        if strategy == Strategy::DiskDirected {
+        let CollectiveOptions { strategy, order, outstanding_per_disk, node_group_size, sync } =
+            options;
+        let Some(turn) = turn else {
             let call = CollectiveCall { direction, file: file.file, order, sync };
             return self.membership.transfer(number, file, call, part, memory).await;
-        }
-        let call = PeerCall { strategy, direction, order, outstanding_per_disk, sync };
-        self.peers.transfer(&self.membership, number, file, call, part, memory).await
+        };
+        let call =
+            PeerCall { strategy, direction, order, outstanding_per_disk, node_group_size, sync };
+        self.peers.transfer(&self.membership, (number, turn), file, call, part, memory).await
     }
 }
 

@@ -21,7 +21,6 @@ mod on_thread;
 mod operation;
 mod peers;
 mod range_lock;
-mod staged;
 mod user_memory;
 
 pub use buffer::Buffer;
@@ -31,4 +30,4 @@ pub use group::{CollectiveOptions, Group};
 pub use hints::{Form, HINTS, Hint, HintSite, Hints, Verdict, hints_of_environment};
 pub use operation::{Operation, wait_any};
 pub use range_lock::RangeLock;
-pub use user_memory::RawMemory;
+pub use user_memory::{RawMemory, VectorOperation};

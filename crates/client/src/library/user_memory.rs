@@ -3,8 +3,11 @@
 
 use super::operation::Operation;
 use interface::UserError;
+use std::future::Future;
 use std::ops::Deref;
+use std::pin::Pin;
 use std::ptr::NonNull;
+use std::task::{Context, Poll};
 use world_real::RealMemory;
 
 /// Memory of the caller on its way to the I/O thread.
@@ -70,6 +73,32 @@ impl RawMemory {
         // SAFETY: the promise of `new` holds until the operation has ended, and it ends after the
         // value was dropped, which revokes the memory.
         UserMemory(unsafe { RealMemory::foreign(self.base, self.bytes) })
+    }
+}
+
+/// A call under way with a vector, which comes back with the result. Dropping it waits for the end.
+pub struct VectorOperation<T> {
+    // Dropped first, which waits until nobody uses the bytes.
+    operation: Operation<T>,
+    bytes: Vec<u8>,
+}
+
+impl<T> VectorOperation<T> {
+    pub(super) fn begin(mut bytes: Vec<u8>, begin: impl FnOnce(RawMemory) -> Operation<T>) -> Self {
+        // SAFETY: the vector keeps its bytes in their place, and is dropped after the operation has
+        // ended.
+        let memory = unsafe { RawMemory::new(bytes.as_mut_ptr(), bytes.len()) };
+        Self { operation: begin(memory), bytes }
+    }
+}
+
+impl<T> Future for VectorOperation<T> {
+    type Output = Result<Vec<u8>, UserError>;
+
+    /// Must not be polled again when it is ready.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let ended = Pin::new(&mut self.operation).poll(context);
+        ended.map(|ended| ended.map(|_| std::mem::take(&mut self.bytes)))
     }
 }
 

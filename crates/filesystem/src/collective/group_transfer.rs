@@ -3,7 +3,7 @@
 use super::access_checks::{check_access, check_client};
 use super::strategy::Strategy;
 use super::transfer::Transfer;
-use super::{caching, disk_directed, noncollective, two_phase};
+use super::{caching, disk_directed, global_barrier, node_grouping, noncollective, two_phase};
 use crate::client::{Group, SharedMemory};
 use policy::{Access, Direction, ListEntry};
 use units::{ClientId, ServerId};
@@ -39,6 +39,10 @@ impl<W: World> Group<W> {
             Strategy::Noncollective => {
                 noncollective::client::transfer(self, transfer, memory, collective).await
             }
+            Strategy::GlobalBarrier => {
+                global_barrier::client::transfer(self, transfer, memory).await
+            }
+            Strategy::NodeGrouping => node_grouping::client::transfer(self, transfer, memory).await,
         };
         self.client().world().compute(self.client().costs().collective).await;
         moved
@@ -77,9 +81,10 @@ impl<W: World> Group<W> {
                 ClientId(0) => return file.servers().collect(),
                 _ => return Vec::new(),
             },
-            Strategy::Caching | Strategy::Noncollective => {
-                access.servers_of(self.rank(), &file.stripe)
-            }
+            Strategy::Caching
+            | Strategy::Noncollective
+            | Strategy::GlobalBarrier
+            | Strategy::NodeGrouping => access.servers_of(self.rank(), &file.stripe),
         };
         places.into_iter().map(|place| file.pool.server(place)).collect()
     }

@@ -14,14 +14,24 @@ pub enum Strategy {
     DiskDirected,
     /// Servers direct the part of each client by itself.
     Noncollective,
+    /// Each client asks for each of its contiguous chunks, for all blocks of a chunk at once.
+    GlobalBarrier,
+    /// The clients of one group at a time ask as with a global barrier.
+    NodeGrouping,
 }
 
 impl Strategy {
     /// Strategies that the papers compare, in their order. They are the default.
     pub const ALL: [Self; 3] = [Self::Caching, Self::TwoPhase, Self::DiskDirected];
     /// All strategies, in the order of their names' listing.
-    pub const NAMED: [Self; 4] =
-        [Self::Caching, Self::TwoPhase, Self::DiskDirected, Self::Noncollective];
+    pub const NAMED: [Self; 6] = [
+        Self::Caching,
+        Self::TwoPhase,
+        Self::DiskDirected,
+        Self::Noncollective,
+        Self::GlobalBarrier,
+        Self::NodeGrouping,
+    ];
 }
 
 impl fmt::Display for Strategy {
@@ -31,6 +41,8 @@ impl fmt::Display for Strategy {
             Self::TwoPhase => "two-phase",
             Self::DiskDirected => "disk-directed",
             Self::Noncollective => "noncollective",
+            Self::GlobalBarrier => "global-barrier",
+            Self::NodeGrouping => "node-grouping",
         })
     }
 }
@@ -44,9 +56,11 @@ impl FromStr for Strategy {
             "two-phase" | "2pio" => Ok(Self::TwoPhase),
             "disk-directed" | "ddio" => Ok(Self::DiskDirected),
             "noncollective" => Ok(Self::Noncollective),
+            "global-barrier" => Ok(Self::GlobalBarrier),
+            "node-grouping" => Ok(Self::NodeGrouping),
             _ => Err(format!(
-                "{word:?} is not a strategy; use caching, two-phase, disk-directed or \
-                 noncollective"
+                "{word:?} is not a strategy; use caching, two-phase, disk-directed, noncollective, \
+                 global-barrier or node-grouping"
             )),
         }
     }

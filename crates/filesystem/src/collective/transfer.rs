@@ -19,6 +19,9 @@ pub struct Transfer {
     pub order: DiskOrder,
     /// Maximum number of active requests of one client at one disk (caching and two-phase).
     pub outstanding_per_disk: u32,
+    /// Maximum number of clients that make requests at the same time (node grouping). 0 means the
+    /// default of [`NodeGroups`](policy::NodeGroups::new).
+    pub node_group_size: u32,
     /// True when written data must be on stable storage at the end.
     pub sync: bool,
 }

@@ -85,6 +85,7 @@ enum Action {
         strategy: Strategy,
         write: bool,
         sync: bool,
+        node_group_size: u32,
     },
     /// Each member works alone on its own bytes.
     Alone {
@@ -293,6 +294,7 @@ impl Member {
                 strategy: numbers.pick(&Strategy::NAMED),
                 write: numbers.below(3) > 0,
                 sync: numbers.below(2) == 0,
+                node_group_size: numbers.below(4) as u32,
             },
             _ => {
                 let access = some_access(numbers, members, model.length(file));
@@ -313,7 +315,8 @@ impl Member {
         }
         let strategy = numbers.pick(&Strategy::NAMED);
         let write = strategy != Strategy::TwoPhase && numbers.below(3) > 0;
-        Action::Together { name, file, access, strategy, write, sync: numbers.below(2) == 0 }
+        let (sync, node_group_size) = (numbers.below(2) == 0, numbers.below(4) as u32);
+        Action::Together { name, file, access, strategy, write, sync, node_group_size }
     }
 
     async fn take_part(&mut self, round: &Round) -> Result<(), Fault> {
@@ -522,7 +525,9 @@ impl Member {
 
     /// One transfer by all members.
     async fn together(&mut self, client: &TestClient, round: &Round) -> Result<(), Fault> {
-        let Action::Together { name, file, access, strategy, write, sync } = &round.action else {
+        let Action::Together { name, file, access, strategy, write, sync, node_group_size } =
+            &round.action
+        else {
             return Ok(());
         };
         let rank = round.members.iter().position(|member| *member == self.client).unwrap() as u32;
@@ -538,12 +543,13 @@ impl Member {
         if *write {
             let (image, values) = self.begin_write(*file, access, rank);
             let mut transfer = transfer(Direction::Write, &record, access, *strategy);
-            transfer.sync = *sync;
+            (transfer.sync, transfer.node_group_size) = (*sync, *node_group_size);
             let written = write_image(&group, &transfer, &image).await;
             self.end_write((*file, &values), begun, &written, *sync);
             written?;
         } else {
-            let transfer = transfer(Direction::Read, &record, access, *strategy);
+            let mut transfer = transfer(Direction::Read, &record, access, *strategy);
+            transfer.node_group_size = *node_group_size;
             let memory = read_back(&group, &transfer).await?;
             let values = values_of(access, rank, &memory);
             let when = (begun, self.now());

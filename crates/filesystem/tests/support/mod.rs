@@ -20,7 +20,7 @@ use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkKind,
-    NetworkSpec, NodeConfig, Pieces, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
+    NetworkSpec, NodeConfig, Pieces, PutCopier, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
 };
 
 /// Parameters of a machine. Nodes are numbered: servers first, then clients.
@@ -313,11 +313,14 @@ fn machine_config(shape: &Shape) -> MachineConfig {
         hosts: Vec::new(),
         messages: MessageCosts {
             send: us(5),
+            message_ps_per_byte: 0,
             receive: us(5),
             one_sided: us(5),
             get_answer: us(0),
             per_50_words: us(1),
-            pieces: Pieces::Batched { gather: us(0) },
+            pieces: Pieces::Batched { gather_ps: 0 },
+            put_copier: PutCopier::Requester,
+            direct_get: None,
         },
         network: NetworkSpec { kind: shape.network.clone(), ..NetworkSpec::default() },
         disk: DiskConfig {
@@ -447,6 +450,7 @@ pub(crate) fn transfer(
         strategy: how,
         order: DiskOrder::Sorted,
         outstanding_per_disk: 1,
+        node_group_size: 0,
         sync: false,
     }
 }

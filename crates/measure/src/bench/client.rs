@@ -228,6 +228,7 @@ impl Case<'_> {
             strategy,
             order: DiskOrder::Sorted,
             outstanding_per_disk: self.case.outstanding_per_disk,
+            node_group_size: self.case.node_group_size,
             sync: self.case.sync,
         }
     }

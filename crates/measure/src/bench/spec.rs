@@ -41,6 +41,8 @@ pub struct CaseSpec {
     pub sync: bool,
     /// Outstanding requests of one client at one disk (caching and two-phase).
     pub outstanding_per_disk: u32,
+    /// Clients that make requests at the same time (node grouping); 0 for the default.
+    pub node_group_size: u32,
 }
 
 /// Content of the file.

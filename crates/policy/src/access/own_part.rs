@@ -50,6 +50,17 @@ impl OwnPart {
         Self::Nested(vec![Nested { file_offset, memory_offset: 0, length, levels: Vec::new() }])
     }
 
+    /// Returns the part with all file offsets increased by `bytes`.
+    pub fn shifted(&self, bytes: u64) -> Self {
+        let mut part = self.clone();
+        match &mut part {
+            Self::Nested(nests) => nests.iter_mut().for_each(|nest| nest.file_offset += bytes),
+            Self::Dealt { file_offset, .. } => *file_offset += bytes,
+            Self::List(entries) => entries.iter_mut().for_each(|one| one.file_offset += bytes),
+        }
+        part
+    }
+
     /// Refuses a part that leaves a file of `file_bytes`, has no meaning, or breaks a limit.
     /// Errors name it as the part of `client`.
     pub fn validate(&self, client: ClientId, file_bytes: u64) -> Result<(), AccessError> {

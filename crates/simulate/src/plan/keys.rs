@@ -37,7 +37,7 @@ const REPLACEMENTS: &[&str] = &{
 /// Kind of a count of at least one.
 const COUNT: Kind = Kind::Number { least: 1, most: NODES_MAX, unit: "" };
 
-static TOP: [Key; 21] = [
+static TOP: [Key; 23] = [
     case(
         "machine",
         "--machine",
@@ -47,7 +47,9 @@ static TOP: [Key; 21] = [
          sent one by one, and a client has one request outstanding at each disk. tocs97: the \
          machine of TOCS 1997, with the same hardware. Pieces are sent together, a client has four \
          requests outstanding at each disk, and writes end when the data is on the medium. \
-         ideal-disks: tr94 with disks that have only a transfer rate.",
+         ideal-disks: tr94 with disks that have only a transfer rate. this-machine: a computer of \
+         today whose servers and clients share two cores, in round figures; `unisono sim \
+         calibrate` measures them.",
         Field::Plan {
             get: |plan| Some(plan.base.machine.preset.to_value()),
             set: |plan, value| {
@@ -102,7 +104,8 @@ static TOP: [Key; 21] = [
         "--strategy",
         Kind::List { of: &Kind::Word(STRATEGIES), may_be_empty: false },
         "Strategy of the transfer. Each strategy of a list is simulated; all means caching, \
-         two-phase and disk-directed.",
+         two-phase and disk-directed. With global-barrier, each client makes its own requests \
+         after a barrier (PIOSIM). With node-grouping, groups of clients do so in turn.",
         Field::Plan {
             get: |plan| Some(plan.strategies.to_value()),
             set: |plan, value| {
@@ -111,9 +114,33 @@ static TOP: [Key; 21] = [
             },
         },
     ),
+    case(
+        "node-group-size",
+        "--node-group-size",
+        Kind::Number { least: 0, most: NODES_MAX, unit: "" },
+        "Number of clients of a group in node grouping. The clients of one group make requests at \
+         the same time, one group after another. 0: one client for each disk, but at least two \
+         groups.",
+        field!(base.node_group_size),
+    ),
     case("size", "--size", Kind::Size, "Size of the file in bytes.", field!(base.file_bytes)),
     case("clients", "--clients", COUNT, "Number of clients.", field!(base.clients)),
     case("servers", "--servers", COUNT, "Number of servers.", field!(base.servers)),
+    case(
+        "clients-per-server",
+        "--clients-per-server",
+        COUNT,
+        "Number of clients for each server: Vesta's ratio of compute nodes to I/O nodes. The \
+         number of clients follows from that of servers, or the number of servers from that of \
+         clients if only that is given. If both are given, they must have this ratio.",
+        Field::Plan {
+            get: |plan| Some(plan.clients_per_server?.to_value()),
+            set: |plan, value| {
+                plan.clients_per_server = Some(ConvertValue::from_value(value)?);
+                Ok(())
+            },
+        },
+    ),
     case(
         "disks-per-server",
         "--disks",

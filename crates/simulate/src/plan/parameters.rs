@@ -5,8 +5,7 @@
 use super::key::{Field, Key, Meaning, Owner, Table, field};
 use super::value::{ConvertValue, Kind, QUEUES, STARTS, STRATEGIES, Value, set_of_strategies};
 use crate::presets::BATCHED;
-use units::Duration;
-use world_simulated::Pieces;
+use world_simulated::{DirectGet, Pieces, PutCopier};
 
 /// The longest time that one step of work may cost: ten milliseconds.
 const COST_NS_MAX: u64 = 10_000_000;
@@ -28,7 +27,7 @@ const fn parameter(
 }
 
 /// Keys of the disks, the servers and the links of the network.
-pub(super) static PARAMETERS: [Key; 10] = [
+pub(super) static PARAMETERS: [Key; 11] = [
     parameter(
         "start-angle",
         Kind::Word(STARTS),
@@ -81,6 +80,14 @@ pub(super) static PARAMETERS: [Key; 10] = [
         field!(base.machine.cache_blocks_per_client_and_disk),
     ),
     parameter(
+        "cache-bytes",
+        Kind::Size,
+        "Bytes of the cache of each server, in place of blocks for each client and disk. 0: as \
+         cache-blocks-per-client-and-disk says.",
+        "TR94-226 and TOCS 1997, section 4: blocks for each client and disk.",
+        field!(base.machine.cache_bytes),
+    ),
+    parameter(
         "cache-dirty-percent",
         Kind::Number { least: 0, most: 100, unit: "" },
         "Dirty high-water mark, percent of a server's cache. Above it, the oldest dirty blocks are \
@@ -121,7 +128,7 @@ pub(super) static PARAMETERS: [Key; 10] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 17] = [
+pub(super) static COSTS: [Key; 24] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -129,6 +136,14 @@ pub(super) static COSTS: [Key; 17] = [
          has a processor of its own.",
         "TR94-226 and TOCS 1997: a processor for each node.",
         field!(base.machine.shared_cores),
+    ),
+    parameter(
+        "calibrated-at",
+        Kind::Number { least: 0, most: u64::MAX, unit: " of seconds" },
+        "Unix time at which `unisono sim calibrate` measured these parameters on the machine that \
+         they describe. 0: they were not measured there.",
+        "Their papers.",
+        field!(base.machine.calibrated_at),
     ),
     parameter(
         "variation-percent",
@@ -167,19 +182,19 @@ pub(super) static COSTS: [Key; 17] = [
         },
     ),
     parameter(
-        "gather-piece-ns",
-        COST,
+        "gather-piece-ps",
+        Kind::Number { least: 0, most: 1_000_000_000, unit: " of picoseconds" },
         "Processor time of the requesting node for each gathered piece after the first. Applies \
          only if pieces are batched.",
         "From TOCS 1997, section 6: batching improves 8-byte cyclic patterns by 10 to 24 %.",
         Field::Plan {
             get: |plan| match plan.base.machine.messages.pieces {
-                Pieces::Batched { gather } => Some(gather.to_value()),
+                Pieces::Batched { gather_ps } => Some(gather_ps.to_value()),
                 Pieces::Individual => None,
             },
             set: |plan, value| match &mut plan.base.machine.messages.pieces {
-                Pieces::Batched { gather } => {
-                    *gather = Duration::from_value(value)?;
+                Pieces::Batched { gather_ps } => {
+                    *gather_ps = u64::from_value(value)?;
                     Ok(())
                 }
                 Pieces::Individual => Err("individual pieces are not gathered".to_owned()),
@@ -187,11 +202,86 @@ pub(super) static COSTS: [Key; 17] = [
         },
     ),
     parameter(
+        "put-copied-by",
+        Kind::Word(&[REQUESTER, OWNER]),
+        "Node whose processor copies the data of a memput. requester: the node that makes it, and \
+         the data goes over the network. owner: the node that owns the memory, out of buffers that \
+         it has in common with a server of its computer; what clients put into memory of clients \
+         travels in messages, which both copy.",
+        "TOCS 1997, Table I: the requester.",
+        Field::Plan {
+            get: |plan| {
+                let word = match plan.base.machine.messages.put_copier {
+                    PutCopier::Requester => REQUESTER,
+                    PutCopier::Owner => OWNER,
+                };
+                Some(Value::Word(word.to_owned()))
+            },
+            set: |plan, value| {
+                plan.base.machine.messages.put_copier = match value {
+                    Value::Word(word) if word == REQUESTER => PutCopier::Requester,
+                    Value::Word(word) if word == OWNER => PutCopier::Owner,
+                    _ => return Err(format!("use {REQUESTER} or {OWNER}")),
+                };
+                Ok(())
+            },
+        },
+    ),
+    parameter(
+        "get-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of the requesting node for each byte of a memget that accesses the memory \
+         of the owner, which takes no part. 0: the owner sends the data, as per-50-words-ns says.",
+        "TOCS 1997, Table I: the owner sends.",
+        Field::Plan {
+            get: |plan| {
+                let direct = plan.base.machine.messages.direct_get;
+                Some(Value::Number(direct.map_or(0, |direct| direct.ps_per_byte)))
+            },
+            set: |plan, value| {
+                let messages = &mut plan.base.machine.messages;
+                let ps_per_piece = messages.direct_get.map_or(0, |direct| direct.ps_per_piece);
+                messages.direct_get = match u64::from_value(value)? {
+                    0 => None,
+                    ps_per_byte => Some(DirectGet { ps_per_byte, ps_per_piece }),
+                };
+                Ok(())
+            },
+        },
+    ),
+    parameter(
+        "get-piece-ps",
+        Kind::Number { least: 0, most: 1_000_000_000, unit: " of picoseconds" },
+        "Processor time of the requesting node for each piece of such a memget after the first. \
+         Applies only if get-ps-per-byte is not 0.",
+        "TOCS 1997, Table I: the owner sends.",
+        Field::Plan {
+            get: |plan| {
+                let direct = plan.base.machine.messages.direct_get?;
+                Some(Value::Number(direct.ps_per_piece))
+            },
+            set: |plan, value| match &mut plan.base.machine.messages.direct_get {
+                Some(direct) => {
+                    direct.ps_per_piece = u64::from_value(value)?;
+                    Ok(())
+                }
+                None => Err("the owner of the memory sends the data".to_owned()),
+            },
+        },
+    ),
+    parameter(
         "send-ns",
         COST,
-        "Processor time to send a message; its data goes by DMA.",
+        "Processor time to send a message.",
         "Not published; assumed equal to the cost of a memput without data.",
         field!(base.machine.messages.send),
+    ),
+    parameter(
+        "message-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of the sender for each byte of a message. 0: its data goes by DMA.",
+        "TOCS 1997, section 4: DMA.",
+        field!(base.machine.messages.message_ps_per_byte),
     ),
     parameter(
         "receive-ns",
@@ -221,6 +311,14 @@ pub(super) static COSTS: [Key; 17] = [
          memget, the receiving node takes the same time again.",
         "TOCS 1997, Table I: 1 us for a memput, 2 us for a memget.",
         field!(base.machine.messages.per_50_words),
+    ),
+    parameter(
+        "call-ns",
+        COST,
+        "Processor time of a client for each call of a program (`unisono what-if`): the hand-over \
+         between its thread and the one that moves data.",
+        "Programs of the papers have one thread.",
+        field!(base.machine.call),
     ),
     parameter(
         "client-read-ns",
@@ -274,6 +372,14 @@ pub(super) static COSTS: [Key; 17] = [
         field!(base.machine.costs.piece_per_dimension),
     ),
     parameter(
+        "segment-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of a client to take fresh memory for its segment of a two-phase transfer \
+         and to copy within its own memory, for each byte: three times in a read, once in a write.",
+        "Not in the papers' model: 0.",
+        field!(base.machine.costs.segment_ps_per_byte),
+    ),
+    parameter(
         "collective-ns",
         COST,
         "Processor time of a client for a collective call as a whole.",
@@ -284,3 +390,5 @@ pub(super) static COSTS: [Key; 17] = [
 
 const INDIVIDUAL: &str = "individual";
 const TOGETHER: &str = "batched";
+const REQUESTER: &str = "requester";
+const OWNER: &str = "owner";

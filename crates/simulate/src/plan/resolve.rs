@@ -5,9 +5,15 @@ use super::keys::keys;
 use super::setting::Setting;
 use super::simulation_plan::SimulationPlan;
 use crate::own_models::OwnModels;
+use crate::scenario::{NODES_MAX, Scenario};
 use interface::UserError;
 use policy::ReplacementPolicies;
 use std::path::Path;
+
+const CLIENTS_PER_SERVER: &str = "clients-per-server";
+
+const RATIO_HELP: &str =
+    "leave out one of clients, servers and clients-per-server, which follows from the other two";
 
 impl SimulationPlan {
     /// Makes the plan of a scenario file, if there is one, and of options, in a program with these
@@ -64,10 +70,48 @@ impl SimulationPlan {
                 plan.origins.insert(key.name, setting.origin.clone());
             }
         }
+        plan.apply_ratio().map_err(|cause| {
+            let given = settings.iter().rfind(|it| it.key.name == CLIENTS_PER_SERVER);
+            let refused = given.expect("a ratio must be set to be refused").refuse(cause);
+            UserError { help: RATIO_HELP.to_owned(), ..refused }
+        })?;
         plan.check().map_err(|error| match file {
             Some(name) => UserError { error: format!("{name}: {}", error.error), ..error },
             None => error,
         })?;
         Ok(plan)
+    }
+
+    /// Derives the number of clients or servers from their ratio, if it is given. The error is the
+    /// contradiction.
+    fn apply_ratio(&mut self) -> Result<(), String> {
+        let Some(ratio) = self.clients_per_server else { return Ok(()) };
+        let Scenario { clients, servers, .. } = self.base;
+        let is_given = |key| self.origins.contains_key(key);
+        let derived = match (is_given("clients"), is_given("servers")) {
+            (true, true) if u64::from(servers) * u64::from(ratio) != u64::from(clients) => {
+                let cause = format!("there are {clients} clients and {servers} servers");
+                return Err(cause);
+            }
+            (true, true) => return Ok(()),
+            (true, false) if clients % ratio != 0 => {
+                return Err(format!("{clients} clients are no multiple of it"));
+            }
+            (true, false) => {
+                self.base.servers = clients / ratio;
+                "servers"
+            }
+            (false, _) => {
+                let clients = servers.checked_mul(ratio).filter(|it| u64::from(*it) <= NODES_MAX);
+                let too_many =
+                    || format!("{servers} servers would have more than {NODES_MAX} clients");
+                self.base.clients = clients.ok_or_else(too_many)?;
+                "clients"
+            }
+        };
+        if let Some(origin) = self.origins.get(CLIENTS_PER_SERVER).cloned() {
+            self.origins.insert(derived, origin);
+        }
+        Ok(())
     }
 }

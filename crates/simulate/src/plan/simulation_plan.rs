@@ -17,6 +17,8 @@ pub struct SimulationPlan {
     pub(super) patterns: Vec<Pattern>,
     pub(super) records: Vec<u64>,
     pub(super) strategies: Vec<Strategy>,
+    /// Ratio of the numbers of clients and servers, if it is given.
+    pub(super) clients_per_server: Option<u32>,
     /// Last origin of each key that a file or an option set.
     pub(super) origins: BTreeMap<&'static str, Origin>,
 }
@@ -30,6 +32,7 @@ impl Default for SimulationPlan {
             patterns: vec![pattern("wbc"), pattern("rbc")],
             records: vec![8192],
             strategies: Strategy::ALL.to_vec(),
+            clients_per_server: None,
             origins: BTreeMap::new(),
         }
     }

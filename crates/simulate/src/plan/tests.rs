@@ -14,7 +14,7 @@ use filesystem::collective::Strategy;
 use interface::ExitCode;
 use interface::UserError;
 use policy::ReplacementPolicies;
-use units::{Duration, SplitMix64};
+use units::SplitMix64;
 use value::{ConvertValue, Kind};
 use world_simulated::{Pieces, QueueKind};
 
@@ -68,9 +68,10 @@ impl Numbers {
         for key in keys() {
             if self.below(2) == 1 {
                 let value = self.value(key.kind);
-                // A piece is gathered only where pieces are batched.
+                // A piece is gathered only where pieces are batched, and got only by direct access.
                 let heard = key.set(&mut plan, &value);
-                assert!(heard.is_ok() || key.name == "gather-piece-ns", "{}: {value:?}", key.name);
+                let depends = ["gather-piece-ps", "get-piece-ps"].contains(&key.name);
+                assert!(heard.is_ok() || depends, "{}: {value:?}", key.name);
             }
         }
         plan
@@ -168,13 +169,13 @@ fn trials_that_were_said_are_kept() {
 #[test]
 fn pieces_are_gathered_only_together() {
     let batched = plan_of("[parameters]\npieces = \"batched\"", Vec::new()).unwrap();
-    let gather = Pieces::Batched { gather: Duration::from_ns(3_900) };
+    let gather = Pieces::Batched { gather_ps: 3_900_000 };
     assert_eq!(batched.base.machine.messages.pieces, gather);
-    let text = "[parameters]\ngather-piece-ns = 7\npieces = \"batched\"\n";
-    let gather = Pieces::Batched { gather: Duration::from_ns(7) };
+    let text = "[parameters]\ngather-piece-ps = 7\npieces = \"batched\"\n";
+    let gather = Pieces::Batched { gather_ps: 7 };
     let plan = plan_of(text, Vec::new()).unwrap();
     assert_eq!(plan.base.machine.messages.pieces, gather, "whatever the order of lines");
-    assert!(refused("[parameters]\ngather-piece-ns = 7").cause.contains("individual pieces"));
+    assert!(refused("[parameters]\ngather-piece-ps = 7").cause.contains("individual pieces"));
 }
 
 #[test]
@@ -240,6 +241,45 @@ fn machines_that_cannot_be_are_refused() {
     assert!(refused("clients = 8192\nservers = 4096").help.contains("16777216 pairs"));
     assert!(plan_of("clients = 65536", Vec::new()).is_ok());
     assert!(refused("servers = 1048576\ndisks-per-server = 2").cause.contains("1048576"));
+}
+
+#[test]
+fn counts_follow_from_the_ratio_of_clients_and_servers() {
+    let counts = |text: &str, options: Vec<Setting>| {
+        let plan = plan_of(text, options).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let scenario = plan.scenarios().remove(0);
+        let again = plan_of(&plan.explain(), Vec::new()).unwrap();
+        assert_eq!(again.scenarios(), plan.scenarios(), "{text}");
+        (scenario.clients, scenario.servers)
+    };
+    assert_eq!(counts("clients-per-server = 2", Vec::new()), (32, 16));
+    assert_eq!(counts("clients-per-server = 4\nservers = 3", Vec::new()), (12, 3));
+    assert_eq!(counts("clients = 12\nclients-per-server = 4", Vec::new()), (12, 3));
+    assert_eq!(counts("clients = 8\nservers = 2\nclients-per-server = 4", Vec::new()), (8, 2));
+    let ratio = || vec![Setting::option("clients-per-server", "8")];
+    assert_eq!(counts("servers = 2", ratio()), (16, 2));
+    assert_eq!(counts("clients-per-server = 3\nservers = 2", ratio()), (16, 2));
+    let explained = plan_of("servers = 2", ratio()).unwrap().explain();
+    let derived = "# Value: option --clients-per-server.\nclients = 16\n";
+    assert!(explained.contains(derived), "{explained}");
+    // Without a ratio there is no such line.
+    assert!(!plan_of("", Vec::new()).unwrap().explain().contains("\nclients-per-server"));
+
+    for (text, cause) in [
+        ("clients = 9\nservers = 2\nclients-per-server = 4", "9 clients and 2 servers"),
+        ("clients = 9\nclients-per-server = 4", "9 clients are no multiple"),
+        ("clients-per-server = 1048576", "16 servers would have more than 1048576 clients"),
+    ] {
+        let said = refused(text);
+        let line = text.lines().count();
+        let error = format!("line {line}: clients-per-server cannot be ");
+        assert!(said.error.contains(&error) && said.cause.contains(cause), "{text}: {said}");
+        assert!(said.help.contains("leave out one of clients, servers"), "{said}");
+    }
+    let both = plan_of("clients = 16\nservers = 4", ratio()).unwrap_err();
+    assert_eq!(both.error, "--clients-per-server cannot be \"8\"");
+    assert!(refused("clients-per-server = 0").cause.contains("from 1 to"));
+    assert!(refused("clients-per-server = 8192").help.contains("65536 clients"));
 }
 
 #[test]

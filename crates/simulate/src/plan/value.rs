@@ -24,7 +24,8 @@ pub(super) enum Value {
 }
 
 /// The strategies by name.
-pub(super) const STRATEGIES: &[&str] = &["caching", "two-phase", "disk-directed", "noncollective"];
+pub(super) const STRATEGIES: &[&str] =
+    &["caching", "two-phase", "disk-directed", "noncollective", "global-barrier", "node-grouping"];
 
 /// Kind of value that a key accepts.
 #[derive(Clone, Copy, Debug)]

@@ -34,10 +34,13 @@ const LINES_MAX: u64 = 64;
 const CLIENTS: u32 = 1;
 const SERVERS: u32 = 2;
 const DISKS: u32 = 3;
+const RANKS: u32 = 4;
 
 /// A trace that is being written to a file.
 pub(super) struct ChromeTrace<W: Write> {
     out: BufWriter<W>,
+    /// Ranks of a program, whose tracks come first.
+    ranks: u32,
     clients: u32,
     servers: u32,
     disks_per_server: u32,
@@ -64,8 +67,32 @@ struct Lane {
 impl<W: Write> ChromeTrace<W> {
     /// Begins a trace of `scenario` with at most `events_max` events besides the names of tracks.
     pub(super) fn begin(out: W, scenario: &Scenario, events_max: u64) -> Self {
+        let about = json!({
+            "simulated": format!("{} by {}", scenario.pattern, scenario.strategy),
+            "record_bytes": scenario.record_bytes,
+            "file_bytes": scenario.file_bytes,
+            "machine": scenario.machine.to_string(),
+            "layout": scenario.layout.to_string(),
+            "seed": scenario.seed,
+        });
+        Self::begin_about(out, scenario, 0, about, events_max)
+    }
+
+    /// Begins a trace of a program with this many ranks on the machine of `scenario`.
+    pub(super) fn begin_program(out: W, scenario: &Scenario, ranks: u32, events_max: u64) -> Self {
+        let about = json!({
+            "simulated": format!("a program of {ranks} ranks by {}", scenario.strategy),
+            "machine": scenario.machine.to_string(),
+            "layout": scenario.layout.to_string(),
+            "seed": scenario.seed,
+        });
+        Self::begin_about(out, scenario, ranks, about, events_max)
+    }
+
+    fn begin_about(out: W, scenario: &Scenario, ranks: u32, about: Value, events_max: u64) -> Self {
         let mut trace = Self {
             out: BufWriter::new(out),
+            ranks,
             clients: scenario.clients,
             servers: scenario.servers,
             disks_per_server: scenario.disks_per_server,
@@ -77,20 +104,15 @@ impl<W: Write> ChromeTrace<W> {
             events_left_out: 0,
             failed: None,
         };
-        let about = json!({
-            "simulated": format!("{} by {}", scenario.pattern, scenario.strategy),
-            "record_bytes": scenario.record_bytes,
-            "file_bytes": scenario.file_bytes,
-            "machine": scenario.machine.to_string(),
-            "layout": scenario.layout.to_string(),
-            "seed": scenario.seed,
-        });
         let head = format!("{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[");
         trace.write(&head);
-        for (process, name) in [(CLIENTS, "clients"), (SERVERS, "servers"), (DISKS, "disks")] {
-            let separator = if process == CLIENTS { "\n" } else { ",\n" };
+        let groups =
+            [(RANKS, "ranks"), (CLIENTS, "clients"), (SERVERS, "servers"), (DISKS, "disks")];
+        let groups = groups.into_iter().filter(|(process, _)| *process != RANKS || ranks > 0);
+        for (order, (process, name)) in (0..).zip(groups) {
+            let separator = if order == 0 { "\n" } else { ",\n" };
             trace.name(separator, "process_name", (process, 0), json!({ "name": name }));
-            let order = json!({ "sort_index": process });
+            let order = json!({ "sort_index": order + u32::from(ranks == 0) });
             trace.name(",\n", "process_sort_index", (process, 0), order);
         }
         trace
@@ -170,11 +192,13 @@ impl<W: Write> ChromeTrace<W> {
     /// Returns the thread number of a line. A number is not used twice, because some viewers ignore
     /// processes. Numbers ascend in the order of display, because some viewers have no other order.
     fn thread(&self, process: u32, sort_index: u64, number: usize, lane: usize) -> u32 {
-        let servers = 2 + u64::from(self.clients);
+        let clients = 1 + u64::from(self.ranks);
+        let servers = clients + 1 + u64::from(self.clients);
         let disks = servers + u64::from(self.servers);
         let threads = u64::from(self.servers * self.disks_per_server) * 3 * LINES_MAX;
         let thread = match process {
-            CLIENTS => 1 + sort_index,
+            RANKS => 1 + sort_index,
+            CLIENTS => clients + sort_index,
             SERVERS => servers + sort_index,
             _ if number as u64 >= LINES_MAX => disks + threads + lane as u64,
             _ => disks + sort_index * LINES_MAX + number as u64,
@@ -186,6 +210,7 @@ impl<W: Write> ChromeTrace<W> {
     fn describe(&self, track: Track) -> (u32, String, u64) {
         match track {
             Track::Transfer => (CLIENTS, "the transfer".to_owned(), 0),
+            Track::Rank(rank) => (RANKS, format!("rank {rank}"), u64::from(rank)),
             Track::Processor(node) if node < self.servers => {
                 (SERVERS, format!("server {node}"), u64::from(node))
             }
@@ -290,6 +315,7 @@ impl<W: Write> ChromeTrace<W> {
                 ("answer memget".to_owned(), json!({ "to": node(*to), "bytes": bytes }))
             }
             What::Compute => ("compute".to_owned(), json!({})),
+            What::Call { name } => ((*name).to_owned(), json!({})),
             What::Bus { disk, bytes: None } => ("command".to_owned(), json!({ "disk": disk })),
             What::Bus { disk, bytes: Some(bytes) } => {
                 ("burst".to_owned(), json!({ "disk": disk, "bytes": bytes }))

@@ -9,5 +9,5 @@ mod trace;
 
 pub use chrome::TraceSummary;
 pub use head::{HeadMotion, HeadPath};
-pub use trace::{check_disk, follow_head, trace_trial};
+pub use trace::{check_disk, follow_head, trace_program, trace_trial};
 pub use world_simulated::Activity;

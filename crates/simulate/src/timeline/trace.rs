@@ -2,12 +2,15 @@
 
 use super::chrome::{ChromeTrace, EVENTS_MAX, TraceSummary};
 use super::head::{HeadPath, HeadRecorder};
+use crate::program::{ProgramOutcome, simulate_program_recorded};
 use crate::scenario::Scenario;
 use crate::trials::{Trial, simulate_trial_recorded};
 use interface::{ExitCode, UserError};
+use program::Program;
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Runs trial 0 of a scenario and writes all its events to `out`, as a trace in the JSON format of
 /// Chrome, which Perfetto shows. The output is valid JSON at any length; it is cut after a million
@@ -34,6 +37,28 @@ pub(super) fn trace_with(
         UserError::new(ExitCode::Failed, "cannot write the timeline", error.to_string(), help)
     });
     Ok((trial?, summary?))
+}
+
+/// Simulates a program on the machine of a scenario, as
+/// [`simulate_program`](crate::simulate_program) does, and writes all events to `out` in the form
+/// of [`trace_trial`], with a track for each rank above the others.
+///
+/// # Errors
+/// Fails when the simulation fails, or writing to `out` fails.
+pub fn trace_program(
+    scenario: &Scenario,
+    program: &Arc<Program>,
+    out: impl Write + 'static,
+) -> Result<(ProgramOutcome, TraceSummary), UserError> {
+    let scenario = Scenario { clients: program.ranks(), ..scenario.clone() };
+    let trace = ChromeTrace::begin_program(out, &scenario, program.ranks(), EVENTS_MAX);
+    let trace = Rc::new(RefCell::new(trace));
+    let ended = simulate_program_recorded(&scenario, program, trace.clone());
+    let summary = trace.borrow_mut().end().map_err(|error| {
+        let help = "check the disk that the file is on, and its free space";
+        UserError::new(ExitCode::Failed, "cannot write the timeline", error.to_string(), help)
+    });
+    Ok((ended?, summary?))
 }
 
 /// Runs trial 0 of a scenario and follows the head of disk number `disk`, counted over all servers.

@@ -63,7 +63,10 @@ pub(crate) fn config(scenario: &Scenario, seed: u64) -> Result<MachineConfig, Us
                 Strategy::DiskDirected | Strategy::Noncollective => {
                     machine.directed_prefetch_commands
                 }
-                Strategy::Caching | Strategy::TwoPhase => 0,
+                Strategy::Caching
+                | Strategy::TwoPhase
+                | Strategy::GlobalBarrier
+                | Strategy::NodeGrouping => 0,
             },
         },
         seed,
@@ -73,10 +76,13 @@ pub(crate) fn config(scenario: &Scenario, seed: u64) -> Result<MachineConfig, Us
 /// Returns the configuration of server number `id` of a scenario.
 pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> ServerConfig {
     let machine = &scenario.machine;
-    let cache_bytes = u64::from(machine.cache_blocks_per_client_and_disk)
-        .saturating_mul(scenario.clients.into())
-        .saturating_mul(scenario.disks_per_server.into())
-        .saturating_mul(scenario.block_bytes);
+    let cache_bytes = match machine.cache_bytes {
+        0 => u64::from(machine.cache_blocks_per_client_and_disk)
+            .saturating_mul(scenario.clients.into())
+            .saturating_mul(scenario.disks_per_server.into())
+            .saturating_mul(scenario.block_bytes),
+        bytes => bytes,
+    };
     ServerConfig {
         id: ServerId(id),
         servers: scenario.servers,

@@ -1,7 +1,7 @@
 //! Simulated trials: the file system on a machine made of models.
 
 mod availability;
-mod config;
+pub(crate) mod config;
 mod queue;
 mod run;
 mod trial;

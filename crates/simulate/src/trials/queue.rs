@@ -152,7 +152,7 @@ fn work_of(scenario: &Scenario) -> u64 {
     // A collective moves the pieces of a block in few steps, whatever their number.
     let blocks = scenario.file_bytes / scenario.block_bytes.max(1) * copies;
     match scenario.strategy {
-        Strategy::Caching => requests,
+        Strategy::Caching | Strategy::GlobalBarrier | Strategy::NodeGrouping => requests,
         Strategy::TwoPhase | Strategy::DiskDirected | Strategy::Noncollective => {
             blocks + requests / 32
         }

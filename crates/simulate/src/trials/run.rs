@@ -211,6 +211,7 @@ async fn client<P: Verify>(
         strategy: scenario.strategy,
         order: scenario.order,
         outstanding_per_disk: scenario.machine.outstanding_per_disk,
+        node_group_size: scenario.node_group_size,
         sync: config::waits_for_medium(&scenario),
     };
     let memory = P::client_memory(rank, access.memory_bytes(rank));

@@ -138,8 +138,12 @@ fn misplaced(scenario: &Scenario, seed: u64) -> UserError {
 fn again(scenario: &Scenario, seed: u64) -> String {
     let Scenario { machine, layout, order, strategy, pattern, .. } = scenario;
     let sync = if scenario.sync { " --sync" } else { "" };
+    let groups = match scenario.node_group_size {
+        0 => String::new(),
+        size => format!(" --node-group-size {size}"),
+    };
     format!(
-        "unisono sim {} --layout {layout} --order {order} --strategy {strategy} \
+        "unisono sim {} --layout {layout} --order {order} --strategy {strategy}{groups} \
          --pattern {pattern} --record {} --size {} --block {} --clients {} --servers {} \
          --disks {}{sync} --seed {seed} --trials 1 --payload traced",
         machine.options(),
@@ -158,7 +162,8 @@ mod tests {
     //! tracing the processors does not change the simulation; no client closes its connections in
     //! the timed part.
     use super::*;
-    use crate::names::LayoutName;
+    use crate::machine::Machine;
+    use crate::names::{LayoutName, MachineName, PayloadName};
     use crate::trials::simulate;
     use filesystem::collective::Strategy;
     use std::cell::RefCell;
@@ -223,6 +228,47 @@ mod tests {
         let without_host = |row: Row| Row { host_seconds: None, ..row };
         let text = |row| serde_json::to_string(&without_host(row)).unwrap();
         assert_eq!(text(combined), text(parallel));
+    }
+
+    /// Seconds and digest of a small transfer, every byte of which was traced to its place.
+    fn grouped(machine: MachineName, name: &str, strategy: Strategy, size: u32) -> (f64, u64) {
+        let record_bytes = if name.ends_with("bb") { 1024 } else { 8192 };
+        let (machine, pattern) = (Machine::of(machine), name.parse().unwrap());
+        let payload = PayloadName::Traced;
+        let small = Scenario { record_bytes, file_bytes: MIB, payload, ..Scenario::default() };
+        let scenario = Scenario { machine, pattern, strategy, node_group_size: size, ..small };
+        let trial = simulate_trial(&scenario, 0).unwrap();
+        assert!(trial.verified, "{name} by {strategy}");
+        (trial.seconds, trial.digest)
+    }
+
+    /// PIOSIM (SC 1997), with simple disks: "by not allowing all the LP's to make their I/O
+    /// requests simultaneously as in Global Barrier Collective I/O, we are simply delaying the
+    /// execution".
+    #[test]
+    fn groups_only_delay_what_does_not_flood_the_servers() {
+        for name in ["rbb", "wbb", "rb", "wb"] {
+            let run = |strategy, size| grouped(MachineName::Ideal, name, strategy, size);
+            let barrier = run(Strategy::GlobalBarrier, 0);
+            let [all, eight, four, one] =
+                [16, 8, 4, 1].map(|size| run(Strategy::NodeGrouping, size));
+            assert_eq!(all, barrier, "{name}: one group");
+            assert_eq!(run(Strategy::NodeGrouping, 0), eight, "{name}: the default");
+            let seconds = [eight.0, four.0, one.0];
+            let is_delayed = |it: &f64| *it > 0.995 * all.0;
+            assert!(seconds.iter().all(is_delayed), "{name}: {seconds:?}, {}", all.0);
+            assert!(one.0 > 1.02 * all.0, "{name}: {seconds:?}, {}", all.0);
+        }
+    }
+
+    /// With mechanical disks, requests of many clients for small pieces disturb one another, as
+    /// Nitzberg measured.
+    #[test]
+    fn groups_help_where_requests_disturb_one_another() {
+        let run = |strategy, size| grouped(MachineName::Tr94, "rbb", strategy, size).0;
+        let barrier = run(Strategy::GlobalBarrier, 0);
+        let groups = run(Strategy::NodeGrouping, 4);
+        assert!(groups < 0.8 * barrier, "{groups} s in groups, {barrier} s without");
     }
 
     #[test]

@@ -5,8 +5,11 @@ use units::Duration;
 /// Processor time of moving data, on the reference processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageCosts {
-    /// Cost of sending a message; its data goes by DMA.
+    /// Cost of sending a message.
     pub send: Duration,
+    /// Cost of each byte of a message for the node that sends it, in picoseconds; 0 where data goes
+    /// by DMA.
+    pub message_ps_per_byte: u64,
     /// Cost of receiving a message and waking its thread.
     pub receive: Duration,
     /// Cost of each memput or memget for the requesting node.
@@ -18,6 +21,35 @@ pub struct MessageCosts {
     pub per_50_words: Duration,
     /// Transport of the pieces of one memput or memget.
     pub pieces: Pieces,
+    /// Node that copies the data of a memput.
+    pub put_copier: PutCopier,
+    /// A memget as one access to the memory of the owner, which takes no part; `None` when the
+    /// owner sends the data in an answer.
+    pub direct_get: Option<DirectGet>,
+}
+
+/// Cost of a memget that accesses the memory of the owner, for the requesting node, in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DirectGet {
+    /// Of each byte.
+    pub ps_per_byte: u64,
+    /// Of each piece beyond the first.
+    pub ps_per_piece: u64,
+}
+
+/// Bytes of a message above which its data is copied once, out of memory that sender and receiver
+/// have in common, where owners copy what is put.
+const LENT_BYTES_MIN: u64 = 64 << 10;
+
+/// Node whose processor copies the pieces of a memput to their places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PutCopier {
+    /// The node that makes the memput: its data goes over the network.
+    Requester,
+    /// The node that owns the memory, out of buffers that it has in common with a node with disks:
+    /// only a header goes over the network. What nodes without disks put travels in messages, which
+    /// both copy.
+    Owner,
 }
 
 /// Transport of the pieces of one one-sided transfer.
@@ -27,19 +59,55 @@ pub enum Pieces {
     Individual,
     /// All pieces travel together, gathered by the sender and scattered by the receiver.
     Batched {
-        /// Processor time of each piece beyond the first, for the requesting node.
-        gather: Duration,
+        /// Processor time of each piece beyond the first, for the node that gathers them, in
+        /// picoseconds.
+        gather_ps: u64,
     },
 }
 
 impl MessageCosts {
-    /// Cost of a memput for the requesting node.
-    pub(crate) fn put(&self, count: u64, bytes: u64) -> Duration {
-        self.ask(count, self.one_sided) + self.data(bytes)
+    /// Cost of a memput for the requesting node. `lends` is true for a node whose buffers others
+    /// have in common.
+    pub(crate) fn put(&self, lends: bool, count: u64, bytes: u64) -> Duration {
+        match self.put_copier {
+            PutCopier::Requester => self.ask(count, self.one_sided) + self.data(bytes),
+            PutCopier::Owner if lends => self.one_sided,
+            PutCopier::Owner => {
+                let packed = self.ask(count, self.one_sided) + self.data(bytes);
+                packed + Duration::from_ns(bytes.saturating_mul(self.message_ps_per_byte) / 1_000)
+            }
+        }
+    }
+
+    /// Cost of a memput for the node that owns the memory, when it copies.
+    pub(crate) fn put_for_owner(&self, lends: bool, count: u64, bytes: u64) -> Duration {
+        let pieces = self.ask(count, self.receive);
+        if lends { pieces + self.data(bytes) } else { pieces }
+    }
+
+    /// Cost of sending a message of `bytes` bytes.
+    pub(crate) fn send_bytes(&self, bytes: u64) -> Duration {
+        match self.message_ps_per_byte {
+            0 => self.send,
+            _ if self.put_copier == PutCopier::Owner && bytes > LENT_BYTES_MIN => {
+                self.send + self.data(bytes)
+            }
+            ps => self.send + Duration::from_ns(bytes.saturating_mul(ps) / 1_000),
+        }
+    }
+
+    /// Cost of a message of a program for the sender, whose processor copies its data.
+    pub(crate) fn send_data(&self, bytes: u64) -> Duration {
+        self.send + self.data(bytes)
     }
 
     /// Cost of a memget for the requesting node.
     pub(crate) fn get(&self, count: u64, bytes: u64) -> Duration {
+        if let Some(DirectGet { ps_per_byte, ps_per_piece }) = self.direct_get {
+            let pieces = ps_per_piece.saturating_mul(count.saturating_sub(1));
+            let ps = bytes.saturating_mul(ps_per_byte).saturating_add(pieces);
+            return self.one_sided + Duration::from_ns(ps / 1_000);
+        }
         self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
     }
 
@@ -59,8 +127,8 @@ impl MessageCosts {
     fn ask(&self, count: u64, once: Duration) -> Duration {
         let ns = match self.pieces {
             Pieces::Individual => once.as_ns().saturating_mul(count),
-            Pieces::Batched { gather } => {
-                once.as_ns() + gather.as_ns().saturating_mul(count.saturating_sub(1))
+            Pieces::Batched { gather_ps } => {
+                once.as_ns() + gather_ps.saturating_mul(count.saturating_sub(1)) / 1_000
             }
         };
         Duration::from_ns(ns)

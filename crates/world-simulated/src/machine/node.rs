@@ -130,9 +130,10 @@ impl<P: Kind> Node<P> {
         self.host_member.get_or_init(alone).clone()
     }
 
-    /// Returns how long a computation takes that costs the reference processor `cost`.
+    /// Returns how long a computation of a program takes that costs the reference processor `cost`.
+    /// It does not vary: programs say how long each of theirs takes.
     pub(super) fn length_of(&self, cost: Duration) -> Duration {
-        self.processor.borrow().scale(self.varied(cost))
+        self.processor.borrow().scale(cost)
     }
 
     fn varied(&self, cost: Duration) -> Duration {

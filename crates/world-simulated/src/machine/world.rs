@@ -4,6 +4,7 @@ use super::assembly::Machine;
 use super::computation::Computing;
 use super::connection::{ConnectionEnd, check_header, departed};
 use super::flights::Kept;
+use super::message_costs::PutCopier;
 use super::node::{Node, Work};
 use crate::device::SimulatedDisk;
 use crate::engine::{Sleep, TaskHandle};
@@ -54,6 +55,27 @@ impl<P: Kind> SimulatedWorld<P> {
     pub fn compute_as_program(&self, cost: Duration) -> impl Future<Output = ()> + 'static {
         let length = self.node.length_of(cost);
         Computing::new(self.machine.engine.clone(), Rc::clone(&self.node), length)
+    }
+
+    /// Sends a message of `bytes` bytes to node `to` for the program of this node: occupies the
+    /// processor, which copies the data. The network carries it afterwards
+    /// ([`Self::carry_as_program`]).
+    pub fn send_as_program(&self, to: u32, bytes: u64) -> impl Future<Output = ()> + 'static {
+        let what = || What::Send { to, bytes };
+        self.until_done(&self.occupy(self.machine.costs.send_data(bytes), what))
+    }
+
+    /// Carries a message of the program of this node to another node, which may be this one. Ends
+    /// when the last byte has arrived.
+    pub async fn carry_as_program(&self, to: u32, bytes: u64) {
+        let bytes = bytes + ONE_SIDED_HEADER_BYTES;
+        self.machine.network.carry(self.node.index, to, bytes).await;
+    }
+
+    /// Receives a message that has arrived, for the program of this node: occupies the processor.
+    pub fn receive_as_program(&self, bytes: u64) -> impl Future<Output = ()> + 'static {
+        let what = || What::Receive { bytes };
+        self.until_done(&self.occupy(self.machine.costs.receive, what))
     }
 
     fn occupy(&self, cost: Duration, what: impl FnOnce() -> What) -> Work {
@@ -122,7 +144,8 @@ impl<P: Kind> Sending<'_, P> {
         if self.cost > Duration::ZERO {
             self.world.occupy(self.cost, || What::Compute);
         }
-        let work = self.world.occupy(machine.costs.send, || What::Send { to: node, bytes });
+        let cost = machine.costs.send_bytes(bytes);
+        let work = self.world.occupy(cost, || What::Send { to: node, bytes });
         let timeline = machine.engine.timeline();
         if timeline.is_recorded() {
             let Cause { request, command } = timeline.cause();
@@ -312,10 +335,23 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let costs = &self.machine.costs;
         let (count, bytes) = size_of(pieces);
         let what = || What::Put { to: other, pieces: count, bytes };
-        self.until_done(&self.occupy(costs.put(count, bytes), what)).await;
+        let lends = !self.node.disks.is_empty();
+        self.until_done(&self.occupy(costs.put(lends, count, bytes), what)).await;
         let (own, network) = (self.node.index, &self.machine.network);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
-        network.carry(own, other, bytes + headers).await;
+        match costs.put_copier {
+            PutCopier::Requester => network.carry(own, other, bytes + headers).await,
+            PutCopier::Owner => {
+                let carried = if lends { headers } else { bytes + headers };
+                network.carry(own, other, carried).await;
+                if let Some(owner) = self.machine.node(other) {
+                    let what = || What::GetAnswer { to: own, bytes };
+                    let cost = costs.put_for_owner(lends, count, bytes);
+                    let copied = owner.occupy(&self.machine.engine, cost, what);
+                    self.until_done(&copied).await;
+                }
+            }
+        }
         let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
         let gathered = source.gather(&file_side);
@@ -341,8 +377,11 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         self.until_done(&asked).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
-        self.machine.network.carry(own, other, headers).await;
-        if let Some(owner) = self.machine.node(other) {
+        let is_direct = costs.direct_get.is_some();
+        if !is_direct {
+            self.machine.network.carry(own, other, headers).await;
+        }
+        if let Some(owner) = self.machine.node(other).filter(|_| !is_direct) {
             let what = || What::GetAnswer { to: own, bytes };
             let answered = owner.occupy(engine, costs.data(bytes), what);
             engine.timeline().arrow(Because::Get, asked.mark, answered.mark);
@@ -352,7 +391,9 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
         let gathered =
             self.with_region(peer, region, pieces, |_, memory| memory.gather(&memory_side))?;
-        self.machine.network.carry(other, own, bytes + headers).await;
+        if !is_direct {
+            self.machine.network.carry(other, own, bytes + headers).await;
+        }
         target.scatter(&file_side, &gathered);
         Ok(())
     }

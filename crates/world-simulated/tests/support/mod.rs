@@ -9,7 +9,7 @@ use units::Duration;
 use world::payload::Bytes;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, HostConfig, LayoutKind, Machine, MachineConfig, MessageCosts,
-    NetworkSpec, NodeConfig, Pieces, QueueKind, StartAngle,
+    NetworkSpec, NodeConfig, Pieces, PutCopier, QueueKind, StartAngle,
 };
 
 /// Bytes of a block.
@@ -18,11 +18,14 @@ pub(crate) const BLOCK: usize = 8192;
 /// Costs: 5 us to send a message, and 5 us to receive one.
 pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
+    message_ps_per_byte: 0,
     receive: Duration::from_us(5),
     one_sided: Duration::from_us(5),
     get_answer: Duration::ZERO,
     per_50_words: Duration::from_us(1),
-    pieces: Pieces::Batched { gather: Duration::ZERO },
+    pieces: Pieces::Batched { gather_ps: 0 },
+    put_copier: PutCopier::Requester,
+    direct_get: None,
 };
 
 /// Creates two nodes with a disk each, whose work does not vary.

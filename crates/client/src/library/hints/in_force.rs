@@ -2,7 +2,8 @@
 
 use super::environment;
 use super::table::{
-    BLOCK_SIZE, DISK_ORDER, HINTS, Hint, HintSite, METHOD, STRIPING_FACTOR, STRIPING_UNIT, SYNC,
+    BLOCK_SIZE, DISK_ORDER, HINTS, Hint, HintSite, METHOD, NODE_GROUP_SIZE, STRIPING_FACTOR,
+    STRIPING_UNIT, SYNC,
 };
 use super::value::{Value, check_unit};
 use crate::library::group::CollectiveOptions;
@@ -22,6 +23,7 @@ pub struct Hints {
     method: &'static str,
     order: DiskOrder,
     sync: bool,
+    node_group_size: u32,
     block_bytes: Option<u64>,
     /// Accepted values of hints that choose nothing.
     accepted: BTreeMap<&'static str, String>,
@@ -49,6 +51,7 @@ impl Hints {
             method: "auto",
             order: DiskOrder::Sorted,
             sync: false,
+            node_group_size: 0,
             block_bytes: None,
             accepted: BTreeMap::new(),
             rejected: Vec::new(),
@@ -112,6 +115,10 @@ impl Hints {
             }
             (DISK_ORDER, Value::Word(word)) => self.order = word.parse()?,
             (SYNC, Value::Bool(sync)) => self.sync = *sync,
+            (NODE_GROUP_SIZE, Value::Number(size)) => {
+                let too_many = |_| format!("at most {}", u32::MAX);
+                self.node_group_size = u32::try_from(*size).map_err(too_many)?;
+            }
             (BLOCK_SIZE | STRIPING_UNIT, Value::Size(bytes)) => {
                 check_unit(*bytes)?;
                 self.block_bytes = Some(*bytes);
@@ -165,6 +172,7 @@ impl Hints {
             METHOD => Some(self.method.to_owned()),
             DISK_ORDER => Some(self.order.to_string()),
             SYNC => Some(self.sync.to_string()),
+            NODE_GROUP_SIZE => (self.node_group_size > 0).then(|| self.node_group_size.to_string()),
             BLOCK_SIZE | STRIPING_UNIT => self.block_bytes.map(|bytes| bytes.to_string()),
             STRIPING_FACTOR => self.servers.map(|servers| servers.to_string()),
             name => self.accepted.get(name).cloned(),
@@ -198,10 +206,13 @@ impl Hints {
         let strategy = match self.method {
             "two-phase" => Strategy::TwoPhase,
             "independent" => Strategy::Noncollective,
+            "global-barrier" => Strategy::GlobalBarrier,
+            "node-grouping" => Strategy::NodeGrouping,
             _ => Strategy::DiskDirected,
         };
-        let (order, sync) = (self.order, self.sync);
-        CollectiveOptions { strategy, order, sync, ..CollectiveOptions::default() }
+        let (order, node_group_size, sync) = (self.order, self.node_group_size, self.sync);
+        let default = CollectiveOptions::default();
+        CollectiveOptions { strategy, order, node_group_size, sync, ..default }
     }
 
     /// Unit of striping of a new file, in bytes, if a hint says it.
@@ -228,7 +239,17 @@ mod tests {
         ("unisono_method", "two-phase", "two-phase"),
         ("unisono_method", " independent ", "independent"),
         ("unisono_method", "auto", "auto"),
-        ("unisono_method", "fast", "!not one of auto, disk-directed, ddio, two-phase, independent"),
+        ("unisono_method", "global-barrier", "global-barrier"),
+        ("unisono_method", "node-grouping", "node-grouping"),
+        (
+            "unisono_method",
+            "fast",
+            "!not one of auto, disk-directed, ddio, two-phase, independent, global-barrier, \
+             node-grouping",
+        ),
+        ("unisono_node_group_size", "8", "8"),
+        ("unisono_node_group_size", "4294967296", "!at most 4294967295"),
+        ("unisono_node_group_size", "-1", "!not a number"),
         ("unisono_disk_order", "as-asked", "as-asked"),
         ("unisono_disk_order", "staggered", "staggered"),
         ("unisono_disk_order", "random", "!not one of sorted, as-asked, staggered"),

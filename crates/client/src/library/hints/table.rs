@@ -73,11 +73,20 @@ pub(super) const METHOD: &str = "unisono_method";
 pub(super) const DISK_ORDER: &str = "unisono_disk_order";
 pub(super) const BLOCK_SIZE: &str = "unisono_block_size";
 pub(super) const SYNC: &str = "unisono_sync";
+pub(super) const NODE_GROUP_SIZE: &str = "unisono_node_group_size";
 /// Hints of the MPI standard with an effect.
 pub(super) const STRIPING_UNIT: &str = "striping_unit";
 pub(super) const STRIPING_FACTOR: &str = "striping_factor";
 
-const METHODS: Form = Form::Choice(&["auto", "disk-directed", "ddio", "two-phase", "independent"]);
+const METHODS: Form = Form::Choice(&[
+    "auto",
+    "disk-directed",
+    "ddio",
+    "two-phase",
+    "independent",
+    "global-barrier",
+    "node-grouping",
+]);
 const ORDERS: Form = Form::Choice(&["sorted", "as-asked", "staggered"]);
 const SWITCH: Form = Form::Choice(&["enable", "disable", "automatic"]);
 
@@ -88,6 +97,7 @@ use HintSite::{Collectives, NewFiles, Nowhere, Transfers};
 pub const HINTS: &[Hint] = &[
     row(METHOD, METHODS, Collectives, "transfer method; auto and ddio: disk-directed"),
     row(DISK_ORDER, ORDERS, Collectives, "order in which servers use their disks"),
+    row(NODE_GROUP_SIZE, Number, Collectives, "processes of a node group; 0: one for each disk"),
     row(SYNC, Bool, Collectives, "collective writes end on stable storage"),
     row(BLOCK_SIZE, Size, NewFiles, "unit of striping of a new file"),
     row(STRIPING_UNIT, Size, NewFiles, "the same as unisono_block_size"),

@@ -33,14 +33,7 @@ pub(crate) async fn transfer<W: World>(
     transfer: &Transfer,
     memory: &SharedMemory<W>,
 ) -> Result<(), Fault> {
-    let chunks = Chunks {
-        client: group.client(),
-        direction: transfer.direction,
-        file: &transfer.file,
-        memory: &memory.memory,
-        region: memory.region,
-        outstanding_per_disk: transfer.outstanding_per_disk,
-    };
+    let chunks = Chunks::of(group, transfer, memory);
     let mut moved = Ok(());
     for chunk in transfer.access.chunks(group.rank()) {
         moved = match group.client().has_cache() {
@@ -74,7 +67,36 @@ pub(crate) async fn finish<W: World>(
     group.agree(flushed).await
 }
 
-impl<W: World> Chunks<'_, W> {
+/// Waits until all members are done. After a write, waits as [`finish`] does; prefetches of a read
+/// may remain active.
+pub(crate) async fn finish_without_prefetches<W: World>(
+    group: &Group<W>,
+    transfer: &Transfer,
+    own: Result<(), Fault>,
+) -> Result<(), Fault> {
+    match transfer.direction {
+        Direction::Read => group.agree(own).await,
+        Direction::Write => finish(group, transfer, own).await,
+    }
+}
+
+impl<'a, W: World> Chunks<'a, W> {
+    /// Parameters of this member's requests in a transfer.
+    pub(crate) fn of(
+        group: &'a Group<W>,
+        transfer: &'a Transfer,
+        memory: &'a SharedMemory<W>,
+    ) -> Self {
+        Self {
+            client: group.client(),
+            direction: transfer.direction,
+            file: &transfer.file,
+            memory: &memory.memory,
+            region: memory.region,
+            outstanding_per_disk: transfer.outstanding_per_disk,
+        }
+    }
+
     /// Moves one contiguous chunk: one call of the application.
     pub(crate) async fn transfer(&self, chunk: Chunk) -> Result<(), Fault> {
         let range = ByteRange::at(chunk.file_offset, chunk.length);
@@ -134,7 +156,7 @@ impl<W: World> Chunks<'_, W> {
     }
 
     /// Moves the part of a chunk that lies in one block.
-    async fn transfer_part(&self, chunk: Chunk, block: u64) -> Result<(), Fault> {
+    pub(crate) async fn transfer_part(&self, chunk: Chunk, block: u64) -> Result<(), Fault> {
         let costs = self.client.costs();
         let cost = match self.direction {
             Direction::Read => costs.client_read,

@@ -21,10 +21,7 @@ pub(crate) async fn transfer<W: World>(
 ) -> Result<(), Fault> {
     let part = Part::of(transfer, group.rank());
     let moved = ask(group.client(), &part, memory.region, collective).await;
-    match transfer.direction {
-        Direction::Read => group.agree(moved).await,
-        Direction::Write => caching::client::finish(group, transfer, moved).await,
-    }
+    caching::client::finish_without_prefetches(group, transfer, moved).await
 }
 
 impl<W: World> Client<W> {

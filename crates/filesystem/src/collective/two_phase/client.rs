@@ -15,6 +15,11 @@ use world::{Memory, World};
 /// small.
 const WINDOW_BYTES: u64 = 1 << 20;
 
+/// Copies of a segment within its client, in fresh memory: a read gathers, scatters and delivers it
+/// (docs/decisions/0030), a write only fills it.
+const COPIES_OF_READ: u64 = 3;
+const COPIES_OF_WRITE: u64 = 1;
+
 /// Carries out a collective in two phases.
 pub(crate) async fn transfer<W: World>(
     group: &Group<W>,
@@ -48,7 +53,7 @@ struct Phases<'a, W: World> {
 
 impl<W: World> Phases<'_, W> {
     async fn read(&self) -> Result<(), Fault> {
-        let conforming = self.world().memory(self.segment.length());
+        let conforming = self.memory(COPIES_OF_READ).await;
         let read = self.request(Direction::Read, &conforming).await;
         caching::client::finish(self.group, self.transfer, read).await?;
         self.keep_own(&conforming).await;
@@ -57,7 +62,7 @@ impl<W: World> Phases<'_, W> {
     }
 
     async fn write(&self) -> Result<(), Fault> {
-        let conforming = self.world().memory(self.segment.length());
+        let conforming = self.memory(COPIES_OF_WRITE).await;
         self.fill_gaps(&conforming).await?;
         let permuted = self.permute_in(&conforming).await;
         self.group.agree(permuted).await?;
@@ -67,6 +72,16 @@ impl<W: World> Phases<'_, W> {
 
     fn world(&self) -> &W {
         self.group.client().world()
+    }
+
+    /// Takes memory for the segment, which is copied so often within this client.
+    async fn memory(&self, copies: u64) -> W::Memory {
+        let bytes = self.segment.length();
+        let cost = self.group.client().costs().segment(copies, bytes);
+        if cost > Duration::ZERO {
+            self.world().compute(cost).await;
+        }
+        self.world().memory(bytes)
     }
 
     /// Reads or writes the segment as one large contiguous request.

@@ -1,0 +1,91 @@
+//! Arguments of `trace`: recorded programs.
+
+use crate::value_parsers::count;
+use clap::{Args, Subcommand, ValueEnum};
+use interface::parse_size as size;
+use std::path::PathBuf;
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Traces {
+    /// Show what a trace has: calls, times, bytes, what depends on timing, what is cut.
+    Info(TraceInfo),
+    /// Write all calls of a trace into one file, for other programs.
+    Export(TraceExport),
+    /// Make the trace of a program that only moves an access pattern, to try `replay` and `what-if`
+    /// without a program.
+    Pattern(TracePattern),
+    /// Make a trace of a log of Darshan DXT, as darshan-dxt-parser prints it. A log has no messages
+    /// and no views, so a replay of the trace is a bound and not a prediction.
+    Import(TraceImport),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceInfo {
+    /// Trace: the directory that `unisono record` made.
+    pub(crate) trace: PathBuf,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceExport {
+    /// Trace: the directory that `unisono record` made.
+    pub(crate) trace: PathBuf,
+    /// Format of the file.
+    #[arg(long, value_enum)]
+    pub(crate) format: ExportFormat,
+    /// File to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+/// Format of an exported trace.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum ExportFormat {
+    /// A table with a row for each call.
+    Parquet,
+    /// A picture with a lane for each rank: open it in Perfetto (ui.perfetto.dev) or
+    /// chrome://tracing.
+    Perfetto,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TracePattern {
+    /// Trace to make: a directory that does not exist, NAME.trace.
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: PathBuf,
+    /// Access pattern by name, or a direction and a distribution such as w:block,cyclic(4).
+    #[arg(long)]
+    pub(crate) pattern: String,
+    /// Size of a record.
+    #[arg(long, default_value = "8KiB", value_parser = size)]
+    pub(crate) record: u64,
+    /// Size of the file.
+    #[arg(long, default_value = "64MiB", value_parser = size)]
+    pub(crate) size: u64,
+    /// Number of ranks.
+    #[arg(long, default_value = "4", value_parser = count)]
+    pub(crate) ranks: u32,
+    /// Number of transfers.
+    #[arg(long, default_value = "8", value_parser = count)]
+    pub(crate) repeat: u32,
+    /// Computation of each rank before each transfer, in milliseconds.
+    #[arg(long, default_value = "0", value_name = "MS")]
+    pub(crate) compute: u64,
+    /// Each rank moves its part by itself.
+    #[arg(long)]
+    pub(crate) independent: bool,
+    /// Bring written data to stable storage after each transfer.
+    #[arg(long)]
+    pub(crate) sync: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceImport {
+    /// Output of `darshan-dxt-parser LOG`.
+    pub(crate) log: PathBuf,
+    /// Trace to make: a directory that does not exist, NAME.trace.
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: PathBuf,
+}

@@ -1,0 +1,49 @@
+//! `sim calibrate`: measures this machine for simulations.
+
+use crate::arguments::Calibrate;
+use crate::present;
+use cluster::Program;
+use interface::UserError;
+use measure::{Calibration, Measured, Residual};
+
+pub(crate) fn run(arguments: &Calibrate) -> Result<(), UserError> {
+    arguments.root.check()?;
+    let program = Program::current()?;
+    client::clean_up_on_signals()?;
+    let step = |step: &str| present::note(&format!("measuring {step}"));
+    let directory = arguments.directory.as_deref();
+    let calibration = measure::calibrate(&program, directory, &arguments.output, step)?;
+    if arguments.json {
+        return present::json(&calibration);
+    }
+    show(&calibration)?;
+    present::note(&format!("wrote {}", arguments.output.display()));
+    Ok(())
+}
+
+fn show(calibration: &Calibration) -> Result<(), UserError> {
+    let parameters = &calibration.parameters;
+    for Measured { key, value, source } in parameters.machine.iter().chain(&parameters.disk) {
+        present::line(&format!("{key:<24} {value:>14}  {source}"))?;
+    }
+    present::line(&format!(
+        "\n{:<8} {:>8} {:<14} {:>7} {:>9} {:>19} {:>9} {:>7}",
+        "pattern", "record", "strategy", "servers", "real s", "least to most", "simulated", "error"
+    ))?;
+    calibration.residuals.iter().try_for_each(|residual| present::line(&row(residual)))
+}
+
+fn row(residual: &Residual) -> String {
+    format!(
+        "{:<8} {:>8} {:<14} {:>7} {:>9.4} {:>9.4} {:>9.4} {:>9.4} {:>+6.1}%",
+        residual.pattern,
+        residual.record_bytes,
+        residual.strategy,
+        residual.servers,
+        residual.real_seconds,
+        residual.real_least,
+        residual.real_most,
+        residual.simulated_seconds,
+        residual.error() * 100.0,
+    )
+}

@@ -1,0 +1,290 @@
+//! `what-if`: simulates a recorded program at every combination of what the user lists.
+
+use crate::arguments::WhatIf;
+use crate::output_file::{OutputFile, cannot_write};
+use crate::present;
+use ::simulate::{Axis, OwnModels, Point, Program, ProgramOutcome, RankReport, Setting};
+use interface::{ReplacementPolicies, UserError};
+use plot::{BarSeries, Bars};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use trace::{Header, Recorded, TimingShare, Trace};
+
+/// Name and version of the form of `--json`.
+const SCHEMA: &str = "unisono.what-if/1";
+
+/// Result of a what-if, as `--json` prints it.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    command: Vec<String>,
+    ranks: u32,
+    events: u64,
+    /// Shares of calls and of recorded time that depend on timing, in percent.
+    timing_dependent_calls_percent: f64,
+    timing_dependent_time_percent: f64,
+    /// What is known about the error of these predictions.
+    error: String,
+    /// Points, the fastest first.
+    points: Vec<Row>,
+}
+
+/// One point.
+#[derive(Serialize)]
+struct Row {
+    /// Values of the listed keys.
+    values: BTreeMap<String, String>,
+    seconds: f64,
+    /// Times as fast as the first point of the lists.
+    gain: f64,
+    /// Mean seconds of a rank in calls of files, including those that wait.
+    files_seconds: f64,
+    /// Mean seconds of a rank in computations.
+    computing_seconds: f64,
+    /// Mean seconds of a rank in messages.
+    messages_seconds: f64,
+    digest: String,
+}
+
+pub(crate) fn run(
+    arguments: &WhatIf,
+    policies: &ReplacementPolicies,
+    models: &OwnModels,
+) -> Result<(), UserError> {
+    let trace = Trace::open(&arguments.trace)?;
+    let share = trace.check()?;
+    let header = trace.header().clone();
+    let axes = axes(arguments, &header)?;
+    let fixed: Vec<Setting> =
+        arguments.seed.iter().map(|seed| Setting::option("seed", &seed.to_string())).collect();
+    let file = arguments.scenario.as_deref();
+    let points = ::simulate::points(file, &fixed, &axes, policies, models)?;
+    let picture = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
+    let timeline = arguments.timeline.as_deref().map(OutputFile::create).transpose()?;
+    let program = Arc::new(Program::new(trace.ranks)?.with_compute_speed(arguments.compute_speed)?);
+    let outcomes =
+        ::simulate::simulate_points(&points, &program, None, &|_| ControlFlow::Continue(()))?;
+    if let Some(output) = timeline {
+        write_timeline(&points[0], &program, output)?;
+    }
+    let error = error_of(&axes, &points, &header, share);
+    let report = Report {
+        schema: SCHEMA,
+        command: header.command,
+        ranks: program.ranks(),
+        events: program.events(),
+        timing_dependent_calls_percent: share.calls_percent(),
+        timing_dependent_time_percent: share.time_percent(),
+        error,
+        points: rows(&axes, &points, &outcomes),
+    };
+    if let Some(output) = picture {
+        output.write(&draw(&report, &axes))?;
+    }
+    if arguments.json { present::json(&report) } else { show(&report, &axes) }
+}
+
+/// Lists that the user gave, as axes. Servers and strategy are those of the recorded instance where
+/// no list says otherwise.
+fn axes(arguments: &WhatIf, header: &Header) -> Result<Vec<Axis>, UserError> {
+    let recorded = header.instance.as_ref();
+    let servers = recorded.map(|instance| instance.servers.to_string());
+    let strategy = recorded.map(|instance| instance.strategy.clone());
+    let block = recorded.map(|instance| instance.block_bytes.to_string());
+    let or = |said: &[String], otherwise: Option<String>| match said {
+        [] => otherwise.into_iter().collect(),
+        said => said.to_vec(),
+    };
+    let has_file = arguments.scenario.is_some();
+    let usual = |value: &str| Some(value.to_owned()).filter(|_| !has_file);
+    let lists = [
+        ("machine", arguments.machine.clone()),
+        ("servers", or(&arguments.servers, servers.or(usual("1")))),
+        ("disks-per-server", arguments.disks.clone()),
+        ("strategy", or(&arguments.strategy, strategy.or(Some("disk-directed".to_owned())))),
+        ("disk", arguments.disk.clone()),
+        ("network", arguments.network.clone()),
+        ("block", or(&arguments.block, block)),
+        ("layout", arguments.layout.clone()),
+        ("order", arguments.order.clone()),
+        ("cache-blocks-per-client-and-disk", arguments.cache.clone()),
+    ];
+    let axis = |(key, values): (&str, Vec<String>)| Axis { key: key.to_owned(), values };
+    let mut axes: Vec<Axis> =
+        lists.into_iter().map(axis).filter(|axis| !axis.values.is_empty()).collect();
+    for assignment in &arguments.set {
+        // Refuses what is no parameter.
+        Setting::parameter(assignment)?;
+        let (key, values) = assignment.split_once('=').unwrap_or((assignment, ""));
+        let values = values.split(',').map(|value| value.trim().to_owned()).collect();
+        let key = key.trim().to_owned();
+        if axes.iter().any(|axis| axis.key == key) {
+            return Err(UserError::usage(
+                format!("{key} is given twice"),
+                "its values are one list",
+                format!("give one list, such as --set {key}=A,B"),
+            ));
+        }
+        axes.push(Axis { key, values });
+    }
+    Ok(axes)
+}
+
+fn rows(axes: &[Axis], points: &[Point], outcomes: &[ProgramOutcome]) -> Vec<Row> {
+    let first = outcomes.first().map_or(0.0, |outcome| outcome.seconds);
+    let mut rows: Vec<Row> = points
+        .iter()
+        .zip(outcomes)
+        .map(|(point, outcome)| {
+            let names = axes.iter().map(|axis| axis.key.clone());
+            Row {
+                values: names.zip(point.values.iter().cloned()).collect(),
+                seconds: outcome.seconds,
+                gain: first / outcome.seconds.max(f64::MIN_POSITIVE),
+                files_seconds: RankReport::mean(&outcome.ranks, RankReport::file_seconds),
+                computing_seconds: RankReport::mean(&outcome.ranks, RankReport::computing_seconds),
+                messages_seconds: RankReport::mean(&outcome.ranks, RankReport::message_seconds),
+                digest: format!("{:016x}", outcome.digest),
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    rows
+}
+
+/// What is known about the error, in one line.
+fn error_of(axes: &[Axis], points: &[Point], header: &Header, share: TimingShare) -> String {
+    let mut said = Vec::new();
+    if header.recorded == Recorded::DarshanDxt {
+        said.push(
+            "a bound and no prediction: the log has no messages and no views, so ranks do not \
+             wait for one another"
+                .to_owned(),
+        );
+    }
+    let changed = ["machine", "disk", "network"].map(|key| axes.iter().any(|axis| axis.key == key));
+    if points.iter().any(|point| !point.scenario.machine.is_calibrated()) {
+        said.push(
+            "not calibrated: this machine was never measured, compare shapes and not seconds"
+                .to_owned(),
+        );
+    } else if changed.contains(&true) {
+        said.push(
+            "not calibrated: the machine, its disk or network is another one than was measured, \
+             compare shapes and not seconds"
+                .to_owned(),
+        );
+    } else {
+        said.push(
+            "calibrated, but residuals of such programs are not measured: see those that \
+             `unisono sim calibrate` printed"
+                .to_owned(),
+        );
+    }
+    if share.calls > 0 {
+        said.push(format!(
+            "{:.1} % of the calls and {:.1} % of the recorded time depend on timing",
+            share.calls_percent(),
+            share.time_percent()
+        ));
+    }
+    said.join("; ")
+}
+
+/// Axes of which points differ.
+fn varied(axes: &[Axis]) -> Vec<&Axis> {
+    axes.iter().filter(|axis| axis.values.len() > 1).collect()
+}
+
+fn label(row: &Row, axes: &[&Axis]) -> String {
+    let of = |axis: &&Axis| format!("{} {}", axis.key, row.values[&axis.key]);
+    axes.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+fn show(report: &Report, axes: &[Axis]) -> Result<(), UserError> {
+    let varied = varied(axes);
+    let Some(best) = report.points.first() else { return Ok(()) };
+    let chosen = match varied.is_empty() {
+        true => String::new(),
+        false => {
+            format!(" with {}: {:.2} times as fast as the first", label(best, &varied), best.gain)
+        }
+    };
+    present::line(&format!("best: {:.4} s{chosen}", best.seconds))?;
+    if !report.error.is_empty() {
+        present::line(&format!("error: {}", report.error))?;
+    }
+    let widths: Vec<usize> = varied
+        .iter()
+        .map(|axis| axis.values.iter().map(String::len).max().unwrap_or(0).max(axis.key.len()))
+        .collect();
+    let cells = |cells: Vec<&str>| -> String {
+        cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect()
+    };
+    let names = cells(varied.iter().map(|axis| axis.key.as_str()).collect());
+    present::line(&format!(
+        "{names}{:>11} {:>6} {:>10} {:>10} {:>10}",
+        "seconds", "gain", "files", "computing", "messages"
+    ))?;
+    for row in &report.points {
+        let values = cells(varied.iter().map(|axis| row.values[&axis.key].as_str()).collect());
+        present::line(&format!(
+            "{values}{:>11.4} {:>6.2} {:>10.4} {:>10.4} {:>10.4}",
+            row.seconds, row.gain, row.files_seconds, row.computing_seconds, row.messages_seconds
+        ))?;
+    }
+    Ok(())
+}
+
+/// Draws the seconds of all points, in groups by the first axis that varies.
+fn draw(report: &Report, axes: &[Axis]) -> String {
+    let varied = varied(axes);
+    let (groups, rest) = match varied.split_first() {
+        Some((first, rest)) => (first.values.clone(), rest.to_vec()),
+        None => (vec!["the program".to_owned()], Vec::new()),
+    };
+    let mut names: Vec<String> = Vec::new();
+    let mut seconds: BTreeMap<(String, String), f64> = BTreeMap::new();
+    for row in &report.points {
+        let name = label(row, &rest);
+        let group = varied.first().map_or(groups[0].clone(), |axis| row.values[&axis.key].clone());
+        if !names.contains(&name) {
+            names.push(name.clone());
+        }
+        seconds.insert((group, name), row.seconds);
+    }
+    names.sort();
+    let series = names.iter().enumerate().map(|(colour, name)| BarSeries {
+        name: if name.is_empty() { "seconds".to_owned() } else { name.clone() },
+        colour,
+        values: groups
+            .iter()
+            .map(|group| seconds.get(&(group.clone(), name.clone())).copied())
+            .collect(),
+        published: vec![None; groups.len()],
+    });
+    Bars {
+        title: format!("{} on {} ranks", report.command.join(" "), report.ranks),
+        x_name: varied.first().map_or("", |axis| axis.key.as_str()),
+        y_name: "seconds",
+        series: series.collect(),
+        groups,
+    }
+    .draw()
+}
+
+fn write_timeline(
+    point: &Point,
+    program: &Arc<Program>,
+    output: OutputFile<'_>,
+) -> Result<(), UserError> {
+    let writer = output.file.writer().map_err(|error| cannot_write(output.path, &error))?;
+    let (_, summary) = ::simulate::trace_program(&point.scenario, program, writer)?;
+    output.finish(&format!(": {} events", summary.events))?;
+    if summary.events_left_out > 0 {
+        present::note(&format!("note: {} later events were left out", summary.events_left_out));
+    }
+    Ok(())
+}

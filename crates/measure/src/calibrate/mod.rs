@@ -1,0 +1,93 @@
+//! Calibration: measures this machine, and writes a scenario that simulates it.
+//!
+//! [`calibrate`] makes [operations](anchors) on one real server and counts the processor time of
+//! each thread that takes part; [`parameters`] are what follows from it. Then it carries a few
+//! programs out on real and on simulated servers, and tells how far the two are apart.
+
+mod anchors;
+mod busy;
+mod medium;
+mod parameters;
+mod residuals;
+mod threads;
+mod write;
+
+pub use parameters::{Measured, Parameters};
+pub use residuals::Residual;
+
+use anchors::Bench;
+use busy::BusyProcessors;
+use client::{Direct, Instance};
+use cluster::{Program, ServerOptions, TemporaryInstance};
+use interface::UserError;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use units::MIB;
+
+/// Name and version of the form of a calibration's report.
+const SCHEMA: &str = "unisono.calibration/1";
+
+/// A calibration.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Name and version of the form.
+    pub schema: String,
+    /// Unix time.
+    pub calibrated_at: u64,
+    /// Parameters, each with its source.
+    pub parameters: Parameters,
+    /// Programs on real servers and on simulated ones.
+    pub residuals: Vec<Residual>,
+}
+
+/// Bytes of the server's cache: less than the files of the operations, so that blocks come from the
+/// system's page cache.
+const CACHE_BYTES: u64 = 8 * MIB;
+
+/// Measures this machine and writes the scenario to `output`, and its disk beside it. `directory`
+/// is on the disk that is described; `progress` is told each step.
+///
+/// # Errors
+/// Fails when the files cannot be written, and when servers cannot be started. Files of these names
+/// are replaced.
+pub fn calibrate(
+    program: &Program,
+    directory: Option<&Path>,
+    output: &Path,
+    mut progress: impl FnMut(&str),
+) -> Result<Calibration, UserError> {
+    let (scenario, disk) = write::paths(output)?;
+    let options = ServerOptions { cache_bytes: CACHE_BYTES, ..ServerOptions::default() };
+    progress("one server: requests, cached blocks, directed blocks, pieces");
+    let started = TemporaryInstance::start(program, 1, &[], directory, &options)?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let busy = BusyProcessors::start(cores);
+    let anchors = Bench::new(started.instance())?.anchors()?;
+    drop(busy);
+    progress("the disk: writes, syncs, reads past the cache");
+    let medium = medium::measure(started.directory())?;
+    drop(started);
+    let parameters = parameters::parameters(cores, &anchors, &medium);
+    let calibrated_at = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(1, |time| time.as_secs().max(1));
+    write::write(&scenario, &disk, &parameters, calibrated_at)?;
+    progress("programs on real and on simulated servers");
+    let residuals = residuals::measure(program, directory, &scenario)?;
+    Ok(Calibration { schema: SCHEMA.to_owned(), calibrated_at, parameters, residuals })
+}
+
+/// Starts servers for a program that is measured.
+fn servers(
+    program: &Program,
+    count: u32,
+    directory: Option<&Path>,
+) -> Result<TemporaryInstance, UserError> {
+    let options = ServerOptions { direct: Direct::None, ..ServerOptions::default() };
+    TemporaryInstance::start(program, count, &[] as &[PathBuf], directory, &options)
+}
+
+/// The instance of started servers.
+fn instance_of(started: &TemporaryInstance) -> &Instance {
+    started.instance()
+}

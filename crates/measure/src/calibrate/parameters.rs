@@ -1,0 +1,169 @@
+//! Parameters of the simulated machine that follow from what operations use.
+
+use super::anchors::{
+    Anchors, BLOCK_BYTES, READ_PIECE_BYTES, READ_PIECES, SMALL_BYTES, Used, WRITTEN_PIECES,
+};
+use super::medium::Medium;
+use serde::{Deserialize, Serialize};
+
+/// One measured parameter.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// Key of a scenario or of a disk file.
+    pub key: String,
+    /// Value.
+    pub value: u64,
+    /// How it was measured.
+    pub source: String,
+}
+
+/// Parameters of the machine, and of its disk.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Keys of `[parameters]`.
+    pub machine: Vec<Measured>,
+    /// Keys of the disk's file.
+    pub disk: Vec<Measured>,
+}
+
+fn measured(key: &str, value: f64, source: &str) -> Measured {
+    let value = value.max(0.0).round() as u64;
+    Measured { key: key.to_owned(), value, source: source.to_owned() }
+}
+
+/// Increase for each byte between two sizes.
+fn slope(times: [f64; 2], bytes: [u64; 2]) -> f64 {
+    (times[1] - times[0]) / (bytes[1] as f64 - bytes[0] as f64)
+}
+
+/// Returns what `cores` cores, on which operations use these times, have as parameters. Nothing is
+/// fitted: each follows from the processor time of the threads whose work it describes.
+pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Parameters {
+    let nothing = &anchors.nothing;
+    // A request without work: a message each way.
+    let message = nothing.server / 2.0;
+    let call = (nothing.caller + nothing.io - nothing.server).max(0.0);
+    let hop = ((nothing.elapsed - nothing.processors()) / 2.0).max(0.0);
+    let (read, write) = (&anchors.tiny_read, &anchors.tiny_write);
+    let tiny = (read.caller + read.io + write.caller + write.io) / 2.0;
+    let collective = tiny - call - 3.0 * message;
+    let mut machine = vec![
+        measured("shared-cores", f64::from(cores), "processors that the system gives"),
+        measured("send-ns", message, "half of a server's time for a request without work"),
+        measured("receive-ns", message, "the other half"),
+        measured("one-sided-ns", message, "as a message"),
+        measured("network-hop-ns", hop, "half of what such a request takes beyond processor time"),
+        measured("call-ns", call, "the client's time for it, beyond the server's"),
+        measured("collective-ns", collective, "collective calls with 8 bytes: client"),
+        measured("segment-ps-per-byte", medium.fresh_byte_ns * 1_000.0, "copy into fresh memory"),
+    ];
+    machine.extend(small_requests(anchors));
+    machine.extend(directed_blocks(anchors, message));
+    Parameters { machine, disk: disk(anchors, medium) }
+}
+
+/// Small requests, whose data travels with messages.
+fn small_requests(anchors: &Anchors) -> Vec<Measured> {
+    let Anchors { nothing, small_reads, small_writes, .. } = anchors;
+    let moved = |used: &Used| used.io + used.server;
+    let pair = |pair: &[Used; 2]| slope([moved(&pair[0]), moved(&pair[1])], SMALL_BYTES);
+    let message_byte = pair(small_reads).max(0.0);
+    let copy_byte = (pair(small_writes) - message_byte).max(0.0);
+    let small = SMALL_BYTES[0] as f64;
+    let own = |used: &Used, of: fn(&Used) -> f64| (of(used) - of(nothing)).max(0.0);
+    let cache_read = own(&small_reads[0], |used| used.server) - message_byte * small;
+    let cache_write = own(&small_writes[0], |used| used.server) - copy_byte * small;
+    vec![
+        measured(
+            "message-ps-per-byte",
+            message_byte * 1_000.0,
+            "reads of 4 and 64 KiB of a cached block: client's and server's time",
+        ),
+        measured(
+            "copy-ps-per-byte",
+            copy_byte * 1_000.0,
+            "writes of them, beyond what the message takes",
+        ),
+        measured("client-read-ns", own(&small_reads[0], |used| used.io), "4 KiB: I/O thread"),
+        measured("client-write-ns", own(&small_writes[0], |used| used.io), "4 KiB: I/O thread"),
+        measured("cache-read-ns", cache_read, "4 KiB: server"),
+        measured("cache-write-ns", cache_write, "4 KiB: server"),
+    ]
+}
+
+/// Directed blocks: the owner copies what is put, the server what it gets.
+fn directed_blocks(anchors: &Anchors, message: f64) -> Vec<Measured> {
+    let Anchors { block_reads, block_writes, piece_reads, piece_writes, .. } = anchors;
+    let block_mib = BLOCK_BYTES[0] as f64;
+    let copied = [block_reads[1].io, block_reads[0].io];
+    let copied_byte = slope(copied, [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
+    let block = (block_reads[0].server - message).max(0.0);
+    let got_byte = (block_writes[0].server - block - message) / block_mib;
+    let read_piece = (piece_reads.io - message - copied_byte * READ_PIECE_BYTES as f64)
+        / (READ_PIECES - 1) as f64;
+    let written = piece_writes.server - block_writes[0].server;
+    let written_piece = written / (WRITTEN_PIECES - 1) as f64;
+    vec![
+        measured("block-ns", block, "directed read: server, for each block of 1 MiB"),
+        measured(
+            "per-50-words-ns",
+            copied_byte * 200.0,
+            "directed read: I/O thread, blocks of 64 KiB and 1 MiB",
+        ),
+        measured(
+            "get-ps-per-byte",
+            (got_byte * 1_000.0).max(1.0),
+            "directed write: server, for each block of 1 MiB",
+        ),
+        measured(
+            "get-piece-ps",
+            written_piece * 1_000.0,
+            "directed write of memory in pieces of 8 bytes: server",
+        ),
+        measured(
+            "gather-piece-ps",
+            read_piece * 1_000.0,
+            "directed read of pieces of 8 bytes: I/O thread",
+        ),
+    ]
+}
+
+/// The page cache and the medium below it.
+fn disk(anchors: &Anchors, medium: &Medium) -> Vec<Measured> {
+    let block_mib = BLOCK_BYTES[0] as f64;
+    let disk_of = |pair: &[Used; 2]| {
+        let byte = slope([pair[1].disk, pair[0].disk], [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
+        (byte, (pair[0].disk - byte * block_mib).max(0.0))
+    };
+    let (read_byte, read_call) = disk_of(&anchors.block_reads);
+    let (write_byte, write_call) = disk_of(&anchors.block_writes);
+    let call = (read_call + write_call) / 2_000.0;
+    let direct = medium.direct_reads.unwrap_or([100_000.0, 100_000.0 + block_mib]);
+    let direct_byte = match medium.direct_reads {
+        Some(direct) => slope(direct, [SMALL_BYTES[0], BLOCK_BYTES[0]]).max(1e-3),
+        None => 1e-3,
+    };
+    let rate = |byte_ns: f64| 1e9 / byte_ns.max(1e-3);
+    vec![
+        measured("call_us", call, "disk threads, blocks of 64 KiB and 1 MiB"),
+        measured("read_bytes_per_second", rate(read_byte), "disk thread: copy and checksum"),
+        measured("write_bytes_per_second", rate(write_byte), "disk thread: copy and checksum"),
+        measured(
+            "medium_bytes_per_second",
+            medium.bytes_per_second.min(rate(direct_byte)),
+            "64 MiB written and synced",
+        ),
+        measured(
+            "medium_latency_us",
+            direct[0] / 1_000.0,
+            match medium.direct_reads {
+                Some(_) => "reads of 4 KiB past the cache",
+                None => "not measured, as there is no O_DIRECT here: assumed",
+            },
+        ),
+        measured("sync_us", medium.sync_ns / 1_000.0, "sync of 4 KiB"),
+        measured("cache_bytes", medium.cache_bytes as f64, "half of the memory"),
+        measured("dirty_bytes", medium.dirty_bytes as f64, "share that the system permits"),
+        measured("direct", 0.0, "the cache is used"),
+    ]
+}

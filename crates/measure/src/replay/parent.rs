@@ -1,0 +1,210 @@
+//! The parent of a replay: starts a process for each rank, makes the files that the program
+//! expects, and gathers the times.
+
+use super::spec::{Answer, Order, RankSpec, ReplayPlan, ReplayReport, ReplayRun};
+use client::{Cleanup, Connection, Instance, Session, Undo};
+use cluster::{Child, Program as Executable};
+use interface::{ExitCode, UserError};
+use policy::Buffering;
+use program::Program;
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use trace::Trace;
+
+/// Bytes that are written at once to a file that the program expects.
+const FILL_BYTES: u64 = 4 << 20;
+
+/// Replays a trace on a running instance. `progress` is told each run as it ends.
+///
+/// # Errors
+/// A trace that cannot be replayed; failures of the servers; a process that ends early.
+pub fn replay(
+    instance: &Instance,
+    executable: &Executable,
+    plan: &ReplayPlan,
+    mut progress: impl FnMut(&ReplayRun),
+) -> Result<ReplayReport, UserError> {
+    let trace = Trace::open(&plan.trace)?;
+    trace.check()?;
+    let program = Program::new(trace.ranks)?;
+    let sockets =
+        tempfile::Builder::new().prefix("unisono-replay-").tempdir().map_err(|error| {
+            UserError::usage(
+                "cannot make a directory for the sockets of a replay",
+                error.to_string(),
+                "set TMPDIR to a directory that you may write to",
+            )
+        })?;
+    let _removed_on_signals = Undo::on_signals(Cleanup::Remove(sockets.path().to_owned()));
+    check_memory(&program)?;
+    let mut ranks = Ranks::start(instance, executable, plan, &program, sockets.path())?;
+    let connection = Connection::open(instance)?;
+    let mut runs = Vec::new();
+    for number in 0..plan.repeat {
+        let run = format!("replay-{:x}-{number}", ranks.id);
+        let names = program.names(&run);
+        let files = Files { instance, names: &names };
+        for (name, bytes) in program.existing_files() {
+            make_file(&connection, &names[&name], bytes, plan.block_bytes)?;
+        }
+        let ended = ranks.run(&Order::Run { names: names.clone(), run });
+        drop(files);
+        let reports = ended?;
+        let longest = reports.iter().map(|report| report.elapsed).max();
+        let seconds = longest.map_or(0.0, units::Duration::as_seconds);
+        let run = ReplayRun { seconds, ranks: reports };
+        progress(&run);
+        runs.push(run);
+    }
+    Ok(ReplayReport { schema: ReplayReport::SCHEMA.to_owned(), runs })
+}
+
+/// Refuses a program whose transfers need more memory than this machine has.
+fn check_memory(program: &Program) -> Result<(), UserError> {
+    let needed: u64 =
+        (0..program.ranks()).map(|rank| program.memory_bytes(rank)).fold(0, u64::saturating_add);
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = available.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    match kib.map(|kib| kib.saturating_mul(1024)) {
+        Some(available) if needed > available => Err(UserError::usage(
+            "cannot replay the trace on this machine",
+            format!(
+                "the largest transfers of its ranks need {needed} bytes of memory together, and \
+                 {available} are available"
+            ),
+            "use `unisono what-if`, which needs no memory for data, or a machine with more",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The files of one run, which are removed at its end.
+struct Files<'a> {
+    instance: &'a Instance,
+    names: &'a BTreeMap<String, String>,
+}
+
+impl Drop for Files<'_> {
+    fn drop(&mut self) {
+        let session = Session::new(self.instance.clone());
+        for name in self.names.values() {
+            // The program may have removed it, or never made it.
+            let _ = session.remove(name);
+        }
+    }
+}
+
+/// Makes a file that the program expects, with data on all of it.
+fn make_file(
+    connection: &Connection,
+    name: &str,
+    bytes: u64,
+    block_bytes: u64,
+) -> Result<(), UserError> {
+    let file = connection.create(name, bytes, block_bytes, Buffering::default())?;
+    let data = vec![0xa5; FILL_BYTES.min(bytes) as usize];
+    let mut offset = 0;
+    while offset < bytes {
+        let length = FILL_BYTES.min(bytes - offset) as usize;
+        file.write_at(&data[..length], offset)?;
+        offset += length as u64;
+    }
+    file.flush(false)?;
+    file.close()
+}
+
+struct Ranks {
+    children: Vec<Child>,
+    id: u64,
+}
+
+impl Ranks {
+    fn start(
+        instance: &Instance,
+        executable: &Executable,
+        plan: &ReplayPlan,
+        program: &Program,
+        sockets: &std::path::Path,
+    ) -> Result<Self, UserError> {
+        let id = u64::from(std::process::id()) << 32 | u64::from(fastrand::u32(..));
+        let mut ranks = Self { children: Vec::new(), id };
+        for rank in 0..program.ranks() {
+            let spec = RankSpec {
+                trace: plan.trace.clone(),
+                rank,
+                instance: instance.directory().to_owned(),
+                sockets: sockets.to_owned(),
+                strategy: plan.strategy.clone(),
+                block_bytes: plan.block_bytes,
+                outstanding_per_disk: plan.outstanding_per_disk,
+            };
+            let command = executable.command(&["replay-rank".to_owned()]);
+            ranks.children.push(Child::start(command, Stdio::inherit())?);
+            ranks.send(rank, &spec)?;
+        }
+        ranks.answers()?;
+        ranks.order(&Order::Connect)?;
+        Ok(ranks)
+    }
+
+    fn run(&mut self, order: &Order) -> Result<Vec<program::RankReport>, UserError> {
+        let answers = self.order(order)?;
+        let reports = answers.into_iter().filter_map(|answer| match answer {
+            Answer::Ended(report) => Some(report),
+            Answer::Done | Answer::Failed(_) => None,
+        });
+        Ok(reports.collect())
+    }
+
+    fn order(&mut self, order: &Order) -> Result<Vec<Answer>, UserError> {
+        for rank in 0..self.children.len() as u32 {
+            self.send(rank, order)?;
+        }
+        self.answers()
+    }
+
+    /// Receives an answer of each rank. Of several failures, those of ranks that only met the end
+    /// of another one count least.
+    fn answers(&mut self) -> Result<Vec<Answer>, UserError> {
+        let (mut answers, mut failures) = (Vec::new(), Vec::new());
+        for rank in 0..self.children.len() {
+            match self.receive(rank as u32) {
+                Ok(Answer::Failed(failure)) => failures.push(UserError::from(failure)),
+                Ok(answer) => answers.push(answer),
+                Err(error) => failures.push(error),
+            }
+        }
+        failures.sort_by_key(|failure| failure.code == ExitCode::Collective);
+        failures.into_iter().next().map_or(Ok(answers), Err)
+    }
+
+    fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
+        let line = serde_json::to_string(what).unwrap_or_default();
+        let told = self.children[rank as usize].send_line(&line);
+        told.map_err(|error| lost(rank, &error.to_string()))
+    }
+
+    fn receive(&mut self, rank: u32) -> Result<Answer, UserError> {
+        let child = &mut self.children[rank as usize];
+        match child.read_line() {
+            Ok(Some(line)) => {
+                serde_json::from_str(&line).map_err(|error| lost(rank, &error.to_string()))
+            }
+            Ok(None) => {
+                let ended = child.wait().map_or_else(|error| error.to_string(), |s| s.to_string());
+                Err(lost(rank, &ended))
+            }
+            Err(error) => Err(lost(rank, &error.to_string())),
+        }
+    }
+}
+
+fn lost(rank: u32, cause: &str) -> UserError {
+    UserError::new(
+        ExitCode::Collective,
+        format!("rank {rank} of the replay ended before it had finished"),
+        cause,
+        "see its standard error output above; the servers continue to run",
+    )
+}

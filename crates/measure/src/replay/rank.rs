@@ -1,0 +1,246 @@
+//! What the process of a rank asks of its machine.
+
+use super::messages::Messages;
+use super::spec::RankSpec;
+use client::{CollectiveOptions, Connection, File, Group};
+use filesystem::collective::Strategy;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use interface::{ErrorKind, ExitCode, UserError};
+use policy::{Buffering, Direction, DiskOrder, OwnPart};
+use program::{Manner, OpenedFile, Rank, Stream, Transfer, steps_of};
+use rustix::time::{ClockId, clock_gettime};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time;
+use trace::Collective;
+use units::{Duration, Instant};
+
+/// Tag of the messages by which members change files together; no program has it.
+const MEETING_TAG: i64 = i64::MIN;
+
+/// Computations up to this length are measured by the clock: reading the processor time of a thread
+/// takes a microsecond.
+const SHORT_COMPUTATION: Duration = Duration::from_us(5);
+
+/// The machine of one rank.
+pub(super) struct RealRank {
+    pub(super) spec: RankSpec,
+    pub(super) strategy: Strategy,
+    pub(super) connection: Connection,
+    pub(super) messages: Rc<Messages>,
+    /// Names of the files of this run, by those that the program gave.
+    pub(super) names: BTreeMap<String, String>,
+    /// Part of the names of groups.
+    pub(super) run: String,
+    pub(super) begun: time::Instant,
+    /// Memories of transfers that have ended, for later ones.
+    pub(super) memories: Rc<RefCell<Vec<Vec<u8>>>>,
+}
+
+/// File that a rank has opened.
+pub(super) struct RealFile {
+    opened: OpenedFile,
+    file: File,
+    group: Group,
+}
+
+impl RealRank {
+    /// Name of a file in this run. The files of users are never touched.
+    fn name(&self, name: &str) -> Result<String, UserError> {
+        self.names.get(name).cloned().ok_or_else(|| {
+            UserError::new(
+                ExitCode::Failed,
+                format!("the replay has no file for {name:?}"),
+                "the trace does not list it",
+                "report this as a defect, with the trace",
+            )
+        })
+    }
+
+    /// Members of a file exchange messages.
+    async fn meet(&self, file: &OpenedFile, kind: Collective, bytes: u64) -> Result<(), UserError> {
+        let size = file.members.len() as u32;
+        let communicator = file.number as u32 ^ (file.number >> 32) as u32;
+        let stream = Stream { communicator, tag: MEETING_TAG, manner: Manner::Data };
+        for step in steps_of(kind, (file.place, size), 0, (bytes, bytes)) {
+            let member = |place: u32| file.members[place as usize];
+            if let Some((to, bytes)) = step.send {
+                self.messages.send(member(to), stream, bytes).await?;
+            }
+            if let Some(from) = step.receive {
+                self.messages.receive(member(from), stream).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_here(&self, file: &OpenedFile) -> Result<File, UserError> {
+        let name = self.name(&file.name)?;
+        if file.place == 0 && file.creates {
+            let block = self.spec.block_bytes;
+            match self.connection.create(&name, 0, block, Buffering::default()) {
+                Err(error) if error.kind == ErrorKind::AlreadyExists => {}
+                other => return other,
+            }
+        }
+        let opened = self.connection.open_file(&name)?;
+        // Before the others open it, so that all see it empty.
+        if file.place == 0 && file.is_fresh && opened.size()? > 0 {
+            opened.set_size(0)?;
+        }
+        Ok(opened)
+    }
+
+    /// Takes memory for a transfer. Fresh memory is touched here once, as the memory of a program
+    /// is before it is written to a file.
+    fn memory(&self, bytes: u64) -> Vec<u8> {
+        let mut memory = self.memories.borrow_mut().pop().unwrap_or_default();
+        memory.resize(usize::try_from(bytes).unwrap_or(usize::MAX), 0x5a);
+        memory
+    }
+}
+
+/// Uses the processor for a time.
+fn spin(time: Duration) {
+    if time <= SHORT_COMPUTATION {
+        let until = time::Instant::now() + time::Duration::from_nanos(time.as_ns());
+        while time::Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        return;
+    }
+    let used = || {
+        let used = clock_gettime(ClockId::ThreadCPUTime);
+        used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+    };
+    let until = used() + time.as_ns();
+    // The clock of the thread is read seldom: it is a system call.
+    loop {
+        let left = until.saturating_sub(used());
+        if left == 0 {
+            return;
+        }
+        let pause = time::Duration::from_nanos((left / 2).clamp(500, 1_000_000));
+        let until = time::Instant::now() + pause;
+        while time::Instant::now() < until {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl Rank for RealRank {
+    type File = RealFile;
+    type Error = UserError;
+    type Call = LocalBoxFuture<'static, Result<(), UserError>>;
+
+    fn now(&self) -> Instant {
+        Instant::from_ns(self.begun.elapsed().as_nanos() as u64)
+    }
+
+    async fn compute(&self, time: Duration) {
+        spin(time);
+    }
+
+    async fn block(&self, time: Duration) {
+        std::thread::sleep(time::Duration::from_nanos(time.as_ns()));
+    }
+
+    fn send(&self, to: u32, stream: Stream, bytes: u64) -> Self::Call {
+        self.messages.send(to, stream, bytes).boxed_local()
+    }
+
+    fn receive(&self, from: u32, stream: Stream) -> Self::Call {
+        self.messages.receive(from, stream).boxed_local()
+    }
+
+    async fn open(&self, opened: OpenedFile) -> Result<RealFile, UserError> {
+        // As the interposer of MPI does: a communicator of its own, rank 0 first, and a group.
+        self.meet(&opened, Collective::AllReduce, 8).await?;
+        let first = match opened.place {
+            0 => Some(self.open_here(&opened)?),
+            _ => None,
+        };
+        self.meet(&opened, Collective::Broadcast, 24).await?;
+        let file = match first {
+            Some(file) => file,
+            None => self.open_here(&opened)?,
+        };
+        self.meet(&opened, Collective::AllGather, 16).await?;
+        let (size, name) = (opened.members.len() as u32, format!("{}-{}", self.run, opened.number));
+        let group = Group::form(&self.connection, &name, opened.place, size)?;
+        Ok(RealFile { opened, file, group })
+    }
+
+    async fn close(&self, file: RealFile) -> Result<(), UserError> {
+        drop(file.group);
+        file.file.close()
+    }
+
+    fn transfer(&self, file: &RealFile, transfer: Transfer) -> Self::Call {
+        let Transfer { direction, is_collective, part } = transfer;
+        let (bytes, memories) = (self.memory(part.memory_bytes()), Rc::clone(&self.memories));
+        let extent = part.file_extent();
+        let moving: LocalBoxFuture<'static, Result<Vec<u8>, UserError>> = match extent {
+            _ if is_collective => {
+                let options = CollectiveOptions {
+                    strategy: self.strategy,
+                    order: DiskOrder::Sorted,
+                    outstanding_per_disk: self.spec.outstanding_per_disk,
+                    sync: false,
+                    ..CollectiveOptions::default()
+                };
+                file.group.start_vector(direction, options, &file.file, part, bytes).boxed_local()
+            }
+            None => std::future::ready(Ok(bytes)).boxed_local(),
+            Some(extent) if extent.length() == OwnPart::bytes(&part) => match direction {
+                Direction::Read => file.file.start_read_vector(bytes, extent.start).boxed_local(),
+                Direction::Write => file.file.start_write_vector(bytes, extent.start).boxed_local(),
+            },
+            Some(_) => file.file.start_part_vector(direction, part, bytes).boxed_local(),
+        };
+        async move {
+            let memory = moving.await?;
+            memories.borrow_mut().push(memory);
+            Ok(())
+        }
+        .boxed_local()
+    }
+
+    async fn sync(&self, file: &RealFile) -> Result<(), UserError> {
+        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        if file.opened.place == 0 {
+            file.file.start_flush(true).await?;
+        }
+        self.meet(&file.opened, Collective::AllReduce, 8).await
+    }
+
+    async fn set_size(
+        &self,
+        file: &RealFile,
+        bytes: u64,
+        only_grows: bool,
+    ) -> Result<(), UserError> {
+        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        if file.opened.place == 0 && !(only_grows && file.file.size()? >= bytes) {
+            file.file.set_size(bytes)?;
+        }
+        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        if file.opened.place != 0 {
+            file.file.size()?;
+        }
+        Ok(())
+    }
+
+    async fn get_size(&self, file: &RealFile) -> Result<(), UserError> {
+        file.file.size().map(|_| ())
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), UserError> {
+        match self.connection.remove(&self.name(name)?) {
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Proves: a program of computations takes as long as they do; ranks wait for one another in
+//! messages and collectives; transfers go through the file system, and other machines give other
+//! times; a program has one digest; one that never ends is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use policy::{Level, Nested, OwnPart};
+use program::Program;
+use simulate::{Machine, ProgramOutcome, Scenario, simulate_program};
+use std::sync::Arc;
+use trace::{
+    Collective, Communicator, Direction, Event, FileNumber, Message, Operation, PartNumber,
+    RankTrace, RequestNumber,
+};
+use units::Duration;
+
+const MS: u64 = 1_000_000;
+
+fn event(computed_ns: u64, operation: Operation) -> Event {
+    Event { computed_ns, blocked_ns: 0, took_ns: 0, depends_on_timing: false, operation }
+}
+
+fn rank_of(ranks: u32, events: Vec<Event>) -> RankTrace {
+    let mut all = vec![event(0, Operation::Begin)];
+    all.extend(events);
+    all.push(event(0, Operation::End));
+    RankTrace {
+        events: all,
+        communicators: vec![(0..ranks).collect()],
+        files: vec!["data".to_owned(); 4],
+        parts: Vec::new(),
+        is_cut: false,
+    }
+}
+
+fn scenario(servers: u32) -> Scenario {
+    Scenario { servers, ..Scenario::default() }
+}
+
+fn run(scenario: &Scenario, ranks: Vec<RankTrace>) -> ProgramOutcome {
+    let program = Arc::new(Program::new(ranks).unwrap());
+    simulate_program(scenario, &program, 1).expect("the program ends")
+}
+
+fn message(peer: u32, bytes: u64) -> Message {
+    Message { communicator: Communicator(0), peer, tag: 5, bytes }
+}
+
+fn barrier(computed_ns: u64) -> Event {
+    let (kind, communicator) = (Collective::Barrier, Communicator(0));
+    event(
+        computed_ns,
+        Operation::Collective { kind, communicator, root: 0, bytes: 0, request: None },
+    )
+}
+
+#[test]
+fn computations_take_their_time_and_ranks_wait_for_the_slowest() {
+    let ranks = (0..3).map(|rank| rank_of(3, vec![barrier(100 * MS * (rank + 1))]));
+    let outcome = run(&scenario(1), ranks.collect());
+    assert!((0.3..0.302).contains(&outcome.seconds), "{}", outcome.seconds);
+    let waited = outcome.ranks[0].messages.as_seconds();
+    assert!((0.2..0.202).contains(&waited), "rank 0 waits in the barrier: {waited}");
+    assert_eq!(outcome.ranks[2].computing, Duration::from_ms(300));
+}
+
+#[test]
+fn a_receiver_waits_for_the_message_and_not_for_what_follows() {
+    for bytes in [8, 1 << 20] {
+        let send = Operation::Send {
+            message: message(1, bytes),
+            is_synchronous: false,
+            request: Some(RequestNumber(3)),
+        };
+        let wait = Operation::Wait { requests: vec![RequestNumber(3)] };
+        let sender = rank_of(2, vec![event(50 * MS, send), event(100 * MS, wait)]);
+        let receive = Operation::Receive { message: message(0, bytes), request: None };
+        let receiver = rank_of(2, vec![event(0, receive)]);
+        let outcome = run(&scenario(1), vec![sender, receiver]);
+        let waited = outcome.ranks[1].messages.as_seconds();
+        // It waits at the end too, for the sender's.
+        assert!((0.15..0.17).contains(&waited), "{bytes}: {waited}");
+        assert!((0.15..0.17).contains(&outcome.seconds), "{bytes}: {}", outcome.seconds);
+    }
+}
+
+#[test]
+fn a_synchronous_send_waits_for_its_receiver() {
+    let send = Operation::Send { message: message(1, 8), is_synchronous: true, request: None };
+    let receive = Operation::Receive { message: message(0, 8), request: None };
+    let ranks = vec![
+        rank_of(2, vec![event(0, send), event(100 * MS, Operation::Wait { requests: vec![] })]),
+        rank_of(2, vec![event(100 * MS, receive)]),
+    ];
+    let outcome = run(&scenario(1), ranks);
+    assert!((0.2..0.202).contains(&outcome.seconds), "{}", outcome.seconds);
+}
+
+/// Ranks that write one file by records of 512 bytes each in turn, and read it again.
+fn writers(ranks: u32, records: u64, repeat: u64, computed_ns: u64) -> Vec<RankTrace> {
+    let communicator = Communicator(0);
+    let file = FileNumber(0);
+    let of = |rank: u32| {
+        let bytes = u64::from(ranks) * records * 512;
+        let level =
+            Level { count: records, file_stride: 512 * u64::from(ranks), memory_stride: 512 };
+        let own = Nested {
+            file_offset: 512 * u64::from(rank),
+            memory_offset: 0,
+            length: 512,
+            levels: vec![level],
+        };
+        let open = Operation::Open { file, communicator, creates: true, is_fresh: true, bytes: 0 };
+        let mut events = vec![event(0, open)];
+        for direction in [Direction::Write, Direction::Read] {
+            for round in 0..repeat {
+                events.push(event(
+                    computed_ns,
+                    Operation::Transfer {
+                        file,
+                        direction,
+                        is_collective: true,
+                        part: Some(PartNumber(0)),
+                        shift: round * bytes,
+                        request: None,
+                    },
+                ));
+            }
+        }
+        events.push(event(0, Operation::Sync { file }));
+        events.push(event(0, Operation::Close { file }));
+        RankTrace { parts: vec![OwnPart::Nested(vec![own])], ..rank_of(ranks, events) }
+    };
+    (0..ranks).map(of).collect()
+}
+
+#[test]
+fn transfers_go_through_the_file_system() {
+    // 4 MiB in 512 blocks, each way, on disks of about 2 MB/s.
+    let one = run(&scenario(1), writers(4, 256, 8, 0));
+    let four = run(&scenario(4), writers(4, 256, 8, 0));
+    assert!((2.0..6.0).contains(&one.seconds), "{}", one.seconds);
+    assert!(four.seconds < 0.4 * one.seconds, "{} and {}", four.seconds, one.seconds);
+    let report = one.ranks[3];
+    assert_eq!((report.written_bytes, report.read_bytes, report.transfers), (1 << 20, 1 << 20, 16));
+    assert!(report.files.as_seconds() > 0.9 * one.seconds);
+    // The machine of ideal disks has no mechanics.
+    let ideal = Scenario { machine: Machine::of("ideal-disks".parse().unwrap()), ..scenario(1) };
+    assert!(run(&ideal, writers(4, 256, 8, 0)).seconds < one.seconds);
+    // Computation between the transfers adds to them.
+    let computing = run(&scenario(4), writers(4, 256, 8, 50 * MS));
+    let sum = four.seconds + 16.0 * 0.05;
+    assert!((0.8 * sum..1.05 * sum).contains(&computing.seconds), "{}", computing.seconds);
+}
+
+#[test]
+fn transfers_that_only_begin_overlap_with_computation() {
+    let bytes = 1 << 20;
+    let program = |request: Option<RequestNumber>| {
+        let (file, communicator) = (FileNumber(0), Communicator(0));
+        let open = Operation::Open { file, communicator, creates: true, is_fresh: true, bytes: 0 };
+        let write = Operation::Transfer {
+            file,
+            direction: Direction::Write,
+            is_collective: false,
+            part: Some(PartNumber(0)),
+            shift: 0,
+            request,
+        };
+        let wait = Operation::Wait { requests: request.into_iter().collect() };
+        let events = vec![
+            event(0, open),
+            event(0, write),
+            event(300 * MS, wait),
+            event(0, Operation::Close { file }),
+        ];
+        let parts = vec![OwnPart::contiguous(0, bytes)];
+        vec![RankTrace { parts, ..rank_of(1, events) }]
+    };
+    let waiting = run(&scenario(1), program(None));
+    let overlapping = run(&scenario(1), program(Some(RequestNumber(0))));
+    let gained = waiting.seconds - overlapping.seconds;
+    assert!(gained > 0.25, "{} and {}", waiting.seconds, overlapping.seconds);
+    assert!(overlapping.seconds >= 0.3);
+}
+
+#[test]
+fn independent_requests_of_many_sizes_arrive() {
+    let (file, communicator) = (FileNumber(1), Communicator(0));
+    let open =
+        Operation::Open { file, communicator, creates: false, is_fresh: false, bytes: 1 << 22 };
+    let mut events = vec![event(0, open)];
+    for (number, shift) in [(0, 0), (1, 100_000), (2, 4096), (0, 1 << 21)] {
+        events.push(event(
+            0,
+            Operation::Transfer {
+                file,
+                direction: Direction::Read,
+                is_collective: false,
+                part: Some(PartNumber(number)),
+                shift,
+                request: None,
+            },
+        ));
+    }
+    events.push(event(0, Operation::GetSize { file }));
+    events.push(event(0, Operation::SetSize { file, bytes: 1000, only_grows: false }));
+    events.push(event(0, Operation::Close { file }));
+    events.push(event(0, Operation::Delete { name: "data".to_owned() }));
+    let strided = Nested {
+        file_offset: 0,
+        memory_offset: 0,
+        length: 100,
+        levels: vec![Level { count: 50, file_stride: 1000, memory_stride: 100 }],
+    };
+    let parts = vec![
+        OwnPart::contiguous(0, 640),
+        OwnPart::contiguous(0, 1 << 20),
+        OwnPart::Nested(vec![strided]),
+    ];
+    let outcome = run(&scenario(2), vec![RankTrace { parts, ..rank_of(1, events) }]);
+    assert_eq!(outcome.ranks[0].read_bytes, 640 + (1 << 20) + 5000 + 640);
+}
+
+#[test]
+fn a_program_has_one_digest() {
+    let first = run(&scenario(2), writers(3, 100, 3, MS));
+    assert_eq!(first, run(&scenario(2), writers(3, 100, 3, MS)));
+    assert_ne!(first.digest, run(&scenario(2), writers(3, 100, 3, 2 * MS)).digest);
+}
+
+#[test]
+fn a_program_that_never_ends_is_refused() {
+    // Each rank sends what the other waits for after it has received.
+    let waits_first = |peer: u32| {
+        let message = message(peer, 8);
+        let receive = Operation::Receive { message, request: None };
+        let send = Operation::Send { message, is_synchronous: false, request: None };
+        rank_of(2, vec![event(0, receive), event(0, send)])
+    };
+    let program = Arc::new(Program::new(vec![waits_first(1), waits_first(0)]).unwrap());
+    let error = simulate_program(&scenario(1), &program, 1).expect_err("nobody sends first");
+    assert_eq!(error.error, "the simulated program does not end");
+}
+
+#[test]
+fn a_read_beyond_the_end_fails() {
+    let mut ranks = writers(2, 100, 1, 0);
+    for rank in &mut ranks {
+        rank.events.remove(2);
+    }
+    let program = Arc::new(Program::new(ranks).unwrap());
+    let error = simulate_program(&scenario(1), &program, 1).expect_err("nobody wrote");
+    assert_eq!(error.error, "the simulated program failed", "{error:?}");
+}

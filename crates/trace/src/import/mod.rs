@@ -1,0 +1,8 @@
+//! Traces made of logs of other tools.
+
+mod dxt;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+pub use dxt::{Imported, import_dxt};

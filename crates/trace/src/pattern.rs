@@ -1,0 +1,156 @@
+//! Programs that only move one access pattern: made, not recorded.
+
+use crate::event::{Collective, Communicator, Event, FileNumber, Operation, PartNumber, RankTrace};
+use crate::format::Writer;
+use crate::header::{Header, Recorded};
+use interface::{UserError, access_of};
+use policy::{Direction, OwnPart, Pattern};
+use std::path::Path;
+use units::ClientId;
+
+/// Most events of all ranks, which are made in memory.
+const PATTERN_EVENTS_MAX: u64 = 1 << 24;
+
+/// A program whose ranks open one file together and move a pattern a number of times.
+#[derive(Clone, Debug)]
+pub struct PatternProgram {
+    /// Pattern and direction.
+    pub pattern: Pattern,
+    /// Bytes of a record.
+    pub record_bytes: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Number of transfers.
+    pub repeat: u32,
+    /// Computation of each rank before each transfer, in nanoseconds.
+    pub computed_ns: u64,
+    /// True when each rank moves its part by itself.
+    pub is_independent: bool,
+    /// True when written data is brought to stable storage after each transfer.
+    pub sync: bool,
+}
+
+impl PatternProgram {
+    /// Returns what each rank does. A file that is read exists before.
+    ///
+    /// # Errors
+    /// Refuses a pattern that does not fit the file.
+    pub fn rank_traces(&self) -> Result<Vec<RankTrace>, UserError> {
+        let access = access_of(&self.pattern, self.ranks, self.record_bytes, self.file_bytes)?;
+        let events = u64::from(self.ranks).saturating_mul(u64::from(self.repeat) * 3 + 4);
+        if events > PATTERN_EVENTS_MAX {
+            return Err(UserError::usage(
+                "cannot make the trace of a pattern",
+                format!("it would have {events} events, over the limit of {PATTERN_EVENTS_MAX}"),
+                "give fewer transfers or ranks",
+            ));
+        }
+        let of_rank = |rank| self.rank_trace(access.own_part(ClientId(rank)));
+        Ok((0..self.ranks).map(of_rank).collect())
+    }
+
+    fn rank_trace(&self, part: OwnPart) -> RankTrace {
+        let (file, communicator) = (FileNumber(0), Communicator(0));
+        let reads = self.pattern.direction == Direction::Read;
+        let event = |computed_ns: u64, operation: Operation| Event {
+            computed_ns,
+            blocked_ns: 0,
+            took_ns: 0,
+            depends_on_timing: false,
+            operation,
+        };
+        let bytes = if reads { self.file_bytes } else { 0 };
+        let (creates, is_fresh) = (!reads, !reads);
+        let mut events = vec![
+            event(0, Operation::Begin),
+            event(0, Operation::Open { file, communicator, creates, is_fresh, bytes }),
+        ];
+        for _ in 0..self.repeat {
+            let (kind, root, bytes, request) = (Collective::Barrier, 0, 0, None);
+            events
+                .push(event(0, Operation::Collective { kind, communicator, root, bytes, request }));
+            events.push(event(
+                self.computed_ns,
+                Operation::Transfer {
+                    file,
+                    direction: self.pattern.direction,
+                    is_collective: !self.is_independent,
+                    part: (part.bytes() > 0).then_some(PartNumber(0)),
+                    shift: 0,
+                    request: None,
+                },
+            ));
+            if self.sync && !reads {
+                events.push(event(0, Operation::Sync { file }));
+            }
+        }
+        events.push(event(0, Operation::Close { file }));
+        events.push(event(0, Operation::End));
+        RankTrace {
+            events,
+            communicators: vec![(0..self.ranks).collect()],
+            files: vec!["pattern".to_owned()],
+            parts: vec![part],
+            is_cut: false,
+        }
+    }
+
+    /// Writes the trace of the program as a new directory.
+    ///
+    /// # Errors
+    /// Refuses a pattern that does not fit the file, and a directory that exists.
+    pub fn write(&self, directory: &Path) -> Result<(), UserError> {
+        let traces = self.rank_traces()?;
+        std::fs::create_dir(directory).map_err(|error| {
+            UserError::usage(
+                format!("cannot make the trace {}", directory.display()),
+                error.to_string(),
+                "name a directory that does not exist, in one that you may write to",
+            )
+        })?;
+        for (rank, trace) in (0..).zip(&traces) {
+            write_rank(directory, (rank, self.ranks), trace)?;
+        }
+        self.header().write(directory)
+    }
+
+    fn header(&self) -> Header {
+        let Self { pattern, record_bytes, file_bytes, .. } = self;
+        Header {
+            schema: Header::SCHEMA.to_owned(),
+            command: vec![format!(
+                "pattern {pattern} of {record_bytes} byte records, {file_bytes} bytes"
+            )],
+            ranks: self.ranks,
+            hosts: vec!["pattern".to_owned(); self.ranks as usize],
+            mpi: "none".to_owned(),
+            started: String::new(),
+            recorded: Recorded::Pattern,
+            instance: None,
+            processor_pressure_percent: None,
+            steal_percent: None,
+            not_recorded: Vec::new(),
+        }
+    }
+}
+
+/// Writes the stream of one rank, which has one part and one file.
+fn write_rank(directory: &Path, place: (u32, u32), trace: &RankTrace) -> Result<(), UserError> {
+    let mut writer = Writer::create(directory, place, "pattern", "none")?;
+    for name in &trace.files {
+        writer.file(name)?;
+    }
+    let part = trace.parts.first().map(|part| writer.part(part)).transpose()?.flatten();
+    for event in &trace.events {
+        let mut event = event.clone();
+        if let (Operation::Transfer { part: own, shift, .. }, Some(placed)) =
+            (&mut event.operation, part)
+        {
+            (*own, *shift) = (Some(placed.part), placed.shift);
+        }
+        writer.write(&event)?;
+    }
+    writer.close()
+}

@@ -1,0 +1,320 @@
+/* accesses.c - the calls that read and write: where in the file their data lie, whatever pointer and
+ * view the program used. Memory counts as packed. */
+#include "back.h"
+
+enum { READ = UNISONO_TRACE_READ, WRITES = UNISONO_TRACE_WRITE };
+enum { ALL = UNISONO_TRACE_IS_COLLECTIVE };
+
+/* Where a call takes its offset from. */
+enum pointer { EXPLICIT, INDIVIDUAL, SHARED, ORDERED };
+
+/* Access of a call. */
+typedef struct access {
+    file_t *file; /* NULL when it is not recorded */
+    MPI_File handle;
+    int manner; /* flags of the trace */
+    enum pointer pointer;
+    uint64_t first; /* etype of the view, once it is known */
+    uint64_t bytes; /* in the file */
+} access_t;
+
+/* ---- Where the data lie -------------------------------------------------------------------- */
+
+/* Bytes that an access has in the file. */
+static uint64_t bytes_in_file(const file_t *file, MPI_Count count, MPI_Datatype type)
+{
+    layout_t *external = NULL;
+    if (file->representation == NATIVE || count <= 0)
+        return data_bytes(count, type);
+    if (layout_decode(type, EXTERNAL32, &external))
+        return 0;
+    uint64_t bytes = layout_facts(external).bytes;
+    layout_release(external);
+    return (uint64_t)count * bytes;
+}
+
+static uint64_t etypes(const access_t *access)
+{
+    uint64_t size = access->file->etype_bytes;
+    return size ? access->bytes / size : 0;
+}
+
+/* A file that was opened with MPI_MODE_SEQUENTIAL has positions, but tells none. */
+static int is_sequential(const file_t *file)
+{
+    return file->amode & MPI_MODE_SEQUENTIAL;
+}
+
+static uint64_t shared_position(const access_t *access)
+{
+    MPI_Offset position = 0;
+    if (is_sequential(access->file)) {
+        note("files opened with MPI_MODE_SEQUENTIAL");
+        return access->file->sequential;
+    }
+    return PMPI_File_get_position_shared(access->handle, &position) ? 0 : (uint64_t)position;
+}
+
+/* Communicator of the members of a file, made when it is first needed: they make ordered calls
+ * together. */
+static MPI_Comm members_of(access_t *access)
+{
+    MPI_Comm *comm = &access->file->ordered_comm;
+    MPI_Group group;
+    if (*comm == MPI_COMM_NULL && PMPI_File_get_group(access->handle, &group) == MPI_SUCCESS) {
+        if (PMPI_Comm_create_group(MPI_COMM_WORLD, group, 0, comm))
+            *comm = MPI_COMM_NULL;
+        PMPI_Group_free(&group);
+    }
+    return *comm;
+}
+
+/* First etype of this rank in an ordered call: behind those of the ranks before it. */
+static uint64_t ordered_position(access_t *access)
+{
+    int is_first = !access->file->members->rank;
+    uint64_t base = is_first ? shared_position(access) : 0, before = base;
+    uint64_t mine = base + etypes(access);
+    MPI_Comm comm = access->file->members->size > 1 ? members_of(access) : MPI_COMM_NULL;
+    if (comm != MPI_COMM_NULL && PMPI_Exscan(&mine, &before, 1, MPI_UINT64_T, MPI_SUM, comm))
+        before = 0;
+    return is_first ? base : before;
+}
+
+/* Describes the access of a call that is about to be made. */
+static access_t begin(MPI_File handle, int manner, enum pointer pointer, MPI_Offset offset,
+                      MPI_Count count, MPI_Datatype type)
+{
+    access_t access = {file_of(handle), handle, manner, pointer, 0, 0};
+    if (!access.file)
+        return access;
+    access.bytes = bytes_in_file(access.file, count, type);
+    if (pointer == ORDERED)
+        access.first = ordered_position(&access);
+    else if (pointer == INDIVIDUAL && !PMPI_File_get_position(handle, &offset))
+        access.first = (uint64_t)offset;
+    else if (pointer == EXPLICIT)
+        access.first = (uint64_t)offset;
+    return access;
+}
+
+/* Position of a call that has moved the shared pointer alone. Others may have moved it since: the
+ * order in which ranks took it is not known exactly. */
+static void find_shared(access_t *access)
+{
+    uint64_t after, mine = etypes(access);
+    access->file->sequential += mine;
+    after = shared_position(access);
+    access->first = after > mine ? after - mine : 0;
+}
+
+/* ---- Events -------------------------------------------------------------------------------- */
+
+/* Part of the file that an access moves, to be freed; NULL for nothing. */
+static unisono_part_t *part_of(const access_t *access)
+{
+    const file_t *file = access->file;
+    unisono_part_t *part = NULL;
+    int64_t memory_base;
+    uint64_t first = access->first * file->etype_bytes;
+    if (!access->bytes)
+        return NULL;
+    if (!layout_facts(file->layout).is_dense) {
+        if (!layout_part(file->layout, file->displacement, first, access->bytes, NULL,
+                         &memory_base, &part))
+            return part;
+        note("views that overlap themselves, or have more than 2^20 pieces");
+        first = layout_file_offset(file->layout, first);
+    }
+    if (unisono_part_contiguous(file->displacement + first, access->bytes, &part))
+        return NULL;
+    return part;
+}
+
+/* Writes an access. number: of one that only begins. */
+static void write_transfer(access_t *access, uint32_t number)
+{
+    if (access->pointer == SHARED) {
+        clock_depends();
+        find_shared(access);
+    }
+    unisono_part_t *part = part_of(access);
+    WRITE(transfer, clock_times(), access->file->number, access->manner, part, number);
+    if (part)
+        unisono_part_free(part);
+}
+
+/* True for an access to write. One that failed moves nothing, but joins a collective call. */
+static int is_made(access_t *access, int code)
+{
+    if (!access->file || (code && !(access->manner & ALL)))
+        return 0;
+    if (code)
+        access->bytes = 0;
+    return 1;
+}
+
+static int ended(access_t *access, int code, const MPI_Status *status)
+{
+    if (!is_made(access, code))
+        return code;
+    if (!code && !(access->manner & WRITES) && access->file->representation == NATIVE) {
+        uint64_t found = status_bytes(status, access->bytes);
+        access->bytes = found < access->bytes ? found : access->bytes;
+    }
+    write_transfer(access, UNISONO_TRACE_NO_REQUEST);
+    return code;
+}
+
+static int begun(access_t *access, int code, const MPI_Request *handle)
+{
+    if (!is_made(access, code))
+        return code;
+    request_t *request = code ? NULL : request_add(*handle, OTHER, NULL);
+    write_transfer(access, request ? request->number : UNISONO_TRACE_NO_REQUEST);
+    return code;
+}
+
+static int split_begun(access_t *access, int code)
+{
+    file_t *file = access->file;
+    if (!is_made(access, code))
+        return code;
+    if (!code && !file->has_split) {
+        file->has_split = 1;
+        file->split = number_take();
+    }
+    write_transfer(access, file->has_split ? file->split : UNISONO_TRACE_NO_REQUEST);
+    return code;
+}
+
+static int split_ended(MPI_File handle, int code)
+{
+    file_t *file = file_of(handle);
+    if (!file || !file->has_split)
+        return code;
+    file->has_split = 0;
+    WRITE(wait, clock_times(), &file->split, 1);
+    number_return(file->split);
+    return code;
+}
+
+/* ---- Calls --------------------------------------------------------------------------------- */
+
+#define DATA(count_type) void *buffer, count_type count, MPI_Datatype type
+#define ACCESS(manner, pointer, offset) begin(handle, manner, pointer, offset, count, type)
+
+/* Defines one call: with an offset, or by a file pointer. */
+#define AT(name, manner, count_type)                                                               \
+    static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),              \
+                                MPI_Status *status)                                                \
+    {                                                                                              \
+        MPI_Status own = {0}, *used = status == MPI_STATUS_IGNORE ? &own : status;                 \
+        access_t access = ACCESS(manner, EXPLICIT, offset);                                        \
+        int code = RUN(File_##name, handle, offset, buffer, count, type, used);                    \
+        return ended(&access, code, used);                                                         \
+    }
+#define IAT(name, manner, count_type)                                                              \
+    static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),              \
+                                MPI_Request *request)                                              \
+    {                                                                                              \
+        access_t access = ACCESS(manner, EXPLICIT, offset);                                        \
+        int code = RUN(File_##name, handle, offset, buffer, count, type, request);                 \
+        return begun(&access, code, request);                                                      \
+    }
+#define AT_BEGIN(name, manner, count_type)                                                         \
+    static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type))              \
+    {                                                                                              \
+        access_t access = ACCESS(manner, EXPLICIT, offset);                                        \
+        int code = RUN(File_##name, handle, offset, buffer, count, type);                          \
+        return split_begun(&access, code);                                                         \
+    }
+#define NEXT(name, manner, count_type, pointer)                                                    \
+    static int call_File_##name(MPI_File handle, DATA(count_type), MPI_Status *status)             \
+    {                                                                                              \
+        MPI_Status own = {0}, *used = status == MPI_STATUS_IGNORE ? &own : status;                 \
+        access_t access = ACCESS(manner, pointer, 0);                                              \
+        int code = RUN(File_##name, handle, buffer, count, type, used);                            \
+        return ended(&access, code, used);                                                         \
+    }
+#define INEXT(name, manner, count_type, pointer)                                                   \
+    static int call_File_##name(MPI_File handle, DATA(count_type), MPI_Request *request)           \
+    {                                                                                              \
+        access_t access = ACCESS(manner, pointer, 0);                                              \
+        int code = RUN(File_##name, handle, buffer, count, type, request);                         \
+        return begun(&access, code, request);                                                      \
+    }
+#define NEXT_BEGIN(name, manner, count_type, pointer)                                              \
+    static int call_File_##name(MPI_File handle, DATA(count_type))                                 \
+    {                                                                                              \
+        access_t access = ACCESS(manner, pointer, 0);                                              \
+        int code = RUN(File_##name, handle, buffer, count, type);                                  \
+        return split_begun(&access, code);                                                         \
+    }
+#define END(name)                                                                                  \
+    static int call_File_##name(MPI_File handle, void *buffer, MPI_Status *status)                 \
+    {                                                                                              \
+        int code = RUN(File_##name, handle, buffer, status);                                       \
+        return split_ended(handle, code);                                                          \
+    }
+
+/* Defines the calls of one direction and one kind of count. */
+#define DIRECTION(word, manner, count_type, suffix)                                                \
+    AT(word##_at##suffix, manner, count_type)                                                      \
+    AT(word##_at_all##suffix, manner | ALL, count_type)                                            \
+    IAT(i##word##_at##suffix, manner, count_type)                                                  \
+    IAT(i##word##_at_all##suffix, manner | ALL, count_type)                                        \
+    AT_BEGIN(word##_at_all_begin##suffix, manner | ALL, count_type)                                \
+    NEXT(word##suffix, manner, count_type, INDIVIDUAL)                                             \
+    NEXT(word##_all##suffix, manner | ALL, count_type, INDIVIDUAL)                                 \
+    NEXT(word##_shared##suffix, manner, count_type, SHARED)                                        \
+    NEXT(word##_ordered##suffix, manner | ALL, count_type, ORDERED)                                \
+    INEXT(i##word##suffix, manner, count_type, INDIVIDUAL)                                         \
+    INEXT(i##word##_all##suffix, manner | ALL, count_type, INDIVIDUAL)                             \
+    INEXT(i##word##_shared##suffix, manner, count_type, SHARED)                                    \
+    NEXT_BEGIN(word##_all_begin##suffix, manner | ALL, count_type, INDIVIDUAL)                     \
+    NEXT_BEGIN(word##_ordered_begin##suffix, manner | ALL, count_type, ORDERED)
+
+DIRECTION(read, READ, int, )
+DIRECTION(write, WRITES, int, )
+DIRECTION(read, READ, MPI_Count, _c)
+DIRECTION(write, WRITES, MPI_Count, _c)
+END(read_at_all_end)
+END(write_at_all_end)
+END(read_all_end)
+END(write_all_end)
+END(read_ordered_end)
+END(write_ordered_end)
+
+#define ENTER_ONE(name) ENTER(File_##name)
+#define ENTER_DIRECTION(word, suffix)                                                              \
+    do {                                                                                           \
+        ENTER_ONE(word##_at##suffix);                                                              \
+        ENTER_ONE(word##_at_all##suffix);                                                          \
+        ENTER_ONE(i##word##_at##suffix);                                                           \
+        ENTER_ONE(i##word##_at_all##suffix);                                                       \
+        ENTER_ONE(word##_at_all_begin##suffix);                                                    \
+        ENTER_ONE(word##suffix);                                                                   \
+        ENTER_ONE(word##_all##suffix);                                                             \
+        ENTER_ONE(word##_shared##suffix);                                                          \
+        ENTER_ONE(word##_ordered##suffix);                                                         \
+        ENTER_ONE(i##word##suffix);                                                                \
+        ENTER_ONE(i##word##_all##suffix);                                                          \
+        ENTER_ONE(i##word##_shared##suffix);                                                       \
+        ENTER_ONE(word##_all_begin##suffix);                                                       \
+        ENTER_ONE(word##_ordered_begin##suffix);                                                   \
+    } while (0)
+
+void accesses_enter(function_t **functions)
+{
+    ENTER_DIRECTION(read, );
+    ENTER_DIRECTION(write, );
+    ENTER_DIRECTION(read, _c);
+    ENTER_DIRECTION(write, _c);
+    ENTER_ONE(read_at_all_end);
+    ENTER_ONE(write_at_all_end);
+    ENTER_ONE(read_all_end);
+    ENTER_ONE(write_all_end);
+    ENTER_ONE(read_ordered_end);
+    ENTER_ONE(write_ordered_end);
+}
