@@ -35,7 +35,7 @@ fn list(as_json: bool) -> Result<(), UserError> {
     present::line("hint, in force for, values, meaning")?;
     for hint in HINTS.iter().filter(|hint| hint.site != HintSite::Nowhere) {
         present::line(&format!("{:<20} {:<12} {}", hint.name, hint.site.word(), hint.line))?;
-        for values in broken(hint.form.word()) {
+        for values in broken(&hint.form.word()) {
             present::line(&format!("{:<33} {values}", ""))?;
         }
     }
