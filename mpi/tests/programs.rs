@@ -142,7 +142,7 @@ fn a_rank_that_does_not_join_is_named_and_the_program_ends() {
             let (code, text) = ended(command);
             assert_eq!(code, Some(5), "{family:?} {call}: {text}");
             assert!(text.contains(&format!("error: {function} failed")), "{family:?}: {text}");
-            assert!(text.contains("cause: rank 2"), "{family:?} {call}: {text}");
+            assert!(text.contains("cause: rank 2 "), "{family:?} {call}: {text}");
             assert_eq!(text.matches("error: ").count(), 1, "{family:?} {call}: {text}");
         }
     }
