@@ -1,4 +1,4 @@
-//! What the process of a rank asks of its machine.
+//! The machine of one rank of a replay: its process, the client library and sockets.
 
 use super::messages::Messages;
 use super::spec::RankSpec;

@@ -1,4 +1,4 @@
-//! What a rank asks of a simulated machine.
+//! The machine of one rank of a program: a simulated node, and the file system on it.
 
 use super::mailbox::Mailbox;
 use crate::scenario::Scenario;
