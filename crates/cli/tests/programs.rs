@@ -8,7 +8,7 @@ mod support;
 
 use serde_json::Value;
 use std::path::PathBuf;
-use support::{Ended, Place, USAGE, run, unisono};
+use support::{Ended, FAILED, Place, USAGE, run, unisono};
 use trace::PatternProgram;
 
 fn pattern(place: &Place, name: &str, pattern: &str, record_bytes: u64, sync: bool) -> PathBuf {
@@ -138,7 +138,7 @@ fn what_makes_no_sense_is_refused() {
     let trace = pattern(&place, "trace", "wc", 512, false);
     let ended = command(&place, "what-if", &trace, "--plot /nowhere/picture.svg");
     assert!(ended.error.contains("/nowhere/picture.svg") && ended.error.contains("\nhelp:"));
-    assert_ne!(ended.exit_code(), Some(0));
+    assert_eq!(ended.exit_code(), Some(FAILED));
     for (words, said) in [
         ("--servers 0", "--servers cannot be \"0\""),
         ("--strategy fast", "--strategy cannot be \"fast\""),
