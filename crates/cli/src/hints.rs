@@ -35,13 +35,33 @@ fn list(as_json: bool) -> Result<(), UserError> {
     present::line("hint, in force for, values, meaning")?;
     for hint in HINTS.iter().filter(|hint| hint.site != HintSite::Nowhere) {
         present::line(&format!("{:<20} {:<12} {}", hint.name, hint.site.word(), hint.line))?;
-        present::line(&format!("{:<33} {}", "", hint.form.word()))?;
+        for values in broken(&hint.form.word()) {
+            present::line(&format!("{:<33} {values}", ""))?;
+        }
     }
     present::line("\nknown, but without effect, so rejected")?;
     for hint in HINTS.iter().filter(|hint| hint.site == HintSite::Nowhere) {
         present::line(&format!("{:<27} {}", hint.name, hint.line))?;
     }
     Ok(())
+}
+
+/// Columns for the values of a hint, in lines of 80.
+const VALUE_COLUMNS: usize = 46;
+
+/// Breaks a list of values, with bars between them, into lines.
+fn broken(values: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for value in values.split_inclusive('|') {
+        if let Some(line) = lines.last_mut()
+            && (line.is_empty() || line.len() + value.len() <= VALUE_COLUMNS)
+        {
+            line.push_str(value);
+        } else {
+            lines.push(value.to_owned());
+        }
+    }
+    lines
 }
 
 fn explain(arguments: &Explain) -> Result<(), UserError> {

@@ -25,7 +25,7 @@ struct Report {
     /// Shares of calls and of recorded time that depend on timing, in percent.
     timing_dependent_calls_percent: f64,
     timing_dependent_time_percent: f64,
-    /// What is known about the error of these predictions.
+    /// Statement about the error of these predictions.
     error: String,
     /// Points, the fastest first.
     points: Vec<Row>,
@@ -154,7 +154,7 @@ fn rows(axes: &[Axis], points: &[Point], outcomes: &[ProgramOutcome]) -> Vec<Row
     rows
 }
 
-/// What is known about the error, in one line.
+/// Returns the statement about the error of the predictions, in one line.
 fn error_of(axes: &[Axis], points: &[Point], header: &Header, share: TimingShare) -> String {
     let mut said = Vec::new();
     if header.recorded == Recorded::DarshanDxt {

@@ -199,7 +199,13 @@ fn a_bench_that_makes_no_sense_is_refused() {
         ("--size 99999999999999999999", &["99999999999999999999"]),
         ("--block 0", &["block of 0 bytes"]),
         ("--block 2GiB", &["block of 2147483648 bytes"]),
-        ("--strategy disk", &["\"disk\"", "noncollective, global-barrier or node-grouping"]),
+        (
+            "--strategy disk",
+            &[
+                "\"disk\"",
+                "caching, two-phase, disk-directed, noncollective, global-barrier or node-grouping",
+            ],
+        ),
         ("--strategy caching,magic", &["\"magic\""]),
         ("--pattern rbx", &["\"rbx\"", "did you mean \"rb\""]),
         ("--pattern wa", &["wa", "overlap"]),
@@ -254,7 +260,13 @@ fn a_simulation_that_makes_no_sense_is_refused() {
         ("--machine cray", &["\"cray\"", "tr94, tocs97, ideal-disks"]),
         ("--layout heap", &["\"heap\"", "contiguous, random-blocks, random-tracks"]),
         ("--payload real", &["\"real\"", "phantom, traced"]),
-        ("--strategy magic", &["\"magic\"", "noncollective, global-barrier or node-grouping"]),
+        (
+            "--strategy magic",
+            &[
+                "\"magic\"",
+                "caching, two-phase, disk-directed, noncollective, global-barrier or node-grouping",
+            ],
+        ),
         ("--pattern rbcc", &["\"rbcc\"", "did you mean \"rbc\""]),
         ("--pattern wa", &["wa", "overlap"]),
         ("--record 0", &["records of 0 bytes"]),

@@ -8,7 +8,7 @@ mod support;
 
 use serde_json::Value;
 use std::path::PathBuf;
-use support::{Ended, Place, USAGE, run, unisono};
+use support::{Ended, FAILED, Place, USAGE, run, unisono};
 use trace::PatternProgram;
 
 fn pattern(place: &Place, name: &str, pattern: &str, record_bytes: u64, sync: bool) -> PathBuf {
@@ -86,7 +86,7 @@ fn a_replay_starts_servers_of_its_own() {
 fn a_what_if_crosses_its_lists() {
     let place = Place::new();
     let trace = pattern(&place, "trace", "rc", 512, false);
-    let words = "--machine tr94 --block 8KiB --servers 1,4 --disk hp97560,ssd --json";
+    let words = "--machine tr94 --block 8KiB --servers 1,4 --disk hp97560,nvme --json";
     let first = json(&command(&place, "what-if", &trace, words));
     assert_eq!(first["schema"], "unisono.what-if/1");
     let points = first["points"].as_array().unwrap();
@@ -136,6 +136,9 @@ fn a_what_if_draws_and_records() {
 fn what_makes_no_sense_is_refused() {
     let place = Place::new();
     let trace = pattern(&place, "trace", "wc", 512, false);
+    let ended = command(&place, "what-if", &trace, "--plot /nowhere/picture.svg");
+    assert!(ended.error.contains("/nowhere/picture.svg") && ended.error.contains("\nhelp:"));
+    assert_eq!(ended.exit_code(), Some(FAILED));
     for (words, said) in [
         ("--servers 0", "--servers cannot be \"0\""),
         ("--strategy fast", "--strategy cannot be \"fast\""),
@@ -143,7 +146,6 @@ fn what_makes_no_sense_is_refused() {
         ("--compute-speed 0", "the speed 0"),
         ("--compute-speed 1e-15", "years"),
         ("--set queue=fcfs --set queue=cscan", "queue is given twice"),
-        ("--plot /nowhere/picture.svg", "/nowhere/picture.svg"),
     ] {
         let ended = command(&place, "what-if", &trace, words);
         assert_eq!(ended.exit_code(), Some(USAGE), "{words}: {}", ended.error);

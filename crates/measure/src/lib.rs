@@ -12,6 +12,7 @@
 mod bench;
 mod calibrate;
 mod demo;
+mod orders;
 mod plain;
 mod replay;
 mod tops;

@@ -237,7 +237,7 @@ mod tests {
         Collective::ReduceScatter,
     ];
 
-    /// What a member contributes when members contribute unequal amounts, and the largest amount.
+    /// Unequal contributions: that of a member, and the largest.
     fn share(rank: u32, bytes: u64) -> (u64, u64) {
         (if rank == 0 { bytes } else { bytes / 3 }, bytes)
     }

@@ -9,11 +9,13 @@
 //! - Ranks meet only in messages and in files, so that a replay waits where the program waited.
 
 mod collective;
+mod meeting;
 mod rank;
 mod requests;
 mod run;
 mod streams;
 
 pub use collective::{Step, steps_of};
+pub use meeting::meet;
 pub use rank::{Manner, OpenedFile, Rank, Stream, Transfer};
 pub use run::{Program, RankReport};

@@ -51,7 +51,7 @@ pub struct Transfer {
     pub direction: Direction,
     /// True when all that opened the file make the transfer together.
     pub is_collective: bool,
-    /// What this rank moves.
+    /// Data that this rank moves.
     pub part: OwnPart,
 }
 

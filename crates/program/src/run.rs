@@ -20,7 +20,7 @@ use units::{Duration, Instant};
 /// between 4 KiB (Open MPI, shared memory) and 64 KiB (MPICH).
 const EAGER_BYTES_MAX: u64 = 64 << 10;
 
-/// What the ranks of a trace did, ready to be carried out again.
+/// The program of a trace, ready to be carried out again.
 pub struct Program {
     ranks: Vec<RankTrace>,
     communicators: Vec<Vec<Known>>,

@@ -33,7 +33,7 @@ pub struct Event {
     /// True when what the program asked here depends on timing: a wildcard, a test that may fail, a
     /// shared file pointer.
     pub depends_on_timing: bool,
-    /// What the program asked for.
+    /// Operation that the program asked for.
     pub operation: Operation,
 }
 
@@ -125,7 +125,7 @@ impl Collective {
 /// Direction of a transfer.
 pub type Direction = policy::Direction;
 
-/// What a call asks for.
+/// Operation that a call asks for.
 ///
 /// An operation with `request: Some(..)` is begun only; a later [`Operation::Wait`] names its
 /// request. One with `None` has ended when the call returns.

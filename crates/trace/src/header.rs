@@ -23,7 +23,7 @@ pub struct Header {
     pub mpi: String,
     /// Begin of the recording, in RFC 3339.
     pub started: String,
-    /// Where the calls of files came from.
+    /// Origin of the trace.
     pub recorded: Recorded,
     /// The instance of Unisono that held the files, if any.
     pub instance: Option<RecordedInstance>,
@@ -32,7 +32,7 @@ pub struct Header {
     pub processor_pressure_percent: Option<f64>,
     /// Share of processor time that other virtual machines took while the program ran, in percent.
     pub steal_percent: Option<f64>,
-    /// What the program did that is not recorded, such as `MPI_Win_create`. A replay of a trace
+    /// Calls of the program that are not recorded, such as `MPI_Win_create`. A replay of a trace
     /// with such a list would be wrong.
     #[serde(default)]
     pub not_recorded: Vec<String>,

@@ -158,7 +158,7 @@ fn instance() -> Option<RecordedInstance> {
     })
 }
 
-/// What was recorded, in one line.
+/// Returns the line about a finished recording.
 fn line(shown: &Path, directory: &Path, ranks: u32, notes: &Notes) -> String {
     let mut line = format!("unisono: recorded {} in {}", plural(ranks, "rank"), shown.display());
     let bytes = place::stream_bytes(directory);

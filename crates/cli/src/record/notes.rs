@@ -14,7 +14,7 @@ const CALLS_MIN: u64 = 1000;
 /// Notes of all ranks.
 #[derive(Default, Debug, PartialEq)]
 pub(super) struct Notes {
-    /// What was not recorded, in the order of the alphabet.
+    /// Names of calls that were not recorded, in the order of the alphabet.
     pub(super) not_recorded: Vec<String>,
     calls: u64,
     nanoseconds: u64,

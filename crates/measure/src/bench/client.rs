@@ -6,14 +6,19 @@ use super::source::Source;
 use super::spec::{
     CaseOrder, CaseResult, CaseSpec, ClientReady, ClientSpec, FileLife, parse_pattern,
 };
+use crate::orders::ChildSide;
 use client::{CollectiveOptions, Connection, ConnectionOptions, File, Group, Instance};
 use filesystem::collective::Strategy;
 use interface::{ExitCode, UserError, access_of};
 use policy::{Access, Buffering, Direction, DiskOrder, OwnPart};
-use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 use units::{ClientId, MIB};
+
+const CHILD: ChildSide = ChildSide {
+    error: "a bench client cannot read its orders",
+    help: "start clients with: unisono bench",
+};
 
 /// Time that clients wait for one another.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,15 +55,15 @@ pub fn bench_client() -> Result<(), UserError> {
     let (orders, worker) = match connected {
         Ok(connection) => start(connection, spec, happens),
         // The parent reports the failure.
-        Err(error) => return send(&ClientReady::Failed(error.into())),
+        Err(error) => return CHILD.answer(&ClientReady::Failed(error.into())),
     };
-    send(&ClientReady::Connected)?;
+    CHILD.answer(&ClientReady::Connected)?;
     if forward(&events, &orders)? == Work::Abandoned {
         return Ok(());
     }
     drop(orders);
     // The client leaves its group in peace.
-    worker.join().map_err(|_| lost_parent("its worker thread panicked"))
+    worker.join().map_err(|_| CHILD.lost("its worker thread panicked"))
 }
 
 /// State of the worker when standard input has ended.
@@ -78,9 +83,7 @@ fn forward(events: &Receiver<Event>, orders: &SyncSender<CaseOrder>) -> Result<W
         match event {
             Event::Line(line) => {
                 is_busy = true;
-                orders
-                    .send(parse(line)?)
-                    .map_err(|_| lost_parent("its worker thread has ended"))?;
+                orders.send(parse(line)?).map_err(|_| CHILD.lost("its worker thread has ended"))?;
             }
             Event::Answered(answered) => {
                 is_busy = false;
@@ -124,7 +127,7 @@ fn start(
                 Err(error) => Err(error.clone()),
             };
             let answer = measured.unwrap_or_else(|error| CaseResult::Failed(error.into()));
-            if happens.send(Event::Answered(send(&answer))).is_err() {
+            if happens.send(Event::Answered(CHILD.answer(&answer))).is_err() {
                 return;
             }
         }
@@ -139,24 +142,7 @@ fn connect(spec: &ClientSpec) -> Result<Connection, UserError> {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(line: std::io::Result<String>) -> Result<T, UserError> {
-    let line = line.map_err(|error| lost_parent(&error.to_string()))?;
-    serde_json::from_str(&line).map_err(|error| lost_parent(&error.to_string()))
-}
-
-fn send(answer: &impl serde::Serialize) -> Result<(), UserError> {
-    let mut output = std::io::stdout();
-    let line = serde_json::to_string(answer).unwrap_or_default();
-    let told = writeln!(output, "{line}").and_then(|()| output.flush());
-    told.map_err(|error| lost_parent(&error.to_string()))
-}
-
-fn lost_parent(cause: &str) -> UserError {
-    UserError::new(
-        ExitCode::Failed,
-        "a bench client cannot read its orders",
-        cause,
-        "start clients with: unisono bench",
-    )
+    CHILD.parse(&line.map_err(|error| CHILD.lost(&error.to_string()))?)
 }
 
 /// State of one case at this client.

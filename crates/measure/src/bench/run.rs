@@ -4,6 +4,7 @@ use super::limits::peak_bytes;
 use super::spec::{
     BenchPlan, CaseOrder, CaseResult, CaseSpec, ClientReady, ClientSpec, FileLife, SourceSpec,
 };
+use crate::orders;
 use client::{Instance, ServerEntry, Session};
 use cluster::{Child, Program};
 use interface::{BENCH_SCHEMA, ExitCode, Report, Row, UserError};
@@ -170,24 +171,11 @@ impl Clients {
     }
 
     fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
-        let line = serde_json::to_string(what).unwrap_or_default();
-        let told = self.children[rank as usize].send_line(&line);
-        told.map_err(|error| lost(rank, &error.to_string()))
+        orders::send(&mut self.children[rank as usize], what).map_err(|cause| lost(rank, &cause))
     }
 
     fn receive<T: serde::de::DeserializeOwned>(&mut self, rank: u32) -> Result<T, UserError> {
-        let child = &mut self.children[rank as usize];
-        match child.read_line() {
-            Ok(Some(line)) => {
-                serde_json::from_str(&line).map_err(|error| lost(rank, &error.to_string()))
-            }
-            Ok(None) => {
-                let ended =
-                    child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
-                Err(lost(rank, &ended))
-            }
-            Err(error) => Err(lost(rank, &error.to_string())),
-        }
+        orders::receive(&mut self.children[rank as usize]).map_err(|cause| lost(rank, &cause))
     }
 }
 

@@ -30,7 +30,7 @@ impl Used {
     }
 }
 
-/// What the operations use.
+/// Times that the operations use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Anchors {
     /// A request whose answer the server knows.
@@ -101,7 +101,7 @@ impl Bench {
     /// Makes all operations.
     ///
     /// # Errors
-    /// What the server meets.
+    /// Faults of the server.
     pub(super) fn anchors(&self) -> Result<Anchors, UserError> {
         let files = BLOCK_BYTES.map(|block| self.file(block));
         let [large, small] = files;

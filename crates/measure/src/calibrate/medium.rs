@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 use units::{GIB, KIB, MIB};
 
-/// What the medium of a directory does.
+/// Rates and times of the medium of a directory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Medium {
     /// Bytes a second of a long write with its sync.

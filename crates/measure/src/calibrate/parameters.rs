@@ -13,7 +13,7 @@ pub struct Measured {
     pub key: String,
     /// Value.
     pub value: u64,
-    /// How it was measured.
+    /// Measurement that the value follows from.
     pub source: String,
 }
 
@@ -36,8 +36,8 @@ fn slope(times: [f64; 2], bytes: [u64; 2]) -> f64 {
     (times[1] - times[0]) / (bytes[1] as f64 - bytes[0] as f64)
 }
 
-/// Returns what `cores` cores, on which operations use these times, have as parameters. Nothing is
-/// fitted: each follows from the processor time of the threads whose work it describes.
+/// Returns the parameters of `cores` cores on which operations use these times. Nothing is fitted:
+/// each follows from the processor time of the threads whose work it describes.
 pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Parameters {
     let nothing = &anchors.nothing;
     // A request without work: a message each way.

@@ -62,7 +62,7 @@ const RUNS: u32 = 5;
 /// Carries the programs out on real servers and on those of the scenario.
 ///
 /// # Errors
-/// What servers meet.
+/// Faults of servers.
 pub(super) fn measure(
     program: &Program,
     directory: Option<&Path>,

@@ -59,7 +59,7 @@ struct Peer {
     header: Vec<u8>,
     /// Message whose data arrives, and its bytes that have not.
     arriving: Option<(Stream, u64)>,
-    /// Why it has left, if it has.
+    /// Reason for which it has left, if it has.
     left: Option<String>,
 }
 

@@ -2,6 +2,7 @@
 //! expects, and gathers the times.
 
 use super::spec::{Answer, Order, RankSpec, ReplayPlan, ReplayReport, ReplayRun};
+use crate::orders;
 use client::{Cleanup, Connection, Instance, Session, Undo};
 use cluster::{Child, Program as Executable};
 use interface::{ExitCode, UserError};
@@ -180,23 +181,11 @@ impl Ranks {
     }
 
     fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
-        let line = serde_json::to_string(what).unwrap_or_default();
-        let told = self.children[rank as usize].send_line(&line);
-        told.map_err(|error| lost(rank, &error.to_string()))
+        orders::send(&mut self.children[rank as usize], what).map_err(|cause| lost(rank, &cause))
     }
 
     fn receive(&mut self, rank: u32) -> Result<Answer, UserError> {
-        let child = &mut self.children[rank as usize];
-        match child.read_line() {
-            Ok(Some(line)) => {
-                serde_json::from_str(&line).map_err(|error| lost(rank, &error.to_string()))
-            }
-            Ok(None) => {
-                let ended = child.wait().map_or_else(|error| error.to_string(), |s| s.to_string());
-                Err(lost(rank, &ended))
-            }
-            Err(error) => Err(lost(rank, &error.to_string())),
-        }
+        orders::receive(&mut self.children[rank as usize]).map_err(|cause| lost(rank, &cause))
     }
 }
 

@@ -4,18 +4,22 @@
 use super::messages::Messages;
 use super::rank::RealRank;
 use super::spec::{Answer, Order, RankSpec};
+use crate::orders::ChildSide;
 use client::{Connection, Instance};
 use filesystem::collective::Strategy;
-use interface::{ExitCode, UserError};
+use interface::UserError;
 use program::Program;
-use serde::de::DeserializeOwned;
-use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use trace::Trace;
+
+const CHILD: ChildSide = ChildSide {
+    error: "a rank of a replay cannot read its orders",
+    help: "start replays with: unisono replay",
+};
 
 /// Runs the process of one rank of a replay until standard input ends. If it ends in the middle of
 /// an order, the parent was killed, and the process ends at once.
@@ -26,19 +30,19 @@ pub fn replay_rank() -> Result<(), UserError> {
     let is_busy = Arc::new(AtomicBool::new(true));
     let lines = listen(Arc::clone(&is_busy));
     let Ok(line) = lines.recv() else { return Ok(()) };
-    let mut process = match parse(&line).and_then(Process::start) {
+    let mut process = match CHILD.parse(&line).and_then(Process::start) {
         Ok(process) => process,
         // The parent reports it.
-        Err(error) => return answer(&Answer::Failed(error.into())),
+        Err(error) => return CHILD.answer(&Answer::Failed(error.into())),
     };
-    answer(&Answer::Done)?;
+    CHILD.answer(&Answer::Done)?;
     is_busy.store(false, Ordering::Release);
     while let Ok(line) = lines.recv() {
         is_busy.store(true, Ordering::Release);
-        match parse(&line).and_then(|order| process.carry_out(order)) {
-            Ok(done) => answer(&done)?,
+        match CHILD.parse(&line).and_then(|order| process.carry_out(order)) {
+            Ok(done) => CHILD.answer(&done)?,
             // Its end makes those fail that wait for it.
-            Err(error) => return answer(&Answer::Failed(error.into())),
+            Err(error) => return CHILD.answer(&Answer::Failed(error.into())),
         }
         is_busy.store(false, Ordering::Release);
     }
@@ -110,24 +114,4 @@ impl Process {
             }
         }
     }
-}
-
-fn parse<T: DeserializeOwned>(line: &str) -> Result<T, UserError> {
-    serde_json::from_str(line).map_err(|error| lost_parent(&error.to_string()))
-}
-
-fn answer(answer: &Answer) -> Result<(), UserError> {
-    let mut output = std::io::stdout().lock();
-    let line = serde_json::to_string(answer).unwrap_or_default();
-    let told = writeln!(output, "{line}").and_then(|()| output.flush());
-    told.map_err(|error| lost_parent(&error.to_string()))
-}
-
-fn lost_parent(cause: &str) -> UserError {
-    UserError::new(
-        ExitCode::Failed,
-        "a rank of a replay cannot read its orders",
-        cause,
-        "start replays with: unisono replay",
-    )
 }

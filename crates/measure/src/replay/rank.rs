@@ -1,4 +1,4 @@
-//! What the process of a rank asks of its machine.
+//! The machine of one rank of a replay: its process, the client library and sockets.
 
 use super::messages::Messages;
 use super::spec::RankSpec;
@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use interface::{ErrorKind, ExitCode, UserError};
 use policy::{Buffering, Direction, DiskOrder, OwnPart};
-use program::{Manner, OpenedFile, Rank, Stream, Transfer, steps_of};
+use program::{OpenedFile, Rank, Stream, Transfer, meet};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,9 +16,6 @@ use std::rc::Rc;
 use std::time;
 use trace::Collective;
 use units::{Duration, Instant};
-
-/// Tag of the messages by which members change files together; no program has it.
-const MEETING_TAG: i64 = i64::MIN;
 
 /// Computations up to this length are measured by the clock: reading the processor time of a thread
 /// takes a microsecond.
@@ -57,23 +54,6 @@ impl RealRank {
                 "report this as a defect, with the trace",
             )
         })
-    }
-
-    /// Members of a file exchange messages.
-    async fn meet(&self, file: &OpenedFile, kind: Collective, bytes: u64) -> Result<(), UserError> {
-        let size = file.members.len() as u32;
-        let communicator = file.number as u32 ^ (file.number >> 32) as u32;
-        let stream = Stream { communicator, tag: MEETING_TAG, manner: Manner::Data };
-        for step in steps_of(kind, (file.place, size), 0, (bytes, bytes)) {
-            let member = |place: u32| file.members[place as usize];
-            if let Some((to, bytes)) = step.send {
-                self.messages.send(member(to), stream, bytes).await?;
-            }
-            if let Some(from) = step.receive {
-                self.messages.receive(member(from), stream).await?;
-            }
-        }
-        Ok(())
     }
 
     fn open_here(&self, file: &OpenedFile) -> Result<File, UserError> {
@@ -157,17 +137,17 @@ impl Rank for RealRank {
 
     async fn open(&self, opened: OpenedFile) -> Result<RealFile, UserError> {
         // As the interposer of MPI does: a communicator of its own, rank 0 first, and a group.
-        self.meet(&opened, Collective::AllReduce, 8).await?;
+        meet(self, &opened, Collective::AllReduce, 8).await?;
         let first = match opened.place {
             0 => Some(self.open_here(&opened)?),
             _ => None,
         };
-        self.meet(&opened, Collective::Broadcast, 24).await?;
+        meet(self, &opened, Collective::Broadcast, 24).await?;
         let file = match first {
             Some(file) => file,
             None => self.open_here(&opened)?,
         };
-        self.meet(&opened, Collective::AllGather, 16).await?;
+        meet(self, &opened, Collective::AllGather, 16).await?;
         let (size, name) = (opened.members.len() as u32, format!("{}-{}", self.run, opened.number));
         let group = Group::form(&self.connection, &name, opened.place, size)?;
         Ok(RealFile { opened, file, group })
@@ -209,11 +189,11 @@ impl Rank for RealRank {
     }
 
     async fn sync(&self, file: &RealFile) -> Result<(), UserError> {
-        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        meet(self, &file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place == 0 {
             file.file.start_flush(true).await?;
         }
-        self.meet(&file.opened, Collective::AllReduce, 8).await
+        meet(self, &file.opened, Collective::AllReduce, 8).await
     }
 
     async fn set_size(
@@ -222,11 +202,11 @@ impl Rank for RealRank {
         bytes: u64,
         only_grows: bool,
     ) -> Result<(), UserError> {
-        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        meet(self, &file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place == 0 && !(only_grows && file.file.size()? >= bytes) {
             file.file.set_size(bytes)?;
         }
-        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        meet(self, &file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place != 0 {
             file.file.size()?;
         }

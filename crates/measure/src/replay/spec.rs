@@ -1,4 +1,4 @@
-//! What a replay is asked to do, what it tells, and the orders to its processes.
+//! The plan of a replay, its report, and the orders to its processes.
 
 use interface::Failure;
 use program::RankReport;

@@ -1,12 +1,18 @@
 //! One client process: takes orders on standard input, one a line, and answers on standard output.
 
 use super::spec::{Answer, ClientSpec, Order, Work};
+use crate::orders::ChildSide;
 use client::{Buffer, Connection, ConnectionOptions, File, Instance, Operation};
 use interface::{ExitCode, UserError};
 use policy::{Buffering, Declared, Prefetch};
 use std::collections::VecDeque;
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::time::{Duration, Instant};
+
+const CHILD: ChildSide = ChildSide {
+    error: "a bench client lost the connection to the process that started it",
+    help: "start bench clients with: unisono bench tops",
+};
 
 /// Outstanding requests of a client, if it need not wait for each.
 pub(super) const UNDER_WAY: usize = 2;
@@ -17,24 +23,24 @@ pub(super) const UNDER_WAY: usize = 2;
 /// Fails when the instance cannot be used, or orders cannot be read.
 pub fn tops_client() -> Result<(), UserError> {
     let mut orders = std::io::stdin().lock().lines();
-    let mut next = || orders.next().transpose().map_err(|error| unread(&error));
+    let mut next = || orders.next().transpose().map_err(|error| CHILD.lost(&error.to_string()));
     let Some(line) = next()? else { return Ok(()) };
-    let spec: ClientSpec = parse(&line)?;
+    let spec: ClientSpec = CHILD.parse(&line)?;
     let library = Connection::open_with(
         &Instance::at(&spec.instance),
         ConnectionOptions::with_pool(spec.pool_bytes),
     )?;
     while let Some(line) = next()? {
-        let order: Order = parse(&line)?;
+        let order: Order = CHILD.parse(&line)?;
         let opened = library.open_file_as(&order.file, Some(buffering(order.work)));
         let file = match opened {
             Ok(file) => file,
             Err(error) => {
-                send(&Answer::Failed(error.into()))?;
+                CHILD.answer(&Answer::Failed(error.into()))?;
                 continue;
             }
         };
-        send(&Answer::Ready)?;
+        CHILD.answer(&Answer::Ready)?;
         if next()?.is_none() {
             return Ok(());
         }
@@ -46,7 +52,7 @@ pub fn tops_client() -> Result<(), UserError> {
         });
         let answer = done.unwrap_or_else(|error| Answer::Failed(error.into()));
         file.close()?;
-        send(&answer)?;
+        CHILD.answer(&answer)?;
     }
     Ok(())
 }
@@ -59,26 +65,6 @@ fn buffering(work: Work) -> Buffering {
         Work::CopyPages | Work::Read | Work::Write => (Declared::Unknown, None),
     };
     Buffering { declared, prefetch, ..Buffering::default() }
-}
-
-fn send(answer: &Answer) -> Result<(), UserError> {
-    let line = serde_json::to_string(answer).unwrap_or_default();
-    let mut output = std::io::stdout().lock();
-    let told = writeln!(output, "{line}").and_then(|()| output.flush());
-    told.map_err(|error| unread(&error))
-}
-
-fn parse<T: serde::de::DeserializeOwned>(line: &str) -> Result<T, UserError> {
-    serde_json::from_str(line).map_err(|error| unread(&error.into()))
-}
-
-fn unread(error: &std::io::Error) -> UserError {
-    UserError::new(
-        ExitCode::Failed,
-        "a bench client lost the connection to the process that started it",
-        error.to_string(),
-        "start bench clients with: unisono bench tops",
-    )
 }
 
 /// A client at work on one point.

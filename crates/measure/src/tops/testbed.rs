@@ -2,6 +2,7 @@
 
 use super::client::write_heads;
 use super::spec::{Answer, ClientSpec, Figure, Order, TopsPlan, TopsPoint, Work};
+use crate::orders;
 use client::{Connection, ConnectionOptions, Direct, Instance};
 use cluster::{Child, Program, ServerOptions, TemporaryInstance};
 use interface::{ExitCode, UserError};
@@ -148,18 +149,11 @@ fn fill(
 }
 
 fn send(child: &mut Child, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
-    let line = serde_json::to_string(what).unwrap_or_default();
-    child.send_line(&line).map_err(|error| lost(rank, &error.to_string()))
+    orders::send(child, what).map_err(|cause| lost(rank, &cause))
 }
 
 fn receive(child: &mut Child, rank: u32) -> Result<Answer, UserError> {
-    match child.read_line() {
-        Ok(Some(line)) => {
-            serde_json::from_str(&line).map_err(|error| lost(rank, &error.to_string()))
-        }
-        Ok(None) => Err(lost(rank, "it has ended")),
-        Err(error) => Err(lost(rank, &error.to_string())),
-    }
+    orders::receive(child).map_err(|cause| lost(rank, &cause))
 }
 
 fn lost(rank: u32, cause: &str) -> UserError {

@@ -1,4 +1,4 @@
-//! What a rank asks of a simulated machine.
+//! The machine of one rank of a program: a simulated node, and the file system on it.
 
 use super::mailbox::Mailbox;
 use crate::scenario::Scenario;
@@ -7,7 +7,7 @@ use filesystem::{BufferPool, Client, Fault, Group, Membership, NewFile, PeerCall
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use policy::{Access, Direction, DiskOrder, OwnPart, Pool};
-use program::{Manner, OpenedFile, Rank, Stream, Transfer, steps_of};
+use program::{OpenedFile, Rank, Stream, Transfer, meet};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,9 +24,6 @@ const TIMEOUT: Duration = Duration::from_ms(1 << 40);
 
 /// Bytes up to which a client moves contiguous data through a buffer that servers reach.
 const POOLED_BYTES_MAX: u64 = 64 * KIB;
-
-/// Tags of the messages by which members open, close and change files; no program has them.
-const MEETING_TAG: i64 = i64::MIN;
 
 /// One rank of a program on a simulated node.
 pub(super) struct SimulatedRank<P: Kind> {
@@ -74,23 +71,6 @@ impl<P: Kind> SimulatedRank<P> {
     /// Node of a rank: ranks follow the servers.
     fn node_of(&self, rank: u32) -> u32 {
         self.scenario.servers + rank
-    }
-
-    /// Members of a file exchange messages.
-    async fn meet(&self, file: &OpenedFile, kind: Collective, bytes: u64) -> Result<(), Fault> {
-        let size = file.members.len() as u32;
-        let communicator = file.number as u32 ^ (file.number >> 32) as u32;
-        let stream = Stream { communicator, tag: MEETING_TAG, manner: Manner::Data };
-        for step in steps_of(kind, (file.place, size), 0, (bytes, bytes)) {
-            let member = |place: u32| file.members[place as usize];
-            if let Some((to, bytes)) = step.send {
-                self.send(member(to), stream, bytes).await?;
-            }
-            if let Some(from) = step.receive {
-                self.receive(member(from), stream).await?;
-            }
-        }
-        Ok(())
     }
 
     /// Opens the file, and makes it if it is to be made.
@@ -222,17 +202,17 @@ impl<P: Kind> Rank for SimulatedRank<P> {
 
     async fn open(&self, opened: OpenedFile) -> Result<SimulatedFile<P>, Fault> {
         // As the interposer of MPI does: a communicator of its own, rank 0 first, and a group.
-        self.meet(&opened, Collective::AllReduce, 8).await?;
+        meet(self, &opened, Collective::AllReduce, 8).await?;
         let first = match opened.place {
             0 => Some(self.open_here(&opened).await?),
             _ => None,
         };
-        self.meet(&opened, Collective::Broadcast, 24).await?;
+        meet(self, &opened, Collective::Broadcast, 24).await?;
         let record = match first {
             Some(record) => record,
             None => self.open_here(&opened).await?,
         };
-        self.meet(&opened, Collective::AllGather, 16).await?;
+        meet(self, &opened, Collective::AllGather, 16).await?;
         let place = (ClientId(opened.place), opened.members.len() as u32);
         let (client, number) = (self.client.clone(), opened.number);
         let member = Membership::enrol(client, number, place, TIMEOUT).await?;
@@ -300,12 +280,12 @@ impl<P: Kind> Rank for SimulatedRank<P> {
     }
 
     async fn sync(&self, file: &SimulatedFile<P>) -> Result<(), Fault> {
-        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        meet(self, &file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place == 0 {
             let record = file.known.borrow().clone();
             self.client.flush(&record, true).await?;
         }
-        self.meet(&file.opened, Collective::AllReduce, 8).await
+        meet(self, &file.opened, Collective::AllReduce, 8).await
     }
 
     async fn set_size(
@@ -314,7 +294,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         bytes: u64,
         only_grows: bool,
     ) -> Result<(), Fault> {
-        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        meet(self, &file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place == 0 {
             let mut record = file.known.borrow().clone();
             match only_grows {
@@ -323,7 +303,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
             }
             *file.known.borrow_mut() = record;
         }
-        self.meet(&file.opened, Collective::AllReduce, 8).await?;
+        meet(self, &file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place != 0 {
             let mut record = file.known.borrow().clone();
             self.client.catch_up(&mut record).await?;

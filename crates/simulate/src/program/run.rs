@@ -80,7 +80,7 @@ fn run(
     ended
 }
 
-/// What all ranks have in common.
+/// State that all ranks share.
 struct Ranks {
     scenario: Rc<Scenario>,
     engine: Engine,

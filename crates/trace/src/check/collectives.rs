@@ -16,7 +16,7 @@ struct Group {
     file: Option<u32>,
 }
 
-/// What members must agree on.
+/// Properties of a call in which members must agree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Collective(Collective, u32),

@@ -1,4 +1,4 @@
-//! What writer and reader of a stream both know of its past, and predict from it.
+//! State of a stream that writer and reader both have, and from which they predict.
 
 use super::recent::Recent;
 use super::varint::{signed, zigzag};
@@ -34,7 +34,7 @@ pub(crate) struct Course {
 /// Place of a transfer relative to a [`Course`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Where the last one ended.
+    /// End of the last one.
     End,
     /// As far from the last one as that from the one before.
     Stride,

@@ -97,7 +97,7 @@ use HintSite::{Collectives, NewFiles, Nowhere, Transfers};
 pub const HINTS: &[Hint] = &[
     row(METHOD, METHODS, Collectives, "transfer method; auto and ddio: disk-directed"),
     row(DISK_ORDER, ORDERS, Collectives, "order in which servers use their disks"),
-    row(NODE_GROUP_SIZE, Number, Collectives, "processes of a node group; 0: one for each disk"),
+    row(NODE_GROUP_SIZE, Number, Collectives, "members at a time; 0: one for each disk"),
     row(SYNC, Bool, Collectives, "collective writes end on stable storage"),
     row(BLOCK_SIZE, Size, NewFiles, "unit of striping of a new file"),
     row(STRIPING_UNIT, Size, NewFiles, "the same as unisono_block_size"),
