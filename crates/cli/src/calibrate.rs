@@ -27,9 +27,16 @@ fn show(calibration: &Calibration) -> Result<(), UserError> {
         present::line(&format!("{key:<24} {value:>14}  {source}"))?;
     }
     present::line(&format!(
+        "{:<24} {:>14}  factor of all costs above, fitted to four programs",
+        "load", calibration.load
+    ))?;
+    present::line(&format!(
         "\n{:<8} {:>8} {:<14} {:>7} {:>9} {:>19} {:>9} {:>7}",
         "pattern", "record", "strategy", "servers", "real s", "least to most", "simulated", "error"
     ))?;
+    for residual in &calibration.fitted {
+        present::line(&format!("{}  fitted", row(residual)))?;
+    }
     calibration.residuals.iter().try_for_each(|residual| present::line(&row(residual)))
 }
 

@@ -45,6 +45,10 @@ struct Row {
     computing_seconds: f64,
     /// Mean seconds of a rank in messages.
     messages_seconds: f64,
+    /// Seconds of processor time of all servers, without the threads of their disks.
+    server_processor_seconds: f64,
+    /// Seconds of processor time of all ranks.
+    rank_processor_seconds: f64,
     digest: String,
 }
 
@@ -63,7 +67,11 @@ pub(crate) fn run(
     let points = ::simulate::points(file, &fixed, &axes, policies, models)?;
     let picture = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
     let timeline = arguments.timeline.as_deref().map(OutputFile::create).transpose()?;
-    let program = Arc::new(Program::new(trace.ranks)?.with_compute_speed(arguments.compute_speed)?);
+    let program = Program::new(trace.ranks)?.with_compute_speed(arguments.compute_speed)?;
+    let program = Arc::new(match arguments.warm_files {
+        true => program.with_warm_files(),
+        false => program,
+    });
     let outcomes =
         ::simulate::simulate_points(&points, &program, None, &|_| ControlFlow::Continue(()))?;
     if let Some(output) = timeline {
@@ -146,6 +154,8 @@ fn rows(axes: &[Axis], points: &[Point], outcomes: &[ProgramOutcome]) -> Vec<Row
                 files_seconds: RankReport::mean(&outcome.ranks, RankReport::file_seconds),
                 computing_seconds: RankReport::mean(&outcome.ranks, RankReport::computing_seconds),
                 messages_seconds: RankReport::mean(&outcome.ranks, RankReport::message_seconds),
+                server_processor_seconds: outcome.server_processor_seconds,
+                rank_processor_seconds: outcome.rank_processor_seconds,
                 digest: format!("{:016x}", outcome.digest),
             }
         })

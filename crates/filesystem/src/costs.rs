@@ -25,8 +25,7 @@ pub struct Costs {
     pub block: Duration,
     /// Find the owner and place of a piece, for each distributed dimension.
     pub piece_per_dimension: Duration,
-    /// Two-phase client: take fresh memory for its segment of the file, and copy within its own
-    /// memory, for each byte and copy, in picoseconds.
+    /// Two-phase client: copy within its own memory, for each byte and copy, in picoseconds.
     pub segment_ps_per_byte: u64,
     /// Client: one collective call as a whole.
     pub collective: Duration,

@@ -28,6 +28,7 @@ pub struct Program {
     /// Largest contribution of a member to each collective operation, by communicator.
     contributions: Vec<Vec<u64>>,
     compute_speed: f64,
+    has_warm_files: bool,
 }
 
 /// Longest computation and longest message of a trace that can be carried out, so that no sum of
@@ -92,8 +93,15 @@ impl Program {
         let synchronous = synchronous_receives(&ranks, &communicators);
         let contributions = contributions(&ranks, &communicators);
         check_limits(&ranks, 1.0)?;
-        let compute_speed = 1.0;
-        Ok(Self { ranks, communicators, synchronous, contributions, compute_speed })
+        let (compute_speed, has_warm_files) = (1.0, false);
+        Ok(Self {
+            ranks,
+            communicators,
+            synchronous,
+            contributions,
+            compute_speed,
+            has_warm_files,
+        })
     }
 
     /// Makes computations take the time that they took divided by `speed`.
@@ -110,6 +118,17 @@ impl Program {
         }
         check_limits(&self.ranks, speed)?;
         Ok(Self { compute_speed: speed, ..self })
+    }
+
+    /// Has the files that the program expects written just before it begins, so that caches hold
+    /// what fits in them.
+    pub fn with_warm_files(self) -> Self {
+        Self { has_warm_files: true, ..self }
+    }
+
+    /// True if caches hold the files that the program expects.
+    pub fn has_warm_files(&self) -> bool {
+        self.has_warm_files
     }
 
     /// Drops the events of all ranks but one, which alone can be run then.

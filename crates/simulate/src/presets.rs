@@ -13,7 +13,7 @@ use world_simulated::models::network::crossbar;
 use world_simulated::models::network::torus::modelled;
 use world_simulated::models::page_cache;
 use world_simulated::{
-    DirectGet, MessageCosts, ParameterValues, Pieces, PutCopier, QueueKind, StartAngle,
+    DirectCopies, MessageCosts, ParameterValues, Pieces, PutCopier, QueueKind, StartAngle,
 };
 
 /// Processor time of the messages of STARFISH on its 50 MHz processor, pieces one by one.
@@ -32,7 +32,7 @@ const STARFISH_MESSAGES: MessageCosts = MessageCosts {
     per_50_words: Duration::from_us(1),
     pieces: Pieces::Individual,
     put_copier: PutCopier::Requester,
-    direct_get: None,
+    direct: None,
 };
 
 /// Gathering a piece into a batch, when pieces travel together: batching improves 8-byte cyclic
@@ -165,7 +165,7 @@ fn this_machine() -> Machine {
             per_50_words: Duration::from_ns(40),
             pieces: Pieces::Batched { gather_ps: 2_500 },
             put_copier: PutCopier::Owner,
-            direct_get: Some(DirectGet { ps_per_byte: 200, ps_per_piece: 1_500 }),
+            direct: Some(DirectCopies { ps_per_byte: 200, ps_per_piece: 1_500, ps_per_interval: 400_000 }),
         },
         costs: Costs {
             client_read: Duration::from_us(3),

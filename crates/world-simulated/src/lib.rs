@@ -18,7 +18,7 @@ mod timeline;
 pub use device::{DiskConfig, SimulatedDisk, StartAngle};
 pub use engine::{Deadlock, Engine, Sleep, TaskHandle, TimerHandler};
 pub use machine::{
-    DirectGet, Disruption, FaultPlan, HostConfig, Machine, MachineConfig, MachineError,
+    DirectCopies, Disruption, FaultPlan, HostConfig, Machine, MachineConfig, MachineError,
     MessageCosts, NodeConfig, Pieces, PlannedFault, PutCopier, SimulatedWorld,
 };
 pub use models::disk::disk_model::{Activity, Phase};

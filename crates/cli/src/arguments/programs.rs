@@ -93,6 +93,10 @@ pub(crate) struct WhatIf {
     /// Speed of the program's computations, relative to the recorded machine.
     #[arg(long, default_value = "1", value_name = "FACTOR")]
     pub(crate) compute_speed: f64,
+    /// Let caches hold the files that the program expects, as after `unisono replay` has made them.
+    /// Without this option they are on the disks only.
+    #[arg(long)]
+    pub(crate) warm_files: bool,
     /// Seed of everything that varies.
     #[arg(long)]
     pub(crate) seed: Option<u64>,

@@ -320,7 +320,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             per_50_words: us(1),
             pieces: Pieces::Batched { gather_ps: 0 },
             put_copier: PutCopier::Requester,
-            direct_get: None,
+            direct: None,
         },
         network: NetworkSpec { kind: shape.network.clone(), ..NetworkSpec::default() },
         disk: DiskConfig {

@@ -3,6 +3,7 @@
 use super::busy::BUSY;
 use super::threads::ThreadTimes;
 use client::{CollectiveOptions, Connection, File, Group, Instance};
+use filesystem::collective::Strategy;
 use interface::{ExitCode, UserError};
 use policy::{Buffering, Direction, Level, Nested, OwnPart};
 use std::time::Instant;
@@ -30,46 +31,146 @@ impl Used {
     }
 }
 
-/// Times that the operations use.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Anchors {
+/// One kind of operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Operation {
     /// A request whose answer the server knows.
-    pub(super) nothing: Used,
-    /// Reads and writes of a cached block: 4 KiB and 64 KiB.
-    pub(super) small_reads: [Used; 2],
-    pub(super) small_writes: [Used; 2],
-    /// Collective calls of one member with 8 bytes.
-    pub(super) tiny_read: Used,
-    pub(super) tiny_write: Used,
+    Nothing,
+    /// Reads of a cached block: 512 bytes and 7.5 KiB.
+    SmallRead(usize),
+    /// Writes to a cached block: 4 KiB and 64 KiB.
+    SmallWrite(usize),
+    /// A collective call of one member with 8 bytes.
+    Tiny(Direction),
     /// Collective calls of one member, for each block of 1 MiB, and for each block of 64 KiB.
-    pub(super) block_reads: [Used; 2],
-    pub(super) block_writes: [Used; 2],
+    Blocks(Direction, usize),
     /// The same with blocks of 1 MiB of which a quarter is read in pieces of 8 bytes.
-    pub(super) piece_reads: Used,
-    /// The same with memory of pieces of 8 bytes.
-    pub(super) piece_writes: Used,
+    ReadPieces,
+    /// The same with blocks of 1 MiB whose pieces come from four places of memory in turn: pieces of
+    /// 8 bytes, and of 8 KiB.
+    WritePieces(usize),
+    /// A read by two-phase I/O of one member, for each block of 1 MiB.
+    TwoPhaseRead,
 }
 
-/// Bytes of the small operations.
+impl Operation {
+    /// All operations.
+    const ALL: [Self; 15] = {
+        use Direction::{Read, Write};
+        [
+            Self::Nothing,
+            Self::SmallRead(0),
+            Self::SmallRead(1),
+            Self::SmallWrite(0),
+            Self::SmallWrite(1),
+            Self::Tiny(Read),
+            Self::Tiny(Write),
+            Self::Blocks(Read, 0),
+            Self::Blocks(Read, 1),
+            Self::Blocks(Write, 0),
+            Self::Blocks(Write, 1),
+            Self::ReadPieces,
+            Self::WritePieces(0),
+            Self::WritePieces(1),
+            Self::TwoPhaseRead,
+        ]
+    };
+
+    /// Times that it is made in a round.
+    fn calls(self) -> u32 {
+        match self {
+            Self::Nothing | Self::SmallRead(_) | Self::SmallWrite(_) | Self::Tiny(_) => CALLS,
+            Self::Blocks(..) | Self::ReadPieces | Self::WritePieces(_) | Self::TwoPhaseRead => {
+                TRANSFERS
+            }
+        }
+    }
+
+    /// Parts of it: what it uses is that of one.
+    fn parts(self) -> f64 {
+        let blocks = |bytes: u64| (FILE_BYTES / bytes) as f64;
+        match self {
+            Self::Nothing | Self::SmallRead(_) | Self::SmallWrite(_) | Self::Tiny(_) => 1.0,
+            Self::Blocks(_, size) => blocks(BLOCK_BYTES[size]),
+            Self::ReadPieces | Self::WritePieces(_) | Self::TwoPhaseRead => blocks(BLOCK_BYTES[0]),
+        }
+    }
+}
+
+/// Times that the operations use: the lower quartile of the rounds, of each time by itself. What
+/// else happens on a machine only adds to processor time.
+#[derive(Clone, Debug)]
+pub(super) struct Anchors(Vec<(Operation, Used)>);
+
+impl Anchors {
+    /// Returns what an operation uses.
+    pub(super) fn of(&self, operation: Operation) -> Used {
+        let found = self.0.iter().find(|(other, _)| *other == operation);
+        found.map(|(_, used)| *used).unwrap_or_default()
+    }
+
+    /// Returns what a pair of operations uses.
+    pub(super) fn pair(&self, operation: fn(usize) -> Operation) -> [Used; 2] {
+        [self.of(operation(0)), self.of(operation(1))]
+    }
+}
+
+/// Bytes of the small reads: such data travels with messages.
+pub(super) const READ_BYTES: [u64; 2] = [512, 15 * KIB / 2];
+
+/// Bytes of the small writes, likewise.
 pub(super) const SMALL_BYTES: [u64; 2] = [4 * KIB, 64 * KIB];
 
 /// Bytes of the blocks.
 pub(super) const BLOCK_BYTES: [u64; 2] = [MIB, 64 * KIB];
 
-/// Pieces of a block that [`Anchors::piece_reads`] reads, and their bytes.
+/// Pieces of a block that [`Operation::ReadPieces`] reads, and their bytes.
 pub(super) const READ_PIECES: u64 = MIB / 32;
 pub(super) const READ_PIECE_BYTES: u64 = READ_PIECES * 8;
 
-/// Pieces of a block that [`Anchors::piece_writes`] writes.
-pub(super) const WRITTEN_PIECES: u64 = MIB / 8;
+/// Bytes of the pieces of [`Operation::WritePieces`].
+pub(super) const WRITTEN_PIECE_BYTES: [u64; 2] = [8, 8 * KIB];
 
 /// Bytes of a collective transfer: more than the server's cache holds.
 const FILE_BYTES: u64 = 64 * MIB;
 
-/// Times that each operation is made; the median of several rounds counts.
-const CALLS: u32 = 400;
-const TRANSFERS: u32 = 4;
-const ROUNDS: usize = 5;
+/// Times that each operation is made in a round.
+const CALLS: u32 = 200;
+const TRANSFERS: u32 = 3;
+
+/// Rounds: each makes all operations, so that what else happens on the machine meets all of them.
+const ROUNDS: usize = 9;
+
+/// Places in memory whose pieces alternate in the file.
+const PLACES: u64 = 4;
+
+/// The whole file in pieces, which come from [`PLACES`] places of memory in turn.
+fn dealt(piece_bytes: u64) -> OwnPart {
+    let place = |number: u64| Nested {
+        file_offset: number * piece_bytes,
+        memory_offset: number * (FILE_BYTES / PLACES),
+        length: piece_bytes,
+        levels: vec![Level {
+            count: FILE_BYTES / PLACES / piece_bytes,
+            file_stride: PLACES * piece_bytes,
+            memory_stride: piece_bytes,
+        }],
+    };
+    OwnPart::Nested((0..PLACES).map(place).collect())
+}
+
+/// A quarter of the file in pieces of 8 bytes.
+fn quarter() -> OwnPart {
+    let levels = vec![Level { count: FILE_BYTES / 32, file_stride: 32, memory_stride: 8 }];
+    OwnPart::Nested(vec![Nested { file_offset: 0, memory_offset: 0, length: 8, levels }])
+}
+
+/// Files and memory of the operations.
+struct Stage {
+    /// Files with blocks of [`BLOCK_BYTES`].
+    files: [File; 2],
+    memory: Vec<u8>,
+}
 
 /// The one server and its client.
 pub(super) struct Bench {
@@ -103,60 +204,51 @@ impl Bench {
     /// # Errors
     /// Faults of the server.
     pub(super) fn anchors(&self) -> Result<Anchors, UserError> {
-        let files = BLOCK_BYTES.map(|block| self.file(block));
-        let [large, small] = files;
-        let (large, small) = (large?, small?);
-        let mut page = vec![0x5a; SMALL_BYTES[1] as usize];
-        let mut memory = vec![0x5a; 2 * FILE_BYTES as usize];
-        let nothing = self.measure(CALLS, 1.0, || large.size().map(|_| ()))?;
-        let mut small_reads = [Used::default(); 2];
-        let mut small_writes = [Used::default(); 2];
-        for (index, bytes) in SMALL_BYTES.into_iter().enumerate() {
-            let length = bytes as usize;
-            small_reads[index] =
-                self.measure(CALLS, 1.0, || large.read_at(&mut page[..length], 0).map(|_| ()))?;
-            small_writes[index] =
-                self.measure(CALLS, 1.0, || large.write_at(&page[..length], 0))?;
+        let files = [self.file(BLOCK_BYTES[0])?, self.file(BLOCK_BYTES[1])?];
+        let mut stage = Stage { files, memory: vec![0x5a; FILE_BYTES as usize] };
+        let mut rounds = vec![Vec::new(); Operation::ALL.len()];
+        for _ in 0..ROUNDS {
+            for (operation, used) in Operation::ALL.into_iter().zip(&mut rounds) {
+                used.push(self.measure(operation, &mut stage)?);
+            }
         }
-        large.flush(false)?;
-        let tiny = OwnPart::contiguous(0, 8);
-        let all = OwnPart::contiguous(0, FILE_BYTES);
-        let nested = |length: u64, count: u64, file_stride: u64, memory_stride: u64| {
-            let levels = vec![Level { count, file_stride, memory_stride }];
-            OwnPart::Nested(vec![Nested { file_offset: 0, memory_offset: 0, length, levels }])
-        };
-        let quarter = nested(8, FILE_BYTES / 32, 32, 8);
-        let strided = nested(8, FILE_BYTES / 8, 8, 16);
-        let mut transfer = |file: &File, direction: Direction, part: &OwnPart, blocks: u64| {
-            let options = CollectiveOptions::default();
-            let calls = if part.bytes() < MIB { CALLS } else { TRANSFERS };
-            self.measure(calls, blocks as f64, || match direction {
-                Direction::Read => self.group.read_as(options, file, part, &mut memory).map(|_| ()),
-                Direction::Write => self.group.write_as(options, file, part, &memory).map(|_| ()),
-            })
-        };
+        stage.files.into_iter().try_for_each(File::close)?;
+        let operations = Operation::ALL.into_iter().zip(&rounds);
+        Ok(Anchors(operations.map(|(operation, used)| (operation, low(used))).collect()))
+    }
+
+    /// Makes an operation once.
+    fn make(&self, operation: Operation, stage: &mut Stage) -> Result<(), UserError> {
         use Direction::{Read, Write};
-        let blocks = BLOCK_BYTES.map(|bytes| FILE_BYTES / bytes);
-        let anchors = Anchors {
-            nothing,
-            small_reads,
-            small_writes,
-            tiny_read: transfer(&large, Read, &tiny, 1)?,
-            tiny_write: transfer(&large, Write, &tiny, 1)?,
-            block_reads: [
-                transfer(&large, Read, &all, blocks[0])?,
-                transfer(&small, Read, &all, blocks[1])?,
-            ],
-            block_writes: [
-                transfer(&large, Write, &all, blocks[0])?,
-                transfer(&small, Write, &all, blocks[1])?,
-            ],
-            piece_reads: transfer(&large, Read, &quarter, blocks[0])?,
-            piece_writes: transfer(&large, Write, &strided, blocks[0])?,
+        use Strategy::{DiskDirected, TwoPhase};
+        let all = || OwnPart::contiguous(0, FILE_BYTES);
+        let [large, small] = &stage.files;
+        let (strategy, direction, file, part) = match operation {
+            Operation::Nothing => return large.size().map(|_| ()),
+            Operation::SmallRead(size) => {
+                let place = &mut stage.memory[..READ_BYTES[size] as usize];
+                return large.read_at(place, 0).map(|_| ());
+            }
+            Operation::SmallWrite(size) => {
+                return large.write_at(&stage.memory[..SMALL_BYTES[size] as usize], 0);
+            }
+            Operation::Tiny(direction) => {
+                (DiskDirected, direction, large, OwnPart::contiguous(0, 8))
+            }
+            Operation::Blocks(direction, 0) => (DiskDirected, direction, large, all()),
+            Operation::Blocks(direction, _) => (DiskDirected, direction, small, all()),
+            Operation::ReadPieces => (DiskDirected, Read, large, quarter()),
+            Operation::WritePieces(size) => {
+                (DiskDirected, Write, large, dealt(WRITTEN_PIECE_BYTES[size]))
+            }
+            Operation::TwoPhaseRead => (TwoPhase, Read, large, all()),
         };
-        large.close()?;
-        small.close()?;
-        Ok(anchors)
+        let options = CollectiveOptions { strategy, ..CollectiveOptions::default() };
+        let memory = &mut stage.memory;
+        match direction {
+            Read => self.group.read_as(options, file, &part, memory).map(|_| ()),
+            Write => self.group.write_as(options, file, &part, memory).map(|_| ()),
+        }
     }
 
     /// Makes a file with data, and opens it.
@@ -169,49 +261,45 @@ impl Bench {
         Ok(file)
     }
 
-    /// Measures `operation`, made `calls` times; the result is that of one of its `parts`. Medians
-    /// of several rounds are taken of each time by itself.
-    fn measure(
-        &self,
-        calls: u32,
-        parts: f64,
-        mut operation: impl FnMut() -> Result<(), UserError>,
-    ) -> Result<Used, UserError> {
-        operation()?;
-        let mut rounds = Vec::new();
-        for _ in 0..ROUNDS {
-            let own = ThreadTimes::of(std::process::id())?;
-            let server = ThreadTimes::of(self.server)?;
-            let begun = Instant::now();
-            for _ in 0..calls {
-                operation()?;
-            }
-            let elapsed = begun.elapsed().as_nanos() as f64;
-            let own_after = ThreadTimes::of(std::process::id())?;
-            let server_after = ThreadTimes::of(self.server)?;
-            let each = |time: f64| time / f64::from(calls) / parts;
-            let io = own_after.since(&own, "unisono-io") as f64;
-            let busy = own_after.since(&own, BUSY) as f64;
-            let disk = server_after.since(&server, "disk") as f64;
-            rounds.push(Used {
-                elapsed: each(elapsed),
-                caller: each(own_after.all_since(&own) as f64 - io - busy),
-                io: each(io),
-                server: each(server_after.all_since(&server) as f64 - disk),
-                disk: each(disk),
-            });
+    /// Measures an operation in one round.
+    fn measure(&self, operation: Operation, stage: &mut Stage) -> Result<Used, UserError> {
+        // The first one finds things as another operation left them.
+        self.make(operation, stage)?;
+        let own = ThreadTimes::of(std::process::id())?;
+        let server = ThreadTimes::of(self.server)?;
+        let begun = Instant::now();
+        for _ in 0..operation.calls() {
+            self.make(operation, stage)?;
         }
-        let median = |time: fn(&Used) -> f64| {
-            let mut times: Vec<f64> = rounds.iter().map(time).collect();
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
-        };
+        let elapsed = begun.elapsed().as_nanos() as f64;
+        let own_after = ThreadTimes::of(std::process::id())?;
+        let server_after = ThreadTimes::of(self.server)?;
+        let each = |time: f64| time / f64::from(operation.calls()) / operation.parts();
+        let io = own_after.since(&own, "unisono-io") as f64;
+        let busy = own_after.since(&own, BUSY) as f64;
+        let disk = server_after.since(&server, "disk") as f64;
         Ok(Used {
-            elapsed: median(|used| used.elapsed),
-            caller: median(|used| used.caller),
-            io: median(|used| used.io),
-            server: median(|used| used.server),
-            disk: median(|used| used.disk),
+            elapsed: each(elapsed),
+            caller: each(own_after.all_since(&own) as f64 - io - busy),
+            io: each(io),
+            server: each(server_after.all_since(&server) as f64 - disk),
+            disk: each(disk),
         })
+    }
+}
+
+/// Returns the lower quartile of rounds.
+fn low(rounds: &[Used]) -> Used {
+    let low = |time: fn(&Used) -> f64| {
+        let mut times: Vec<f64> = rounds.iter().map(time).collect();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 4).copied().unwrap_or_default()
+    };
+    Used {
+        elapsed: low(|used| used.elapsed),
+        caller: low(|used| used.caller),
+        io: low(|used| used.io),
+        server: low(|used| used.server),
+        disk: low(|used| used.disk),
     }
 }

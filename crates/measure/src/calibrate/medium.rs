@@ -1,4 +1,4 @@
-//! The medium below the page cache: syncs, and accesses that bypass the cache; and fresh memory.
+//! The medium below the page cache: syncs, and accesses that bypass the cache.
 
 use interface::{ExitCode, UserError};
 use rustix::fs::OFlags;
@@ -19,8 +19,6 @@ pub(super) struct Medium {
     /// Nanoseconds of reading 4 KiB and 1 MiB past the cache; `None` where the file system has no
     /// O_DIRECT.
     pub(super) direct_reads: Option<[f64; 2]>,
-    /// Nanoseconds of a copy into fresh memory, for each byte.
-    pub(super) fresh_byte_ns: f64,
     /// Bytes of the page cache that files may have.
     pub(super) cache_bytes: u64,
     /// Dirty bytes above which the system makes writers wait.
@@ -74,22 +72,9 @@ fn measure_at(path: &Path) -> io::Result<Medium> {
         bytes_per_second: WRITTEN_BYTES as f64 / median(&mut writes),
         sync_ns: median(&mut syncs),
         direct_reads: direct_reads(path).ok(),
-        fresh_byte_ns: fresh_byte_ns(),
         cache_bytes: memory_bytes() / 2,
         dirty_bytes: memory_bytes() / 100 * dirty_percent(),
     })
-}
-
-/// Time of a copy into memory that the system has to clear, for each byte.
-fn fresh_byte_ns() -> f64 {
-    const COPIED_BYTES: usize = 16 << 20;
-    let source = vec![0x5a_u8; COPIED_BYTES];
-    let copy = |_| {
-        let begun = Instant::now();
-        std::hint::black_box(source.clone());
-        begun.elapsed().as_nanos() as f64 / COPIED_BYTES as f64
-    };
-    median(&mut (0..9).map(copy).collect::<Vec<_>>())
 }
 
 /// Bytes of memory; 8 GiB where the system does not tell.

@@ -6,6 +6,7 @@
 
 mod anchors;
 mod busy;
+mod load;
 mod medium;
 mod parameters;
 mod residuals;
@@ -20,12 +21,13 @@ use busy::BusyProcessors;
 use client::{Direct, Instance};
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use interface::UserError;
+use residuals::{CHECKED, Case, FITTED};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use units::MIB;
 
 /// Name and version of the form of a calibration's report.
-const SCHEMA: &str = "unisono.calibration/1";
+const SCHEMA: &str = "unisono.calibration/2";
 
 /// A calibration.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -36,7 +38,11 @@ pub struct Calibration {
     pub calibrated_at: u64,
     /// Parameters, each with its source.
     pub parameters: Parameters,
-    /// Programs on real servers and on simulated ones.
+    /// Factor of all costs, fitted to programs.
+    pub load: f64,
+    /// Programs to which it is fitted.
+    pub fitted: Vec<Residual>,
+    /// Programs that have no part in any parameter.
     pub residuals: Vec<Residual>,
 }
 
@@ -71,10 +77,43 @@ pub fn calibrate(
     let calibrated_at = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(1, |time| time.as_secs().max(1));
-    write::write(&scenario, &disk, &parameters, calibrated_at)?;
-    progress("programs on real and on simulated servers");
-    let residuals = residuals::measure(program, directory, &scenario)?;
-    Ok(Calibration { schema: SCHEMA.to_owned(), calibrated_at, parameters, residuals })
+    let save = |parameters: &Parameters| write::write(&scenario, &disk, parameters, calibrated_at);
+    progress("programs to which one number is fitted: the load");
+    let fitted = carry_out(&FITTED, program, directory)?;
+    let load = load::fit(&fitted, |load| {
+        save(&parameters.under(load))?;
+        FITTED.iter().map(|case| case.simulate(&scenario)).collect()
+    })?;
+    let parameters = parameters.under(load);
+    save(&parameters)?;
+    progress("other programs, on real and on simulated servers");
+    let checked = carry_out(&CHECKED, program, directory)?;
+    let simulated = |cases: &[Case], residuals: Vec<Residual>| {
+        let pairs = cases.iter().zip(residuals);
+        pairs
+            .map(|(case, residual)| {
+                let simulated_seconds = case.simulate(&scenario)?;
+                Ok(Residual { simulated_seconds, ..residual })
+            })
+            .collect::<Result<Vec<_>, UserError>>()
+    };
+    Ok(Calibration {
+        schema: SCHEMA.to_owned(),
+        calibrated_at,
+        parameters,
+        load,
+        fitted: simulated(&FITTED, fitted)?,
+        residuals: simulated(&CHECKED, checked)?,
+    })
+}
+
+/// Carries programs out on real servers.
+fn carry_out(
+    cases: &[Case],
+    program: &Program,
+    directory: Option<&Path>,
+) -> Result<Vec<Residual>, UserError> {
+    cases.iter().map(|case| case.carry_out(program, directory)).collect()
 }
 
 /// Starts servers for a program that is measured.

@@ -1,9 +1,11 @@
 //! Parameters of the simulated machine that follow from what operations use.
 
 use super::anchors::{
-    Anchors, BLOCK_BYTES, READ_PIECE_BYTES, READ_PIECES, SMALL_BYTES, Used, WRITTEN_PIECES,
+    Anchors, BLOCK_BYTES, Operation, READ_BYTES, READ_PIECE_BYTES, READ_PIECES, SMALL_BYTES, Used,
+    WRITTEN_PIECE_BYTES,
 };
 use super::medium::Medium;
+use policy::Direction;
 use serde::{Deserialize, Serialize};
 
 /// One measured parameter.
@@ -26,6 +28,29 @@ pub struct Parameters {
     pub disk: Vec<Measured>,
 }
 
+impl Parameters {
+    /// Returns the parameters of processors whose work takes `load` times as long.
+    pub(super) fn under(&self, load: f64) -> Self {
+        let scaled = |measured: &Measured| {
+            let factor = match measured.key.as_str() {
+                "call_us" => load,
+                key if PER_SECOND.contains(&key) => 1.0 / load,
+                key if key.ends_with("-ns") || key.contains("-ps") => load,
+                _ => 1.0,
+            };
+            let value = (measured.value as f64 * factor).round() as u64;
+            Measured { value, ..measured.clone() }
+        };
+        Self {
+            machine: self.machine.iter().map(scaled).collect(),
+            disk: self.disk.iter().map(scaled).collect(),
+        }
+    }
+}
+
+/// Rates of the disk threads' processors.
+const PER_SECOND: [&str; 2] = ["read_bytes_per_second", "write_bytes_per_second"];
+
 fn measured(key: &str, value: f64, source: &str) -> Measured {
     let value = value.max(0.0).round() as u64;
     Measured { key: key.to_owned(), value, source: source.to_owned() }
@@ -39,70 +64,85 @@ fn slope(times: [f64; 2], bytes: [u64; 2]) -> f64 {
 /// Returns the parameters of `cores` cores on which operations use these times. Nothing is fitted:
 /// each follows from the processor time of the threads whose work it describes.
 pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Parameters {
-    let nothing = &anchors.nothing;
+    let nothing = anchors.of(Operation::Nothing);
     // A request without work: a message each way.
     let message = nothing.server / 2.0;
     let call = (nothing.caller + nothing.io - nothing.server).max(0.0);
     let hop = ((nothing.elapsed - nothing.processors()) / 2.0).max(0.0);
-    let (read, write) = (&anchors.tiny_read, &anchors.tiny_write);
+    let [read, write] =
+        [Direction::Read, Direction::Write].map(|it| anchors.of(Operation::Tiny(it)));
     let tiny = (read.caller + read.io + write.caller + write.io) / 2.0;
     let collective = tiny - call - 3.0 * message;
     let mut machine = vec![
         measured("shared-cores", f64::from(cores), "processors that the system gives"),
         measured("send-ns", message, "half of a server's time for a request without work"),
         measured("receive-ns", message, "the other half"),
-        measured("one-sided-ns", message, "as a message"),
         measured("network-hop-ns", hop, "half of what such a request takes beyond processor time"),
         measured("call-ns", call, "the client's time for it, beyond the server's"),
         measured("collective-ns", collective, "collective calls with 8 bytes: client"),
-        measured("segment-ps-per-byte", medium.fresh_byte_ns * 1_000.0, "copy into fresh memory"),
     ];
     machine.extend(small_requests(anchors));
-    machine.extend(directed_blocks(anchors, message));
+    machine.extend(blocks(anchors, message));
     Parameters { machine, disk: disk(anchors, medium) }
 }
 
 /// Small requests, whose data travels with messages.
 fn small_requests(anchors: &Anchors) -> Vec<Measured> {
-    let Anchors { nothing, small_reads, small_writes, .. } = anchors;
+    let nothing = anchors.of(Operation::Nothing);
+    let small_reads = anchors.pair(Operation::SmallRead);
+    let small_writes = anchors.pair(Operation::SmallWrite);
     let moved = |used: &Used| used.io + used.server;
-    let pair = |pair: &[Used; 2]| slope([moved(&pair[0]), moved(&pair[1])], SMALL_BYTES);
-    let message_byte = pair(small_reads).max(0.0);
-    let copy_byte = (pair(small_writes) - message_byte).max(0.0);
+    let pair = |pair: &[Used; 2], bytes| slope([moved(&pair[0]), moved(&pair[1])], bytes);
+    let message_byte = pair(&small_reads, READ_BYTES).max(0.0);
+    let copy_byte = (pair(&small_writes, SMALL_BYTES) - message_byte).max(0.0);
+    let own = |used: &Used, of: fn(&Used) -> f64| (of(used) - of(&nothing)).max(0.0);
+    let cache_read = own(&small_reads[0], |used| used.server) - message_byte * READ_BYTES[0] as f64;
     let small = SMALL_BYTES[0] as f64;
-    let own = |used: &Used, of: fn(&Used) -> f64| (of(used) - of(nothing)).max(0.0);
-    let cache_read = own(&small_reads[0], |used| used.server) - message_byte * small;
     let cache_write = own(&small_writes[0], |used| used.server) - copy_byte * small;
     vec![
         measured(
             "message-ps-per-byte",
             message_byte * 1_000.0,
-            "reads of 4 and 64 KiB of a cached block: client's and server's time",
+            "reads of 0.5 and 7.5 KiB of a cached block: client's and server's time",
         ),
         measured(
             "copy-ps-per-byte",
             copy_byte * 1_000.0,
-            "writes of them, beyond what the message takes",
+            "writes of 4 and 64 KiB to it, beyond what the message takes",
         ),
-        measured("client-read-ns", own(&small_reads[0], |used| used.io), "4 KiB: I/O thread"),
+        measured("client-read-ns", own(&small_reads[0], |used| used.io), "512 bytes: I/O thread"),
         measured("client-write-ns", own(&small_writes[0], |used| used.io), "4 KiB: I/O thread"),
-        measured("cache-read-ns", cache_read, "4 KiB: server"),
+        measured("cache-read-ns", cache_read, "512 bytes: server"),
         measured("cache-write-ns", cache_write, "4 KiB: server"),
     ]
 }
 
-/// Directed blocks: the owner copies what is put, the server what it gets.
-fn directed_blocks(anchors: &Anchors, message: f64) -> Vec<Measured> {
-    let Anchors { block_reads, block_writes, piece_reads, piece_writes, .. } = anchors;
+/// Copies of a segment in a two-phase read of one member.
+const COPIES: f64 = 3.0;
+
+/// Blocks: the owner copies what is put, the server what it gets; a client its segment.
+fn blocks(anchors: &Anchors, message: f64) -> Vec<Measured> {
+    let block_reads = anchors.pair(|size| Operation::Blocks(Direction::Read, size));
+    let block_writes = anchors.pair(|size| Operation::Blocks(Direction::Write, size));
+    let piece_reads = anchors.of(Operation::ReadPieces);
+    let piece_writes = anchors.pair(Operation::WritePieces);
+    let small_reads = anchors.pair(Operation::SmallRead);
     let block_mib = BLOCK_BYTES[0] as f64;
+    let client_read = (small_reads[0].io - anchors.of(Operation::Nothing).io).max(0.0);
     let copied = [block_reads[1].io, block_reads[0].io];
     let copied_byte = slope(copied, [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
-    let block = (block_reads[0].server - message).max(0.0);
-    let got_byte = (block_writes[0].server - block - message) / block_mib;
-    let read_piece = (piece_reads.io - message - copied_byte * READ_PIECE_BYTES as f64)
+    let block = (block_reads[0].server - 2.0 * message).max(0.0);
+    let got = [block_writes[1].server, block_writes[0].server];
+    let got_byte = slope(got, [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
+    let one_sided = (block_writes[0].server - block - got_byte * block_mib).max(0.0);
+    let read_piece = (piece_reads.io - 2.0 * message - copied_byte * READ_PIECE_BYTES as f64)
         / (READ_PIECES - 1) as f64;
-    let written = piece_writes.server - block_writes[0].server;
-    let written_piece = written / (WRITTEN_PIECES - 1) as f64;
+    let written = |index: usize| {
+        let pieces = BLOCK_BYTES[0] / WRITTEN_PIECE_BYTES[index];
+        (piece_writes[index].server - block_writes[0].server) / (pieces - 1) as f64
+    };
+    // Of a read through the library's memory, what is neither a message nor the server's.
+    let segment = anchors.of(Operation::TwoPhaseRead).io - 2.0 * message - client_read;
     vec![
         measured("block-ns", block, "directed read: server, for each block of 1 MiB"),
         measured(
@@ -111,14 +151,17 @@ fn directed_blocks(anchors: &Anchors, message: f64) -> Vec<Measured> {
             "directed read: I/O thread, blocks of 64 KiB and 1 MiB",
         ),
         measured(
-            "get-ps-per-byte",
+            "direct-ps-per-byte",
             (got_byte * 1_000.0).max(1.0),
-            "directed write: server, for each block of 1 MiB",
+            "directed write: server, blocks of 64 KiB and 1 MiB",
         ),
+        measured("one-sided-ns", one_sided, "directed write: server, beyond that and block-ns"),
+        measured("direct-piece-ps", written(0) * 1_000.0, "in pieces of 8 bytes: server"),
+        measured("direct-interval-ps", written(1) * 1_000.0, "in pieces of 8 KiB: server"),
         measured(
-            "get-piece-ps",
-            written_piece * 1_000.0,
-            "directed write of memory in pieces of 8 bytes: server",
+            "segment-ps-per-byte",
+            segment / COPIES / block_mib * 1_000.0,
+            "two-phase read of one member: I/O thread, for each of three copies",
         ),
         measured(
             "gather-piece-ps",
@@ -131,12 +174,14 @@ fn directed_blocks(anchors: &Anchors, message: f64) -> Vec<Measured> {
 /// The page cache and the medium below it.
 fn disk(anchors: &Anchors, medium: &Medium) -> Vec<Measured> {
     let block_mib = BLOCK_BYTES[0] as f64;
-    let disk_of = |pair: &[Used; 2]| {
+    let disk_of = |pair: [Used; 2]| {
         let byte = slope([pair[1].disk, pair[0].disk], [BLOCK_BYTES[1], BLOCK_BYTES[0]]);
         (byte, (pair[0].disk - byte * block_mib).max(0.0))
     };
-    let (read_byte, read_call) = disk_of(&anchors.block_reads);
-    let (write_byte, write_call) = disk_of(&anchors.block_writes);
+    let (read_byte, read_call) =
+        disk_of(anchors.pair(|size| Operation::Blocks(Direction::Read, size)));
+    let (write_byte, write_call) =
+        disk_of(anchors.pair(|size| Operation::Blocks(Direction::Write, size)));
     let call = (read_call + write_call) / 2_000.0;
     let direct = medium.direct_reads.unwrap_or([100_000.0, 100_000.0 + block_mib]);
     let direct_byte = match medium.direct_reads {

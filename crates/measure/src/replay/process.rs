@@ -9,6 +9,7 @@ use client::{Connection, Instance};
 use filesystem::collective::Strategy;
 use interface::UserError;
 use program::Program;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,6 +76,9 @@ struct Process {
     strategy: Strategy,
     connection: Connection,
     messages: Rc<Messages>,
+    /// Memories of transfers, for all runs. The first one holds the largest transfer, so that no
+    /// page of it is fresh when a run begins.
+    memories: Rc<RefCell<Vec<Vec<u8>>>>,
 }
 
 impl Process {
@@ -85,11 +89,13 @@ impl Process {
         let mut program = Program::new(Trace::open(&spec.trace)?.ranks)?;
         // Another rank may compute for so long before it answers.
         let patience = IDLE_MAX + Duration::from_nanos(program.longest_ns()) * 2;
+        let largest = usize::try_from(program.memory_bytes(spec.rank)).unwrap_or(usize::MAX);
+        let memories = Rc::new(RefCell::new(vec![vec![0x5a; largest]]));
         program.keep_only(spec.rank);
         let connection = Connection::open(&Instance::at(&spec.instance))?;
         let messages = Rc::new(Messages::listen(&spec.sockets, spec.rank)?);
         messages.set_patience(patience);
-        Ok(Self { spec, program, strategy, connection, messages })
+        Ok(Self { spec, program, strategy, connection, messages, memories })
     }
 
     fn carry_out(&mut self, order: Order) -> Result<Answer, UserError> {
@@ -107,7 +113,7 @@ impl Process {
                     names,
                     run,
                     begun: Instant::now(),
-                    memories: Rc::default(),
+                    memories: Rc::clone(&self.memories),
                 };
                 let running = self.program.run_rank(self.spec.rank, &rank);
                 self.messages.block_on(running)?.map(Answer::Ended)

@@ -73,8 +73,8 @@ impl RealRank {
         Ok(opened)
     }
 
-    /// Takes memory for a transfer. Fresh memory is touched here once, as the memory of a program
-    /// is before it is written to a file.
+    /// Takes memory for a transfer. Only transfers at the same time need more than that of the
+    /// process, which is then touched here once, as the memory of a program is.
     fn memory(&self, bytes: u64) -> Vec<u8> {
         let mut memory = self.memories.borrow_mut().pop().unwrap_or_default();
         memory.resize(usize::try_from(bytes).unwrap_or(usize::MAX), 0x5a);

@@ -3,15 +3,20 @@
 //! [`presets.rs`](crate::presets) holds the values themselves, with the reasons for each.
 
 use super::key::{Field, Key, Meaning, Owner, Table, field};
+use super::SimulationPlan;
 use super::value::{ConvertValue, Kind, QUEUES, STARTS, STRATEGIES, Value, set_of_strategies};
 use crate::presets::BATCHED;
-use world_simulated::{DirectGet, Pieces, PutCopier};
+use world_simulated::{DirectCopies, Pieces, PutCopier};
 
 /// The longest time that one step of work may cost: ten milliseconds.
 const COST_NS_MAX: u64 = 10_000_000;
 
 /// Processor time of one step of work.
 const COST: Kind = Kind::Number { least: 0, most: COST_NS_MAX, unit: " of nanoseconds" };
+
+/// Processor time of one piece of a copy.
+const PICOSECONDS_OF_PIECE: Kind =
+    Kind::Number { least: 0, most: 1_000_000_000, unit: " of picoseconds" };
 
 /// A parameter that has no option of its own.
 const fn parameter(
@@ -24,6 +29,26 @@ const fn parameter(
     let meaning = Meaning::Text(meaning);
     let (option, table, owner) = ("", Table::Parameters, Owner::Machine);
     Key { name, option, table, owner, kind, meaning, source, field }
+}
+
+/// Returns a cost of copies between two memories, if the machine has them.
+fn of_direct(plan: &SimulationPlan, cost: fn(&DirectCopies) -> u64) -> Option<Value> {
+    plan.base.machine.messages.direct.as_ref().map(|direct| Value::Number(cost(direct)))
+}
+
+/// Sets a cost of copies between two memories.
+fn set_direct(
+    plan: &mut SimulationPlan,
+    value: &Value,
+    cost: fn(&mut DirectCopies) -> &mut u64,
+) -> Result<(), String> {
+    match &mut plan.base.machine.messages.direct {
+        Some(direct) => {
+            *cost(direct) = u64::from_value(value)?;
+            Ok(())
+        }
+        None => Err("data travels with messages and answers".to_owned()),
+    }
 }
 
 /// Keys of the disks, the servers and the links of the network.
@@ -128,7 +153,7 @@ pub(super) static PARAMETERS: [Key; 11] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 24] = [
+pub(super) static COSTS: [Key; 25] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -228,45 +253,48 @@ pub(super) static COSTS: [Key; 24] = [
         },
     ),
     parameter(
-        "get-ps-per-byte",
+        "direct-ps-per-byte",
         Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
-        "Processor time of the requesting node for each byte of a memget that accesses the memory \
-         of the owner, which takes no part. 0: the owner sends the data, as per-50-words-ns says.",
+        "Processor time for each byte of a copy between the memories of two nodes of one host: for \
+         a memget, a memput of a client and an answer from 8 KiB on. The node that makes the copy \
+         takes it, the other takes no part. 0: data travels with messages and answers.",
         "TOCS 1997, Table I: the owner sends.",
         Field::Plan {
             get: |plan| {
-                let direct = plan.base.machine.messages.direct_get;
+                let direct = plan.base.machine.messages.direct;
                 Some(Value::Number(direct.map_or(0, |direct| direct.ps_per_byte)))
             },
             set: |plan, value| {
-                let messages = &mut plan.base.machine.messages;
-                let ps_per_piece = messages.direct_get.map_or(0, |direct| direct.ps_per_piece);
-                messages.direct_get = match u64::from_value(value)? {
+                let direct = &mut plan.base.machine.messages.direct;
+                let none = DirectCopies { ps_per_byte: 0, ps_per_piece: 0, ps_per_interval: 0 };
+                *direct = match u64::from_value(value)? {
                     0 => None,
-                    ps_per_byte => Some(DirectGet { ps_per_byte, ps_per_piece }),
+                    ps_per_byte => Some(DirectCopies { ps_per_byte, ..direct.unwrap_or(none) }),
                 };
                 Ok(())
             },
         },
     ),
     parameter(
-        "get-piece-ps",
-        Kind::Number { least: 0, most: 1_000_000_000, unit: " of picoseconds" },
-        "Processor time of the requesting node for each piece of such a memget after the first. \
-         Applies only if get-ps-per-byte is not 0.",
+        "direct-piece-ps",
+        PICOSECONDS_OF_PIECE,
+        "Processor time of such a copy for each piece below 1 KiB after the first: pieces are \
+         packed. Applies only if direct-ps-per-byte is not 0.",
         "TOCS 1997, Table I: the owner sends.",
         Field::Plan {
-            get: |plan| {
-                let direct = plan.base.machine.messages.direct_get?;
-                Some(Value::Number(direct.ps_per_piece))
-            },
-            set: |plan, value| match &mut plan.base.machine.messages.direct_get {
-                Some(direct) => {
-                    direct.ps_per_piece = u64::from_value(value)?;
-                    Ok(())
-                }
-                None => Err("the owner of the memory sends the data".to_owned()),
-            },
+            get: |plan| of_direct(plan, |direct| direct.ps_per_piece),
+            set: |plan, value| set_direct(plan, value, |direct| &mut direct.ps_per_piece),
+        },
+    ),
+    parameter(
+        "direct-interval-ps",
+        PICOSECONDS_OF_PIECE,
+        "Processor time of such a copy for each longer piece after the first: an interval of the \
+         system call. Applies only if direct-ps-per-byte is not 0.",
+        "TOCS 1997, Table I: the owner sends.",
+        Field::Plan {
+            get: |plan| of_direct(plan, |direct| direct.ps_per_interval),
+            set: |plan, value| set_direct(plan, value, |direct| &mut direct.ps_per_interval),
         },
     ),
     parameter(
@@ -374,8 +402,9 @@ pub(super) static COSTS: [Key; 24] = [
     parameter(
         "segment-ps-per-byte",
         Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
-        "Processor time of a client to take fresh memory for its segment of a two-phase transfer \
-         and to copy within its own memory, for each byte: three times in a read, once in a write.",
+        "Processor time of a client for each byte that it copies within its own memory in a \
+         two-phase transfer: the pieces of its segment that are its own twice, and what it reads \
+         once more.",
         "Not in the papers' model: 0.",
         field!(base.machine.costs.segment_ps_per_byte),
     ),

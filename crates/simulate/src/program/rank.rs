@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use trace::{Collective, Operation};
-use units::{ClientId, Duration, Instant, KIB};
+use units::{ByteRange, ClientId, Duration, Instant, KIB, MIB};
 use wire::{CollectiveCall, FileRecord, Made};
 use world::payload::Kind;
 use world::{Address, Clock, Processor, Scope};
@@ -24,6 +24,9 @@ const TIMEOUT: Duration = Duration::from_ms(1 << 40);
 
 /// Bytes up to which a client moves contiguous data through a buffer that servers reach.
 const POOLED_BYTES_MAX: u64 = 64 * KIB;
+
+/// Bytes that are written at once to a file that is brought into the caches.
+const FILL_BYTES: u64 = 4 * MIB;
 
 /// One rank of a program on a simulated node.
 pub(super) struct SimulatedRank<P: Kind> {
@@ -109,6 +112,20 @@ impl<P: Kind> SimulatedRank<P> {
     /// Makes a file that the program expects to exist.
     pub(super) async fn make_file(&self, name: &str, bytes: u64) -> Result<(), Fault> {
         let record = self.client.create_as(self.new_file(self.name(name), bytes)).await?;
+        self.client.close(&record).await
+    }
+
+    /// Writes a whole file, which brings it into the caches.
+    pub(super) async fn fill_file(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+        let record = self.client.open(self.name(name)).await?;
+        let known = Rc::new(RefCell::new(record.clone()));
+        for range in ByteRange::at(0, bytes).windows(FILL_BYTES) {
+            let (client, pool, known) =
+                (self.client.clone(), self.pool.clone(), Rc::clone(&known));
+            let part = OwnPart::contiguous(range.start, range.length());
+            move_alone(client, pool, known, Direction::Write, part).await?;
+        }
+        self.client.flush(&record, false).await?;
         self.client.close(&record).await
     }
 }

@@ -25,6 +25,10 @@ pub struct ProgramOutcome {
     pub seconds: f64,
     /// Times of each rank.
     pub ranks: Vec<RankReport>,
+    /// Processor time of the servers together, from the begin of the first rank on.
+    pub server_processor_seconds: f64,
+    /// Processor time of the ranks together.
+    pub rank_processor_seconds: f64,
     /// Events of the engine.
     pub events: u64,
     /// Digest of the whole simulation: equal on every host.
@@ -149,6 +153,12 @@ fn run_on(
     let failed = |fault: Fault| UserError::of_fault("the simulated program failed", &fault);
     let ranks = engine.run(starting).map_err(|deadlock| never_ends(&deadlock.to_string()))?;
     let ranks = ranks.map_err(failed)?;
+    let nodes = [0..scenario.servers, scenario.servers..scenario.servers + program.ranks()];
+    let used = || {
+        let busy = |node: u32| machine.processor_busy(node).as_seconds();
+        nodes.clone().map(|nodes| nodes.map(busy).sum::<f64>())
+    };
+    let before = used();
     tasks.extend(ranks.into_iter().map(|rank| {
         let all = Rc::clone(&all);
         rank.world.clone().spawn(async move {
@@ -169,8 +179,15 @@ fn run_on(
     ended.sort_by_key(|(number, _)| *number);
     let ranks: Vec<RankReport> = ended.into_iter().map(|(_, report)| report).collect();
     let longest = ranks.iter().map(|report| report.elapsed).max().unwrap_or(Duration::ZERO);
-    let (events, digest) = (engine.events(), engine.digest());
-    Ok(ProgramOutcome { seconds: longest.as_seconds(), ranks, events, digest })
+    let after = used();
+    Ok(ProgramOutcome {
+        seconds: longest.as_seconds(),
+        ranks,
+        server_processor_seconds: after[0] - before[0],
+        rank_processor_seconds: after[1] - before[1],
+        events: engine.events(),
+        digest: engine.digest(),
+    })
 }
 
 /// Connects the ranks, and makes the files that they expect.
@@ -185,6 +202,9 @@ async fn start(
     if let Some(rank) = ranks.first() {
         for (name, bytes) in all.program.existing_files() {
             rank.make_file(&name, bytes).await?;
+            if all.program.has_warm_files() {
+                rank.fill_file(&name, bytes).await?;
+            }
         }
     }
     Ok(ranks)

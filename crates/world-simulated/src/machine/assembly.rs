@@ -210,9 +210,10 @@ impl<P: Kind> Machine<P> {
     pub(super) fn keep(&self, node: &Node<P>, peer: PeerId, message: Message<P>) -> Kept {
         let to = node.links.borrow().get(peer.0 as usize).copied().unwrap_or(ConnectionEnd::ENDED);
         let (header_bytes, bytes) = (message.header.len(), message_bytes(&message));
+        let has_place = message.place.is_some();
         let bound = Bound { to, bytes };
         let place = self.flights.borrow_mut().insert(bound, Parcel::Message(message));
-        Kept { place, header_bytes, bytes }
+        Kept { place, has_place, header_bytes, bytes }
     }
 
     /// Drops a message that is not sent.

@@ -31,6 +31,8 @@ pub(crate) struct Bound {
 pub(crate) struct Kept {
     /// Place among the flights.
     pub(crate) place: u32,
+    /// True for data whose place in the receiver's memory is known.
+    pub(crate) has_place: bool,
     pub(crate) header_bytes: usize,
     /// Bytes on the network.
     pub(crate) bytes: u64,

@@ -23,23 +23,38 @@ pub struct MessageCosts {
     pub pieces: Pieces,
     /// Node that copies the data of a memput.
     pub put_copier: PutCopier,
-    /// A memget as one access to the memory of the owner, which takes no part; `None` when the
-    /// owner sends the data in an answer.
-    pub direct_get: Option<DirectGet>,
+    /// Copies between the memories of two nodes of one host, in which the other node takes no part;
+    /// `None` where data travels with messages and answers only.
+    pub direct: Option<DirectCopies>,
 }
 
-/// Cost of a memget that accesses the memory of the owner, for the requesting node, in picoseconds.
+/// Cost of a copy between the memories of two nodes, for the node that makes it, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DirectGet {
+pub struct DirectCopies {
     /// Of each byte.
     pub ps_per_byte: u64,
-    /// Of each piece beyond the first.
+    /// Of each piece beyond the first, where pieces are [short](SHORT_PIECE_BYTES) and packed.
     pub ps_per_piece: u64,
+    /// Of each longer piece beyond the first: an interval of its own.
+    pub ps_per_interval: u64,
 }
 
-/// Bytes of a message above which its data is copied once, out of memory that sender and receiver
-/// have in common, where owners copy what is put.
-const LENT_BYTES_MIN: u64 = 64 << 10;
+/// Bytes of a piece below which pieces are packed.
+const SHORT_PIECE_BYTES: u64 = 1 << 10;
+
+/// Bytes of an answer from which it is copied to its place in the memory of the node that asked; a
+/// smaller one travels with its message.
+const PLACED_BYTES_MIN: u64 = 8 << 10;
+
+impl DirectCopies {
+    fn cost(&self, count: u64, bytes: u64) -> Duration {
+        let Self { ps_per_byte, ps_per_piece, ps_per_interval } = *self;
+        let is_short = bytes < count.saturating_mul(SHORT_PIECE_BYTES);
+        let ps_per_piece = if is_short { ps_per_piece } else { ps_per_interval };
+        let pieces = ps_per_piece.saturating_mul(count.saturating_sub(1));
+        Duration::from_ns(bytes.saturating_mul(ps_per_byte).saturating_add(pieces) / 1_000)
+    }
+}
 
 /// Node whose processor copies the pieces of a memput to their places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,8 +62,8 @@ pub enum PutCopier {
     /// The node that makes the memput: its data goes over the network.
     Requester,
     /// The node that owns the memory, out of buffers that it has in common with a node with disks:
-    /// only a header goes over the network. What nodes without disks put travels in messages, which
-    /// both copy.
+    /// only a header goes over the network. Nodes without disks have no such buffers: what they put
+    /// is copied [directly](DirectCopies), or travels in messages, which both copy.
     Owner,
 }
 
@@ -71,29 +86,41 @@ impl MessageCosts {
     pub(crate) fn put(&self, lends: bool, count: u64, bytes: u64) -> Duration {
         match self.put_copier {
             PutCopier::Requester => self.ask(count, self.one_sided) + self.data(bytes),
-            PutCopier::Owner if lends => self.one_sided,
-            PutCopier::Owner => {
-                let packed = self.ask(count, self.one_sided) + self.data(bytes);
-                packed + Duration::from_ns(bytes.saturating_mul(self.message_ps_per_byte) / 1_000)
-            }
+            // A message to the owner, and its answer.
+            PutCopier::Owner if lends => self.send + self.receive,
+            PutCopier::Owner => match &self.direct {
+                Some(direct) => self.one_sided + direct.cost(count, bytes),
+                None => {
+                    let packed = self.ask(count, self.one_sided) + self.data(bytes);
+                    packed + self.message_data(bytes)
+                }
+            },
         }
     }
 
     /// Cost of a memput for the node that owns the memory, when it copies.
     pub(crate) fn put_for_owner(&self, lends: bool, count: u64, bytes: u64) -> Duration {
-        let pieces = self.ask(count, self.receive);
-        if lends { pieces + self.data(bytes) } else { pieces }
+        match self.direct {
+            _ if lends => self.ask(count, self.receive + self.send) + self.data(bytes),
+            Some(_) => Duration::ZERO,
+            None => self.ask(count, self.receive),
+        }
     }
 
-    /// Cost of sending a message of `bytes` bytes.
-    pub(crate) fn send_bytes(&self, bytes: u64) -> Duration {
-        match self.message_ps_per_byte {
-            0 => self.send,
-            _ if self.put_copier == PutCopier::Owner && bytes > LENT_BYTES_MIN => {
-                self.send + self.data(bytes)
+    /// Cost of sending a message of `bytes` bytes; `has_place` is true for an answer whose place in
+    /// the memory of the node that asked is known.
+    pub(crate) fn send_bytes(&self, has_place: bool, bytes: u64) -> Duration {
+        match &self.direct {
+            Some(direct) if has_place && bytes >= PLACED_BYTES_MIN => {
+                self.send + direct.cost(1, bytes)
             }
-            ps => self.send + Duration::from_ns(bytes.saturating_mul(ps) / 1_000),
+            Some(_) | None => self.send + self.message_data(bytes),
         }
+    }
+
+    /// Cost of the bytes of a message for the sender.
+    fn message_data(&self, bytes: u64) -> Duration {
+        Duration::from_ns(bytes.saturating_mul(self.message_ps_per_byte) / 1_000)
     }
 
     /// Cost of a message of a program for the sender, whose processor copies its data.
@@ -103,10 +130,8 @@ impl MessageCosts {
 
     /// Cost of a memget for the requesting node.
     pub(crate) fn get(&self, count: u64, bytes: u64) -> Duration {
-        if let Some(DirectGet { ps_per_byte, ps_per_piece }) = self.direct_get {
-            let pieces = ps_per_piece.saturating_mul(count.saturating_sub(1));
-            let ps = bytes.saturating_mul(ps_per_byte).saturating_add(pieces);
-            return self.one_sided + Duration::from_ns(ps / 1_000);
+        if let Some(direct) = &self.direct {
+            return self.one_sided + direct.cost(count, bytes);
         }
         self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
     }

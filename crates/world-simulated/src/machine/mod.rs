@@ -23,5 +23,5 @@ mod world;
 pub use assembly::Machine;
 pub use config::{HostConfig, MachineConfig, MachineError, NodeConfig};
 pub use faults::{Disruption, FaultPlan, PlannedFault};
-pub use message_costs::{DirectGet, MessageCosts, Pieces, PutCopier};
+pub use message_costs::{DirectCopies, MessageCosts, Pieces, PutCopier};
 pub use world::SimulatedWorld;

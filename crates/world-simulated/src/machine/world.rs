@@ -139,12 +139,12 @@ impl<P: Kind> Sending<'_, P> {
         assert!(!self.has_begun, "a future that has ended must not be polled");
         check_header(self.message.header_bytes)?;
         let (ConnectionEnd { node, .. }, _) = self.world.link(self.to)?;
-        let Kept { place, bytes, .. } = self.message;
+        let Kept { place, has_place, bytes, .. } = self.message;
         let machine = &self.world.machine;
         if self.cost > Duration::ZERO {
             self.world.occupy(self.cost, || What::Compute);
         }
-        let cost = machine.costs.send_bytes(bytes);
+        let cost = machine.costs.send_bytes(has_place, bytes);
         let work = self.world.occupy(cost, || What::Send { to: node, bytes });
         let timeline = machine.engine.timeline();
         if timeline.is_recorded() {
@@ -342,11 +342,12 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         match costs.put_copier {
             PutCopier::Requester => network.carry(own, other, bytes + headers).await,
             PutCopier::Owner => {
-                let carried = if lends { headers } else { bytes + headers };
+                let is_message = !lends && costs.direct.is_none();
+                let carried = if is_message { bytes + headers } else { headers };
                 network.carry(own, other, carried).await;
-                if let Some(owner) = self.machine.node(other) {
+                let cost = costs.put_for_owner(lends, count, bytes);
+                if let Some(owner) = self.machine.node(other).filter(|_| cost > Duration::ZERO) {
                     let what = || What::GetAnswer { to: own, bytes };
-                    let cost = costs.put_for_owner(lends, count, bytes);
                     let copied = owner.occupy(&self.machine.engine, cost, what);
                     self.until_done(&copied).await;
                 }
@@ -377,7 +378,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         self.until_done(&asked).await;
         let (own, engine) = (self.node.index, &self.machine.engine);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
-        let is_direct = costs.direct_get.is_some();
+        let is_direct = costs.direct.is_some();
         if !is_direct {
             self.machine.network.carry(own, other, headers).await;
         }

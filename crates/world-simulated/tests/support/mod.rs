@@ -25,7 +25,7 @@ pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     per_50_words: Duration::from_us(1),
     pieces: Pieces::Batched { gather_ps: 0 },
     put_copier: PutCopier::Requester,
-    direct_get: None,
+    direct: None,
 };
 
 /// Creates two nodes with a disk each, whose work does not vary.

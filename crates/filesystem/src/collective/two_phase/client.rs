@@ -15,10 +15,12 @@ use world::{Memory, World};
 /// small.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// Copies of a segment within its client, in fresh memory: a read gathers, scatters and delivers it
-/// (docs/decisions/0030), a write only fills it.
-const COPIES_OF_READ: u64 = 3;
-const COPIES_OF_WRITE: u64 = 1;
+/// Copies of a member's own pieces within its memory: they are gathered and scattered.
+const COPIES_OF_OWN: u64 = 2;
+
+/// Further copies of what a read brings: from memory of the library to that of the program
+/// (docs/decisions/0030).
+const COPIES_OF_READ: u64 = 1;
 
 /// Carries out a collective in two phases.
 pub(crate) async fn transfer<W: World>(
@@ -53,16 +55,20 @@ struct Phases<'a, W: World> {
 
 impl<W: World> Phases<'_, W> {
     async fn read(&self) -> Result<(), Fault> {
-        let conforming = self.memory(COPIES_OF_READ).await;
+        let conforming = self.world().memory(self.segment.length());
         let read = self.request(Direction::Read, &conforming).await;
         caching::client::finish(self.group, self.transfer, read).await?;
         self.keep_own(&conforming).await;
+        let delivering = self.copying(COPIES_OF_READ, self.segment.length());
+        if delivering > Duration::ZERO {
+            self.world().compute(delivering).await;
+        }
         let permuted = self.permute_out(conforming.freeze()).await;
         self.group.agree(permuted).await
     }
 
     async fn write(&self) -> Result<(), Fault> {
-        let conforming = self.memory(COPIES_OF_WRITE).await;
+        let conforming = self.world().memory(self.segment.length());
         self.fill_gaps(&conforming).await?;
         let permuted = self.permute_in(&conforming).await;
         self.group.agree(permuted).await?;
@@ -74,14 +80,15 @@ impl<W: World> Phases<'_, W> {
         self.group.client().world()
     }
 
-    /// Takes memory for the segment, which is copied so often within this client.
-    async fn memory(&self, copies: u64) -> W::Memory {
-        let bytes = self.segment.length();
-        let cost = self.group.client().costs().segment(copies, bytes);
-        if cost > Duration::ZERO {
-            self.world().compute(cost).await;
-        }
-        self.world().memory(bytes)
+    /// Returns the processor time of `copies` copies within this client.
+    fn copying(&self, copies: u64, bytes: u64) -> Duration {
+        self.group.client().costs().segment(copies, bytes)
+    }
+
+    /// Returns the processor time to find and copy this member's own pieces.
+    fn cost_of_own(&self, pieces: &[PieceRun]) -> Duration {
+        let bytes = pieces.iter().map(|piece| piece.bytes()).sum();
+        self.cost_of(pieces) + self.copying(COPIES_OF_OWN, bytes)
     }
 
     /// Reads or writes the segment as one large contiguous request.
@@ -124,7 +131,7 @@ impl<W: World> Phases<'_, W> {
         let rank = self.group.rank();
         for window in self.segment.windows(WINDOW_BYTES) {
             let pieces = self.pieces(rank, window);
-            self.world().compute(self.cost_of(&pieces)).await;
+            self.world().compute(self.cost_of_own(&pieces)).await;
             copy(conforming, Side::File, &self.memory.memory, &pieces);
         }
     }
@@ -153,11 +160,12 @@ impl<W: World> Phases<'_, W> {
         for window in self.segment.windows(WINDOW_BYTES) {
             let gets = self.owners(window).map(|owner| async move {
                 let pieces = self.pieces(owner, window);
-                self.world().compute(self.cost_of(&pieces)).await;
                 if owner == self.group.rank() {
+                    self.world().compute(self.cost_of_own(&pieces)).await;
                     copy(&self.memory.memory, Side::Memory, conforming, &pieces);
                     return Ok(());
                 }
+                self.world().compute(self.cost_of(&pieces)).await;
                 let (peer, region) = self.place_of(owner);
                 let got = self.world().get(peer, region, &pieces, conforming).await;
                 got.map_err(|error| transfer_fault(owner, error))
