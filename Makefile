@@ -3,7 +3,7 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export INPUT
 
-.PHONY: help demo test setup bench bench-mpi bench-python install wheel clean
+.PHONY: help demo test setup bench bench-mpi bench-python accuracy install wheel clean
 
 help:
 	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
@@ -12,6 +12,7 @@ help:
 	@echo 'make bench   measure the events per second of the simulator'
 	@echo 'make bench-mpi   compare MPI-IO by Unisono with that of MPICH and Open MPI; ARGS=--quick for a short run'
 	@echo 'make bench-python   compare the speed of the Python package with that of the Rust library'
+	@echo 'make accuracy   compare predictions with what programs take, in half an hour; ARGS=--publish to replace docs/accuracy.md'
 	@echo 'make install PREFIX=path   install unisono, libunisono, unisono.h and the manual; also DESTDIR=path'
 	@echo 'make wheel   build the wheel of the Python package, with the command and the libraries, in target/dist'
 	@echo 'make clean   remove the build results'
@@ -38,6 +39,10 @@ bench: setup
 bench-mpi: setup
 	@cargo build --quiet --release --package cli --package c-api --package mpi
 	@UNISONO_TEST_BUILT=1 "$(TARGET)/release/bench-mpi" $(ARGS)
+
+accuracy: setup
+	@cargo build --quiet --release --package cli --package c-api --package mpi
+	@UNISONO_TEST_BUILT=1 "$(TARGET)/release/accuracy" $(ARGS)
 
 bench-python: wheel
 	@cargo build --quiet --release --package python --example calls

@@ -2,13 +2,15 @@
 //!
 //! [`bench`] has client processes make collective transfers. [`tops`] measures files that each
 //! client uses independently. [`replay`] carries out a recorded program.
-//! [`calibrate`] measures this machine for simulations. [`plain_rates`] are those of a plain file.
+//! [`calibrate`] measures this machine for simulations; [`Residuals`] tell how far they were from
+//! real programs. [`plain_rates`] are those of a plain file.
 //! [`demo`] shows every strategy on real and on simulated servers.
 //!
 //! *Invariants:*
 //! - A rate is shown only of a transfer in which every byte was checked to be in its place.
 //! - What a measurement starts and makes is gone when it ends.
 
+mod accuracy;
 mod bench;
 mod calibrate;
 mod demo;
@@ -17,6 +19,9 @@ mod plain;
 mod replay;
 mod tops;
 
+pub use accuracy::{
+    CASES_MIN, CONFIDENCE, Interval, Kind, Measurement, Profile, Residuals, Row, median,
+};
 pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
 pub use calibrate::{Calibration, Measured, Parameters, Residual, calibrate};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};

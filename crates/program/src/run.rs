@@ -94,14 +94,7 @@ impl Program {
         let contributions = contributions(&ranks, &communicators);
         check_limits(&ranks, 1.0)?;
         let (compute_speed, has_warm_files) = (1.0, false);
-        Ok(Self {
-            ranks,
-            communicators,
-            synchronous,
-            contributions,
-            compute_speed,
-            has_warm_files,
-        })
+        Ok(Self { ranks, communicators, synchronous, contributions, compute_speed, has_warm_files })
     }
 
     /// Makes computations take the time that they took divided by `speed`.
@@ -192,6 +185,25 @@ impl Program {
     /// Number of events of all ranks.
     pub fn events(&self) -> u64 {
         self.ranks.iter().map(|trace| trace.events.len() as u64).sum()
+    }
+
+    /// Share of the bytes of files that collective calls move; 1 if none are moved.
+    pub fn collective_share(&self) -> f64 {
+        let (mut collective, mut all) = (0_u64, 0_u64);
+        for trace in &self.ranks {
+            for event in &trace.events {
+                let Operation::Transfer { is_collective, part, .. } = &event.operation else {
+                    continue;
+                };
+                let part = part.and_then(|part| trace.parts.get(part.0 as usize));
+                let bytes = part.map_or(0, OwnPart::bytes);
+                all = all.saturating_add(bytes);
+                if *is_collective {
+                    collective = collective.saturating_add(bytes);
+                }
+            }
+        }
+        if all == 0 { 1.0 } else { collective as f64 / all as f64 }
     }
 
     /// Bytes of memory that the largest transfer of a rank needs.

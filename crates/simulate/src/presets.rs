@@ -165,7 +165,11 @@ fn this_machine() -> Machine {
             per_50_words: Duration::from_ns(40),
             pieces: Pieces::Batched { gather_ps: 2_500 },
             put_copier: PutCopier::Owner,
-            direct: Some(DirectCopies { ps_per_byte: 200, ps_per_piece: 1_500, ps_per_interval: 400_000 }),
+            direct: Some(DirectCopies {
+                ps_per_byte: 200,
+                ps_per_piece: 1_500,
+                ps_per_interval: 400_000,
+            }),
         },
         costs: Costs {
             client_read: Duration::from_us(3),

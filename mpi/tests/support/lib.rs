@@ -177,8 +177,14 @@ impl Servers {
     /// Starts two servers whose data is below `folder`.
     #[track_caller]
     pub fn start_with(folder: &Path) -> Self {
+        Self::start_as(folder, &["--servers", "2"])
+    }
+
+    /// Starts servers whose data is below `folder`, with these options of `unisono start`.
+    #[track_caller]
+    pub fn start_as(folder: &Path, options: &[&str]) -> Self {
         let servers = Self::new(folder);
-        servers.start_again();
+        done(servers.unisono(&[&["start"], options].concat()));
         servers
     }
 

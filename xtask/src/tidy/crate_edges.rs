@@ -62,7 +62,7 @@ const PERMITTED: [(&str, &[&str]); 21] = [
         "cli",
         &["client", "cluster", "simulate", "measure", "experiments", "trace", "interface", "plot"],
     ),
-    ("mpi", &["plot", "policy", "trace", "units"]),
+    ("mpi", &["measure", "plot", "policy", "trace", "units"]),
     ("python", &["client", "simulate", "interface", "policy", "plot"]),
     ("xtask", &[]),
 ];

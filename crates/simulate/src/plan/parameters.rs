@@ -2,8 +2,8 @@
 //!
 //! [`presets.rs`](crate::presets) holds the values themselves, with the reasons for each.
 
-use super::key::{Field, Key, Meaning, Owner, Table, field};
 use super::SimulationPlan;
+use super::key::{Field, Key, Meaning, Owner, Table, field};
 use super::value::{ConvertValue, Kind, QUEUES, STARTS, STRATEGIES, Value, set_of_strategies};
 use crate::presets::BATCHED;
 use world_simulated::{DirectCopies, Pieces, PutCopier};

@@ -120,8 +120,7 @@ impl<P: Kind> SimulatedRank<P> {
         let record = self.client.open(self.name(name)).await?;
         let known = Rc::new(RefCell::new(record.clone()));
         for range in ByteRange::at(0, bytes).windows(FILL_BYTES) {
-            let (client, pool, known) =
-                (self.client.clone(), self.pool.clone(), Rc::clone(&known));
+            let (client, pool, known) = (self.client.clone(), self.pool.clone(), Rc::clone(&known));
             let part = OwnPart::contiguous(range.start, range.length());
             move_alone(client, pool, known, Direction::Write, part).await?;
         }

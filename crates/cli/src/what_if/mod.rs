@@ -1,19 +1,23 @@
 //! `what-if`: simulates a recorded program at every combination of what the user lists.
 
+mod worth;
+
 use crate::arguments::WhatIf;
 use crate::output_file::{OutputFile, cannot_write};
 use crate::present;
 use ::simulate::{Axis, OwnModels, Point, Program, ProgramOutcome, RankReport, Setting};
 use interface::{ReplacementPolicies, UserError};
+use measure::Kind;
 use plot::{BarSeries, Bars};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use trace::{Header, Recorded, TimingShare, Trace};
+use trace::{Header, Trace};
+use worth::Worth;
 
 /// Name and version of the form of `--json`.
-const SCHEMA: &str = "unisono.what-if/1";
+const SCHEMA: &str = "unisono.what-if/2";
 
 /// Result of a what-if, as `--json` prints it.
 #[derive(Serialize)]
@@ -39,6 +43,11 @@ struct Row {
     seconds: f64,
     /// Times as fast as the first point of the lists.
     gain: f64,
+    /// Kind of the program at this point, which decides about the error.
+    kind: Kind,
+    /// Begin and end of the range that holds the program's seconds with a probability of 80 %; null
+    /// where it is not known.
+    range: Option<[f64; 2]>,
     /// Mean seconds of a rank in calls of files, including those that wait.
     files_seconds: f64,
     /// Mean seconds of a rank in computations.
@@ -77,7 +86,9 @@ pub(crate) fn run(
     if let Some(output) = timeline {
         write_timeline(&points[0], &program, output)?;
     }
-    let error = error_of(&axes, &points, &header, share);
+    let worth = Worth::of((&axes, &points), &program, &header, share)?;
+    let rows = rows(&axes, &points, &outcomes, &worth);
+    let kinds: Vec<Kind> = rows.iter().map(|row| row.kind).collect();
     let report = Report {
         schema: SCHEMA,
         command: header.command,
@@ -85,8 +96,8 @@ pub(crate) fn run(
         events: program.events(),
         timing_dependent_calls_percent: share.calls_percent(),
         timing_dependent_time_percent: share.time_percent(),
-        error,
-        points: rows(&axes, &points, &outcomes),
+        error: worth.statement(&kinds),
+        points: rows,
     };
     if let Some(output) = picture {
         output.write(&draw(&report, &axes))?;
@@ -140,19 +151,24 @@ fn axes(arguments: &WhatIf, header: &Header) -> Result<Vec<Axis>, UserError> {
     Ok(axes)
 }
 
-fn rows(axes: &[Axis], points: &[Point], outcomes: &[ProgramOutcome]) -> Vec<Row> {
+fn rows(axes: &[Axis], points: &[Point], outcomes: &[ProgramOutcome], worth: &Worth) -> Vec<Row> {
     let first = outcomes.first().map_or(0.0, |outcome| outcome.seconds);
     let mut rows: Vec<Row> = points
         .iter()
         .zip(outcomes)
         .map(|(point, outcome)| {
             let names = axes.iter().map(|axis| axis.key.clone());
+            let files_seconds = RankReport::mean(&outcome.ranks, RankReport::file_seconds);
+            let computing_seconds = RankReport::mean(&outcome.ranks, RankReport::computing_seconds);
+            let kind = worth.kind(computing_seconds, files_seconds, point);
             Row {
                 values: names.zip(point.values.iter().cloned()).collect(),
                 seconds: outcome.seconds,
                 gain: first / outcome.seconds.max(f64::MIN_POSITIVE),
-                files_seconds: RankReport::mean(&outcome.ranks, RankReport::file_seconds),
-                computing_seconds: RankReport::mean(&outcome.ranks, RankReport::computing_seconds),
+                kind,
+                range: worth.range(kind, outcome.seconds),
+                files_seconds,
+                computing_seconds,
                 messages_seconds: RankReport::mean(&outcome.ranks, RankReport::message_seconds),
                 server_processor_seconds: outcome.server_processor_seconds,
                 rank_processor_seconds: outcome.rank_processor_seconds,
@@ -162,45 +178,6 @@ fn rows(axes: &[Axis], points: &[Point], outcomes: &[ProgramOutcome]) -> Vec<Row
         .collect();
     rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     rows
-}
-
-/// Returns the statement about the error of the predictions, in one line.
-fn error_of(axes: &[Axis], points: &[Point], header: &Header, share: TimingShare) -> String {
-    let mut said = Vec::new();
-    if header.recorded == Recorded::DarshanDxt {
-        said.push(
-            "a bound and no prediction: the log has no messages and no views, so ranks do not \
-             wait for one another"
-                .to_owned(),
-        );
-    }
-    let changed = ["machine", "disk", "network"].map(|key| axes.iter().any(|axis| axis.key == key));
-    if points.iter().any(|point| !point.scenario.machine.is_calibrated()) {
-        said.push(
-            "not calibrated: this machine was never measured, compare shapes and not seconds"
-                .to_owned(),
-        );
-    } else if changed.contains(&true) {
-        said.push(
-            "not calibrated: the machine, its disk or network is another one than was measured, \
-             compare shapes and not seconds"
-                .to_owned(),
-        );
-    } else {
-        said.push(
-            "calibrated, but residuals of such programs are not measured: see those that \
-             `unisono sim calibrate` printed"
-                .to_owned(),
-        );
-    }
-    if share.calls > 0 {
-        said.push(format!(
-            "{:.1} % of the calls and {:.1} % of the recorded time depend on timing",
-            share.calls_percent(),
-            share.time_percent()
-        ));
-    }
-    said.join("; ")
 }
 
 /// Axes of which points differ.
@@ -235,13 +212,17 @@ fn show(report: &Report, axes: &[Axis]) -> Result<(), UserError> {
     };
     let names = cells(varied.iter().map(|axis| axis.key.as_str()).collect());
     present::line(&format!(
-        "{names}{:>11} {:>6} {:>10} {:>10} {:>10}",
-        "seconds", "gain", "files", "computing", "messages"
+        "{names}{:>11} {:>18} {:>6} {:>10} {:>10} {:>10}",
+        "seconds", "80 % range", "gain", "files", "computing", "messages"
     ))?;
     for row in &report.points {
         let values = cells(varied.iter().map(|axis| row.values[&axis.key].as_str()).collect());
+        let range = match row.range {
+            Some([low, high]) => format!("{low:.3} to {high:.3}"),
+            None => "not known".to_owned(),
+        };
         present::line(&format!(
-            "{values}{:>11.4} {:>6.2} {:>10.4} {:>10.4} {:>10.4}",
+            "{values}{:>11.4} {range:>18} {:>6.2} {:>10.4} {:>10.4} {:>10.4}",
             row.seconds, row.gain, row.files_seconds, row.computing_seconds, row.messages_seconds
         ))?;
     }
