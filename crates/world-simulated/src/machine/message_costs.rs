@@ -12,6 +12,10 @@ pub struct MessageCosts {
     pub message_ps_per_byte: u64,
     /// Cost of receiving a message and waking its thread.
     pub receive: Duration,
+    /// Cost of each byte for the node that receives it from a socket, in picoseconds: of a message,
+    /// of a memput that the requester copies, of a memget that the owner answers. 0 where data goes
+    /// by DMA to its place; then the owner of the memory handles no message for a memput.
+    pub receive_ps_per_byte: u64,
     /// Cost of each memput or memget for the requesting node.
     pub one_sided: Duration,
     /// Cost of receiving the answer of each memget.
@@ -85,6 +89,38 @@ impl MessageCosts {
         if lends { pieces + self.data(bytes) } else { pieces }
     }
 
+    /// Cost of receiving a message of `bytes` bytes.
+    #[inline]
+    pub(crate) fn receive_bytes(&self, bytes: u64) -> Duration {
+        match self.receive_ps_per_byte {
+            0 => self.receive,
+            _ => self.receive + self.received_data(bytes),
+        }
+    }
+
+    /// Cost of taking `bytes` from a socket.
+    pub(crate) fn received_data(&self, bytes: u64) -> Duration {
+        Duration::from_ns(bytes.saturating_mul(self.receive_ps_per_byte) / 1_000)
+    }
+
+    /// True if data of memputs and memgets travels in streams, out of which its receiver copies it.
+    pub(crate) fn streams(&self) -> bool {
+        self.receive_ps_per_byte > 0
+    }
+
+    /// Cost for the owner of the memory of a memput whose data comes in a stream.
+    pub(crate) fn streamed_put_for_owner(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.receive) + self.received_data(bytes)
+    }
+
+    /// Cost for the owner of the memory of a memget, who sends the data.
+    pub(crate) fn get_for_owner(&self, count: u64, bytes: u64) -> Duration {
+        match self.streams() {
+            true => self.ask(count, self.receive) + self.send + self.data(bytes),
+            false => self.data(bytes),
+        }
+    }
+
     /// Cost of sending a message of `bytes` bytes.
     pub(crate) fn send_bytes(&self, bytes: u64) -> Duration {
         match self.message_ps_per_byte {
@@ -108,7 +144,15 @@ impl MessageCosts {
             let ps = bytes.saturating_mul(ps_per_byte).saturating_add(pieces);
             return self.one_sided + Duration::from_ns(ps / 1_000);
         }
-        self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
+        match self.streams() {
+            true => self.one_sided,
+            false => self.ask(count, self.one_sided + self.get_answer) + self.data(bytes),
+        }
+    }
+
+    /// Cost of the data of a memget for the requesting node, when it arrives in a stream.
+    pub(crate) fn streamed_get(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.receive + self.get_answer) + self.received_data(bytes)
     }
 
     /// Cost of moving bytes, for the node that sends or receives them.
