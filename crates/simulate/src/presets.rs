@@ -1,5 +1,7 @@
-//! Machines that can be simulated. Every constant of a machine stands here, with its source.
+//! Machines that can be simulated. Every constant of a machine stands here, with its source, but
+//! those of the cluster, which [`crate::cluster_preset`] has.
 
+use crate::cluster_preset::cluster;
 use crate::disk::DiskName;
 use crate::machine::{Machine, Network};
 use crate::names::MachineName;
@@ -199,6 +201,7 @@ impl Machine {
             MachineName::Tocs97 => tocs97(),
             MachineName::Ideal => ideal_disks(),
             MachineName::ThisMachine => this_machine(),
+            MachineName::Cluster => cluster(this_machine()),
         }
     }
 }

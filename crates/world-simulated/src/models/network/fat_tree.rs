@@ -187,8 +187,7 @@ impl SwitchedNetwork for FatTree {
 mod tests {
     use super::*;
 
-    const SHAPE: FatTreeShape =
-        FatTreeShape { leaf_nodes: 4, spines: 2, ends: Duration::ZERO };
+    const SHAPE: FatTreeShape = FatTreeShape { leaf_nodes: 4, spines: 2, ends: Duration::ZERO };
 
     /// Proves that a tree without leaves or spines is refused.
     #[test]
