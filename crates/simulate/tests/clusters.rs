@@ -73,8 +73,8 @@ fn collective_transfers_are_bound_by_the_sum_of_their_servers() {
     for (servers, count, size) in [("8", 8.0, "1GiB"), ("64", 64.0, "8GiB")] {
         let changes = [("servers", servers), ("size", size), ("record", "1MiB")];
         let read = rate(&scenario("rc", Strategy::DiskDirected, &changes));
-        // Each of two buffers of a server is occupied by a block for the sum of its steps: the disk
-        // at its rate, the server's processor, the link, the client's processor, and twice the ends.
+        // A block occupies each of two buffers of a server for the sum of its steps: the disk at
+        // its rate, the server's processor, the link, the client's processor, twice the ends.
         let block = MIB as f64;
         let steps = [
             block / DISK_READ,

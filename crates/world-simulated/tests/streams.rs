@@ -1,5 +1,5 @@
-//! Proves: where data travels in streams of sockets, its receiver pays for each byte of a message, a
-//! memput and a memget, and the times of single operations are exactly the sums of their parts.
+//! Proves: where data travels in streams of sockets, its receiver pays for each byte of a message,
+//! a memput and a memget, and single operations take exactly the sums of their parts.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -293,8 +293,8 @@ pub(super) static COSTS: [Key; 25] = [
     parameter(
         "receive-ps-per-byte",
         Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
-        "Processor time of the receiver for each byte that it takes from a socket: of a message, of \
-         a memput that its requester copies, of a memget that its owner answers. 0: data goes by \
+        "Processor time of the receiver for each byte that it takes from a socket: of a message, \
+         a memput that its requester copies, or a memget that its owner answers. 0: data goes by \
          DMA to its place, and the owner of the memory handles no message for a memput.",
         "TOCS 1997, section 4: DMA.",
         field!(base.machine.messages.receive_ps_per_byte),

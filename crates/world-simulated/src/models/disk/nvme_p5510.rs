@@ -9,7 +9,7 @@ use units::Duration;
 pub const DISK: DiskDeclaration = DiskDeclaration {
     info: ModelInfo {
         name: "nvme-p5510",
-        help: "the Intel (Solidigm) D7-P5510 of 3.84 TB, an NVMe disk of servers, by its data sheet",
+        help: "the Intel (Solidigm) D7-P5510, 3.84 TB, an NVMe disk of servers, by its data sheet",
     },
     kind_in_files: None,
     parameters: &[],
@@ -19,15 +19,16 @@ pub const DISK: DiskDeclaration = DiskDeclaration {
 impl SsdSpec {
     /// The Intel D7-P5510 of 3.84 TB: flash with three bits a cell, four lanes of PCIe 4.
     ///
-    /// From the data sheet: capacity; 6500 MB/s of sequential reads, which are the rate of the link
-    /// here; 3400 MB/s of sequential writes and 82 us of a random read of 4 KiB, from which the
-    /// times of a die follow; 13 us of a write of 4 KiB, from which the overhead follows. Its
-    /// 700,000 random reads a second are 618,000 here.
+    /// From the data sheet: capacity; 6500 MB/s of sequential reads, the rate of the link here;
+    /// 3400 MB/s of sequential writes and 82 us of a random read of 4 KiB, from which the times of
+    /// a die follow; 13 us of a write of 4 KiB, from which the overhead follows. Its 700,000 random
+    /// reads a second are 618,000 here.
     ///
-    /// Not published, our choice: 64 dies of 512 Gbit, as many as the capacity needs, of four planes
-    /// that work by themselves, each a die of the model (64 of these would have only 331,000 random
-    /// reads a second); 8 channels of 1200 MB/s, the fastest of ONFI 4.1; pages of 16 KiB; 8 MiB of
-    /// write buffer. Commands at once: Linux makes queues of 1024 entries, of which one stays free.
+    /// Not published, our choice: 64 dies of 512 Gbit, as many as the capacity needs, of four
+    /// planes that work by themselves, each a die of the model (64 of these would have only 331,000
+    /// random reads a second); 8 channels of 1200 MB/s, the fastest of ONFI 4.1; pages of 16 KiB;
+    /// 8 MiB of write buffer. Commands at once: Linux makes queues of 1024 entries, of which one
+    /// stays free.
     pub const P5510: Self = Self {
         capacity_bytes: 3_840_755_974_144,
         channels: 8,
@@ -61,7 +62,7 @@ mod tests {
         }
     }
 
-    /// Bytes a second of `count` commands of `bytes` each, in order, of which `depth` are under way.
+    /// Bytes a second of `count` commands of `bytes` each, in order, `depth` of them under way.
     fn rate(reads: bool, bytes: u64, depth: usize, count: u64) -> u64 {
         let mut disk = SsdSpec::P5510.build(0);
         let mut under_way = std::collections::VecDeque::new();

@@ -301,8 +301,8 @@ mod tests {
         }
     }
 
-    /// Proves that an exchange of all with all, in 511 rounds of shifts, takes the time of the bytes
-    /// of each node, without a conflict: the property for which the routes are chosen.
+    /// Proves that an exchange of all with all, in 511 rounds of shifts, takes the time of the
+    /// bytes of each node, without a conflict: the property for which the routes are chosen.
     #[test]
     fn shifts_of_all_nodes_meet_nowhere() {
         const BYTES: u64 = 12_500; // 1 us on a link
