@@ -62,7 +62,7 @@ fn one_seed_gives_one_digest() {
 
 #[test]
 fn one_seed_gives_one_digest_on_every_network() {
-    let shape = FatTreeShape { leaf_nodes: 2, spines: 2 };
+    let shape = FatTreeShape { leaf_nodes: 2, spines: 2, ends: units::Duration::ZERO };
     let networks = [
         NetworkKind::default(),
         NetworkKind::of(ExactTorusShape::default()),

@@ -10,6 +10,7 @@
 //! - Results follow from the scenario and its seed; they do not depend on the number of threads.
 //! - Nothing here knows a real server, a socket or a clock.
 
+mod cluster_preset;
 mod demerit;
 mod disk;
 mod fitted;

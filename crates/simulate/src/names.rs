@@ -58,6 +58,8 @@ name! {
         Ideal = "ideal-disks",
         /// A computer of today on which servers and ranks share the cores.
         ThisMachine = "this-machine",
+        /// A cluster of today: 100 Gbit/s Ethernet in a fat tree, NVMe disks, data by TCP.
+        Cluster = "cluster",
     }
 }
 

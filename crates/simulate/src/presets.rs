@@ -1,5 +1,7 @@
-//! Machines that can be simulated. Every constant of a machine stands here, with its source.
+//! Machines that can be simulated. Every constant of a machine stands here, with its source, but
+//! those of the cluster, which [`crate::cluster_preset`] has.
 
+use crate::cluster_preset::cluster;
 use crate::disk::DiskName;
 use crate::machine::{Machine, Network};
 use crate::names::MachineName;
@@ -27,6 +29,7 @@ const STARFISH_MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
     message_ps_per_byte: 0,
     receive: Duration::from_us(5),
+    receive_ps_per_byte: 0,
     one_sided: Duration::from_us(5),
     get_answer: Duration::from_ns(1_174),
     per_50_words: Duration::from_us(1),
@@ -160,6 +163,7 @@ fn this_machine() -> Machine {
             send: Duration::from_us(3),
             message_ps_per_byte: 300,
             receive: Duration::from_us(3),
+            receive_ps_per_byte: 0,
             one_sided: Duration::from_us(3),
             get_answer: Duration::ZERO,
             per_50_words: Duration::from_ns(40),
@@ -201,6 +205,7 @@ impl Machine {
             MachineName::Tocs97 => tocs97(),
             MachineName::Ideal => ideal_disks(),
             MachineName::ThisMachine => this_machine(),
+            MachineName::Cluster => cluster(this_machine()),
         }
     }
 }

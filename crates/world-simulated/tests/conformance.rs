@@ -197,6 +197,6 @@ fn on_a_crossbar() {
 
 #[test]
 fn on_a_fat_tree() {
-    let shape = FatTreeShape { leaf_nodes: 2, spines: 1 };
+    let shape = FatTreeShape { leaf_nodes: 2, spines: 1, ends: Duration::ZERO };
     run_all(&mut Nodes::<Bytes>::on(NetworkKind::of(shape)));
 }

@@ -61,9 +61,9 @@ impl Options {
                 _ => return Err(format!("there is no option {word}")),
             }
         }
-        match options.repeats {
-            [1.., 1..] => Ok(options),
-            _ => Err("a case is measured at least once".to_owned()),
+        match options.repeats.contains(&0) {
+            false => Ok(options),
+            true => Err("a case is measured at least once".to_owned()),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Sim {
     /// output is a file for --scenario (or JSON). Nothing is simulated.
     #[arg(long, conflicts_with_all = ["timeline", "plot"])]
     pub(crate) explain: bool,
-    /// Machine to simulate: tr94, tocs97, ideal-disks or this-machine (default: tr94).
+    /// Machine to simulate: tr94, tocs97, ideal-disks, this-machine or cluster (default: tr94).
     #[arg(long)]
     pub(crate) machine: Option<String>,
     /// Change a parameter of the machine, such as queue=cscan. Repeat the option for more.

@@ -209,6 +209,8 @@ mod tests {
         let shown = |text| kind_of_text(text).map(|kind| format!("{kind:?}"));
         assert_eq!(shown(nvme), Ok(format!("{:?}", DiskKind::of(SsdSpec::NVME))));
         assert_eq!(shown(analytic), Ok(format!("{:?}", DiskKind::of(AnalyticSpec::HP97560))));
+        let p5510 = include_str!("../../../../docs/disks/nvme-p5510.toml");
+        assert_eq!(shown(p5510), Ok(format!("{:?}", DiskKind::of(SsdSpec::P5510))));
         let named = DiskKind::of(PageCacheSpec::DEFAULT);
         assert_eq!(shown(page_cache), Ok(format!("{named:?}")));
         for (text, from, to, word) in [

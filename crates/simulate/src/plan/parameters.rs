@@ -153,7 +153,7 @@ pub(super) static PARAMETERS: [Key; 11] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 25] = [
+pub(super) static COSTS: [Key; 26] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -317,6 +317,15 @@ pub(super) static COSTS: [Key; 25] = [
         "Processor time to receive a message and wake the thread that waits for it.",
         "Not published; assumed equal to the cost of a memput without data.",
         field!(base.machine.messages.receive),
+    ),
+    parameter(
+        "receive-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of the receiver for each byte that it takes from a socket: of a message, \
+         a memput that its requester copies, or a memget that its owner answers. 0: data goes by \
+         DMA to its place, and the owner of the memory handles no message for a memput.",
+        "TOCS 1997, section 4: DMA.",
+        field!(base.machine.messages.receive_ps_per_byte),
     ),
     parameter(
         "one-sided-ns",

@@ -252,9 +252,13 @@ impl<P: Kind> Machine<P> {
     /// Occupies the processor of the receiving node with a flight that has arrived.
     fn arrive(&self, token: Token) {
         let node = &self.nodes[token.node() as usize];
-        let work = node.occupy(&self.engine, self.costs.receive, || What::Receive {
-            bytes: self.flights.borrow().bound(token.place()).bytes,
-        });
+        let bytes = || self.flights.borrow().bound(token.place()).bytes;
+        // Where receiving costs nothing for a byte, the flight is not looked up: see [`Token`].
+        let cost = match self.costs.streams() {
+            true => self.costs.receive_bytes(bytes()),
+            false => self.costs.receive,
+        };
+        let work = node.occupy(&self.engine, cost, || What::Receive { bytes: bytes() });
         if work.mark.is_some() {
             let mut flights = self.flights.borrow_mut();
             let flight = flights.get(token.place());

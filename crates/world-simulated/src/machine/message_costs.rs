@@ -12,6 +12,10 @@ pub struct MessageCosts {
     pub message_ps_per_byte: u64,
     /// Cost of receiving a message and waking its thread.
     pub receive: Duration,
+    /// Cost of each byte for the node that receives it from a socket, in picoseconds: of a message,
+    /// of a memput that the requester copies, of a memget that the owner answers. 0 where data goes
+    /// by DMA to its place; then the owner of the memory handles no message for a memput.
+    pub receive_ps_per_byte: u64,
     /// Cost of each memput or memget for the requesting node.
     pub one_sided: Duration,
     /// Cost of receiving the answer of each memget.
@@ -107,6 +111,38 @@ impl MessageCosts {
         }
     }
 
+    /// Cost of receiving a message of `bytes` bytes.
+    #[inline]
+    pub(crate) fn receive_bytes(&self, bytes: u64) -> Duration {
+        match self.receive_ps_per_byte {
+            0 => self.receive,
+            _ => self.receive + self.received_data(bytes),
+        }
+    }
+
+    /// Cost of taking `bytes` from a socket.
+    pub(crate) fn received_data(&self, bytes: u64) -> Duration {
+        Duration::from_ns(bytes.saturating_mul(self.receive_ps_per_byte) / 1_000)
+    }
+
+    /// True if data of memputs and memgets travels in streams, out of which its receiver copies it.
+    pub(crate) fn streams(&self) -> bool {
+        self.receive_ps_per_byte > 0
+    }
+
+    /// Cost for the owner of the memory of a memput whose data comes in a stream.
+    pub(crate) fn streamed_put_for_owner(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.receive) + self.received_data(bytes)
+    }
+
+    /// Cost for the owner of the memory of a memget, who sends the data.
+    pub(crate) fn get_for_owner(&self, count: u64, bytes: u64) -> Duration {
+        match self.streams() {
+            true => self.ask(count, self.receive) + self.send + self.data(bytes),
+            false => self.data(bytes),
+        }
+    }
+
     /// Cost of sending a message of `bytes` bytes; `has_place` is true for an answer whose place in
     /// the memory of the node that asked is known.
     pub(crate) fn send_bytes(&self, has_place: bool, bytes: u64) -> Duration {
@@ -120,7 +156,10 @@ impl MessageCosts {
 
     /// Cost of the bytes of a message for the sender.
     fn message_data(&self, bytes: u64) -> Duration {
-        Duration::from_ns(bytes.saturating_mul(self.message_ps_per_byte) / 1_000)
+        match self.message_ps_per_byte {
+            0 => Duration::ZERO,
+            ps => Duration::from_ns(bytes.saturating_mul(ps) / 1_000),
+        }
     }
 
     /// Cost of a message of a program for the sender, whose processor copies its data.
@@ -133,7 +172,15 @@ impl MessageCosts {
         if let Some(direct) = &self.direct {
             return self.one_sided + direct.cost(count, bytes);
         }
-        self.ask(count, self.one_sided + self.get_answer) + self.data(bytes)
+        match self.streams() {
+            true => self.one_sided,
+            false => self.ask(count, self.one_sided + self.get_answer) + self.data(bytes),
+        }
+    }
+
+    /// Cost of the data of a memget for the requesting node, when it arrives in a stream.
+    pub(crate) fn streamed_get(&self, count: u64, bytes: u64) -> Duration {
+        self.ask(count, self.receive + self.get_answer) + self.received_data(bytes)
     }
 
     /// Cost of moving bytes, for the node that sends or receives them.

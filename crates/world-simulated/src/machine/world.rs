@@ -75,7 +75,7 @@ impl<P: Kind> SimulatedWorld<P> {
     /// Receives a message that has arrived, for the program of this node: occupies the processor.
     pub fn receive_as_program(&self, bytes: u64) -> impl Future<Output = ()> + 'static {
         let what = || What::Receive { bytes };
-        self.until_done(&self.occupy(self.machine.costs.receive, what))
+        self.until_done(&self.occupy(self.machine.costs.receive_bytes(bytes), what))
     }
 
     fn occupy(&self, cost: Duration, what: impl FnOnce() -> What) -> Work {
@@ -340,7 +340,15 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let (own, network) = (self.node.index, &self.machine.network);
         let headers = costs.headers(count) * ONE_SIDED_HEADER_BYTES;
         match costs.put_copier {
-            PutCopier::Requester => network.carry(own, other, bytes + headers).await,
+            PutCopier::Requester => {
+                network.carry(own, other, bytes + headers).await;
+                if let Some(owner) = self.machine.node(other).filter(|_| costs.streams()) {
+                    let cost = costs.streamed_put_for_owner(count, bytes);
+                    let copied =
+                        owner.occupy(&self.machine.engine, cost, || What::Receive { bytes });
+                    self.until_done(&copied).await;
+                }
+            }
             PutCopier::Owner => {
                 let is_message = !lends && costs.direct.is_none();
                 let carried = if is_message { bytes + headers } else { headers };
@@ -384,7 +392,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         }
         if let Some(owner) = self.machine.node(other).filter(|_| !is_direct) {
             let what = || What::GetAnswer { to: own, bytes };
-            let answered = owner.occupy(engine, costs.data(bytes), what);
+            let answered = owner.occupy(engine, costs.get_for_owner(count, bytes), what);
             engine.timeline().arrow(Because::Get, asked.mark, answered.mark);
             engine.sleep_until(answered.until).await;
         }
@@ -394,6 +402,10 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
             self.with_region(peer, region, pieces, |_, memory| memory.gather(&memory_side))?;
         if !is_direct {
             self.machine.network.carry(other, own, bytes + headers).await;
+        }
+        if !is_direct && costs.streams() {
+            let cost = costs.streamed_get(count, bytes);
+            self.until_done(&self.occupy(cost, || What::Receive { bytes })).await;
         }
         target.scatter(&file_side, &gathered);
         Ok(())

@@ -17,6 +17,8 @@ pub mod network;
 mod parameter;
 pub mod processor;
 
-pub use disk::{analytic, disk_model, ideal, layout, mechanical, page_cache, request_queue, ssd};
+pub use disk::{
+    analytic, disk_model, ideal, layout, mechanical, nvme_p5510, page_cache, request_queue, ssd,
+};
 pub use model_info::ModelInfo;
 pub use parameter::{Parameter, ParameterValues, Unit};

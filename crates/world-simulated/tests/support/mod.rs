@@ -7,6 +7,7 @@
 use std::rc::Rc;
 use units::Duration;
 use world::payload::Bytes;
+use world_simulated::models::ideal::IdealSpec;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, HostConfig, LayoutKind, Machine, MachineConfig, MessageCosts,
     NetworkSpec, NodeConfig, Pieces, PutCopier, QueueKind, StartAngle,
@@ -20,6 +21,7 @@ pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
     message_ps_per_byte: 0,
     receive: Duration::from_us(5),
+    receive_ps_per_byte: 0,
     one_sided: Duration::from_us(5),
     get_answer: Duration::ZERO,
     per_50_words: Duration::from_us(1),
@@ -42,6 +44,12 @@ pub(crate) fn machine_that_varies(
         nodes: vec![NodeConfig { variation_percent, ..NODE }; 2],
         ..configuration(mechanism)
     })
+}
+
+/// Creates two nodes with a disk each, whose messages have these costs.
+pub(crate) fn machine_with_costs(messages: MessageCosts) -> (Engine, Rc<Machine<Bytes>>) {
+    let mechanism = DiskKind::of(IdealSpec { latency: Duration::ZERO, bytes_per_second: 1 });
+    assemble(MachineConfig { nodes: vec![NODE; 2], messages, ..configuration(mechanism) })
 }
 
 /// Creates nodes with a disk each, whose work does not vary, on one host with so many cores.

@@ -2,11 +2,18 @@
 
 use super::mechanical::{hp_c2200a, hp97560};
 use super::spec::DiskDeclaration;
-use super::{analytic, ideal, page_cache, ssd};
+use super::{analytic, ideal, nvme_p5510, page_cache, ssd};
 
 /// Declarations of the disk models, in the order in which users see them.
-pub const DISKS: &[DiskDeclaration] =
-    &[hp97560::DISK, hp_c2200a::DISK, ssd::DISK, page_cache::DISK, analytic::DISK, ideal::DISK];
+pub const DISKS: &[DiskDeclaration] = &[
+    hp97560::DISK,
+    hp_c2200a::DISK,
+    ssd::DISK,
+    nvme_p5510::DISK,
+    page_cache::DISK,
+    analytic::DISK,
+    ideal::DISK,
+];
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,7 @@ pub mod disk_model;
 pub mod ideal;
 pub mod layout;
 pub mod mechanical;
+pub mod nvme_p5510;
 pub mod page_cache;
 mod parameter_bases;
 pub mod request_queue;
