@@ -10,6 +10,17 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<(), UserError> {
     arguments.root.check()?;
     let program = Program::current()?;
     client::clean_up_on_signals()?;
+    if let Some(scenario) = &arguments.check {
+        let directory = arguments.directory.as_deref();
+        let checked = measure::check_calibration(&program, directory, scenario)?;
+        if arguments.json {
+            return present::json(&checked);
+        }
+        heading()?;
+        checked.iter().try_for_each(|residual| present::line(&row(residual)))?;
+        present::note(&format!("{} still fits this machine", scenario.display()));
+        return Ok(());
+    }
     let step = |step: &str| present::note(&format!("measuring {step}"));
     let directory = arguments.directory.as_deref();
     let calibration = measure::calibrate(&program, directory, &arguments.output, step)?;
@@ -30,14 +41,19 @@ fn show(calibration: &Calibration) -> Result<(), UserError> {
         "{:<24} {:>14}  factor of all costs above, fitted to four programs",
         "load", calibration.load
     ))?;
-    present::line(&format!(
-        "\n{:<8} {:>8} {:<14} {:>7} {:>9} {:>19} {:>9} {:>7}",
-        "pattern", "record", "strategy", "servers", "real s", "least to most", "simulated", "error"
-    ))?;
+    present::line("")?;
+    heading()?;
     for residual in &calibration.fitted {
         present::line(&format!("{}  fitted", row(residual)))?;
     }
     calibration.residuals.iter().try_for_each(|residual| present::line(&row(residual)))
+}
+
+fn heading() -> Result<(), UserError> {
+    present::line(&format!(
+        "{:<8} {:>8} {:<14} {:>7} {:>9} {:>19} {:>9} {:>7}",
+        "pattern", "record", "strategy", "servers", "real s", "least to most", "simulated", "error"
+    ))
 }
 
 fn row(residual: &Residual) -> String {

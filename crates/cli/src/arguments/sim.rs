@@ -136,6 +136,10 @@ pub(crate) struct Calibrate {
     /// File for the scenario. Its disk goes to a file beside it.
     #[arg(short, long, default_value = "this-machine.toml", value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// Check in about ten seconds that a calibration still fits this machine, and write nothing. It
+    /// is refused (exit code 1) if programs take 1.3 times as long as it says, or as short.
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    pub(crate) check: Option<PathBuf>,
     /// Directory on the disk to describe (default: that of temporary files).
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,

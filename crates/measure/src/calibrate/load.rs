@@ -24,15 +24,23 @@ pub(super) fn fit(
 ) -> Result<f64, UserError> {
     let mut load = 1.0_f64;
     for _ in 0..STEPS {
-        let simulated = simulate(load)?;
-        let logarithms = real
+        let residuals: Vec<Residual> = real
             .iter()
-            .zip(&simulated)
-            .map(|(real, simulated)| (real.real_seconds / simulated.max(f64::MIN_POSITIVE)).ln());
-        let mean = logarithms.sum::<f64>() / real.len().max(1) as f64;
-        load = (load * mean.exp()).clamp(1.0 / LOAD_MAX, LOAD_MAX);
+            .zip(simulate(load)?)
+            .map(|(real, simulated_seconds)| Residual { simulated_seconds, ..real.clone() })
+            .collect();
+        load = (load * mean_factor(&residuals)).clamp(1.0 / LOAD_MAX, LOAD_MAX);
     }
     Ok((load * 100.0).round() / 100.0)
+}
+
+/// Returns the geometric mean of the factors by which real programs take longer than simulated ones.
+pub(super) fn mean_factor(residuals: &[Residual]) -> f64 {
+    let logarithm = |residual: &Residual| {
+        (residual.real_seconds / residual.simulated_seconds.max(f64::MIN_POSITIVE)).ln()
+    };
+    let sum: f64 = residuals.iter().map(logarithm).sum();
+    (sum / residuals.len().max(1) as f64).exp()
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use anchors::Bench;
 use busy::BusyProcessors;
 use client::{Direct, Instance};
 use cluster::{Program, ServerOptions, TemporaryInstance};
-use interface::UserError;
-use residuals::{CHECKED, Case, FITTED};
+use interface::{ExitCode, UserError};
+use residuals::{CHECKED, Case, FITTED, RUNS};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use units::MIB;
@@ -107,13 +107,57 @@ pub fn calibrate(
     })
 }
 
+/// Factor beyond which a calibration no longer fits.
+const FACTOR_MAX: f64 = 1.3;
+
+/// Runs of each program in a check; the shortest counts, as others may use the machine.
+const CHECK_RUNS: u32 = 2;
+
+/// Carries programs out on real servers and on those of a calibration, in about ten seconds.
+///
+/// # Errors
+/// Refuses a calibration that no longer fits, and a scenario that is none; faults of servers.
+pub fn check_calibration(
+    program: &Program,
+    directory: Option<&Path>,
+    scenario: &Path,
+) -> Result<Vec<Residual>, UserError> {
+    let machine = Case::machine(scenario)?;
+    let calibrate = format!("unisono sim calibrate --output {}", scenario.display());
+    if !machine.is_calibrated() {
+        return Err(UserError::usage(
+            format!("{} is no calibration", scenario.display()),
+            "the scenario does not say when its machine was measured (calibrated-at)",
+            format!("measure this machine: {calibrate}"),
+        ));
+    }
+    let mut checked = Vec::new();
+    for case in FITTED {
+        let real = case.carry_out(program, directory, CHECK_RUNS)?;
+        let simulated_seconds = case.simulate(scenario)?;
+        checked.push(Residual { real_seconds: real.real_least, simulated_seconds, ..real });
+    }
+    let factor = load::mean_factor(&checked);
+    if (1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor) {
+        return Ok(checked);
+    }
+    Err(UserError::new(
+        ExitCode::Failed,
+        format!("{} no longer fits this machine", scenario.display()),
+        format!(
+            "programs take {factor:.2} times as long as it says, and up to {FACTOR_MAX} is allowed"
+        ),
+        format!("let nothing else run and check again, or measure this machine again: {calibrate}"),
+    ))
+}
+
 /// Carries programs out on real servers.
 fn carry_out(
     cases: &[Case],
     program: &Program,
     directory: Option<&Path>,
 ) -> Result<Vec<Residual>, UserError> {
-    cases.iter().map(|case| case.carry_out(program, directory)).collect()
+    cases.iter().map(|case| case.carry_out(program, directory, RUNS)).collect()
 }
 
 /// Starts servers for a program that is measured.

@@ -7,7 +7,7 @@ use cluster::Program;
 use filesystem::collective::Strategy;
 use interface::UserError;
 use serde::{Deserialize, Serialize};
-use simulate::{OwnModels, Setting, SimulationPlan, simulate_program};
+use simulate::{Machine, OwnModels, Setting, SimulationPlan, simulate_program};
 use std::path::Path;
 use std::sync::Arc;
 use trace::PatternProgram;
@@ -78,7 +78,7 @@ const RANKS: u32 = 4;
 const FILE_BYTES: u64 = 64 * MIB;
 /// Transfers of a program, and runs of it.
 const TRANSFERS: u32 = 48;
-const RUNS: u32 = 5;
+pub(super) const RUNS: u32 = 5;
 
 impl Case {
     fn program(&self) -> Result<PatternProgram, UserError> {
@@ -102,6 +102,7 @@ impl Case {
         &self,
         program: &Program,
         directory: Option<&Path>,
+        runs: u32,
     ) -> Result<Residual, UserError> {
         let started = servers(program, self.servers, directory)?;
         let trace = started.directory().join("program.trace");
@@ -111,7 +112,7 @@ impl Case {
             strategy: self.strategy.to_string(),
             block_bytes: MIB,
             outstanding_per_disk: 4,
-            repeat: RUNS,
+            repeat: runs,
         };
         let report = replay(instance_of(&started), program, &plan, |_| {})?;
         let real = || report.runs.iter().map(|run| run.seconds);
@@ -137,8 +138,7 @@ impl Case {
             Setting::option("servers", &self.servers.to_string()),
             Setting::list("--strategy", "strategy", &[self.strategy.to_string()]),
         ];
-        let (policies, models) = (Default::default(), OwnModels::default());
-        let plan = SimulationPlan::resolve(Some(scenario), settings, &policies, &models)?;
+        let plan = plan(scenario, settings)?;
         let ranks = self.program()?.rank_traces()?;
         let simulated = Arc::new(simulate::Program::new(ranks)?.with_warm_files());
         match plan.scenarios().first() {
@@ -146,4 +146,17 @@ impl Case {
             None => Ok(0.0),
         }
     }
+
+    /// Returns the machine of a scenario file.
+    ///
+    /// # Errors
+    /// Fails when the file cannot be read.
+    pub(super) fn machine(scenario: &Path) -> Result<Machine, UserError> {
+        Ok(plan(scenario, Vec::new())?.machine().clone())
+    }
+}
+
+fn plan(scenario: &Path, settings: Vec<Setting>) -> Result<SimulationPlan, UserError> {
+    let (policies, models) = (Default::default(), OwnModels::default());
+    SimulationPlan::resolve(Some(scenario), settings, &policies, &models)
 }

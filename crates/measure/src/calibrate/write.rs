@@ -33,13 +33,13 @@ pub(super) fn write(
     parameters: &Parameters,
     calibrated_at: u64,
 ) -> Result<(), UserError> {
-    let name = std::path::absolute(disk).unwrap_or_else(|_| disk.to_owned());
+    let name = disk.file_name().unwrap_or_default().to_string_lossy();
     let mut text = String::from(
         "# This machine as `unisono sim calibrate` measured it: a scenario for `unisono sim` and \
          `unisono what-if`.\n",
     );
     let _ = writeln!(text, "machine = \"this-machine\"");
-    let _ = writeln!(text, "disk = {:?}", name.display().to_string());
+    let _ = writeln!(text, "disk = {name:?}");
     let _ = writeln!(
         text,
         "block = \"1MiB\"\nservers = 1\nclients = 4\nsize = \"64MiB\"\n\n[parameters]"

@@ -28,7 +28,21 @@ pub(super) fn read(path: &Path) -> Result<Vec<Setting>, UserError> {
             "name a TOML file; `unisono sim --explain` prints one to start from",
         )
     })?;
-    settings(&path.display().to_string(), &text)
+    let mut settings = settings(&path.display().to_string(), &text)?;
+    for setting in &mut settings {
+        find_beside(path, setting);
+    }
+    Ok(settings)
+}
+
+/// Lets a model that lies beside the scenario file, and is named without a folder, be found there.
+fn find_beside(scenario: &Path, setting: &mut Setting) {
+    let Value::Word(name) = &setting.value else { return };
+    let is_file = ["disk", "network"].contains(&setting.key.name) && name.ends_with(".toml");
+    let beside = scenario.with_file_name(name);
+    if is_file && !name.contains('/') && beside.is_file() {
+        setting.value = Value::Word(beside.display().to_string());
+    }
 }
 
 fn text_of(path: &Path) -> Result<String, String> {

@@ -39,6 +39,11 @@ impl Default for SimulationPlan {
 }
 
 impl SimulationPlan {
+    /// Returns the machine of all cases.
+    pub fn machine(&self) -> &Machine {
+        &self.base.machine
+    }
+
     /// Lists every case: patterns, then records, then strategies.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let mut scenarios = Vec::new();
