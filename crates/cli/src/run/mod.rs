@@ -17,6 +17,7 @@ mod program;
 mod report;
 mod screen;
 mod staging;
+mod what_if;
 
 use crate::arguments::Run;
 use crate::format::plural;
@@ -33,6 +34,7 @@ use staging::{Files, LeftOut, StagedOut};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use what_if::WhatIf;
 
 /// Most bytes by which the rate of staging out is measured.
 const PROBE_BYTES: u64 = 256 << 20;
@@ -211,6 +213,10 @@ fn finish<'a>(
     if arguments.keep {
         notes.push(format!("kept: {again}"));
     }
+    let what_if = WhatIf::of(&arguments.program).unwrap_or_else(|error| {
+        notes.push(format!("no prediction: {}", error.cause));
+        None
+    });
     let instance = instance.directory().to_owned();
     let error = errors.into_iter().next();
     Outcome {
@@ -227,6 +233,7 @@ fn finish<'a>(
         stopped,
         error,
         notes,
+        what_if,
     }
 }
 

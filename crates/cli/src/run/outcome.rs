@@ -2,6 +2,7 @@
 
 use super::report::Report;
 use super::staging::{Files, StagedOut};
+use super::what_if::WhatIf;
 use crate::arguments::Run;
 use client::{InstanceFile, ServerState};
 use interface::UserError;
@@ -26,6 +27,8 @@ pub(super) struct Outcome<'a> {
     pub(super) error: Option<UserError>,
     /// Remarks, one line each.
     pub(super) notes: Vec<String>,
+    /// What other servers would do, if the program was recorded.
+    pub(super) what_if: Option<WhatIf>,
 }
 
 /// End of the program.
@@ -112,6 +115,7 @@ impl Outcome<'_> {
                 "exit_code": error.code as u8,
             })),
             "notes": self.notes,
+            "what_if": self.what_if,
         })
     }
 

@@ -4,6 +4,7 @@
 
 use super::outcome::{Outcome, PlaceOfFiles};
 use super::report::CallReport;
+use super::what_if::WhatIf;
 use crate::format::{plural, show_size};
 use std::collections::BTreeSet;
 
@@ -173,6 +174,7 @@ fn checks(outcome: &Outcome<'_>) -> Vec<String> {
         PlaceOfFiles::Discarded => lines.push(format!("  files   {count} discarded; {stopped}")),
     }
     lines.extend(outcome.notes.iter().take(NOTES_MAX).map(|note| format!("  note    {note}")));
+    lines.extend(outcome.what_if.as_ref().map(WhatIf::line));
     lines
 }
 
