@@ -79,7 +79,7 @@ impl WhatIf {
     /// The line of the report.
     pub(super) fn line(&self) -> String {
         let Self { servers, strategy, gain, is_calibrated, .. } = self;
-        let worth = if *is_calibrated { "predicted" } else { "predicted, not calibrated" };
+        let worth = if *is_calibrated { "predicted" } else { "not calibrated" };
         format!("  what if {servers} servers, {strategy}: {gain:.2} times as fast ({worth})")
     }
 }
