@@ -306,6 +306,7 @@ impl<W: World> Server<W> {
     pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files.forget(file);
         self.kept_sizes.forget(file);
+        self.client_caches.files.forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
         self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers.until_aborted_ended(file).await;

@@ -8,6 +8,10 @@ use units::{ByteRange, PeerId};
 use wire::{CacheCommand, Fault, LineName};
 use world::{Payload, World};
 
+/// Maximum number of lines that a client is told to drop for others and has not confirmed, before it
+/// is asked to.
+const UNCONFIRMED_MAX: usize = 1024;
+
 /// Place of a line.
 pub(super) struct LinePlace {
     pub(super) file: Rc<OpenFile>,
@@ -17,9 +21,23 @@ pub(super) struct LinePlace {
 }
 
 impl<W: World> Server<W> {
-    /// Returns the place of a line, if this server has it.
-    pub(super) fn place_of_line(&self, client: PeerId, name: LineName) -> Result<LinePlace, Fault> {
-        let line_bytes = self.client_caches.line_bytes(client)?;
+    /// Returns the place of a line, if this server has it. From now on the file changes through
+    /// caches only: waits for other changes that have begun.
+    pub(super) async fn place_of_line(
+        &self,
+        client: PeerId,
+        name: LineName,
+    ) -> Result<LinePlace, Fault> {
+        let caches = &self.client_caches;
+        while !caches.files.is_cached(name.file) {
+            caches.line_bytes(client)?;
+            self.files.get(name.file)?;
+            if caches.files.begin_use(name.file).await {
+                // Other ways may have changed the file since these blocks were evicted.
+                self.cache.forget_evicted_of(name.file);
+            }
+        }
+        let line_bytes = caches.line_bytes(client)?;
         let file = self.files.get(name.file)?;
         let bad = |cause: String| Err(Fault::BadRequest { cause });
         let block_bytes = file.stripe.block_bytes;
@@ -36,7 +54,6 @@ impl<W: World> Server<W> {
             return bad(format!("block {block} of {:?} is not on this server", file.name()));
         }
         let length = line_bytes.min(file.bytes() - start);
-        file.is_in_client_caches.set(true);
         Ok(LinePlace { file, block, range: ByteRange::at(start % block_bytes, length) })
     }
 
@@ -49,20 +66,47 @@ impl<W: World> Server<W> {
                 continue;
             };
             let (file, block) = evicted.key;
+            // Other ways change a file that is not in caches, and would not change its copies.
+            if !caches.files.is_cached(file) || !evicted.block_bytes.is_multiple_of(line_bytes) {
+                continue;
+            }
             let first = block * (evicted.block_bytes / line_bytes);
             let length = evicted.payload.length();
             for (line, offset) in (first..).zip((0..length).step_by(line_bytes as usize)) {
+                while let Some(client) = caches.next_slow() {
+                    self.world.disconnect(client);
+                    self.forget(client);
+                }
                 let stored = caches.with(|directory| directory.evicted_by_server((file, line)));
                 let Some(stored) = stored.flatten() else { continue };
                 let body = evicted.payload.slice(offset, line_bytes.min(length - offset));
                 let (line, replaces) = (name_of((file, line)), stored.replaces.map(name_of));
                 let store = CacheCommand::Store { line, replaces };
                 caches.command(stored.client, store, Some(body));
-                if caches.is_stalled(stored.client) {
-                    self.world.disconnect(stored.client);
-                    self.forget(stored.client);
-                }
+                self.bound_unconfirmed(stored.client);
             }
+        }
+    }
+
+    /// Asks a client for an answer if the directory waits for one to forget many lines.
+    fn bound_unconfirmed(self: &Rc<Self>, client: PeerId) {
+        let caches = &self.client_caches;
+        let unconfirmed = caches.with(|directory| directory.unconfirmed(client)).unwrap_or(0);
+        if unconfirmed < UNCONFIRMED_MAX || !caches.begin_confirmation(client) {
+            return;
+        }
+        let server = Rc::clone(self);
+        self.changes.spawn(async move {
+            server.client_caches.confirm(client).await;
+            Ok(())
+        });
+    }
+
+    /// Ends the use of a cache by a client.
+    pub(crate) fn end_client_cache(&self, client: PeerId) {
+        self.client_caches.leave(client);
+        if !self.client_caches.are_in_use() {
+            self.cache.forget_evicted();
         }
     }
 }

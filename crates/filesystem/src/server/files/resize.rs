@@ -111,7 +111,7 @@ impl<W: World> Server<W> {
     }
 
     async fn change_size(&self, file: &Rc<OpenFile>, size: FileSize) -> Result<(), Fault> {
-        self.check_not_cached(file)?;
+        let _change = self.begin_change(file)?;
         let changing = file.begin_change().await;
         if size.cuts > file.size().cuts {
             // From now on requests beyond the new end are refused.
