@@ -528,8 +528,11 @@ fn records_of_different_sizes_share_a_cache() {
             write(&client, &shorter, ByteRange::new(64, 90), 2).await.unwrap();
             let got = read(&client, &file, ByteRange::new(64, 100)).await.unwrap();
             expect_equal(&got, &[[2; 26].as_slice(), &[1; 10]].concat(), "the whole end");
-            let got = read(&client, &shorter, ByteRange::new(64, 90)).await;
-            assert!(matches!(got, Ok(_) | Err(Fault::BadRequest { .. })), "{got:?}");
+            let got = read(&client, &shorter, ByteRange::new(64, 90)).await.unwrap();
+            expect_equal(&got, &[2; 26], "the part that the shorter record knows");
+            let longer = FileRecord { bytes: 110, ..file.clone() };
+            let got = read(&client, &longer, ByteRange::new(64, 110)).await;
+            assert!(matches!(got, Err(Fault::BadRequest { .. })), "{got:?}");
         });
     }
 }
@@ -658,4 +661,56 @@ fn a_client_that_only_gets_lines_confirms_them() {
         stage.set(3);
     };
     beside(&cluster, reader, other);
+}
+
+/// A file that is in caches can grow. No cache keeps its last line, which was shorter.
+#[test]
+fn a_file_in_caches_grows() {
+    let cooperations = [
+        Cooperation::Base,
+        Cooperation::GreedyForwarding,
+        Cooperation::CentrallyCoordinated,
+        Cooperation::GloballyManaged,
+        Cooperation::NChance,
+    ];
+    for cooperation in cooperations {
+        for base in [back(10), ClientCacheSpec { lines: 10, ..ClientCacheSpec::default() }] {
+            let spec = ClientCacheSpec { cooperation, ..base };
+            let cluster =
+                Cluster::new(Shape { clients: 2, servers: 2, cache_blocks: 2, ..Shape::default() });
+            make_file(&cluster, 100);
+            cluster.run(0..2, |start| async move {
+                let group = start.join(1).await.unwrap();
+                let client = group.client().clone();
+                let mut file = client.open("f").await.unwrap();
+                client.enable_cache(&spec, LINE).await.unwrap();
+                let me = start.rank.0 as u8;
+                for (turn, bytes) in (1_u8..).zip([130, 192, 200, 500]) {
+                    let (before, is_first) = (file.bytes, turn % 2 == me);
+                    group.barrier().await.unwrap();
+                    // Both have the last line, or one owns it.
+                    read(&client, &file, ByteRange::new(0, before)).await.unwrap();
+                    group.barrier().await.unwrap();
+                    if is_first {
+                        write(&client, &file, ByteRange::new(90, before), turn).await.unwrap();
+                    }
+                    group.barrier().await.unwrap();
+                    if !is_first {
+                        client.grow(&mut file, bytes).await.unwrap();
+                        write(&client, &file, ByteRange::new(before, bytes), turn).await.unwrap();
+                    }
+                    group.barrier().await.unwrap();
+                    let old = read(&client, &file, ByteRange::new(0, before)).await.unwrap();
+                    expect_equal(&old[90..], &vec![turn; old.len() - 90], "the old bytes");
+                    client.refresh(&mut file).await.unwrap();
+                    let all = read(&client, &file, ByteRange::new(0, bytes)).await.unwrap();
+                    let expected = vec![turn; all.len() - 90];
+                    expect_equal(&all[90..], &expected, &cooperation.to_string());
+                }
+                let cut = client.set_size(&mut file, 10).await;
+                assert!(matches!(cut, Err(Fault::BadRequest { .. })), "{cut:?}");
+                group.barrier().await.unwrap();
+            });
+        }
+    }
 }

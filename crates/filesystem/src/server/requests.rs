@@ -230,7 +230,11 @@ impl<W: World> Server<W> {
         answer.is_there.until(|| answer.outcome.borrow_mut().take()).await
     }
 
-    async fn open(&self, from: PeerId, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
+    async fn open(
+        self: &Rc<Self>,
+        from: PeerId,
+        record: FileRecord,
+    ) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
         let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());

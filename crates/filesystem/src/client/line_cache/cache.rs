@@ -102,8 +102,6 @@ pub struct CacheCounts {
 pub(super) struct LinePart {
     pub(super) key: LineKey,
     pub(super) server: ServerId,
-    /// Number of bytes of the line.
-    pub(super) length: u64,
     /// Bytes of the part, relative to the line.
     pub(super) range: ByteRange,
     /// Offset of the part in the read or write.
@@ -163,12 +161,10 @@ impl<W: World> LineCache<W> {
         };
         let part = move |line: u64| {
             let start = line * line_bytes;
-            let whole = ByteRange::new(start, (start + line_bytes).min(file.bytes));
-            let part = whole.intersect(range);
+            let part = ByteRange::at(start, line_bytes).intersect(range);
             LinePart {
                 key: (file.file, line),
                 server: file.server_of(start / block_bytes),
-                length: whole.length(),
                 range: ByteRange::new(part.start - start, part.end - start),
                 offset: part.start - range.start,
             }
@@ -299,7 +295,7 @@ impl<W: World> Drop for PendingLine<'_, W> {
     fn drop(&mut self) {
         let lines = &mut *self.cache.lines.borrow_mut();
         lines.pending.remove(&self.key);
-        // What was to come before is obsolete.
+        // A line that was expected before is obsolete.
         lines.expected.remove(&self.key);
         if !self.has_ended {
             lines.drop_own(self.key);

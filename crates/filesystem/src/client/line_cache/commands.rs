@@ -89,8 +89,8 @@ impl<W: World> State<W> {
         }
     }
 
-    /// Notes that a server has sent a line. What it had sent before, about older copies of the
-    /// line, does not concern this one.
+    /// Notes that a server has sent a line. Earlier commands, about older copies of the line, do not
+    /// concern this one.
     pub(in crate::client) fn line_arrives(&self, line: LineName, has_data: bool) {
         let Some(cache) = self.line_cache.borrow().clone() else { return };
         cache.counts.borrow_mut().from_servers += u64::from(has_data);
@@ -209,7 +209,7 @@ impl<W: World> LineCache<W> {
     ) {
         let lines = &mut *self.lines.borrow_mut();
         let Some(line) = line else { return };
-        // What the client reads and writes itself is never older.
+        // The client's own copy is never older.
         if lines.policy.store(key, replaces) && !lines.policy.holds_itself(key) {
             lines.held.insert(key, Held { line, server });
         }

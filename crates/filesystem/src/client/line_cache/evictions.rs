@@ -9,7 +9,7 @@ use wire::{CacheRequest, Fault, LineName, LineTaker, Message, Reply, Request, Se
 use world::{Address, NetworkError, Payload, World};
 
 impl<W: World> LineCache<W> {
-    /// Uses a line, if the cache has all of it. A line on its way out comes back.
+    /// Uses a line, if the cache has it and it is long enough. A line on its way out comes back.
     pub(super) fn use_held(
         self: &Rc<Self>,
         client: &Client<W>,
@@ -18,14 +18,14 @@ impl<W: World> LineCache<W> {
         let lines = &mut *self.lines.borrow_mut();
         let key = part.key;
         if let Some(held) = lines.held.get(&key) {
-            if held.line.length() != part.length {
+            if held.line.length() < part.range.end {
                 return None;
             }
             let line = held.line.clone();
             lines.policy.touch(key);
             return Some(line);
         }
-        if lines.leaving.get(&key)?.line.length() != part.length {
+        if lines.leaving.get(&key)?.line.length() < part.range.end {
             return None;
         }
         let Leaving { line, server, is_dirty, .. } = lines.leaving.remove(&key)?;

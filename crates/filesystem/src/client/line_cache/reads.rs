@@ -57,7 +57,6 @@ impl<W: World> LineCache<W> {
         part: &LinePart,
     ) -> Result<W::Payload, Fault> {
         let key = part.key;
-        self.write_back_other_length(client, part).await?;
         for _ in 0..TRIES_MAX {
             if let Some(line) = self.use_held(client, part) {
                 self.counts.borrow_mut().hits += 1;
@@ -66,19 +65,21 @@ impl<W: World> LineCache<W> {
             let pending = self.begin(part);
             client.world().compute(client.costs().client_read).await;
             match self.ask(client, part.server, name_of(key)).await? {
-                (Reply::Line { is_last_copy, .. }, Some(line)) if line.length() == part.length => {
+                (Reply::Line { is_last_copy, .. }, Some(line)) => {
+                    if line.length() < part.range.end {
+                        return Err(too_short(key));
+                    }
                     if !pending.end() {
                         self.take_in(client, part, line.clone(), is_last_copy);
                     }
                     return Ok(line);
                 }
-                (Reply::Line { .. }, Some(_)) => return Err(other_length(key)),
                 (Reply::HasLine, _) => {
                     // The line came before the reply. It may have been invalidated since.
                     let _ = pending.end();
                     let lines = self.lines.borrow();
-                    if lines.held.get(&key).is_some_and(|it| it.line.length() != part.length) {
-                        return Err(other_length(key));
+                    if lines.held.get(&key).is_some_and(|it| it.line.length() < part.range.end) {
+                        return Err(too_short(key));
                     }
                 }
                 (reply, _) => return Err(unexpected(&reply)),
@@ -134,8 +135,8 @@ pub(super) fn name_of((file, line): LineKey) -> LineName {
     LineName { file, line }
 }
 
-/// Fault of a line whose length differs from the record of the file that the caller has.
-pub(super) fn other_length(key: LineKey) -> Fault {
-    let cause = format!("the size of {} differs from the record with which it is used", key.0);
+/// Fault of a line that is shorter than the caller's record of the file says.
+pub(super) fn too_short(key: LineKey) -> Fault {
+    let cause = format!("{} is shorter than the record with which it is used", key.0);
     Fault::BadRequest { cause }
 }

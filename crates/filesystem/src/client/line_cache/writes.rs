@@ -1,7 +1,7 @@
 //! Writes of a client with a cache.
 
 use super::cache::{LINES_AT_ONCE_MAX, LineCache, LinePart};
-use super::reads::{name_of, other_length};
+use super::reads::{name_of, too_short};
 use super::to_its_end::run_to_its_end;
 use crate::client::faults::unexpected;
 use crate::client::state::Client;
@@ -63,7 +63,10 @@ impl<W: World> Client<W> {
     }
 
     /// Sends the servers the bytes of a file that are in this client's cache only.
-    pub(crate) async fn write_cache_back(&self, file: &FileRecord) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// As [`Client::flush_cached`].
+    pub async fn write_cache_back(&self, file: &FileRecord) -> Result<(), Fault> {
         let cache = &self.line_cache()?;
         // A caller that gives up must not leave a line of which this client and the server
         // disagree whether it is owned.
@@ -89,11 +92,6 @@ impl<W: World> LineCache<W> {
     /// Writes a line back, unless its server has its bytes by now.
     async fn write_line_back(&self, client: &Client<W>, key: LineKey) -> Result<(), Fault> {
         let _turn = self.locks.turn(key).await;
-        self.write_back_in_turn(client, key).await
-    }
-
-    /// Writes a line back as its turn allows.
-    async fn write_back_in_turn(&self, client: &Client<W>, key: LineKey) -> Result<(), Fault> {
         let dirty = {
             let lines = self.lines.borrow();
             let held = lines.held.get(&key).filter(|_| lines.policy.is_dirty(key));
@@ -114,25 +112,6 @@ impl<W: World> LineCache<W> {
         Ok(())
     }
 
-    /// Writes a line back whose length differs from the one that the caller's record says: then the
-    /// line is not used as it is.
-    pub(super) async fn write_back_other_length(
-        &self,
-        client: &Client<W>,
-        part: &LinePart,
-    ) -> Result<(), Fault> {
-        let differs = {
-            let lines = self.lines.borrow();
-            let held = lines.held.get(&part.key).map(|held| held.line.length());
-            let leaving = || lines.leaving.get(&part.key).map(|leaving| leaving.line.length());
-            held.or_else(leaving).is_some_and(|length| length != part.length)
-        };
-        match differs {
-            true => self.write_back_in_turn(client, part.key).await,
-            false => Ok(()),
-        }
-    }
-
     /// Writes the part of a line. The caller has the turn of the line.
     async fn write(
         self: &Rc<Self>,
@@ -140,7 +119,6 @@ impl<W: World> LineCache<W> {
         part: &LinePart,
         bytes: W::Payload,
     ) -> Result<(), Fault> {
-        self.write_back_other_length(client, part).await?;
         let held = self.use_held(client, part).is_some();
         let allocates = held || self.spec.write_miss == WriteMiss::Allocate;
         match self.spec.write {
@@ -159,8 +137,8 @@ impl<W: World> LineCache<W> {
         bytes: W::Payload,
         keeps: bool,
     ) -> Result<(), Fault> {
-        let LinePart { key, server, length, range, .. } = *part;
-        let is_whole = range == ByteRange::at(0, length);
+        let LinePart { key, server, range, .. } = *part;
+        let is_whole = self.is_whole(range);
         if keeps {
             if !is_whole {
                 // The rest of the line must be here too.
@@ -196,8 +174,8 @@ impl<W: World> LineCache<W> {
         part: &LinePart,
         bytes: W::Payload,
     ) -> Result<(), Fault> {
-        let LinePart { key, server, length, range, .. } = *part;
-        let is_whole = range == ByteRange::at(0, length);
+        let LinePart { key, server, range, .. } = *part;
+        let is_whole = self.is_whole(range);
         client.world().compute(client.costs().copy(range.length())).await;
         for _ in 0..OWN_TRIES_MAX {
             let held = self.use_held(client, part);
@@ -214,8 +192,8 @@ impl<W: World> LineCache<W> {
             if !matches!(reply, Reply::Line { .. }) {
                 return Err(unexpected(&reply));
             }
-            if fetched.as_ref().is_some_and(|line| line.length() != length) {
-                return Err(other_length(key));
+            if fetched.as_ref().is_some_and(|line| line.length() < range.end) {
+                return Err(too_short(key));
             }
             let is_stale = pending.end();
             // Another client may have become the owner, or have written what was here before.
@@ -230,6 +208,12 @@ impl<W: World> LineCache<W> {
         }
         let cause = format!("other clients never stopped writing a line of {}", key.0);
         Err(Fault::TransferFailed { cause })
+    }
+
+    /// Tells if a part is a whole line. The last line of a file may have become longer, so one that
+    /// is shorter than others never counts as whole.
+    fn is_whole(&self, part: ByteRange) -> bool {
+        part == ByteRange::at(0, self.line_bytes)
     }
 
     /// Puts bytes into an owned line.

@@ -51,7 +51,7 @@ impl<W: World> Server<W> {
             true => Some(self.load_line(&place).await?),
             false => None,
         };
-        // What waits for a place at a client is obsolete from now on.
+        // Evicted copies that wait for a place at a client are obsolete from now on.
         self.store_evicted();
         let stale = self.client_caches.with(|directory| directory.own(client, key));
         self.invalidate(stale.unwrap_or_default(), name).await;
@@ -190,7 +190,7 @@ impl<W: World> Server<W> {
     }
 
     /// Has clients drop their copies of a line, and waits until they have or have left.
-    async fn invalidate(&self, stale: Vec<PeerId>, line: LineName) {
+    pub(super) async fn invalidate(&self, stale: Vec<PeerId>, line: LineName) {
         let caches = &self.client_caches;
         let asked = stale
             .into_iter()
