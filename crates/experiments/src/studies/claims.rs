@@ -16,13 +16,13 @@ pub struct ClaimResult {
     pub known: Vec<String>,
 }
 
-/// Row in which a claim is known not to hold.
+/// Rows in which a claim is known not to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Deviation {
     /// Claim.
     pub(super) claim: &'static str,
-    /// Label of the row.
-    pub(super) row: &'static str,
+    /// Labels of the rows.
+    pub(super) rows: &'static [&'static str],
 }
 
 impl ClaimResult {
@@ -46,7 +46,7 @@ impl ClaimResult {
     /// Notes which exceptions are known.
     pub(super) fn with_known(mut self, deviations: &[Deviation]) -> Self {
         let is_known = |row: &&String| {
-            deviations.iter().any(|it| it.claim == self.claim && it.row == row.as_str())
+            deviations.iter().any(|it| it.claim == self.claim && it.rows.contains(&row.as_str()))
         };
         self.known = self.exceptions.iter().filter(is_known).cloned().collect();
         self

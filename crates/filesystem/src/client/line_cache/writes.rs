@@ -102,11 +102,16 @@ impl<W: World> LineCache<W> {
         };
         let Some((line, server, keeps)) = dirty else { return Ok(()) };
         self.send_back(client, (key, server), keeps, line).await?;
+        let lines = &mut *self.lines.borrow_mut();
         if keeps {
-            // Unless another client wanted it meanwhile, it is this client's alone no more.
-            self.lines.borrow_mut().policy.set_dirty(key, false);
+            // Unless another client wanted it meanwhile, it is this client's alone no more. It may
+            // have been evicted meanwhile, and would come back as an owned line.
+            lines.policy.set_dirty(key, false);
+            if let Some(leaving) = lines.leaving.get_mut(&key) {
+                leaving.is_dirty = false;
+            }
         } else {
-            self.lines.borrow_mut().leaving.remove(&key);
+            lines.leaving.remove(&key);
             self.left.notify();
         }
         Ok(())
