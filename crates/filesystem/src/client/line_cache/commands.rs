@@ -89,8 +89,8 @@ impl<W: World> State<W> {
         }
     }
 
-    /// Notes that a server has sent a line. Earlier commands, about older copies of the line, do not
-    /// concern this one.
+    /// Notes that a server has sent a line. Earlier commands, about older copies of the line, do
+    /// not concern this one.
     pub(in crate::client) fn line_arrives(&self, line: LineName, has_data: bool) {
         let Some(cache) = self.line_cache.borrow().clone() else { return };
         cache.counts.borrow_mut().from_servers += u64::from(has_data);
