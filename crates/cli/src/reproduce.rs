@@ -3,7 +3,7 @@
 use crate::arguments::Reproduce;
 use crate::output_file::OutputFile;
 use crate::present;
-use experiments::{Folder, Options, Progress, Report};
+use experiments::{Folder, Options, Progress, Report, STUDY_SCHEMA, Study, StudyReport};
 use indicatif::{ProgressBar, ProgressStyle};
 use interface::UserError;
 use std::num::NonZero;
@@ -76,11 +76,14 @@ fn run_studies(arguments: &Reproduce, names: &[String]) -> Result<(), UserError>
     let done = experiments::run_studies(names, arguments.trials, jobs(arguments), &progress);
     bar.finish_and_clear();
     let done = done?;
+    let report = StudyReport { schema: STUDY_SCHEMA, studies: done };
     if arguments.json {
-        return present::json(&done);
+        present::json(&report)?;
+    } else {
+        let texts: Vec<String> = report.studies.iter().map(experiments::study_text).collect();
+        present::line(texts.join("\n").trim_end())?;
     }
-    let texts: Vec<String> = done.iter().map(experiments::study_text).collect();
-    present::line(texts.join("\n").trim_end())
+    report.studies.iter().try_for_each(Study::check)
 }
 
 /// Progress bar with the number of finished trials, on standard error; hidden unless that is a

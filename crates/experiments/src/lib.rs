@@ -45,7 +45,10 @@ pub use results::{Cell, RatioCell, RowResult, Simulated, TrialResult};
 pub use select::{Only, experiment_names, select};
 pub use simulate::Progress;
 pub use stats::{Improvement, Ratio, Sample};
-pub use studies::{ClaimResult, Study, StudyCell, StudyRow, run_studies, study_names, study_text};
+pub use studies::{
+    ClaimResult, STUDY_SCHEMA, Study, StudyCell, StudyReport, StudyRow, run_studies, study_names,
+    study_text,
+};
 pub use text::text;
 
 use interface::UserError;

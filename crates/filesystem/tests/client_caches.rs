@@ -9,11 +9,15 @@ use crate::support;
 
 use filesystem::collective::Strategy;
 use filesystem::{CacheCounts, Client, Fault, NewFile};
+use futures_util::future::{Either, select};
 use policy::{
     Access, Buffering, ClientCacheSpec, Cooperation, Direction, Organisation, Pattern, Pool,
     Prefetch, WriteMiss, WritePolicy,
 };
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::pin;
 use std::rc::Rc;
 use support::{
     Cluster, Kill, Numbers, Shape, Start, create, expect_equal, for_each_seed, image, read_back,
@@ -24,8 +28,8 @@ use wire::{
     CacheAnswer, CacheRequest, FileRecord, LineName, Made, Message, Request, RequestId, SentLine,
 };
 use world::payload::Bytes;
-use world::{Clock, Memory, Network, Payloads};
-use world_simulated::SimulatedWorld;
+use world::{Clock, Incoming, Memory, Network, Payloads};
+use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 type World = SimulatedWorld<Bytes>;
 
@@ -43,7 +47,15 @@ struct History {
     now: Cell<u64>,
     /// Begin and end of each write, and its bytes of the file. Write n writes bytes of value n.
     writes: RefCell<Vec<(u64, Option<u64>, ByteRange)>>,
+    /// Client whose own bytes are not checked, since it is killed.
+    killed: Cell<Option<u64>>,
 }
+
+/// Bytes of each client's own places, one behind the other, in tests with such places.
+const PLACE_BYTES: u64 = 16;
+
+/// Number of clients in tests with own places.
+const PLACES: u64 = 4;
 
 impl History {
     fn tick(&self) -> u64 {
@@ -69,6 +81,9 @@ impl History {
         let ended = self.tick();
         let writes = self.writes.borrow();
         for (at, value) in (range.start..range.end).zip(bytes) {
+            if self.killed.get() == Some(at / PLACE_BYTES % PLACES) {
+                continue;
+            }
             let covers =
                 |write: &&(u64, Option<u64>, ByteRange)| write.2.start <= at && at < write.2.end;
             let written = match value {
@@ -96,39 +111,92 @@ struct Player {
     steps: u64,
     bytes: u64,
     ready: Rc<Cell<u32>>,
+    habits: Habits,
+}
+
+/// Habits of a player.
+#[derive(Clone, Copy, Default)]
+struct Habits {
+    /// It gives up some of its requests.
+    gives_up: bool,
+    /// It writes in its own places only.
+    writes_own_places: bool,
 }
 
 impl Player {
     async fn play(self) -> Result<(Client<World>, FileRecord, CacheCounts), Fault> {
-        let Self { start, spec, history, steps, bytes, ready } = self;
-        let who = start.rank.0;
-        let mut numbers = Numbers::new(start.shape.seed * 100 + u64::from(who));
+        let Self { start, spec, ready, .. } = &self;
+        let mut numbers = Numbers::new(start.shape.seed * 100 + u64::from(start.rank.0));
         let client = start.connect().await?;
         let file = client.open("f").await?;
-        client.enable_cache(&spec, start.shape.block_bytes).await?;
+        client.enable_cache(spec, start.shape.block_bytes).await?;
         ready.set(ready.get() + 1);
-        for _ in 0..steps {
-            let at = numbers.below(bytes);
-            let range = ByteRange::new(at, (at + 1 + numbers.below(150)).min(bytes));
-            if numbers.below(3) == 0 {
-                let number = history.begin_write(range);
-                let memory = start.world.thaw(vec![number; range.length() as usize].into());
-                client.write_cached(&file, range, &memory, 0).await?;
-                history.end_write(number);
-            } else {
-                let begun = history.tick();
-                let memory = start.world.thaw(vec![0xee; range.length() as usize].into());
-                client.read_cached(&file, range, &memory, 0).await?;
-                let got = memory.freeze().to_vec();
-                history.check(begun, range, &got, &format!("client {who}"));
-            }
-            if numbers.below(16) == 0 {
-                client.flush_cached(&file, false).await?;
-            }
-        }
+        self.make_steps(&client, &file, &mut numbers).await?;
         client.flush_cached(&file, false).await?;
         let counts = client.cache_counts().unwrap();
         Ok((client, file, counts))
+    }
+
+    async fn make_steps(
+        &self,
+        client: &Client<World>,
+        file: &FileRecord,
+        numbers: &mut Numbers,
+    ) -> Result<(), Fault> {
+        let Self { start, history, bytes, .. } = self;
+        let who = start.rank.0;
+        for _ in 0..self.steps {
+            let at = numbers.below(*bytes);
+            let range = ByteRange::new(at, (at + 1 + numbers.below(150)).min(*bytes));
+            if numbers.below(3) == 0 {
+                let range = self.place_of(range);
+                let number = history.begin_write(range);
+                let memory = start.world.thaw(vec![number; range.length() as usize].into());
+                let write = client.write_cached(file, range, &memory, 0);
+                if self.perhaps_not(numbers, write).await?.is_some() {
+                    history.end_write(number);
+                }
+            } else {
+                let begun = history.tick();
+                let memory = start.world.thaw(vec![0xee; range.length() as usize].into());
+                let read = client.read_cached(file, range, &memory, 0);
+                if self.perhaps_not(numbers, read).await?.is_some() {
+                    let got = memory.freeze().to_vec();
+                    history.check(begun, range, &got, &format!("client {who}"));
+                }
+            }
+            if numbers.below(16) == 0 {
+                let flush = client.flush_cached(file, false);
+                self.perhaps_not(numbers, flush).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries a request out, or gives it up and returns `None`.
+    async fn perhaps_not(
+        &self,
+        numbers: &mut Numbers,
+        request: impl Future<Output = Result<(), Fault>>,
+    ) -> Result<Option<()>, Fault> {
+        if !self.habits.gives_up || numbers.below(4) > 0 {
+            return request.await.map(Some);
+        }
+        let given_up = self.start.world.sleep(Duration::from_us(numbers.below(400)));
+        match select(pin!(request), pin!(given_up)).await {
+            Either::Left((ended, _)) => ended.map(Some),
+            Either::Right(_) => Ok(None),
+        }
+    }
+
+    /// Returns where to write instead of `range`.
+    fn place_of(&self, range: ByteRange) -> ByteRange {
+        if !self.habits.writes_own_places {
+            return range;
+        }
+        let turn = PLACE_BYTES * PLACES;
+        let start = range.start / turn * turn + u64::from(self.start.rank.0) * PLACE_BYTES;
+        ByteRange::new(start, start + PLACE_BYTES)
     }
 }
 
@@ -160,7 +228,7 @@ fn some_shape(seed: u64) -> Shape {
 }
 
 /// Makes a file of zeros.
-fn make_file(cluster: &Cluster, bytes: u64) {
+pub(crate) fn make_file(cluster: &Cluster, bytes: u64) {
     cluster.run_alone(0, |start| async move {
         let client = start.connect().await.unwrap();
         let new = NewFile {
@@ -189,7 +257,8 @@ fn reads_return_what_was_written_last() {
         let steps = 200 / u64::from(shape.clients);
         let played = cluster.run(0..shape.clients, |start| {
             let (history, ready) = (Rc::clone(&history), Rc::default());
-            Player { start, spec, history, steps, bytes: BYTES, ready }.play()
+            let habits = Habits::default();
+            Player { start, spec, history, steps, bytes: BYTES, ready, habits }.play()
         });
         for (_, _, counts) in played.iter().map(|it| it.as_ref().unwrap()) {
             let mut used = used.borrow_mut();
@@ -198,18 +267,9 @@ fn reads_return_what_was_written_last() {
         }
         drop(played);
         // Without any cache, the same is on the servers.
-        let after = cluster.run_alone(0, |start| {
-            let history = Rc::clone(&history);
-            async move {
-                let group = start.join(9).await.unwrap();
-                let file = group.client().open("f").await.unwrap();
-                let all = "ra".parse::<Pattern>().unwrap().access(1, 1, BYTES).unwrap();
-                let begun = history.tick();
-                let read = transfer(Direction::Read, &file, &all, Strategy::DiskDirected);
-                (begun, read_back(&group, &read).await.unwrap())
-            }
-        });
-        history.check(after.0, ByteRange::new(0, BYTES), &after.1, "the last reader");
+        let begun = history.tick();
+        let bytes = without_caches(&cluster, 0, BYTES);
+        history.check(begun, ByteRange::new(0, BYTES), &bytes, "the last reader");
     });
     let [hits, _, sent, invalidated] = used.into_inner();
     if support::only_seed().is_none() {
@@ -230,20 +290,155 @@ fn a_killed_client_leaves_the_others_coherent() {
         let ready = Rc::new(Cell::new(0));
         let programs = cluster.programs(&[0, 1, 2, 3], |start| {
             let (history, ready) = (Rc::clone(&history), Rc::clone(&ready));
-            Player { start, spec, history, steps: 50, bytes: BYTES, ready }.play()
+            let habits = Habits::default();
+            Player { start, spec, history, steps: 50, bytes: BYTES, ready, habits }.play()
         });
-        let kill = Kill {
-            node: cluster.shape.node_of((seed % 4) as u32),
-            after: Duration::from_us(500 * (seed % 37)),
-            ready: Rc::clone(&ready),
-            ready_min: 4,
-            at: Rc::new(Cell::new(Instant::default())),
-        };
+        let kill = kill_one(&cluster, seed, &ready);
         for (client, played) in cluster.run_on(programs, Some(kill)).into_iter().enumerate() {
             if client as u64 != seed % 4 {
                 played.unwrap().unwrap();
             }
         }
+    });
+}
+
+/// Plans the death of one of four clients.
+fn kill_one(cluster: &Cluster, seed: u64, ready: &Rc<Cell<u32>>) -> Kill {
+    Kill {
+        node: cluster.shape.node_of((seed % 4) as u32),
+        after: Duration::from_us(500 * (seed % 37)),
+        ready: Rc::clone(ready),
+        ready_min: 4,
+        at: Rc::new(Cell::new(Instant::default())),
+    }
+}
+
+/// Returns the whole file as the servers have it, read by a client without a cache.
+fn without_caches(cluster: &Cluster, client: u32, bytes: u64) -> Vec<u8> {
+    cluster.run_alone(client, |start| async move {
+        let group = start.join(9).await.unwrap();
+        let file = group.client().open("f").await.unwrap();
+        let all = "ra".parse::<Pattern>().unwrap().access(1, 1, bytes).unwrap();
+        let read = transfer(Direction::Read, &file, &all, Strategy::DiskDirected);
+        read_back(&group, &read).await.unwrap()
+    })
+}
+
+/// A killed client takes with it what it had not written back, but nothing of the others, though it
+/// owned lines with bytes of theirs.
+#[test]
+fn a_killed_owner_takes_only_its_own_bytes_with_it() {
+    const BYTES: u64 = 640;
+    for_each_seed("client_caches", "a_killed_owner", 200, |seed| {
+        let spec = ClientCacheSpec { write: WritePolicy::Back, ..some_spec(seed) };
+        let cluster = Cluster::new(Shape { clients: 4, ..some_shape(seed) });
+        make_file(&cluster, BYTES);
+        let history = Rc::new(History::default());
+        history.killed.set(Some(seed % 4));
+        let ready = Rc::new(Cell::new(0));
+        let programs = cluster.programs(&[0, 1, 2, 3], |start| {
+            let (history, ready) = (Rc::clone(&history), Rc::clone(&ready));
+            let habits = Habits { writes_own_places: true, ..Habits::default() };
+            Player { start, spec, history, steps: 50, bytes: BYTES, ready, habits }.play()
+        });
+        let kill = kill_one(&cluster, seed, &ready);
+        let ended = cluster.run_on(programs, Some(kill));
+        for (client, played) in ended.iter().enumerate() {
+            if client as u64 != seed % 4 {
+                assert!(matches!(played, Some(Ok(_))), "client {client}");
+            }
+        }
+        drop(ended);
+        let begun = history.tick();
+        let survivor = ((seed + 1) % 4) as u32;
+        let bytes = without_caches(&cluster, survivor, BYTES);
+        history.check(begun, ByteRange::new(0, BYTES), &bytes, "the last reader");
+    });
+}
+
+/// Requests that are given up at any time leave nothing behind that others read, or wait for.
+#[test]
+fn given_up_requests_leave_the_caches_coherent() {
+    const BYTES: u64 = 1000;
+    for_each_seed("client_caches", "given_up_requests", 300, |seed| {
+        let (spec, shape) = (some_spec(seed), some_shape(seed));
+        let cluster = Cluster::new(shape.clone());
+        make_file(&cluster, BYTES);
+        let history = Rc::new(History::default());
+        let steps = 200 / u64::from(shape.clients);
+        let played = cluster.run(0..shape.clients, |start| {
+            let (history, ready) = (Rc::clone(&history), Rc::default());
+            let habits = Habits { gives_up: true, ..Habits::default() };
+            Player { start, spec, history, steps, bytes: BYTES, ready, habits }.play()
+        });
+        assert!(played.iter().all(Result::is_ok), "a request failed");
+        drop(played);
+        let begun = history.tick();
+        let bytes = without_caches(&cluster, 0, BYTES);
+        history.check(begun, ByteRange::new(0, BYTES), &bytes, "the last reader");
+    });
+}
+
+/// Faults of a disk leave the caches as they were, but for the bytes that are lost: when the disk
+/// works again, all bytes that are written anew are read.
+#[test]
+fn a_disk_that_recovers_leaves_the_caches_coherent() {
+    const BYTES: u64 = 1000;
+    for_each_seed("client_caches", "a_disk_that_recovers", 200, |seed| {
+        let (spec, shape) = (some_spec(seed), some_shape(seed));
+        let cluster = Cluster::new(shape.clone());
+        make_file(&cluster, BYTES);
+        let recovered = Instant::START + Duration::from_ms(60);
+        let fault = |at, fails| PlannedFault {
+            at,
+            what: Disruption::DiskFails { node: 0, disk: 0, fails },
+        };
+        let faults =
+            vec![fault(Instant::START + Duration::from_ms(20), true), fault(recovered, false)];
+        cluster.machine.plan(&FaultPlan { seed, faults, ..FaultPlan::default() }, |_| {});
+        let history = Rc::new(History::default());
+        cluster.run(0..shape.clients, |start| {
+            let history = Rc::clone(&history);
+            async move {
+                let mut numbers = Numbers::new(seed * 100 + u64::from(start.rank.0));
+                let group = start.join(1).await.unwrap();
+                let (client, world) = (group.client().clone(), start.world.clone());
+                let file = client.open("f").await.unwrap();
+                client.enable_cache(&spec, start.shape.block_bytes).await.unwrap();
+                while world.now() < recovered {
+                    let range = ByteRange::at(numbers.below(BYTES - 100), 1 + numbers.below(100));
+                    let memory = world.memory(range.length());
+                    // Any may fail; none may hang.
+                    let _ = match numbers.below(3) {
+                        0 => client.write_cached(&file, range, &memory, 0).await,
+                        _ => client.read_cached(&file, range, &memory, 0).await,
+                    };
+                    world.sleep(Duration::from_us(numbers.below(1500))).await;
+                }
+                // All faults so far are reported, whichever request they were of.
+                while client.flush_cached(&file, false).await.is_err() {}
+                group.barrier().await.unwrap();
+                let all = ByteRange::new(0, BYTES);
+                if start.rank == ClientId(0) {
+                    let number = history.begin_write(all);
+                    let memory = || world.thaw(vec![number; BYTES as usize].into());
+                    while client.write_cached(&file, all, &memory(), 0).await.is_err() {}
+                    history.end_write(number);
+                }
+                group.barrier().await.unwrap();
+                while client.flush_cached(&file, false).await.is_err() {}
+                group.barrier().await.unwrap();
+                let habits = Habits::default();
+                let (ready, steps) = (Rc::default(), 40);
+                let player = Player { start, spec, history, steps, bytes: BYTES, ready, habits };
+                player.make_steps(&client, &file, &mut numbers).await.unwrap();
+                client.flush_cached(&file, false).await.unwrap();
+                group.barrier().await.unwrap();
+            }
+        });
+        let begun = history.tick();
+        let bytes = without_caches(&cluster, 0, BYTES);
+        history.check(begun, ByteRange::new(0, BYTES), &bytes, "the last reader");
     });
 }
 
@@ -406,9 +601,11 @@ fn impossible_caches_are_refused() {
 fn bad_requests(line: LineName) -> Vec<CacheRequest> {
     let mut requests = vec![
         CacheRequest::Read { line, dropped: vec![line; 300] },
+        CacheRequest::Own { line, fetches: true, dropped: vec![line; 300] },
+        CacheRequest::Write { line, offset: 0, keeps: true, dropped: vec![line; 300] },
         CacheRequest::Read { line, dropped: vec![line; 3] },
-        CacheRequest::Write { line, offset: u64::MAX, keeps: true },
-        CacheRequest::Own { line, fetches: true },
+        CacheRequest::Write { line, offset: u64::MAX, keeps: true, dropped: Vec::new() },
+        CacheRequest::Own { line, fetches: true, dropped: Vec::new() },
         CacheRequest::WriteBack { line, keeps: true },
         CacheRequest::Evict { line, chances: Some(0) },
     ];
@@ -421,12 +618,15 @@ fn bad_requests(line: LineName) -> Vec<CacheRequest> {
         ticket: 0,
     };
     let known = requests.clone();
+    requests.push(CacheRequest::Settle { line });
     requests.push(CacheRequest::Enrol(enrolment.clone()));
     requests.extend(known);
     requests.push(CacheRequest::Enrol(wire::Enrolment { line_bytes: 0, ..enrolment }));
     let here = LineName { line: 3, ..line };
-    requests.push(CacheRequest::Write { line: here, offset: 60, keeps: true });
-    requests.push(CacheRequest::Write { line: here, offset: 0, keeps: true });
+    requests.push(CacheRequest::Write { line: here, offset: 60, keeps: true, dropped: Vec::new() });
+    requests.push(CacheRequest::Write { line: here, offset: 0, keeps: true, dropped: Vec::new() });
+    requests.push(CacheRequest::Withdraw);
+    requests.push(CacheRequest::Read { line: here, dropped: Vec::new() });
     requests
 }
 
@@ -467,23 +667,47 @@ fn bad_messages_harm_nobody() {
                 world.send(peer, message)
             };
             send(&hello).await.unwrap();
-            for (id, request) in (0..).map(RequestId).zip(bad_requests(line)) {
+            let requests = bad_requests(line);
+            let mut unanswered: BTreeSet<u64> = (0..requests.len() as u64).collect();
+            for (id, request) in (0..).map(RequestId).zip(requests) {
                 let request = Request::Cache(Box::new(request));
                 send(&Message::Request { id, request }).await.unwrap();
             }
-            world.sleep(Duration::from_ms(50)).await;
+            let mut refused = 0;
+            while !unanswered.is_empty() {
+                match world.receive().await {
+                    Incoming::Message { header, .. } => {
+                        if let Ok(Message::Reply { id, result }) = wire::decode(&header) {
+                            assert!(unanswered.remove(&id.0), "{id:?} was answered twice");
+                            refused += u32::from(result.is_err());
+                        }
+                    }
+                    Incoming::Departed { cause, .. } => panic!("the server hung up: {cause}"),
+                }
+            }
+            assert!(refused > 15, "{refused}");
             send(&Message::CacheAnswer(CacheAnswer { number: 1 << 60, was_there: true }))
                 .await
                 .unwrap();
+            assert!(hangs_up(&world).await, "nobody asked for the answer");
             let peer = world.connect(&victim).await.unwrap();
             let forged =
                 SentLine::Requested { ticket: 1, id: RequestId(1), line, is_last_copy: true };
             let forged = wire::encode(&Message::SentLine(forged));
             let forged = world::Message::with_body(forged, vec![9; 64].into());
             world.send(peer, forged).await.unwrap();
-            world.sleep(Duration::from_ms(50)).await;
+            assert!(hangs_up(&world).await, "nobody asked for the line");
             ended.set(true);
         }
     }));
     cluster.run_on(programs, None);
+}
+
+/// Tells if the other end of a connection hangs up before it sends anything.
+async fn hangs_up(world: &World) -> bool {
+    let timeout = world.sleep(Duration::from_ms(1_000));
+    match select(pin!(world.receive()), pin!(timeout)).await {
+        Either::Left((Incoming::Departed { .. }, _)) => true,
+        Either::Left((Incoming::Message { .. }, _)) | Either::Right(_) => false,
+    }
 }

@@ -10,6 +10,7 @@ mod at_once;
 mod bad_input;
 mod buffering;
 mod catalogue;
+mod client_cache_faults;
 mod client_caches;
 mod coherence;
 mod cuts;

@@ -157,6 +157,11 @@ impl Scenario {
         self.client_cache.lines > 0
     }
 
+    /// True if clients have caches and a strategy that uses them.
+    pub(crate) fn uses_client_caches(&self) -> bool {
+        self.has_client_caches() && self.strategy == Strategy::Caching
+    }
+
     fn check_client_cache(&self) -> Result<(), UserError> {
         if !self.has_client_caches() {
             return Ok(());

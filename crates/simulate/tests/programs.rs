@@ -1,10 +1,11 @@
 //! Proves: a program of computations takes as long as they do; ranks wait for one another in
 //! messages and collectives; transfers go through the file system, and other machines give other
-//! times; a program has one digest; one that never ends is refused.
+//! times, as do caches at the ranks; a program has one digest; one that never ends is refused.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use policy::{Level, Nested, OwnPart};
+use interface::Strategy;
+use policy::{ClientCacheSpec, Level, Nested, OwnPart, WritePolicy};
 use program::Program;
 use simulate::{Machine, ProgramOutcome, Scenario, simulate_program};
 use std::sync::Arc;
@@ -220,6 +221,55 @@ fn independent_requests_of_many_sizes_arrive() {
     ];
     let outcome = run(&scenario(2), vec![RankTrace { parts, ..rank_of(1, events) }]);
     assert_eq!(outcome.ranks[0].read_bytes, 640 + (1 << 20) + 5000 + 640);
+}
+
+/// A rank that writes a new file, piece by piece, and reads it again and again.
+fn reads_again(is_collective: bool) -> Vec<RankTrace> {
+    let (file, communicator) = (FileNumber(0), Communicator(0));
+    let open = Operation::Open { file, communicator, creates: true, is_fresh: true, bytes: 0 };
+    let mut events = vec![event(0, open)];
+    let directions = [Direction::Write, Direction::Read, Direction::Read, Direction::Read];
+    for direction in directions {
+        for piece in 0..40 {
+            events.push(event(
+                0,
+                Operation::Transfer {
+                    file,
+                    direction,
+                    is_collective,
+                    part: Some(PartNumber(0)),
+                    shift: piece * 5000,
+                    request: None,
+                },
+            ));
+        }
+    }
+    events.push(event(0, Operation::Sync { file }));
+    events.push(event(0, Operation::Close { file }));
+    let parts = vec![OwnPart::contiguous(0, 5000)];
+    vec![RankTrace { parts, ..rank_of(1, events) }]
+}
+
+#[test]
+fn programs_use_caches_at_their_ranks() {
+    for is_collective in [false, true] {
+        for write in [WritePolicy::Through, WritePolicy::Back] {
+            let without = Scenario { strategy: Strategy::Caching, ..scenario(2) };
+            let client_cache = ClientCacheSpec { lines: 64, write, ..ClientCacheSpec::default() };
+            let with = Scenario { client_cache, ..without.clone() };
+            let slow = run(&without, reads_again(is_collective));
+            let fast = run(&with, reads_again(is_collective));
+            let (slow_s, fast_s) = (slow.seconds, fast.seconds);
+            assert!(fast_s < slow_s, "{is_collective} {write}: {fast_s} and {slow_s}");
+            assert_eq!(fast.ranks[0].read_bytes, slow.ranks[0].read_bytes);
+            // Other strategies do not use them.
+            let directed = |scenario: &Scenario| {
+                let scenario = Scenario { strategy: Strategy::DiskDirected, ..scenario.clone() };
+                run(&scenario, reads_again(is_collective)).digest
+            };
+            assert_eq!(directed(&with), directed(&without));
+        }
+    }
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub enum CacheRequest {
         offset: u64,
         /// True if the client has a copy with the new bytes afterwards.
         keeps: bool,
+        /// Lines that the client has dropped since its last request.
+        dropped: Vec<LineName>,
     },
     /// Requests the right to write a line without asking, and the line if `fetches`. The reply
     /// comes when no other client has a copy of the line.
@@ -70,6 +72,8 @@ pub enum CacheRequest {
         line: LineName,
         /// True if the client does not have the line.
         fetches: bool,
+        /// Lines that the client has dropped since its last request.
+        dropped: Vec<LineName>,
     },
     /// Writes an owned line back, which ends the right to write it. Has no effect if the client is
     /// not the owner.
@@ -87,6 +91,13 @@ pub enum CacheRequest {
         /// Moves that were left to the line, if another client had evicted it.
         chances: Option<u32>,
     },
+    /// Waits until all earlier requests about a line have ended.
+    Settle {
+        /// Line.
+        line: LineName,
+    },
+    /// Ends the use of a cache. Its lines are gone, and no command follows the reply.
+    Withdraw,
 }
 
 /// Command of a server to a client with a cache. The client answers
@@ -136,6 +147,11 @@ pub enum CacheCommand {
         line: LineName,
         /// Moves that are left to it.
         chances: u32,
+    },
+    /// Answers, which says that all earlier commands are carried out.
+    Confirm {
+        /// Number of the answer.
+        number: u64,
     },
 }
 

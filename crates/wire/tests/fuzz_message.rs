@@ -106,10 +106,14 @@ fn some_requests() -> Vec<(&'static str, Request)> {
     let (kind, start, end, timeout_ms) = (LockKind::Exclusive, 100, 1 << 40, 60_000);
     let lock = LockRequest { group, rank, number, kind, start, end, timeout_ms };
     let line = LineName { file, line: 3 };
-    let read_line = CacheRequest::Read { line, dropped: vec![line; 3] };
+    let dropped = vec![line; 3];
+    let write_line =
+        CacheRequest::Write { line, offset: 1 << 19, keeps: true, dropped: dropped.clone() };
+    let read_line = CacheRequest::Read { line, dropped };
     let counter = CounterRequest { group, rank, change: CounterChange::Add(1 << 40) };
     vec![
         ("read_line", Request::Cache(Box::new(read_line))),
+        ("write_line", Request::Cache(Box::new(write_line))),
         ("counter", Request::Counter(counter)),
         ("lock", Request::Lock(lock)),
         ("unlock", Request::Unlock(UnlockRequest { group, rank, number })),

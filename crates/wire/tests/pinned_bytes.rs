@@ -249,13 +249,18 @@ pinned!(cache_request: CacheRequest {
     CacheRequest::Enrol(_), CacheRequest::Enrol(enrolment()), "00 | ac 02 02 02 07 01 61 05";
     CacheRequest::Read { .. }, CacheRequest::Read { line: LINE, dropped: vec![LINE] },
         "01 | 09 01 01 09 01";
-    CacheRequest::Write { .. }, CacheRequest::Write { line: LINE, offset: 2, keeps: true },
-        "02 | 09 01 02 01";
-    CacheRequest::Own { .. }, CacheRequest::Own { line: LINE, fetches: true }, "03 | 09 01 01";
+    CacheRequest::Write { .. },
+        CacheRequest::Write { line: LINE, offset: 2, keeps: true, dropped: vec![LINE] },
+        "02 | 09 01 02 01 01 09 01";
+    CacheRequest::Own { .. },
+        CacheRequest::Own { line: LINE, fetches: true, dropped: vec![LINE] },
+        "03 | 09 01 01 01 09 01";
     CacheRequest::WriteBack { .. }, CacheRequest::WriteBack { line: LINE, keeps: false },
         "04 | 09 01 00";
     CacheRequest::Evict { .. }, CacheRequest::Evict { line: LINE, chances: Some(2) },
         "05 | 09 01 01 02";
+    CacheRequest::Settle { .. }, CacheRequest::Settle { line: LINE }, "06 | 09 01";
+    CacheRequest::Withdraw, CacheRequest::Withdraw, "07";
 });
 
 pinned!(cache_command: CacheCommand {
@@ -271,6 +276,7 @@ pinned!(cache_command: CacheCommand {
     CacheCommand::Expect { .. },
         CacheCommand::Expect { answer: 4, number: 3, line: LINE, chances: 2 },
         "04 | 04 03 09 01 02";
+    CacheCommand::Confirm { .. }, CacheCommand::Confirm { number: 3 }, "05 | 03";
 });
 
 pinned!(sent_line: SentLine {

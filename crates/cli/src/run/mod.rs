@@ -213,10 +213,7 @@ fn finish<'a>(
     if arguments.keep {
         notes.push(format!("kept: {again}"));
     }
-    let what_if = WhatIf::of(&arguments.program).unwrap_or_else(|error| {
-        notes.push(format!("no prediction: {}", error.cause));
-        None
-    });
+    let what_if = WhatIf::noted(&arguments.program, &mut notes);
     let instance = instance.directory().to_owned();
     let error = errors.into_iter().next();
     Outcome {

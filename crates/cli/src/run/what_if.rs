@@ -32,13 +32,21 @@ pub(super) struct WhatIf {
 }
 
 impl WhatIf {
+    /// [`WhatIf::of`] with a note of what fails.
+    pub(super) fn noted(words: &[OsString], notes: &mut Vec<String>) -> Option<Self> {
+        Self::of(words).unwrap_or_else(|error| {
+            notes.push(format!("no prediction: {}", error.cause));
+            None
+        })
+    }
+
     /// Simulates the program of a run, if these words recorded it: with the servers of the run and
     /// twice as many, by the strategy of the run and another one. `None` if it was not recorded, or
     /// its trace is long.
     ///
     /// # Errors
     /// A trace that cannot be carried out.
-    pub(super) fn of(words: &[OsString]) -> Result<Option<Self>, UserError> {
+    fn of(words: &[OsString]) -> Result<Option<Self>, UserError> {
         let Some(path) = trace_of(words).filter(|path| path.is_dir()) else { return Ok(None) };
         let trace = Trace::open(&path)?;
         trace.check()?;

@@ -10,5 +10,5 @@ mod study_text;
 
 pub use claims::ClaimResult;
 pub use row::{StudyCell, StudyRow};
-pub use study::{Study, run_studies, study_names};
+pub use study::{STUDY_SCHEMA, Study, StudyReport, run_studies, study_names};
 pub use study_text::study_text;

@@ -4,9 +4,21 @@ use super::claims::ClaimResult;
 use super::definition::{Definition, RowDefinition};
 use super::piosim_caches;
 use super::row::{COOPERATIONS, StudyCell, StudyRow};
-use interface::{Cooperation, UserError};
+use interface::{Cooperation, ExitCode, UserError};
 use serde::Serialize;
 use simulate::{Progress, WorkloadTrial, simulate_workloads};
+
+/// Version of the form of [`StudyReport`].
+pub const STUDY_SCHEMA: &str = "unisono.study/1";
+
+/// Results of studies, as one JSON object.
+#[derive(Clone, Debug, Serialize)]
+pub struct StudyReport {
+    /// [`STUDY_SCHEMA`].
+    pub schema: &'static str,
+    /// Studies, in the order of their definition.
+    pub studies: Vec<Study>,
+}
 
 /// Results of a study.
 #[derive(Clone, Debug, Serialize)]
@@ -17,7 +29,7 @@ pub struct Study {
     pub title: &'static str,
     /// Paper, and its figures.
     pub source: &'static str,
-    /// What differs from the paper, and what the paper does not say.
+    /// Differences from the paper, and values that the paper does not give.
     pub note: &'static str,
     /// Number of trials of each case.
     pub trials: u32,
@@ -25,6 +37,9 @@ pub struct Study {
     pub rows: Vec<StudyRow>,
     /// Claims of the paper.
     pub claims: Vec<ClaimResult>,
+    /// True if the rows in which claims do not hold have been recorded.
+    #[serde(skip)]
+    is_checked: bool,
 }
 
 /// Returns the name of every study.
@@ -69,9 +84,37 @@ impl Definition {
         let of_rows = done.chunks(COOPERATIONS.len());
         let rows: Vec<StudyRow> =
             self.rows.iter().zip(of_rows).map(|(row, trials)| row.result(trials)).collect();
-        let claims = (self.claims)(&rows);
+        let (is_checked, deviations) = (self.deviations.is_some(), self.deviations);
+        let claims = (self.claims)(&rows).into_iter();
+        let claims = claims.map(|claim| claim.with_known(deviations.unwrap_or_default())).collect();
         let Self { name, title, source, note, .. } = self;
-        Ok(Study { name, title, source, note, trials, rows, claims })
+        Ok(Study { name, title, source, note, trials, rows, claims, is_checked })
+    }
+}
+
+impl Study {
+    /// Checks that every claim is about some row and holds, but in the rows that are known. If
+    /// these have not been recorded, exceptions are no error.
+    ///
+    /// # Errors
+    /// The first claim that fails the check.
+    pub fn check(&self) -> Result<(), UserError> {
+        let is_checked = self.is_checked;
+        let unexpected =
+            |claim: &&ClaimResult| claim.rows == 0 || is_checked && !claim.is_as_expected();
+        let Some(claim) = self.claims.iter().find(unexpected) else { return Ok(()) };
+        let new = claim.exceptions.iter().filter(|row| !claim.known.contains(row));
+        let new: Vec<&str> = new.map(String::as_str).collect();
+        let cause = match claim.rows {
+            0 => format!("{:?} is about no row", claim.claim),
+            _ => format!("{:?} does not hold in: {}", claim.claim, new.join("; ")),
+        };
+        Err(UserError::new(
+            ExitCode::Failed,
+            format!("a claim of the study {} does not hold", self.name),
+            cause,
+            "compare with the claims above; a few trials may differ from the usual five",
+        ))
     }
 }
 

@@ -30,8 +30,10 @@ pub fn study_text(study: &Study) -> String {
     for claim in &study.claims {
         let held = claim.rows - claim.exceptions.len();
         let _ = write!(out, "{}: holds in {held} of {} rows", claim.claim, claim.rows);
-        if !claim.holds() {
-            let _ = write!(out, "; not in {}", claim.exceptions.join("; "));
+        for (at, row) in claim.exceptions.iter().enumerate() {
+            let before = if at == 0 { "; not in" } else { ";" };
+            let known = if claim.known.contains(row) { " (known)" } else { "" };
+            let _ = write!(out, "{before} {row}{known}");
         }
         let _ = writeln!(out);
     }

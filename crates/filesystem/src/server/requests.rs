@@ -230,7 +230,11 @@ impl<W: World> Server<W> {
         answer.is_there.until(|| answer.outcome.borrow_mut().take()).await
     }
 
-    async fn open(&self, from: PeerId, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
+    async fn open(
+        self: &Rc<Self>,
+        from: PeerId,
+        record: FileRecord,
+    ) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
         let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());
@@ -306,6 +310,7 @@ impl<W: World> Server<W> {
     pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files.forget(file);
         self.kept_sizes.forget(file);
+        self.client_caches.files.forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
         self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers.until_aborted_ended(file).await;

@@ -244,10 +244,7 @@ impl<W: World> Server<W> {
             let closed = self.files.close_all(&session.open);
             // Ends the client's active requests.
             drop(session);
-            self.client_caches.leave(peer);
-            if !self.client_caches.are_in_use() {
-                self.cache.forget_evicted();
-            }
+            self.end_client_cache(peer);
             self.rendezvous.peer_left(peer);
             self.disconnect_outbound_of(peer);
             closed.into_iter().for_each(|file| self.closed(file));

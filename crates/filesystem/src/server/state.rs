@@ -4,7 +4,7 @@ use crate::scale::Table;
 use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
-use crate::server::client_caches::ClientCaches;
+use crate::server::client_caches::{ClientCaches, FileChange};
 use crate::server::clients::outbound_connections::OutboundConnections;
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
@@ -85,17 +85,22 @@ impl<W: World> Server<W> {
         });
     }
 
-    /// Refuses to change a file that clients use through caches, other than through a cache: they
-    /// would not see it.
+    /// Begins to change a file other than through a cache of a client.
+    ///
+    /// # Errors
+    /// [`Fault::BadRequest`] when clients use the file through caches: they would not see it.
+    pub(crate) fn begin_change(&self, file: &OpenFile) -> Result<FileChange<'_>, Fault> {
+        let begun = self.client_caches.files.begin_change(file.file);
+        begun.ok_or_else(|| in_caches(file))
+    }
+
+    /// Refuses to change a file as [`begin_change`](Self::begin_change) does, for a change that
+    /// ends at once.
     pub(crate) fn check_not_cached(&self, file: &OpenFile) -> Result<(), Fault> {
-        if !(file.is_in_client_caches.get() && self.client_caches.are_in_use()) {
-            return Ok(());
+        match self.client_caches.files.is_wanted(file.file) {
+            false => Ok(()),
+            true => Err(in_caches(file)),
         }
-        let cause = format!(
-            "{:?} is in caches of clients, so it can be changed through such a cache only",
-            file.name()
-        );
-        Err(Fault::BadRequest { cause })
     }
 
     /// Returns the connection of the client with this key.
@@ -114,4 +119,12 @@ impl<W: World> Server<W> {
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {
         self.sessions.borrow().contains(peer) || self.outbound.contains(peer)
     }
+}
+
+fn in_caches(file: &OpenFile) -> Fault {
+    let cause = format!(
+        "{:?} is in caches of clients, so it can be changed through such a cache only",
+        *file.name()
+    );
+    Fault::BadRequest { cause }
 }

@@ -1,8 +1,8 @@
 //! How far predictions were from what was measured: programs that were recorded, carried out again
 //! and simulated, by kind.
 //!
-//! `make accuracy` measures the [`Residuals`] that are published with this crate, and writes the page
-//! docs/accuracy.md. A prediction states the [`Interval`] of its [`Kind`].
+//! `make accuracy` measures the [`Residuals`] that are published with this crate, and writes the
+//! page docs/accuracy.md. A prediction states the [`Interval`] of its [`Kind`].
 
 mod interval;
 mod kind;
@@ -111,8 +111,8 @@ impl Residuals {
         Interval::of(rows.iter().map(ratio).collect())
     }
 
-    /// Counts the rows whose program lies in the interval that the rows of other programs state, and
-    /// all rows for which they state one.
+    /// Counts the rows whose program lies in the interval that the rows of other programs state,
+    /// and all rows for which they state one.
     pub fn held_out(&self) -> (usize, usize) {
         let stated = self.rows.iter().filter_map(|row| {
             let interval = self.interval(row.kind, Some(&row.program))?;

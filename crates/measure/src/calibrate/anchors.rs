@@ -46,8 +46,8 @@ pub(super) enum Operation {
     Blocks(Direction, usize),
     /// The same with blocks of 1 MiB of which a quarter is read in pieces of 8 bytes.
     ReadPieces,
-    /// The same with blocks of 1 MiB whose pieces come from four places of memory in turn: pieces of
-    /// 8 bytes, and of 8 KiB.
+    /// The same with blocks of 1 MiB whose pieces come from four places of memory in turn: pieces
+    /// of 8 bytes, and of 8 KiB.
     WritePieces(usize),
     /// A read by two-phase I/O of one member, for each block of 1 MiB.
     TwoPhaseRead,

@@ -1,7 +1,7 @@
 //! The one number of a calibration that is fitted.
 //!
-//! One rank and one server at a time, as in the [operations](super::anchors), leave caches and memory
-//! to each other. Several ranks and servers at the same time evict each other's lines and switch
+//! One rank and one server at a time, as in the [operations](super::anchors), leave caches and
+//! memory to each other. Several ranks and servers at the same time evict each other's lines and switch
 //! between threads: all their work takes longer by about the same factor, the *load*.
 
 use super::residuals::Residual;
@@ -34,7 +34,8 @@ pub(super) fn fit(
     Ok((load * 100.0).round() / 100.0)
 }
 
-/// Returns the geometric mean of the factors by which real programs take longer than simulated ones.
+/// Returns the geometric mean of the factors by which real programs take longer than simulated
+/// ones.
 pub(super) fn mean_factor(residuals: &[Residual]) -> f64 {
     let logarithm = |residual: &Residual| {
         (residual.real_seconds / residual.simulated_seconds.max(f64::MIN_POSITIVE)).ln()

@@ -181,9 +181,9 @@ impl ClientCache {
         self.global.remove(key) || own
     }
 
-    /// Removes a line from the part that servers manage.
-    pub fn drop_global(&mut self, key: LineKey) {
-        self.global.remove(key);
+    /// Removes a line from the own part only. Servers decide about the other part.
+    pub fn remove_own(&mut self, key: LineKey) {
+        self.take(key);
     }
 
     /// Number of lines of the own part and of the global part.

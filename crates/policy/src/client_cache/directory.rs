@@ -327,6 +327,12 @@ impl Directory {
         self.former.carried_out(client, last);
     }
 
+    /// Number of lines that a client has been told to drop for others, by commands that it may not
+    /// have carried out.
+    pub fn unconfirmed(&self, client: PeerId) -> usize {
+        self.former.of_client(client)
+    }
+
     /// Returns all holders of a line, of global parts too, for tests and inspection.
     pub fn holders(&self, key: LineKey) -> Vec<PeerId> {
         let own = self.lines.get(&key).into_iter().flat_map(|holders| holders.clients.clone());

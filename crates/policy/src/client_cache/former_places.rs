@@ -39,6 +39,11 @@ impl FormerPlaces {
         of_line.map(|((_, client), _)| *client)
     }
 
+    /// Number of lines that a client may still have.
+    pub(super) fn of_client(&self, client: PeerId) -> usize {
+        self.commands.get(&client).map_or(0, BTreeSet::len)
+    }
+
     /// Notes that a client has carried out its commands up to number `last`.
     pub(super) fn carried_out(&mut self, client: PeerId, last: u64) {
         let Some(commands) = self.commands.get_mut(&client) else { return };

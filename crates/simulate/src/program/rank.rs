@@ -109,6 +109,31 @@ impl<P: Kind> SimulatedRank<P> {
         }
     }
 
+    /// True if the program's transfers go through caches at its ranks.
+    fn uses_caches(&self) -> bool {
+        self.scenario.uses_client_caches()
+    }
+
+    /// Begins to use the rank's cache, if the scenario gives it one.
+    pub(super) async fn enable_cache(&self) -> Result<(), Fault> {
+        match self.uses_caches() {
+            true => {
+                let Scenario { client_cache, block_bytes, .. } = &*self.scenario;
+                self.client.enable_cache(client_cache, *block_bytes).await
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Gives the servers what only the rank's cache has of a file.
+    async fn write_cache_back(&self, file: &SimulatedFile<P>) -> Result<(), Fault> {
+        let record = file.known.borrow().clone();
+        match self.uses_caches() {
+            true => self.client.write_cache_back(&record).await,
+            false => Ok(()),
+        }
+    }
+
     /// Makes a file that the program expects to exist.
     pub(super) async fn make_file(&self, name: &str, bytes: u64) -> Result<(), Fault> {
         let record = self.client.create_as(self.new_file(self.name(name), bytes)).await?;
@@ -177,6 +202,27 @@ async fn move_alone<P: Kind>(
     }
 }
 
+/// Moves the part of a rank by itself, through its cache.
+async fn move_cached<P: Kind>(
+    client: Client<SimulatedWorld<P>>,
+    known: Rc<RefCell<FileRecord>>,
+    direction: Direction,
+    part: OwnPart,
+) -> Result<(), Fault> {
+    let Some(extent) = part.file_extent() else { return Ok(()) };
+    let file = reach(&client, &known, direction, extent.end).await?;
+    let memory = world::Payloads::memory(client.world(), part.memory_bytes());
+    let access = Access::Parts(vec![part]);
+    for chunk in access.chunks(ClientId(0)) {
+        let (range, at) = (ByteRange::at(chunk.file_offset, chunk.length), chunk.memory_offset);
+        match direction {
+            Direction::Read => client.read_cached(&file, range, &memory, at).await?,
+            Direction::Write => client.write_cached(&file, range, &memory, at).await?,
+        }
+    }
+    Ok(())
+}
+
 impl<P: Kind> Rank for SimulatedRank<P> {
     type File = SimulatedFile<P>;
     type Error = Fault;
@@ -238,7 +284,8 @@ impl<P: Kind> Rank for SimulatedRank<P> {
     }
 
     async fn close(&self, file: SimulatedFile<P>) -> Result<(), Fault> {
-        // Nobody waits for others: all data has been given to the servers.
+        // Nobody waits for others: all data is given to the servers.
+        self.write_cache_back(&file).await?;
         file.member.leave();
         let record = file.known.borrow().clone();
         self.client.close(&record).await
@@ -249,9 +296,12 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         let (client, known) = (self.client.clone(), Rc::clone(&file.known));
         let (costs, hand_over) = (self.scenario.machine.costs, self.scenario.machine.call);
         if !is_collective {
-            let pool = self.pool.clone();
+            let (pool, is_cached) = (self.pool.clone(), self.uses_caches());
             return async move {
                 client.world().compute(hand_over).await;
+                if is_cached {
+                    return move_cached(client, known, direction, part).await;
+                }
                 move_alone(client, pool, known, direction, part).await
             }
             .boxed_local();
@@ -296,6 +346,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
     }
 
     async fn sync(&self, file: &SimulatedFile<P>) -> Result<(), Fault> {
+        self.write_cache_back(file).await?;
         meet(self, &file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place == 0 {
             let record = file.known.borrow().clone();

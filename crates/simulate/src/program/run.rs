@@ -199,6 +199,9 @@ async fn start(
     for (number, world) in (0..).zip(worlds) {
         ranks.push(connect(&all, number, world).await?);
     }
+    for rank in &ranks {
+        rank.enable_cache().await?;
+    }
     if let Some(rank) = ranks.first() {
         for (name, bytes) in all.program.existing_files() {
             rank.make_file(&name, bytes).await?;

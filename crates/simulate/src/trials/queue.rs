@@ -21,14 +21,14 @@ pub struct Progress {
 /// Observer of a run, called before the first trial and after each. It may end the run.
 pub type Observer<'a> = dyn Fn(Progress) -> ControlFlow<()> + Sync + 'a;
 
-/// A trial: the index of its scenario, and its number there.
-type TrialId = (usize, u32);
+/// A trial: the index of its case, and its number there.
+pub(super) type TrialId = (usize, u32);
 
-/// State shared by the threads.
-struct State {
-    /// Trials that have not begun, the longest last.
+/// State shared by the threads. `T` is the result of a trial.
+struct State<T> {
+    /// Trials that have not begun, the last one first.
     remaining: Vec<TrialId>,
-    done: Vec<(TrialId, Trial)>,
+    done: Vec<(TrialId, T)>,
     /// First error; no trial begins after it.
     fault: Option<UserError>,
 }
@@ -73,20 +73,39 @@ pub fn simulate_trials(
     observer: &Observer<'_>,
 ) -> Result<Vec<Vec<Trial>>, UserError> {
     scenarios.iter().try_for_each(Scenario::check)?;
-    let trials_of = |(index, scenario): (usize, &Scenario)| {
+    let mut trials: Vec<TrialId> = trials_of(scenarios.iter());
+    trials.sort_by_cached_key(|(index, _)| work_of(&scenarios[*index]));
+    let run = |(index, number): TrialId| simulate_trial(&scenarios[index], number);
+    run_trials((scenarios.len(), trials), jobs, observer, run)
+}
+
+/// Returns every trial of some scenarios.
+pub(super) fn trials_of<'a>(scenarios: impl Iterator<Item = &'a Scenario>) -> Vec<TrialId> {
+    let of_one = |(index, scenario): (usize, &Scenario)| {
         (0..scenario.trials).map(move |number| (index, number))
     };
-    let mut remaining: Vec<TrialId> = scenarios.iter().enumerate().flat_map(trials_of).collect();
-    remaining.sort_by_cached_key(|(index, _)| work_of(&scenarios[*index]));
+    scenarios.enumerate().flat_map(of_one).collect()
+}
+
+/// Runs trials of this many cases on `jobs` threads, the last one first. Returns the results of
+/// each case, in the order of their numbers.
+///
+/// # Errors
+/// The first error of a trial. Running trials are finished, no other begins.
+pub(super) fn run_trials<T: Send>(
+    (cases, remaining): (usize, Vec<TrialId>),
+    jobs: usize,
+    observer: &Observer<'_>,
+    run: impl Fn(TrialId) -> Result<T, UserError> + Sync,
+) -> Result<Vec<Vec<T>>, UserError> {
     let all = remaining.len() as u64;
     let state = Mutex::new(State { remaining, done: Vec::new(), fault: None });
     observe(&state, observer, Progress { done: 0, all });
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(usize::try_from(all).unwrap_or(usize::MAX)) {
             scope.spawn(|| {
-                while let Some((index, number)) = next(&state) {
-                    let ended = simulate_trial(&scenarios[index], number);
-                    let done = record(&state, (index, number), ended);
+                while let Some(id) = next(&state) {
+                    let done = record(&state, id, run(id));
                     observe(&state, observer, Progress { done, all });
                 }
             });
@@ -97,18 +116,18 @@ pub fn simulate_trials(
         return Err(fault);
     }
     state.done.sort_by_key(|(id, _)| *id);
-    let mut of_each: Vec<Vec<Trial>> = vec![Vec::new(); scenarios.len()];
+    let mut of_each: Vec<Vec<T>> = (0..cases).map(|_| Vec::new()).collect();
     for ((index, _), trial) in state.done {
         of_each[index].push(trial);
     }
     Ok(of_each)
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn next(state: &Mutex<State>) -> Option<TrialId> {
+fn next<T>(state: &Mutex<State<T>>) -> Option<TrialId> {
     let mut state = lock(state);
     if state.fault.is_some() {
         return None;
@@ -117,7 +136,7 @@ fn next(state: &Mutex<State>) -> Option<TrialId> {
 }
 
 /// Records the end of a trial; returns the number of finished trials.
-fn record(state: &Mutex<State>, id: TrialId, ended: Result<Trial, UserError>) -> u64 {
+fn record<T>(state: &Mutex<State<T>>, id: TrialId, ended: Result<T, UserError>) -> u64 {
     let mut state = lock(state);
     match ended {
         Ok(trial) => state.done.push((id, trial)),
@@ -128,7 +147,7 @@ fn record(state: &Mutex<State>, id: TrialId, ended: Result<Trial, UserError>) ->
     state.done.len() as u64
 }
 
-fn observe(state: &Mutex<State>, observer: &Observer<'_>, progress: Progress) {
+fn observe<T>(state: &Mutex<State<T>>, observer: &Observer<'_>, progress: Progress) {
     if observer(progress).is_break() {
         lock(state).fault.get_or_insert_with(|| {
             UserError::new(

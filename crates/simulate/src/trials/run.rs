@@ -223,7 +223,7 @@ async fn client<P: Verify>(
         // Members share memory before the clock starts, with every strategy.
         group.share_among_members(&shared).await?;
     }
-    if scenario.has_client_caches() && scenario.strategy == Strategy::Caching {
+    if scenario.uses_client_caches() {
         client.enable_cache(&scenario.client_cache, scenario.block_bytes).await?;
     }
     group.barrier().await?;

@@ -5,7 +5,7 @@ use crate::signal::Signal;
 use policy::{ClientCache, ClientCacheSpec, LineKey};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{ByteRange, PeerId, ServerId};
+use units::{ByteRange, FileId, PeerId, ServerId};
 use wire::{DROPPED_LINES_MAX, Fault, FileRecord, LineName};
 use world::World;
 
@@ -35,6 +35,8 @@ pub(in crate::client) struct LineCache<W: World> {
     /// Number of clients that have left. A line that one of them was to send may not come.
     pub(super) departures: Cell<u64>,
     pub(super) departed: Signal,
+    /// First fault of each file with which written bytes were lost, until it is reported.
+    faults: RefCell<BTreeMap<FileId, Fault>>,
     pub(super) counts: RefCell<CacheCounts>,
 }
 
@@ -50,6 +52,8 @@ pub(super) struct Lines<P> {
     pub(super) leaving: BTreeMap<LineKey, Leaving<P>>,
     /// Lines that other clients will send.
     pub(super) expected: BTreeMap<LineKey, Expected>,
+    /// Number of lines that were ever expected.
+    pub(super) expectations: u64,
 }
 
 /// Line in the cache.
@@ -66,6 +70,8 @@ pub(super) struct Expected {
     pub(super) number: u64,
     /// Moves that are left to it.
     pub(super) chances: u32,
+    /// Place in the order in which lines were expected.
+    pub(super) order: u64,
 }
 
 /// Line on its way out of the cache.
@@ -96,8 +102,6 @@ pub struct CacheCounts {
 pub(super) struct LinePart {
     pub(super) key: LineKey,
     pub(super) server: ServerId,
-    /// Number of bytes of the line.
-    pub(super) length: u64,
     /// Bytes of the part, relative to the line.
     pub(super) range: ByteRange,
     /// Offset of the part in the read or write.
@@ -112,6 +116,7 @@ impl<W: World> LineCache<W> {
             pending: BTreeMap::new(),
             leaving: BTreeMap::new(),
             expected: BTreeMap::new(),
+            expectations: 0,
         };
         Self {
             spec,
@@ -126,6 +131,7 @@ impl<W: World> LineCache<W> {
             connected: Signal::default(),
             departures: Cell::default(),
             departed: Signal::default(),
+            faults: RefCell::default(),
             counts: RefCell::default(),
         }
     }
@@ -135,7 +141,7 @@ impl<W: World> LineCache<W> {
         &self,
         file: &FileRecord,
         range: ByteRange,
-    ) -> Result<Vec<LinePart>, Fault> {
+    ) -> Result<impl Iterator<Item = LinePart>, Fault> {
         if range.end > file.bytes {
             return Err(Fault::PastEnd { file: file.name.clone(), bytes: file.bytes });
         }
@@ -148,23 +154,32 @@ impl<W: World> LineCache<W> {
             );
             return Err(Fault::BadRequest { cause });
         }
-        if range.is_empty() {
-            return Ok(Vec::new());
-        }
-        let lines = range.start / self.line_bytes..range.end.div_ceil(self.line_bytes);
-        let part = |line: u64| {
-            let start = line * self.line_bytes;
-            let whole = ByteRange::new(start, (start + self.line_bytes).min(file.bytes));
-            let part = whole.intersect(range);
+        let (line_bytes, file) = (self.line_bytes, file.clone());
+        let lines = match range.is_empty() {
+            true => 0..0,
+            false => range.start / line_bytes..range.end.div_ceil(line_bytes),
+        };
+        let part = move |line: u64| {
+            let start = line * line_bytes;
+            let part = ByteRange::at(start, line_bytes).intersect(range);
             LinePart {
                 key: (file.file, line),
                 server: file.server_of(start / block_bytes),
-                length: whole.length(),
                 range: ByteRange::new(part.start - start, part.end - start),
                 offset: part.start - range.start,
             }
         };
-        Ok(lines.map(part).collect())
+        Ok(lines.map(part))
+    }
+
+    /// Keeps a fault with which bytes of a file were lost.
+    pub(super) fn keep_fault(&self, file: FileId, fault: Fault) {
+        self.faults.borrow_mut().entry(file).or_insert(fault);
+    }
+
+    /// Reports, once, the fault with which bytes of a file were lost.
+    pub(super) fn report_fault(&self, file: FileId) -> Result<(), Fault> {
+        self.faults.borrow_mut().remove(&file).map_or(Ok(()), Err)
     }
 
     /// Waits until few lines are on their way out.
@@ -239,7 +254,19 @@ impl<P: Clone> Lines<P> {
         }
     }
 
-    /// Drops a line wherever it is. A request about it will not keep it.
+    /// Drops a line from the client's own part. A request about it will not keep it. Its server
+    /// may count on a copy in the other part.
+    pub(super) fn drop_own(&mut self, key: LineKey) {
+        self.will_not_keep(key);
+        self.leaving.remove(&key);
+        self.policy.remove_own(key);
+        if !self.policy.holds(key) {
+            self.held.remove(&key);
+        }
+    }
+
+    /// Drops a line wherever it is, at the command of its server. A request about it will not keep
+    /// it.
     pub(super) fn invalidate(&mut self, key: LineKey) -> bool {
         self.will_not_keep(key);
         let left = self.leaving.remove(&key).is_some();
@@ -249,7 +276,7 @@ impl<P: Clone> Lines<P> {
 }
 
 /// Request about a line. One that is dropped before its end may yet change the line at the server,
-/// so the line is then dropped from the cache too.
+/// so the line is then dropped from the client's own part too.
 pub(super) struct PendingLine<'a, W: World> {
     cache: &'a LineCache<W>,
     key: LineKey,
@@ -268,10 +295,10 @@ impl<W: World> Drop for PendingLine<'_, W> {
     fn drop(&mut self) {
         let lines = &mut *self.cache.lines.borrow_mut();
         lines.pending.remove(&self.key);
-        // What was to come before is obsolete.
+        // A line that was expected before is obsolete.
         lines.expected.remove(&self.key);
         if !self.has_ended {
-            lines.invalidate(self.key);
+            lines.drop_own(self.key);
         }
     }
 }

@@ -2,15 +2,22 @@
 
 use super::cache::{Expected, Held, Leaving, LineCache};
 use crate::client::calls::Answer;
+use crate::client::line_cache::cache::Lines;
 use crate::client::state::{Client, State};
+use futures_util::future::{Either, select};
 use policy::LineKey;
+use std::pin::pin;
 use std::rc::Rc;
-use units::{PeerId, ServerId};
+use units::{Duration, PeerId, ServerId};
 use wire::{CacheAnswer, CacheCommand, LineName, LineReader, Message, Reply, SentLine};
 use world::World;
 
-/// Maximum number of lines that are expected from other clients. More are not taken.
+/// Maximum number of lines that are expected from other clients. With more, the one that has been
+/// expected longest is not: its sender may have left.
 const EXPECTED_MAX: usize = 1024;
+
+/// Maximum time that sending a line to a reader may take. The server waits longer for the answer.
+const SEND_TIMEOUT: Duration = Duration::from_ms(10_000);
 
 impl<W: World> State<W> {
     /// True if this client has a cache.
@@ -50,13 +57,10 @@ impl<W: World> State<W> {
                 cache.store(server, key_of(line), replaces.map(key_of), body);
             }
             CacheCommand::Expect { answer, number, line, chances } => {
-                let expected = &mut cache.lines.borrow_mut().expected;
-                let takes = expected.len() < EXPECTED_MAX;
-                if takes {
-                    expected.insert(key_of(line), Expected { server, number, chances });
-                }
-                self.answer_command(from, answer, takes, None);
+                cache.lines.borrow_mut().expect(key_of(line), server, number, chances);
+                self.answer_command(from, answer, true, None);
             }
+            CacheCommand::Confirm { number } => self.answer_command(from, number, true, None),
         }
     }
 
@@ -85,8 +89,8 @@ impl<W: World> State<W> {
         }
     }
 
-    /// Notes that a server has sent a line. What it had sent before, about older copies of the
-    /// line, does not concern this one.
+    /// Notes that a server has sent a line. Earlier commands, about older copies of the line, do
+    /// not concern this one.
     pub(in crate::client) fn line_arrives(&self, line: LineName, has_data: bool) {
         let Some(cache) = self.line_cache.borrow().clone() else { return };
         cache.counts.borrow_mut().from_servers += u64::from(has_data);
@@ -118,7 +122,11 @@ impl<W: World> State<W> {
             world.compute(lookup).await;
             let LineReader { address, ticket, id } = reader;
             let sent = SentLine::Requested { ticket, id, line: name, is_last_copy: moves };
-            let is_sent = cache.send_to_client(&world, &address, sent, line).await.is_ok();
+            let is_sent = {
+                let sent = pin!(cache.send_to_client(&world, &address, sent, line));
+                let stalled = pin!(world.sleep(SEND_TIMEOUT));
+                matches!(select(sent, stalled).await, Either::Left((Ok(()), _)))
+            };
             if !is_sent {
                 // The server will forget that this client has the line.
                 cache.lines.borrow_mut().invalidate(key_of(name));
@@ -201,7 +209,7 @@ impl<W: World> LineCache<W> {
     ) {
         let lines = &mut *self.lines.borrow_mut();
         let Some(line) = line else { return };
-        // What the client reads and writes itself is never older.
+        // The client's own copy is never older.
         if lines.policy.store(key, replaces) && !lines.policy.holds_itself(key) {
             lines.held.insert(key, Held { line, server });
         }
@@ -236,6 +244,22 @@ impl<W: World> LineCache<W> {
             let leaving = Leaving { line, server, is_dirty: false, chances: Some(0) };
             self.begin_eviction(client, lines, dropped, leaving);
         }
+    }
+}
+
+impl<P> Lines<P> {
+    /// Expects a line from another client.
+    fn expect(&mut self, key: LineKey, server: ServerId, number: u64, chances: u32) {
+        self.expected.remove(&key);
+        if self.expected.len() >= EXPECTED_MAX {
+            let longest = self.expected.iter().min_by_key(|(_, it)| it.order);
+            if let Some(key) = longest.map(|(key, _)| *key) {
+                self.expected.remove(&key);
+            }
+        }
+        self.expectations += 1;
+        let order = self.expectations;
+        self.expected.insert(key, Expected { server, number, chances, order });
     }
 }
 

@@ -1,8 +1,8 @@
 //! Beginning to use a cache.
 
 use super::cache::{CacheCounts, LineCache};
+use super::to_its_end::run_to_its_end;
 use crate::client::state::Client;
-use futures_util::future::try_join_all;
 use policy::ClientCacheSpec;
 use std::rc::Rc;
 use units::ServerId;
@@ -45,9 +45,23 @@ impl<W: World> Client<W> {
             address: self.world().address().0,
             ticket,
         };
-        let request = Request::Cache(Box::new(CacheRequest::Enrol(enrolment)));
-        let enrolled = (0..servers).map(|server| self.call(ServerId(server), request.clone()));
-        try_join_all(enrolled).await.map(|_| ())
+        // A caller that gives up must not leave a cache of which only some servers know.
+        let client = self.clone();
+        run_to_its_end(self, async move { client.enrol(enrolment).await }).await
+    }
+
+    /// Enrols the cache at all servers. If one refuses it, withdraws it from all.
+    async fn enrol(&self, enrolment: Enrolment) -> Result<(), Fault> {
+        let servers = || (0..self.servers()).map(ServerId);
+        let enrol = Request::Cache(Box::new(CacheRequest::Enrol(enrolment)));
+        let enrolled = self.call_each_server(servers(), &enrol).await;
+        if enrolled.is_err() {
+            let withdraw = Request::Cache(Box::new(CacheRequest::Withdraw));
+            // A server that has left has forgotten the cache.
+            let _ = self.call_each_server(servers(), &withdraw).await;
+            *self.0.line_cache.borrow_mut() = None;
+        }
+        enrolled
     }
 
     /// Returns the counts of this client's cache; none without a cache.

@@ -1,25 +1,32 @@
 //! Lines that leave a client's cache.
 
-use super::cache::{Leaving, LineCache, Lines};
+use super::cache::{Leaving, LineCache, LinePart, Lines};
 use crate::client::state::Client;
 use policy::{Cooperation, LineKey};
 use std::rc::Rc;
 use units::PeerId;
 use wire::{CacheRequest, Fault, LineName, LineTaker, Message, Reply, Request, SentLine};
-use world::{Address, NetworkError, World};
+use world::{Address, NetworkError, Payload, World};
 
 impl<W: World> LineCache<W> {
-    /// Uses a line, if the cache has it. A line on its way out comes back.
+    /// Uses a line, if the cache has it and it is long enough. A line on its way out comes back.
     pub(super) fn use_held(
         self: &Rc<Self>,
         client: &Client<W>,
-        key: LineKey,
+        part: &LinePart,
     ) -> Option<W::Payload> {
         let lines = &mut *self.lines.borrow_mut();
+        let key = part.key;
         if let Some(held) = lines.held.get(&key) {
+            if held.line.length() < part.range.end {
+                return None;
+            }
             let line = held.line.clone();
             lines.policy.touch(key);
             return Some(line);
+        }
+        if lines.leaving.get(&key)?.line.length() < part.range.end {
+            return None;
         }
         let Leaving { line, server, is_dirty, .. } = lines.leaving.remove(&key)?;
         let evicted = lines.insert(key, line.clone(), server, true);
@@ -54,12 +61,17 @@ impl<W: World> LineCache<W> {
         client.0.listening.spawn(async move {
             let _turn = cache.locks.turn(key).await;
             let Some(client) = weak.upgrade().map(Client) else { return Ok(()) };
-            // A failure of write-behind is reported to the next write, and to the flush.
-            let _ = cache.evict(&client, key).await;
-            {
+            let evicted = cache.evict(&client, key).await;
+            let was_dirty = {
                 let lines = &mut *cache.lines.borrow_mut();
-                lines.leaving.remove(&key);
                 lines.expected.remove(&key);
+                lines.leaving.remove(&key).is_some_and(|leaving| leaving.is_dirty)
+            };
+            // A clean line is lost to this cache only.
+            if let Err(fault) = evicted
+                && was_dirty
+            {
+                cache.keep_fault(key.0, fault);
             }
             cache.left.notify();
             Ok(())

@@ -5,6 +5,7 @@ use crate::client::faults::unexpected;
 use crate::client::state::Client;
 use futures_util::future::{Either, select};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use policy::LineKey;
 use std::pin::pin;
 use std::rc::Rc;
 use units::{ByteRange, Run, ServerId};
@@ -32,7 +33,7 @@ impl<W: World> Client<W> {
         memory_offset: u64,
     ) -> Result<(), Fault> {
         let cache = &self.line_cache()?;
-        let reads = cache.parts(file, range)?.into_iter().map(|part| async move {
+        let reads = cache.parts(file, range)?.map(|part| async move {
             cache.until_few_leave().await;
             let _turn = cache.locks.turn(part.key).await;
             let line = cache.line(self, &part).await?;
@@ -57,23 +58,30 @@ impl<W: World> LineCache<W> {
     ) -> Result<W::Payload, Fault> {
         let key = part.key;
         for _ in 0..TRIES_MAX {
-            if let Some(line) = self.use_held(client, key) {
+            if let Some(line) = self.use_held(client, part) {
                 self.counts.borrow_mut().hits += 1;
                 return Ok(line);
             }
             let pending = self.begin(part);
             client.world().compute(client.costs().client_read).await;
-            let dropped = self.take_dropped(part.server);
-            let line = LineName { file: key.0, line: key.1 };
-            match self.ask(client, part.server, line, dropped).await? {
-                (Reply::Line { is_last_copy, .. }, Some(line)) if line.length() == part.length => {
+            match self.ask(client, part.server, name_of(key)).await? {
+                (Reply::Line { is_last_copy, .. }, Some(line)) => {
+                    if line.length() < part.range.end {
+                        return Err(too_short(key));
+                    }
                     if !pending.end() {
                         self.take_in(client, part, line.clone(), is_last_copy);
                     }
                     return Ok(line);
                 }
-                // It came before the reply. It may have been invalidated since.
-                (Reply::HasLine, _) => _ = pending.end(),
+                (Reply::HasLine, _) => {
+                    // The line came before the reply. It may have been invalidated since.
+                    let _ = pending.end();
+                    let lines = self.lines.borrow();
+                    if lines.held.get(&key).is_some_and(|it| it.line.length() < part.range.end) {
+                        return Err(too_short(key));
+                    }
+                }
                 (reply, _) => return Err(unexpected(&reply)),
             }
         }
@@ -101,18 +109,34 @@ impl<W: World> LineCache<W> {
         client: &Client<W>,
         server: ServerId,
         line: LineName,
-        mut dropped: Vec<LineName>,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
         loop {
-            let dropped = std::mem::take(&mut dropped);
+            let dropped = self.take_dropped(server);
             let request = Request::Cache(Box::new(CacheRequest::Read { line, dropped }));
             let departures = self.departures.get();
-            let has_changed = || (self.departures.get() != departures).then_some(());
-            let departed = pin!(self.departed.until(has_changed));
             let answer = pin!(client.call_for_data(server, request));
-            if let Either::Left((answer, _)) = select(answer, departed).await {
-                return answer;
+            let in_vain = pin!(async {
+                let has_changed = || (self.departures.get() != departures).then_some(());
+                self.departed.until(has_changed).await;
+                // The server still works on the request, or has said that a client sends the line.
+                let settle = Request::Cache(Box::new(CacheRequest::Settle { line }));
+                client.call(server, settle).await
+            });
+            match select(answer, in_vain).await {
+                Either::Left((answer, _)) => return answer,
+                Either::Right((settled, _)) => _ = settled?,
             }
         }
     }
+}
+
+/// Returns the name of a line.
+pub(super) fn name_of((file, line): LineKey) -> LineName {
+    LineName { file, line }
+}
+
+/// Fault of a line that is shorter than the caller's record of the file says.
+pub(super) fn too_short(key: LineKey) -> Fault {
+    let cause = format!("{} is shorter than the record with which it is used", key.0);
+    Fault::BadRequest { cause }
 }

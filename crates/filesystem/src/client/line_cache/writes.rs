@@ -1,14 +1,18 @@
 //! Writes of a client with a cache.
 
 use super::cache::{LINES_AT_ONCE_MAX, LineCache, LinePart};
+use super::reads::{name_of, too_short};
+use super::to_its_end::run_to_its_end;
 use crate::client::faults::unexpected;
 use crate::client::state::Client;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use policy::{LineKey, WriteMiss, WritePolicy};
+use std::collections::BTreeSet;
+use std::future::ready;
 use std::rc::Rc;
-use units::{ByteRange, Duration, Run, ServerId};
-use wire::{CacheRequest, Fault, FileRecord, LineName, Reply, Request};
-use world::{Memory, World};
+use units::{ByteRange, Duration, FileId, Run, ServerId};
+use wire::{CacheRequest, Fault, FileRecord, Reply, Request};
+use world::{Memory, Payload, World};
 
 /// Maximum number of attempts to write a line that other clients write too.
 const OWN_TRIES_MAX: u32 = 1000;
@@ -23,7 +27,7 @@ impl<W: World> Client<W> {
     ///
     /// # Errors
     /// [`Fault::BadRequest`] without a cache, [`Fault::PastEnd`] beyond the end of the file: this
-    /// does not extend it. Faults of the servers.
+    /// does not extend it. Faults of the servers, also of earlier writes whose bytes were lost.
     ///
     /// # Panics
     /// Panics when the range does not fit the memory.
@@ -35,7 +39,8 @@ impl<W: World> Client<W> {
         memory_offset: u64,
     ) -> Result<(), Fault> {
         let cache = &self.line_cache()?;
-        let writes = cache.parts(file, range)?.into_iter().map(|part| async move {
+        cache.report_fault(file.file)?;
+        let writes = cache.parts(file, range)?.map(|part| async move {
             let run = Run::contiguous(memory_offset + part.offset, part.range.length());
             let bytes = memory.gather(&[run]);
             cache.until_few_leave().await;
@@ -46,44 +51,72 @@ impl<W: World> Client<W> {
         stream::iter(writes).buffer_unordered(LINES_AT_ONCE_MAX).try_collect().await
     }
 
-    /// Sends the servers what this client's cache has written of a file, and waits until the disks
-    /// have it; if `sync`, until it is on stable storage.
+    /// Sends the servers the bytes of a file that are in this client's cache only, and waits until
+    /// the disks have them; if `sync`, until they are on stable storage.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] without a cache. Faults of the servers.
+    /// [`Fault::BadRequest`] without a cache. Faults of the servers, also of earlier writes whose
+    /// bytes were lost.
     pub async fn flush_cached(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
         self.write_cache_back(file).await?;
         self.flush(file, sync).await
     }
 
-    /// Sends the servers what this client's cache has written of a file.
-    pub(crate) async fn write_cache_back(&self, file: &FileRecord) -> Result<(), Fault> {
+    /// Sends the servers the bytes of a file that are in this client's cache only.
+    ///
+    /// # Errors
+    /// As [`Client::flush_cached`].
+    pub async fn write_cache_back(&self, file: &FileRecord) -> Result<(), Fault> {
         let cache = &self.line_cache()?;
-        let none_leaves = || {
-            let lines = cache.lines.borrow();
-            let mut leaving = lines.leaving.iter();
-            (!leaving.any(|(key, line)| key.0 == file.file && line.is_dirty)).then_some(())
-        };
-        cache.left.until(none_leaves).await;
-        let dirty = cache.lines.borrow().policy.dirty_lines(file.file);
-        let written = dirty.into_iter().map(|key| async move {
-            let _turn = cache.locks.turn(key).await;
-            let dirty = {
-                let lines = cache.lines.borrow();
-                let held = lines.held.get(&key).filter(|_| lines.policy.is_dirty(key));
-                held.map(|held| (held.line.clone(), held.server))
-            };
-            let Some((line, server)) = dirty else { return Ok(()) };
-            cache.send_back(self, (key, server), true, line).await?;
-            // Unless another client wanted it meanwhile, it is this client's alone no more.
-            cache.lines.borrow_mut().policy.set_dirty(key, false);
-            Ok(())
+        // A caller that gives up must not leave a line of which this client and the server
+        // disagree whether it is owned.
+        let written = cache.dirty_lines(file.file).into_iter().map(|key| {
+            let (cache, client) = (Rc::clone(cache), self.clone());
+            run_to_its_end(self, async move { cache.write_line_back(&client, key).await })
         });
-        stream::iter(written).buffer_unordered(LINES_AT_ONCE_MAX).try_collect().await
+        let all = stream::iter(written).buffer_unordered(LINES_AT_ONCE_MAX);
+        all.fold(Ok(()), |before: Result<(), Fault>, one| ready(before.and(one))).await?;
+        cache.report_fault(file.file)
     }
 }
 
 impl<W: World> LineCache<W> {
+    /// Lines of a file whose bytes their server lacks, in the cache or on their way out.
+    fn dirty_lines(&self, file: FileId) -> BTreeSet<LineKey> {
+        let lines = self.lines.borrow();
+        let leaving = lines.leaving.range((file, 0)..=(file, u64::MAX));
+        let leaving = leaving.filter(|(_, line)| line.is_dirty).map(|(key, _)| *key);
+        lines.policy.dirty_lines(file).into_iter().chain(leaving).collect()
+    }
+
+    /// Writes a line back, unless its server has its bytes by now.
+    async fn write_line_back(&self, client: &Client<W>, key: LineKey) -> Result<(), Fault> {
+        let _turn = self.locks.turn(key).await;
+        let dirty = {
+            let lines = self.lines.borrow();
+            let held = lines.held.get(&key).filter(|_| lines.policy.is_dirty(key));
+            let held = held.map(|held| (held.line.clone(), held.server, true));
+            // An eviction waits for its turn.
+            let leaving = lines.leaving.get(&key).filter(|leaving| leaving.is_dirty);
+            held.or_else(|| leaving.map(|leaving| (leaving.line.clone(), leaving.server, false)))
+        };
+        let Some((line, server, keeps)) = dirty else { return Ok(()) };
+        self.send_back(client, (key, server), keeps, line).await?;
+        let lines = &mut *self.lines.borrow_mut();
+        if keeps {
+            // Unless another client wanted it meanwhile, it is this client's alone no more. It may
+            // have been evicted meanwhile, and would come back as an owned line.
+            lines.policy.set_dirty(key, false);
+            if let Some(leaving) = lines.leaving.get_mut(&key) {
+                leaving.is_dirty = false;
+            }
+        } else {
+            lines.leaving.remove(&key);
+            self.left.notify();
+        }
+        Ok(())
+    }
+
     /// Writes the part of a line. The caller has the turn of the line.
     async fn write(
         self: &Rc<Self>,
@@ -91,7 +124,7 @@ impl<W: World> LineCache<W> {
         part: &LinePart,
         bytes: W::Payload,
     ) -> Result<(), Fault> {
-        let held = self.use_held(client, part.key).is_some();
+        let held = self.use_held(client, part).is_some();
         let allocates = held || self.spec.write_miss == WriteMiss::Allocate;
         match self.spec.write {
             WritePolicy::Back if allocates => self.write_here(client, part, bytes).await,
@@ -109,8 +142,8 @@ impl<W: World> LineCache<W> {
         bytes: W::Payload,
         keeps: bool,
     ) -> Result<(), Fault> {
-        let LinePart { key, server, length, range, .. } = *part;
-        let is_whole = range == ByteRange::at(0, length);
+        let LinePart { key, server, range, .. } = *part;
+        let is_whole = self.is_whole(range);
         if keeps {
             if !is_whole {
                 // The rest of the line must be here too.
@@ -118,19 +151,20 @@ impl<W: World> LineCache<W> {
             }
             client.world().compute(client.costs().copy(range.length())).await;
         }
-        // The server will not update the part of this cache that it manages.
-        self.drop_global(key);
         let pending = self.begin(part);
-        let line = LineName { file: key.0, line: key.1 };
-        let write = CacheRequest::Write { line, offset: range.start, keeps };
-        self.send_bytes(client, server, &Request::Cache(Box::new(write)), &bytes).await?;
+        let (line, offset) = (name_of(key), range.start);
+        let write = || {
+            let dropped = self.take_dropped(server);
+            CacheRequest::Write { line, offset, keeps, dropped }
+        };
+        self.send_bytes(client, server, write, &bytes).await?;
         let is_stale = pending.end();
         if is_stale || !keeps {
-            self.lines.borrow_mut().invalidate(key);
+            self.lines.borrow_mut().drop_own(key);
             return Ok(());
         }
         // Without the rest of the line, which was evicted meanwhile, it is not kept.
-        let old = if is_whole { Some(bytes.clone()) } else { self.use_held(client, key) };
+        let old = if is_whole { Some(bytes.clone()) } else { self.use_held(client, part) };
         if let Some(old) = old {
             let new = patched(client.world(), old, range, &bytes);
             self.take_in(client, part, new, true);
@@ -145,11 +179,11 @@ impl<W: World> LineCache<W> {
         part: &LinePart,
         bytes: W::Payload,
     ) -> Result<(), Fault> {
-        let LinePart { key, server, length, range, .. } = *part;
-        let is_whole = range == ByteRange::at(0, length);
+        let LinePart { key, server, range, .. } = *part;
+        let is_whole = self.is_whole(range);
         client.world().compute(client.costs().copy(range.length())).await;
         for _ in 0..OWN_TRIES_MAX {
-            let held = self.use_held(client, key);
+            let held = self.use_held(client, part);
             let is_owner = self.lines.borrow().policy.is_dirty(key);
             if is_owner && let Some(old) = held {
                 self.put(client, part, old, &bytes);
@@ -157,18 +191,20 @@ impl<W: World> LineCache<W> {
             }
             let fetches = held.is_none() && !is_whole;
             let pending = self.begin(part);
-            let line = LineName { file: key.0, line: key.1 };
-            let own = Request::Cache(Box::new(CacheRequest::Own { line, fetches }));
+            let (line, dropped) = (name_of(key), self.take_dropped(server));
+            let own = Request::Cache(Box::new(CacheRequest::Own { line, fetches, dropped }));
             let (reply, fetched) = client.call_for_data(server, own).await?;
             if !matches!(reply, Reply::Line { .. }) {
                 return Err(unexpected(&reply));
             }
-            self.drop_global(key);
+            if fetched.as_ref().is_some_and(|line| line.length() < range.end) {
+                return Err(too_short(key));
+            }
             let is_stale = pending.end();
             // Another client may have become the owner, or have written what was here before.
             let old = match is_whole {
                 true => Some(bytes.clone()),
-                false => fetched.or_else(|| self.use_held(client, key)),
+                false => fetched.or_else(|| self.use_held(client, part)),
             };
             if let Some(old) = old.filter(|_| !is_stale) {
                 self.put(client, part, old, &bytes);
@@ -177,6 +213,12 @@ impl<W: World> LineCache<W> {
         }
         let cause = format!("other clients never stopped writing a line of {}", key.0);
         Err(Fault::TransferFailed { cause })
+    }
+
+    /// Tells if a part is a whole line. The last line of a file may have become longer, so one that
+    /// is shorter than others never counts as whole.
+    fn is_whole(&self, part: ByteRange) -> bool {
+        part == ByteRange::at(0, self.line_bytes)
     }
 
     /// Puts bytes into an owned line.
@@ -192,15 +234,6 @@ impl<W: World> LineCache<W> {
         self.lines.borrow_mut().policy.set_dirty(part.key, true);
     }
 
-    /// Drops a line from the part of the cache that servers manage.
-    fn drop_global(&self, key: LineKey) {
-        let lines = &mut *self.lines.borrow_mut();
-        lines.policy.drop_global(key);
-        if !lines.policy.holds_itself(key) {
-            lines.held.remove(&key);
-        }
-    }
-
     /// Sends an owned line back to its server.
     pub(super) async fn send_back(
         &self,
@@ -209,21 +242,22 @@ impl<W: World> LineCache<W> {
         keeps: bool,
         bytes: W::Payload,
     ) -> Result<(), Fault> {
-        let line = LineName { file: key.0, line: key.1 };
-        let request = Request::Cache(Box::new(CacheRequest::WriteBack { line, keeps }));
-        self.send_bytes(client, server, &request, &bytes).await
+        let line = name_of(key);
+        self.send_bytes(client, server, || CacheRequest::WriteBack { line, keeps }, &bytes).await
     }
 
-    /// Sends a request with data until the server has room for it.
+    /// Sends a request with data until the server has room for it. Each attempt is made anew: the
+    /// server has taken the notes of the one before.
     async fn send_bytes(
         &self,
         client: &Client<W>,
         server: ServerId,
-        request: &Request,
+        request: impl Fn() -> CacheRequest,
         bytes: &W::Payload,
     ) -> Result<(), Fault> {
         loop {
-            let sent = client.call_with_data(server, request.clone(), Some(bytes.clone()));
+            let request = Request::Cache(Box::new(request()));
+            let sent = client.call_with_data(server, request, Some(bytes.clone()));
             match sent.await?.0 {
                 Reply::Done => return Ok(()),
                 Reply::NoRoom => client.world().sleep(NO_ROOM_PAUSE).await,

@@ -71,6 +71,7 @@ pub(crate) async fn write<W: World>(
     let run = Run::contiguous(request.offset, length);
     let is_written = server.cache.write_held(&file, request.block, run, &body);
     if !is_written {
+        let _change = server.begin_change(&file)?;
         server.world.compute(cost).await;
         server.cache.write(&file, request.block, &[run], body).await?;
     }
@@ -89,7 +90,7 @@ pub(crate) async fn pull<W: World>(
     let PullRequest { file, block, offset, length, region, region_offset } = request;
     let file = server.files.get(file)?;
     check_range(server, &file, block, offset, length)?;
-    server.check_not_cached(&file)?;
+    let _change = server.begin_change(&file)?;
     server.cache.failures.report_to(file.file, from)?;
     let _room = server.cache.reserve(&file, block).await?;
     let memory = server.world.memory(length);

@@ -69,9 +69,10 @@ async fn serve_members<W: World>(
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
     check(&request, members.count(), &file)?;
-    if request.direction == Direction::Write {
-        server.check_not_cached(&file)?;
-    }
+    let _change = match request.direction {
+        Direction::Read => None,
+        Direction::Write => Some(server.begin_change(&file)?),
+    };
     let place = server.place_in(&file)?;
     let guard = server.active_transfers.enter((from, request.collective), request.file)?;
     let number = request.collective;

@@ -42,9 +42,10 @@ pub(crate) async fn serve<W: World>(
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
     file.check_access(request.direction, &request.access)?;
-    if request.direction == Direction::Write {
-        server.check_not_cached(&file)?;
-    }
+    let _change = match request.direction {
+        Direction::Read => None,
+        Direction::Write => Some(server.begin_change(&file)?),
+    };
     let guard = server.active_transfers.enter((from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };

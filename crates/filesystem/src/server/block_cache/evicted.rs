@@ -23,6 +23,13 @@ impl<W: World> BlockCache<W> {
         *self.evicted.borrow_mut() = None;
     }
 
+    /// Forgets evicted blocks of a file.
+    pub(crate) fn forget_evicted_of(&self, file: FileId) {
+        if let Some(kept) = &mut *self.evicted.borrow_mut() {
+            kept.retain(|evicted| evicted.key.0 != file);
+        }
+    }
+
     /// Returns the next evicted block.
     pub(crate) fn take_evicted(&self) -> Option<EvictedBlock<W::Payload>> {
         self.evicted.borrow_mut().as_mut()?.pop_front()

@@ -1,29 +1,42 @@
 //! Clients with caches, their commands, and the answers that the server waits for.
 
+use super::cached_files::CachedFiles;
 use crate::line_locks::LineLocks;
 use crate::signal::Signal;
 use policy::{Directory, LineKey};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::rc::Rc;
-use units::PeerId;
+use units::{Duration, PeerId};
 use wire::{CacheAnswer, CacheCommand, Enrolment, Fault, LineName, LineTaker, Message};
-use world::{Scope, World};
+use world::{Payload, Scope, World};
 
-/// Maximum number of commands that wait to be sent to one client. A client with more is
-/// disconnected.
-pub(super) const COMMANDS_MAX: usize = 1 << 16;
+/// Maximum number of bytes of messages that wait to be sent to one client. A client with more gets
+/// no further lines for its global part: it is disconnected.
+const QUEUED_BYTES_MAX: u64 = 256 << 20;
+
+/// Number of bytes that each message counts besides its data.
+const MESSAGE_BYTES: u64 = 256;
+
+/// Maximum time that a client may take to answer a command, at least: other clients wait for it.
+/// After at most twice that time it is disconnected.
+const STALL_TIMEOUT: Duration = Duration::from_ms(20_000);
 
 /// Caches of the clients of one server.
 pub(crate) struct ClientCaches<W: World> {
-    /// What all clients agree on; `None` while no client has a cache.
+    /// State that all clients agree on; `None` while no client has a cache.
     pub(super) shared: RefCell<Option<Shared>>,
     clients: RefCell<BTreeMap<PeerId, Rc<Enrolled<W>>>>,
     pub(super) locks: LineLocks,
+    pub(crate) files: CachedFiles,
     awaited: RefCell<BTreeMap<u64, Awaited<W::Payload>>>,
     next: Cell<u64>,
+    /// Notified when the server has begun to wait for an answer.
+    asked: Signal,
     answered: Signal,
+    /// Clients for which too much waits.
+    slow: RefCell<BTreeSet<PeerId>>,
 }
 
 /// State that all clients with caches share.
@@ -38,8 +51,12 @@ struct Enrolled<W: World> {
     ticket: u64,
     /// Messages to it, in the order in which they were decided.
     commands: RefCell<VecDeque<(Message, Option<W::Payload>)>>,
+    /// Number of bytes of these messages, and of the one that is being sent.
+    queued_bytes: Cell<u64>,
     added: Signal,
-    /// Task that sends the commands.
+    /// True while the client is asked to confirm its commands.
+    is_confirming: Cell<bool>,
+    /// Task that sends the commands, and the one that watches for the answers.
     sending: Scope<W, Infallible>,
 }
 
@@ -61,9 +78,12 @@ impl<W: World> Default for ClientCaches<W> {
             shared: RefCell::default(),
             clients: RefCell::default(),
             locks: LineLocks::default(),
+            files: CachedFiles::default(),
             awaited: RefCell::default(),
             next: Cell::default(),
+            asked: Signal::default(),
             answered: Signal::default(),
+            slow: RefCell::default(),
         }
     }
 }
@@ -97,18 +117,25 @@ impl<W: World> ClientCaches<W> {
             return refused("this client has a cache already");
         }
         shared.directory.enrol(client, global_lines.min(policy::LINES_MAX));
-        let (commands, added) = (RefCell::default(), Signal::default());
-        let sending = Scope::new(world.clone());
-        let enrolled = Rc::new(Enrolled { address, ticket, commands, added, sending });
+        let enrolled = Rc::new(Enrolled {
+            address,
+            ticket,
+            commands: RefCell::default(),
+            queued_bytes: Cell::default(),
+            added: Signal::default(),
+            is_confirming: Cell::default(),
+            sending: Scope::new(world.clone()),
+        });
         let (weak, world) = (Rc::downgrade(&enrolled), world.clone());
         enrolled.sending.spawn(async move {
             while let Some(enrolled) = weak.upgrade() {
                 let next = || enrolled.commands.borrow_mut().pop_front();
                 let (message, body) = enrolled.added.until(next).await;
-                let header = wire::encode(&message);
+                let (bytes, header) = (queued_bytes(&body), wire::encode(&message));
                 let message = world::Message { body, ..world::Message::new(header) };
                 // A client that has left is removed when the network reports it.
                 let _ = world.send(client, message).await;
+                enrolled.queued_bytes.update(|sum| sum - bytes);
             }
             Ok(())
         });
@@ -116,15 +143,48 @@ impl<W: World> ClientCaches<W> {
         Ok(())
     }
 
+    /// Waits until a client has left an answer open for too long.
+    pub(super) async fn until_stalled(&self, world: &W, client: PeerId) {
+        loop {
+            let oldest = self.asked.until(|| self.oldest_asked(client)).await;
+            world.sleep(STALL_TIMEOUT).await;
+            if self.oldest_asked(client) == Some(oldest) {
+                return;
+            }
+        }
+    }
+
+    /// Number of the oldest command that a client has not answered.
+    fn oldest_asked(&self, client: PeerId) -> Option<u64> {
+        let awaited = self.awaited.borrow();
+        let mut open = awaited.iter().filter(|(_, it)| it.client == client && it.answer.is_none());
+        open.next().map(|(number, _)| *number)
+    }
+
+    /// Runs a task as long as a client uses its cache.
+    pub(super) fn spawn_for(
+        &self,
+        client: PeerId,
+        task: impl Future<Output = Result<(), Infallible>> + 'static,
+    ) {
+        if let Some(enrolled) = self.clients.borrow().get(&client) {
+            enrolled.sending.spawn(task);
+        }
+    }
+
     /// Removes a client that has left.
     pub(crate) fn leave(&self, client: PeerId) {
         let Some(left) = self.clients.borrow_mut().remove(&client) else { return };
         // The task that sends holds the client while it waits.
         left.sending.cancel();
+        self.slow.borrow_mut().remove(&client);
         let is_empty = self.clients.borrow().is_empty();
         let mut shared = self.shared.borrow_mut();
         match (&mut *shared, is_empty) {
-            (Some(_), true) => *shared = None,
+            (Some(_), true) => {
+                *shared = None;
+                self.files.end_all();
+            }
             (Some(shared), false) => shared.directory.leave(client),
             (None, _) => {}
         }
@@ -172,11 +232,17 @@ impl<W: World> ClientCaches<W> {
         }
         let stored = self.with(|directory| directory.last_stored()).unwrap_or(0);
         self.awaited.borrow_mut().insert(number, Awaited { client, answer: None });
+        self.asked.notify();
         let answer = || self.awaited.borrow_mut().get_mut(&number)?.answer.take();
         let answered = self.answered.until(answer).await;
         // A client carries its commands out in their order.
         self.with(|directory| directory.carried_out(client, stored));
         answered
+    }
+
+    /// Tells if a client has a cache.
+    pub(super) fn has(&self, client: PeerId) -> bool {
+        self.clients.borrow().contains_key(&client)
     }
 
     /// Queues a command for a client. Returns false if it has left.
@@ -193,15 +259,42 @@ impl<W: World> ClientCaches<W> {
     pub(super) fn queue(&self, client: PeerId, message: Message, body: Option<W::Payload>) -> bool {
         let clients = self.clients.borrow();
         let Some(enrolled) = clients.get(&client) else { return false };
+        enrolled.queued_bytes.update(|sum| sum + queued_bytes(&body));
+        if enrolled.queued_bytes.get() > QUEUED_BYTES_MAX {
+            self.slow.borrow_mut().insert(client);
+        }
         enrolled.commands.borrow_mut().push_back((message, body));
         enrolled.added.notify();
         true
     }
 
-    /// Tells if so many commands wait for a client that it must be disconnected.
-    pub(super) fn is_stalled(&self, client: PeerId) -> bool {
+    /// Returns a client for which so much waits that it must be disconnected.
+    pub(super) fn next_slow(&self) -> Option<PeerId> {
         let clients = self.clients.borrow();
-        clients.get(&client).is_some_and(|it| it.commands.borrow().len() > COMMANDS_MAX)
+        let is_slow = |client: &PeerId| {
+            let enrolled = clients.get(client);
+            enrolled.is_some_and(|it| it.queued_bytes.get() > QUEUED_BYTES_MAX)
+        };
+        while let Some(client) = self.slow.borrow_mut().pop_first() {
+            if is_slow(&client) {
+                return Some(client);
+            }
+        }
+        None
+    }
+
+    /// Begins to ask a client to confirm its commands, unless it is being asked.
+    pub(super) fn begin_confirmation(&self, client: PeerId) -> bool {
+        let clients = self.clients.borrow();
+        clients.get(&client).is_some_and(|it| !it.is_confirming.replace(true))
+    }
+
+    /// Has a client confirm its commands.
+    pub(super) async fn confirm(&self, client: PeerId) {
+        self.ask(client, |number| CacheCommand::Confirm { number }).await;
+        if let Some(enrolled) = self.clients.borrow().get(&client) {
+            enrolled.is_confirming.set(false);
+        }
     }
 
     /// Returns the address and the secret of a client that takes a line, and a new number.
@@ -243,6 +336,11 @@ impl<W: World> Drop for Asked<'_, W> {
     fn drop(&mut self) {
         self.caches.awaited.borrow_mut().remove(&self.number);
     }
+}
+
+/// Number of bytes that a message with this data counts.
+fn queued_bytes<P: Payload>(body: &Option<P>) -> u64 {
+    MESSAGE_BYTES + body.as_ref().map_or(0, Payload::length)
 }
 
 /// Returns the key of a line.

@@ -16,10 +16,13 @@
 //! - Requests for one line are served one after another, in the order of their arrival.
 //! - Commands and replies to a client are sent in the order in which they were decided.
 //! - A write is answered after every other copy is invalid, or its holder has left.
+//! - A file that is in caches changes through them only.
 
+mod cached_files;
 mod enrolled;
 mod lines;
 mod serve;
 mod writes;
 
+pub(crate) use cached_files::FileChange;
 pub(crate) use enrolled::ClientCaches;

@@ -49,7 +49,12 @@ impl<W: World> Server<W> {
     ) -> Result<(), Fault> {
         match request {
             CacheRequest::Enrol(enrolment) => {
+                if !self.sessions.borrow().contains(call.0) {
+                    // It has left meanwhile.
+                    return Ok(());
+                }
                 self.client_caches.enrol(&self.world, call.0, enrolment)?;
+                self.disconnect_when_stalled(call.0);
                 let coordinated =
                     |it: &mut Directory| it.cooperation() == Cooperation::CentrallyCoordinated;
                 if self.client_caches.with(coordinated) == Some(true) {
@@ -58,18 +63,57 @@ impl<W: World> Server<W> {
                 self.send_reply(call, Ok(Reply::Done.into())).await;
                 Ok(())
             }
-            CacheRequest::Read { line, dropped } => self.read_line(call, line, dropped).await,
-            CacheRequest::Write { line, offset, keeps } => {
+            CacheRequest::Read { line, dropped } => {
+                self.note_dropped(call.0, dropped)?;
+                self.read_line(call, line).await
+            }
+            CacheRequest::Write { line, offset, keeps, dropped } => {
+                self.note_dropped(call.0, dropped)?;
                 self.write_line(call, (line, offset), keeps, body).await
             }
-            CacheRequest::Own { line, fetches } => self.own_line(call, line, fetches).await,
+            CacheRequest::Own { line, fetches, dropped } => {
+                self.note_dropped(call.0, dropped)?;
+                self.own_line(call, line, fetches).await
+            }
             CacheRequest::WriteBack { line, keeps } => {
                 self.write_line_back(call, line, keeps, body).await
             }
             CacheRequest::Evict { line, chances } => {
                 self.evict_line(call, line, chances, body).await
             }
+            CacheRequest::Settle { line } => {
+                let _turn = self.client_caches.locks.turn(key_of(line)).await;
+                self.send_reply(call, Ok(Reply::Done.into())).await;
+                Ok(())
+            }
+            CacheRequest::Withdraw => {
+                self.end_client_cache(call.0);
+                self.send_reply(call, Ok(Reply::Done.into())).await;
+                Ok(())
+            }
         }
+    }
+
+    /// Has a client disconnected that answers no commands.
+    fn disconnect_when_stalled(self: &Rc<Self>, client: PeerId) {
+        let server = Rc::clone(self);
+        self.client_caches.spawn_for(client, async move {
+            server.client_caches.until_stalled(&server.world, client).await;
+            server.watchdog.disconnect(client);
+            Ok(())
+        });
+    }
+
+    /// Takes the notes of a client about lines that it has dropped.
+    fn note_dropped(&self, client: PeerId, dropped: Vec<LineName>) -> Result<(), Fault> {
+        if dropped.len() > DROPPED_LINES_MAX {
+            let cause = format!("a request names {} dropped blocks", dropped.len());
+            return Err(Fault::BadRequest { cause });
+        }
+        for line in dropped {
+            self.client_caches.with(|directory| directory.dropped(client, key_of(line)));
+        }
+        Ok(())
     }
 
     /// Sends a reader a line, or has another client send it.
@@ -77,22 +121,15 @@ impl<W: World> Server<W> {
         self: &Rc<Self>,
         call: (PeerId, RequestId),
         name: LineName,
-        dropped: Vec<LineName>,
     ) -> Result<(), Fault> {
         let (reader, id) = call;
         let key = key_of(name);
-        if dropped.len() > DROPPED_LINES_MAX {
-            let cause = format!("a request names {} dropped blocks", dropped.len());
-            return Err(Fault::BadRequest { cause });
-        }
         let caches = &self.client_caches;
-        for line in dropped {
-            caches.with(|directory| directory.dropped(reader, key_of(line)));
-        }
         let _turn = caches.locks.turn(key).await;
         self.world.compute(self.config.costs.cache_read).await;
-        let place = self.place_of_line(reader, name)?;
+        let place = self.place_of_line(reader, name).await?;
         self.recall(reader, key, &place).await?;
+        let mut was_sent = false;
         loop {
             let in_server = self.cache.peek(name.file, place.block, place.range).is_some();
             let source = caches.with(|directory| directory.read(reader, key, in_server));
@@ -109,7 +146,10 @@ impl<W: World> Server<W> {
                         ticket: taker.ticket,
                         id,
                     });
-                    let Some(reader_at) = to else { return Ok(()) };
+                    let Some(reader_at) = to else {
+                        let cause = "the client has no cache any more".to_owned();
+                        return Err(Fault::BadRequest { cause });
+                    };
                     let command = |number| CacheCommand::Send {
                         number,
                         line: name,
@@ -122,10 +162,15 @@ impl<W: World> Server<W> {
                         return Ok(());
                     }
                     caches.with(|directory| directory.missing(holder, key));
+                    was_sent = true;
                 }
                 source @ (LineSource::ServerCache | LineSource::Disk) => {
-                    let payload = self.load_line(&place).await?;
-                    caches.with(|directory| directory.has_read(reader, key, source));
+                    let loaded = self.load_line(&place).await;
+                    // A holder that gave up may have reached the reader after all.
+                    if loaded.is_ok() || was_sent {
+                        caches.with(|directory| directory.has_read(reader, key, source));
+                    }
+                    let payload = loaded?;
                     if self.moves() {
                         self.cache.drop_clean(name.file, place.block);
                     }
@@ -142,13 +187,22 @@ impl<W: World> Server<W> {
     /// Sends a reply after all commands that were decided before it: one about the same line must
     /// not arrive later.
     pub(super) fn reply_in_order(
-        &self,
-        (client, id): (PeerId, RequestId),
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
         reply: Reply,
         body: Option<W::Payload>,
     ) {
-        // A client that has left needs no reply.
-        self.client_caches.queue(client, Message::Reply { id, result: Ok(reply) }, body);
+        let (client, id) = call;
+        if self.client_caches.has(client) {
+            self.client_caches.queue(client, Message::Reply { id, result: Ok(reply) }, body);
+            return;
+        }
+        // It has withdrawn its cache, and gets no commands any more, or has left.
+        let server = Rc::clone(self);
+        self.changes.spawn(async move {
+            server.send_reply(call, Ok(reply.into())).await;
+            Ok(())
+        });
     }
 
     /// Reads a line through the server's cache, as any read.

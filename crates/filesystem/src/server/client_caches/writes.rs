@@ -20,15 +20,12 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
         let (writer, key) = (call.0, key_of(name));
-        let _permit = match self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) {
-            Some(permit) => permit,
-            None => {
-                self.reply_in_order(call, Reply::NoRoom, None);
-                return Ok(());
-            }
+        let Some(_permit) = self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) else {
+            self.reply_in_order(call, Reply::NoRoom, None);
+            return Ok(());
         };
         let _turn = self.client_caches.locks.turn(key).await;
-        let place = self.place_of_line(writer, name)?;
+        let place = self.place_of_line(writer, name).await?;
         self.cache.failures.report_to(name.file, writer)?;
         self.recall(writer, key, &place).await?;
         self.put_line(&place, offset, body).await?;
@@ -48,13 +45,13 @@ impl<W: World> Server<W> {
         let (client, key) = (call.0, key_of(name));
         let _turn = self.client_caches.locks.turn(key).await;
         self.world.compute(self.config.costs.cache_read).await;
-        let place = self.place_of_line(client, name)?;
+        let place = self.place_of_line(client, name).await?;
         self.recall(client, key, &place).await?;
         let data = match fetches {
             true => Some(self.load_line(&place).await?),
             false => None,
         };
-        // What waits for a place at a client is obsolete from now on.
+        // Evicted copies that wait for a place at a client are obsolete from now on.
         self.store_evicted();
         let stale = self.client_caches.with(|directory| directory.own(client, key));
         self.invalidate(stale.unwrap_or_default(), name).await;
@@ -63,7 +60,9 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Takes a line that its owner writes back, unless another client has become the owner.
+    /// Takes a line that its owner writes back, unless another client has become the owner. Does
+    /// not report earlier failures of write-behind, which no program may be waiting for: a flush
+    /// does.
     pub(super) async fn write_line_back(
         self: &Rc<Self>,
         call: (PeerId, RequestId),
@@ -72,9 +71,12 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
         let (owner, key) = (call.0, key_of(name));
+        let Some(_permit) = self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) else {
+            self.reply_in_order(call, Reply::NoRoom, None);
+            return Ok(());
+        };
         let _turn = self.client_caches.locks.turn(key).await;
-        let place = self.place_of_line(owner, name)?;
-        self.cache.failures.report_to(name.file, owner)?;
+        let place = self.place_of_line(owner, name).await?;
         let caches = &self.client_caches;
         if caches.with(|directory| directory.is_owner(owner, key)) == Some(true) {
             // It owns the line until the server's copy, which may be evicted, is not obsolete.
@@ -98,8 +100,11 @@ impl<W: World> Server<W> {
     ) -> Result<(), Fault> {
         let (client, key) = (call.0, key_of(name));
         let caches = &self.client_caches;
+        // A line for which there is no room now is dropped.
+        let permit = self.write_budget.keep(body.as_ref().map_or(0, Payload::length));
+        let body = body.filter(|_| permit.is_some());
         let _turn = caches.locks.turn(key).await;
-        let place = self.place_of_line(client, name)?;
+        let place = self.place_of_line(client, name).await?;
         let draw = self.world.random();
         let fate = caches.with(|directory| directory.evicted(client, key, chances, draw));
         let reply = match fate.unwrap_or(LineFate::Drop) {
@@ -152,6 +157,13 @@ impl<W: World> Server<W> {
             directory.end_write_back(key);
             directory.written_back(owner, key, true);
         });
+        if let Err(fault) = &put
+            && self.files.get(key.0).is_ok()
+        {
+            // The owner believes that the server has its bytes.
+            self.cache.failures.record(key.0, fault.clone());
+            return self.cache.failures.report_to(key.0, client);
+        }
         put
     }
 
@@ -178,7 +190,7 @@ impl<W: World> Server<W> {
     }
 
     /// Has clients drop their copies of a line, and waits until they have or have left.
-    async fn invalidate(&self, stale: Vec<PeerId>, line: LineName) {
+    pub(super) async fn invalidate(&self, stale: Vec<PeerId>, line: LineName) {
         let caches = &self.client_caches;
         let asked = stale
             .into_iter()

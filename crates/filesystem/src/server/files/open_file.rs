@@ -31,8 +31,6 @@ pub(crate) struct OpenFile {
     pub(crate) is_measured: Cell<bool>,
     /// True when the disks hold nothing that was once beyond its end.
     pub(crate) tail_is_clean: Cell<bool>,
-    /// True when clients have used it through caches.
-    pub(crate) is_in_client_caches: Cell<bool>,
     is_changing: Cell<bool>,
     changed: Signal,
 }
@@ -57,7 +55,6 @@ impl OpenFile {
             is_replaced: Cell::new(false),
             is_measured: Cell::new(false),
             tail_is_clean: Cell::new(true),
-            is_in_client_caches: Cell::new(false),
             is_changing: Cell::new(false),
             changed: Signal::default(),
         }

@@ -12,7 +12,10 @@ use world::{Disk, DiskError, World};
 
 impl<W: World> Server<W> {
     /// Answers with the size of a file, open or not.
-    pub(crate) async fn size_of(&self, record: FileRecord) -> Result<Answer<W::Payload>, Fault> {
+    pub(crate) async fn size_of(
+        self: &Rc<Self>,
+        record: FileRecord,
+    ) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
         let file = match self.files.find(record.file)? {
             Some(open) => open,
@@ -74,7 +77,7 @@ impl<W: World> Server<W> {
     /// Learns the size of an open file, and answers with the current one. Collectives on a file
     /// that is cut fail and end first. No answer shows a cut before it is complete.
     pub(crate) async fn resize(
-        &self,
+        self: &Rc<Self>,
         file: FileId,
         size: FileSize,
     ) -> Result<Answer<W::Payload>, Fault> {
@@ -91,7 +94,10 @@ impl<W: World> Server<W> {
 
     /// Keeps the size of an open file on stable storage: no data shows that it was grown without a
     /// write.
-    pub(crate) async fn keep_size(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+    pub(crate) async fn keep_size(
+        self: &Rc<Self>,
+        file: FileId,
+    ) -> Result<Answer<W::Payload>, Fault> {
         self.resize(file, FileSize::default()).await?;
         let file = self.files.get(file)?;
         let changing = file.begin_change().await;
@@ -110,8 +116,18 @@ impl<W: World> Server<W> {
         kept
     }
 
-    async fn change_size(&self, file: &Rc<OpenFile>, size: FileSize) -> Result<(), Fault> {
-        self.check_not_cached(file)?;
+    async fn change_size(
+        self: &Rc<Self>,
+        file: &Rc<OpenFile>,
+        size: FileSize,
+    ) -> Result<(), Fault> {
+        let only_grows = size.cuts <= file.size().cuts && file.tail_is_clean.get();
+        let _guards = match self.begin_change(file) {
+            Ok(change) => (Some(change), None),
+            Err(fault) if !only_grows => return Err(fault),
+            // No cache gets the last line, which becomes longer, until the new size counts.
+            Err(_) => (None, self.drop_last_line(file).await?),
+        };
         let changing = file.begin_change().await;
         if size.cuts > file.size().cuts {
             // From now on requests beyond the new end are refused.

@@ -178,6 +178,12 @@ impl TransferWatchdog {
         stall
     }
 
+    /// Has a client disconnected that keeps others waiting.
+    pub(crate) fn disconnect(&self, client: PeerId) {
+        self.to_disconnect.borrow_mut().push(client);
+        self.aborted.notify();
+    }
+
     /// Waits for the next client to disconnect.
     pub(crate) async fn next_to_disconnect(&self) -> PeerId {
         self.aborted.until(|| self.to_disconnect.borrow_mut().pop()).await
