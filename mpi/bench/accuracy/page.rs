@@ -13,7 +13,10 @@ pub(crate) fn machine() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    format!("{cores} cores, {}", name.map_or("unknown", |(_, name)| name))
+    let built = mpi::built();
+    let profile = built.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.map_or("unknown", |(_, name)| name);
+    format!("{cores} cores, {name}; programs of the profile {profile}")
 }
 
 /// A row in one line.
