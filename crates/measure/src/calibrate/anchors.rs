@@ -47,7 +47,7 @@ pub(super) enum Operation {
     /// The same with blocks of 1 MiB of which a quarter is read in pieces of 8 bytes.
     ReadPieces,
     /// The same with blocks of 1 MiB whose pieces come from four places of memory in turn: pieces
-    /// of 8 bytes, and of 8 KiB.
+    /// of 8 bytes, and of 1 KiB.
     WritePieces(usize),
     /// A read by two-phase I/O of one member, for each block of 1 MiB.
     TwoPhaseRead,
@@ -129,7 +129,7 @@ pub(super) const READ_PIECES: u64 = MIB / 32;
 pub(super) const READ_PIECE_BYTES: u64 = READ_PIECES * 8;
 
 /// Bytes of the pieces of [`Operation::WritePieces`].
-pub(super) const WRITTEN_PIECE_BYTES: [u64; 2] = [8, 8 * KIB];
+pub(super) const WRITTEN_PIECE_BYTES: [u64; 2] = [8, KIB];
 
 /// Bytes of a collective transfer: more than the server's cache holds.
 const FILE_BYTES: u64 = 64 * MIB;

@@ -21,13 +21,14 @@ use busy::BusyProcessors;
 use client::{Direct, Instance};
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use interface::{ExitCode, UserError};
+pub use load::Loads;
 use residuals::{CHECKED, Case, FITTED, RUNS};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use units::MIB;
 
 /// Name and version of the form of a calibration's report.
-const SCHEMA: &str = "unisono.calibration/2";
+const SCHEMA: &str = "unisono.calibration/3";
 
 /// A calibration.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -38,8 +39,8 @@ pub struct Calibration {
     pub calibrated_at: u64,
     /// Parameters, each with its source.
     pub parameters: Parameters,
-    /// Factor of all costs, fitted to programs.
-    pub load: f64,
+    /// Factors of costs, fitted to programs.
+    pub loads: Loads,
     /// Programs to which it is fitted.
     pub fitted: Vec<Residual>,
     /// Programs that have no part in any parameter.
@@ -78,13 +79,13 @@ pub fn calibrate(
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(1, |time| time.as_secs().max(1));
     let save = |parameters: &Parameters| write::write(&scenario, &disk, parameters, calibrated_at);
-    progress("programs to which one number is fitted: the load");
+    progress("programs to which two numbers are fitted: the loads");
     let fitted = carry_out(&FITTED, program, directory)?;
-    let load = load::fit(&fitted, |load| {
-        save(&parameters.under(load))?;
+    let loads = load::fit(&fitted, |loads| {
+        save(&parameters.under(loads))?;
         FITTED.iter().map(|case| case.simulate(&scenario)).collect()
     })?;
-    let parameters = parameters.under(load);
+    let parameters = parameters.under(loads);
     save(&parameters)?;
     progress("other programs, on real and on simulated servers");
     let checked = carry_out(&CHECKED, program, directory)?;
@@ -101,7 +102,7 @@ pub fn calibrate(
         schema: SCHEMA.to_owned(),
         calibrated_at,
         parameters,
-        load,
+        loads,
         fitted: simulated(&FITTED, fitted)?,
         residuals: simulated(&CHECKED, checked)?,
     })

@@ -4,6 +4,7 @@ use super::anchors::{
     Anchors, BLOCK_BYTES, Operation, READ_BYTES, READ_PIECE_BYTES, READ_PIECES, SMALL_BYTES, Used,
     WRITTEN_PIECE_BYTES,
 };
+use super::load::Loads;
 use super::medium::Medium;
 use policy::Direction;
 use serde::{Deserialize, Serialize};
@@ -29,13 +30,15 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Returns the parameters of processors whose work takes `load` times as long.
-    pub(super) fn under(&self, load: f64) -> Self {
+    /// Returns the parameters of processors whose work takes longer by these factors.
+    pub(super) fn under(&self, loads: Loads) -> Self {
+        let Loads { copies, rest } = loads;
         let scaled = |measured: &Measured| {
             let factor = match measured.key.as_str() {
-                "call_us" => load,
-                key if PER_SECOND.contains(&key) => 1.0 / load,
-                key if key.ends_with("-ns") || key.contains("-ps") => load,
+                "call_us" => copies,
+                key if PER_SECOND.contains(&key) => 1.0 / copies,
+                key if key.starts_with("direct-") => copies,
+                key if key.ends_with("-ns") || key.contains("-ps") => rest,
                 _ => 1.0,
             };
             let value = (measured.value as f64 * factor).round() as u64;
@@ -157,7 +160,7 @@ fn blocks(anchors: &Anchors, message: f64) -> Vec<Measured> {
         ),
         measured("one-sided-ns", one_sided, "directed write: server, beyond that and block-ns"),
         measured("direct-piece-ps", written(0) * 1_000.0, "in pieces of 8 bytes: server"),
-        measured("direct-interval-ps", written(1) * 1_000.0, "in pieces of 8 KiB: server"),
+        measured("direct-interval-ps", written(1) * 1_000.0, "in pieces of 1 KiB: server"),
         measured(
             "segment-ps-per-byte",
             segment / COPIES / block_mib * 1_000.0,

@@ -78,7 +78,7 @@ const RANKS: u32 = 4;
 const FILE_BYTES: u64 = 64 * MIB;
 /// Transfers of a program, and runs of it.
 const TRANSFERS: u32 = 48;
-pub(super) const RUNS: u32 = 5;
+pub(super) const RUNS: u32 = 7;
 
 impl Case {
     fn program(&self) -> Result<PatternProgram, UserError> {
