@@ -4,7 +4,7 @@ use crate::arguments::Calibrate;
 use crate::present;
 use cluster::Program;
 use interface::UserError;
-use measure::{Calibration, Measured, Residual};
+use measure::{Calibration, Loads, Measured, Residual};
 
 pub(crate) fn run(arguments: &Calibrate) -> Result<(), UserError> {
     arguments.root.check()?;
@@ -37,10 +37,10 @@ fn show(calibration: &Calibration) -> Result<(), UserError> {
     for Measured { key, value, source } in parameters.machine.iter().chain(&parameters.disk) {
         present::line(&format!("{key:<24} {value:>14}  {source}"))?;
     }
-    present::line(&format!(
-        "{:<24} {:>14}  factor of all costs above, fitted to four programs",
-        "load", calibration.load
-    ))?;
+    let Loads { copies, rest } = calibration.loads;
+    for (name, load) in [("load of copies", copies), ("load of other work", rest)] {
+        present::line(&format!("{name:<24} {load:>14}  factor of costs, fitted to four programs"))?;
+    }
     present::line("")?;
     heading()?;
     for residual in &calibration.fitted {

@@ -23,7 +23,9 @@ pub use accuracy::{
     CASES_MIN, CONFIDENCE, Interval, Kind, Measurement, Profile, Residuals, Row, median,
 };
 pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
-pub use calibrate::{Calibration, Loads, Measured, Parameters, Residual, calibrate, check_calibration};
+pub use calibrate::{
+    Calibration, Loads, Measured, Parameters, Residual, calibrate, check_calibration,
+};
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use plain::{PlainRates, plain_rates};
 pub use replay::{RankReport, ReplayPlan, ReplayReport, ReplayRun, replay, replay_rank};

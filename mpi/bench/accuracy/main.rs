@@ -20,14 +20,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use units::SplitMix64;
 
-/// A pattern on real and on simulated servers.
-pub(crate) struct PatternRow {
-    pub(crate) name: String,
-    pub(crate) strategy: &'static str,
-    pub(crate) real: Measurement,
-    pub(crate) simulated: f64,
-}
-
 /// What the command line asks for.
 struct Options {
     /// Repeats of patterns, and of programs.
@@ -38,6 +30,8 @@ struct Options {
     scenario: Option<PathBuf>,
     /// Folder of the results.
     output: PathBuf,
+    /// True to measure nothing, and to simulate what was measured before once more.
+    again: bool,
     /// True to replace the page and the residuals of the repository.
     publishes: bool,
 }
@@ -46,7 +40,8 @@ impl Options {
     fn read() -> Result<Self, String> {
         let output = built().parent().unwrap_or(Path::new(".")).join("accuracy");
         let (only, scenario) = (String::new(), None);
-        let mut options = Self { repeats: [11, 5], only, scenario, output, publishes: false };
+        let mut options =
+            Self { repeats: [11, 5], only, scenario, output, again: false, publishes: false };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} takes a value"));
@@ -57,6 +52,7 @@ impl Options {
                 "--only" => options.only = value()?,
                 "--scenario" => options.scenario = Some(value()?.into()),
                 "--output" => options.output = value()?.into(),
+                "--again" => options.again = true,
                 "--publish" => options.publishes = true,
                 _ => return Err(format!("there is no option {word}")),
             }
@@ -86,6 +82,8 @@ struct Measured {
 impl Bench {
     fn new(options: &Options) -> Self {
         let folder = options.output.clone();
+        std::fs::create_dir_all(folder.join("traces"))
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let scenario = options.scenario.clone().unwrap_or_else(|| {
             println!("calibrating; keep the machine idle");
             let scenario = folder.join("this-machine.toml");
@@ -100,8 +98,11 @@ impl Bench {
         Self { folder, scenarios: [scenario, direct] }
     }
 
-    fn trace(&self) -> PathBuf {
-        self.folder.join("case.trace")
+    /// The trace of a case.
+    fn trace(&self, case: &Case) -> PathBuf {
+        let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        let name: String = case.name.chars().map(letter).collect();
+        self.folder.join("traces").join(format!("{name}.trace"))
     }
 
     /// Starts servers with empty data.
@@ -122,7 +123,7 @@ impl Bench {
         };
         if records {
             let start = family.mpiexec(RANKS);
-            command.arg(self.trace()).arg("--").arg(start.get_program()).args(start.get_args());
+            command.arg(self.trace(case)).arg("--").arg(start.get_program()).args(start.get_args());
             command.envs(start.get_envs().filter_map(|(name, value)| Some((name, value?))));
         }
         let words = match &case.source {
@@ -149,7 +150,7 @@ impl Bench {
         let servers = self.servers(setting.servers, case.is_direct);
         let mut replay = servers.unisono(&["replay", "--json", "--strategy", setting.strategy]);
         replay.args(["--repeat", &repeats.to_string(), "--instance"]);
-        replay.arg(servers.path("instance")).arg(self.trace());
+        replay.arg(servers.path("instance")).arg(self.trace(case));
         let report = json(&done(replay));
         let runs = report["runs"].as_array().into_iter().flatten();
         runs.filter_map(|run| run["seconds"].as_f64()).collect()
@@ -161,7 +162,7 @@ impl Bench {
         simulate.args(["what-if", "--json", "--warm-files", "--scenario"]);
         simulate.arg(&self.scenarios[usize::from(case.is_direct)]);
         simulate.args(["--servers", &setting.servers.to_string()]);
-        simulate.args(["--strategy", setting.strategy]).arg(self.trace());
+        simulate.args(["--strategy", setting.strategy]).arg(self.trace(case));
         let report = json(&done(simulate));
         let point = &report["points"][0];
         let seconds = point["seconds"].as_f64().unwrap_or_default();
@@ -198,20 +199,29 @@ impl Bench {
         settings.into_iter().zip(measured).map(row).collect()
     }
 
-    /// Makes the trace of a pattern and simulates it.
-    fn pattern(&self, case: &Case, setting: Setting) -> f64 {
-        let Source::Pattern(words) = &case.source else { return 0.0 };
+    /// Makes the trace of a pattern.
+    fn make_pattern(&self, case: &Case) {
+        let Source::Pattern(words) = &case.source else { return };
         let words: Vec<&str> = words.split(' ').collect();
-        let [pattern, record, repeat, more @ ..] = words.as_slice() else { return 0.0 };
-        let _ = std::fs::remove_dir_all(self.trace());
+        let [pattern, record, repeat, more @ ..] = words.as_slice() else { return };
+        let _ = std::fs::remove_dir_all(self.trace(case));
         let mut make = unisono();
         make.args(["trace", "pattern", "--pattern", pattern, "--record", record]);
         make.args(["--repeat", repeat, "--ranks", &RANKS.to_string()]).args(more);
-        done({
-            make.arg("--output").arg(self.trace());
-            make
-        });
-        self.simulate(case, setting).0
+        make.arg("--output").arg(self.trace(case));
+        done(make);
+    }
+
+    /// Simulates what was measured before.
+    fn again(&self, row: Row, cases: &[Case]) -> Row {
+        let case = cases.iter().find(|case| case.name == row.program);
+        let case = case.unwrap_or_else(|| panic!("there is no case {}", row.program));
+        let strategies = [RECORDED.strategy, "two-phase", "caching"];
+        let strategy = strategies.into_iter().find(|strategy| *strategy == row.strategy);
+        let strategy = strategy.unwrap_or(RECORDED.strategy);
+        let (simulated_seconds, kind) =
+            self.simulate(case, Setting { servers: row.servers, strategy });
+        Row { simulated_seconds, kind, ..row }
     }
 }
 
@@ -250,30 +260,37 @@ fn measurement(seconds: &[f64]) -> Measurement {
     Measurement { median: median(seconds.to_vec()), interval: [medians[50], medians[1949]] }
 }
 
-fn measure_patterns(bench: &Bench, options: &Options) -> Vec<PatternRow> {
+fn measure_patterns(bench: &Bench, options: &Options) -> Vec<Row> {
     let cases: Vec<(Case, Setting)> =
         patterns().into_iter().filter(|(case, _)| case.name.starts_with(&options.only)).collect();
+    cases.iter().for_each(|(case, _)| bench.make_pattern(case));
     let mut real = vec![Vec::new(); cases.len()];
-    let mut simulated = vec![0.0; cases.len()];
     for round in 0..options.repeats[0] {
+        println!("patterns, round {}", round + 1);
         for (index, (case, setting)) in cases.iter().enumerate() {
-            println!("pattern {}, {}, round {}", case.name, setting.strategy, round + 1);
-            simulated[index] = bench.pattern(case, *setting);
             real[index].extend(bench.replay(case, *setting, 1));
         }
     }
-    let row = |(((case, setting), real), simulated): (((Case, Setting), Vec<f64>), f64)| {
-        let real = measurement(&real);
-        PatternRow { name: case.name, strategy: setting.strategy, real, simulated }
+    let row = |((case, setting), real): ((Case, Setting), Vec<f64>)| {
+        let (real, (simulated_seconds, kind)) =
+            (measurement(&real), bench.simulate(&case, setting));
+        Row {
+            program: case.name,
+            servers: setting.servers,
+            strategy: setting.strategy.to_owned(),
+            is_direct: case.is_direct,
+            is_what_if: false,
+            kind,
+            program_seconds: real,
+            replay_seconds: real,
+            simulated_seconds,
+        }
     };
-    cases.into_iter().zip(real).zip(simulated).map(row).collect()
+    cases.into_iter().zip(real).map(row).collect()
 }
 
-fn run(options: &Options) -> Result<(), String> {
-    let told = |error: std::io::Error| error.to_string();
-    std::fs::create_dir_all(&options.output).map_err(told)?;
-    println!("accuracy: programs of {}, Python of {}", prefix().display(), python().display());
-    let bench = Bench::new(options);
+/// Measures all programs, then all patterns.
+fn measure(bench: &Bench, options: &Options) -> [Vec<Row>; 2] {
     let mut rows = Vec::new();
     for case in recorded().iter().filter(|case| case.name.starts_with(&options.only)) {
         println!("program {}", case.name);
@@ -283,17 +300,48 @@ fn run(options: &Options) -> Result<(), String> {
         }
         rows.extend(measured);
     }
-    let residuals = Residuals {
+    [rows, measure_patterns(bench, options)]
+}
+
+/// Simulates once more what was measured before.
+fn simulate_again(bench: &Bench, folder: &Path) -> Result<[Vec<Row>; 2], String> {
+    let patterns = patterns().into_iter().map(|(case, _)| case);
+    let cases: Vec<Case> = recorded().into_iter().chain(patterns).collect();
+    let read = |file: &str| -> Result<Vec<Row>, String> {
+        let text = std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string())?;
+        let residuals: Residuals =
+            serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        Ok(residuals.rows.into_iter().map(|row| bench.again(row, &cases)).collect())
+    };
+    Ok([read(RESIDUALS)?, read(PATTERNS)?])
+}
+
+/// Files of what was measured.
+const RESIDUALS: &str = "residuals.json";
+const PATTERNS: &str = "patterns.json";
+
+fn run(options: &Options) -> Result<(), String> {
+    let told = |error: std::io::Error| error.to_string();
+    std::fs::create_dir_all(&options.output).map_err(told)?;
+    println!("accuracy: programs of {}, Python of {}", prefix().display(), python().display());
+    let bench = Bench::new(options);
+    let [rows, patterns] = match options.again {
+        true => simulate_again(&bench, &options.output)?,
+        false => measure(&bench, options),
+    };
+    let residuals = |rows| Residuals {
         schema: Residuals::SCHEMA.to_owned(),
         machine: page::machine(),
         ranks: RANKS,
         rows,
     };
-    let patterns = measure_patterns(&bench, options);
-    let page = page::page(&residuals, &patterns, options.repeats);
+    let (residuals, patterns) = (residuals(rows), residuals(patterns));
+    let pattern_text = page::lines(&patterns);
+    std::fs::write(options.output.join(PATTERNS), pattern_text).map_err(told)?;
+    let page = page::page(&residuals, &patterns.rows, options.repeats);
     let text = page::lines(&residuals);
     std::fs::write(options.output.join("accuracy.md"), &page).map_err(told)?;
-    std::fs::write(options.output.join("residuals.json"), &text).map_err(told)?;
+    std::fs::write(options.output.join(RESIDUALS), &text).map_err(told)?;
     if options.publishes {
         std::fs::write(root().join("docs/accuracy.md"), &page).map_err(told)?;
         let published = root().join("crates/measure/src/accuracy/residuals.json");
@@ -310,7 +358,7 @@ fn main() -> std::process::ExitCode {
         Err(cause) => {
             eprintln!(
                 "error: the accuracy was not measured\ncause: {cause}\nhelp:  options: --repeats N, \
-                 --pattern-repeats N, --only NAME, --scenario FILE, --output DIR, --publish"
+                 --pattern-repeats N, --only NAME, --scenario FILE, --output DIR, --again, --publish"
             );
             std::process::ExitCode::FAILURE
         }

@@ -1,6 +1,5 @@
 //! The page docs/accuracy.md.
 
-use crate::PatternRow;
 use crate::cases::RANKS;
 use measure::{CONFIDENCE, Kind, Residuals, Row, median};
 use std::fmt::Write as _;
@@ -132,27 +131,29 @@ fn summary(residuals: &Residuals) -> String {
     text
 }
 
-fn patterns_table(patterns: &[PatternRow]) -> String {
+fn patterns_table(patterns: &[Row]) -> String {
     let mut text = String::from(
         "| pattern, record, transfers | strategy | real s | interval | simulated s | error, % |\n\
          |---|---|---:|---|---:|---:|\n",
     );
-    for PatternRow { name, strategy, real, simulated } in patterns {
+    for row in patterns {
+        let (real, simulated) = (row.program_seconds, row.simulated_seconds);
         let _ = writeln!(
             text,
-            "| {name} | {strategy} | {:.3} | {:.3} to {:.3} | {simulated:.3} | {:+.0} |",
+            "| {} | {} | {:.3} | {:.3} to {:.3} | {simulated:.3} | {:+.0} |",
+            row.program,
+            row.strategy,
             real.median,
             real.interval[0],
             real.interval[1],
             (simulated / real.median - 1.0) * 100.0
         );
     }
-    let counted: Vec<&PatternRow> =
-        patterns.iter().filter(|row| row.real.width() <= WIDTH_MAX).collect();
-    let errors =
-        |rows: &[&PatternRow]| spread(rows.iter().map(|row| row.simulated / row.real.median - 1.0));
+    let counted: Vec<&Row> =
+        patterns.iter().filter(|row| row.program_seconds.width() <= WIDTH_MAX).collect();
+    let errors = |rows: &[&Row]| spread(rows.iter().map(|row| row.error()));
     let pairs: Vec<(f64, f64)> =
-        patterns.iter().map(|row| (row.real.median, row.simulated)).collect();
+        patterns.iter().map(|row| (row.program_seconds.median, row.simulated_seconds)).collect();
     let (right, all) = ordered(&pairs);
     let _ = writeln!(
         text,
@@ -194,7 +195,7 @@ fn rows_table(residuals: &Residuals) -> String {
 /// The page.
 pub(crate) fn page(
     residuals: &Residuals,
-    patterns: &[PatternRow],
+    patterns: &[Row],
     [pattern_repeats, repeats]: [u32; 2],
 ) -> String {
     format!(

@@ -37,10 +37,7 @@ impl Loads {
     /// Returns the factors multiplied by the exponential function of these numbers.
     fn changed(self, [copies, rest]: [f64; 2]) -> Self {
         let bounded = |factor: f64| factor.clamp(1.0 / LOAD_MAX, LOAD_MAX);
-        Self {
-            copies: bounded(self.copies * copies.exp()),
-            rest: bounded(self.rest * rest.exp()),
-        }
+        Self { copies: bounded(self.copies * copies.exp()), rest: bounded(self.rest * rest.exp()) }
     }
 
     fn rounded(self) -> Self {
@@ -67,15 +64,14 @@ pub(super) fn fit(
     let mut loads = Loads::NONE;
     for _ in 0..STEPS {
         let here = logarithms(loads)?;
-        let effects = [
-            logarithms(loads.changed([CHANGE, 0.0]))?,
-            logarithms(loads.changed([0.0, CHANGE]))?,
-        ];
+        let effects =
+            [logarithms(loads.changed([CHANGE, 0.0]))?, logarithms(loads.changed([0.0, CHANGE]))?];
         // Normal equations of two unknowns.
         let (mut sums, mut wanted) = ([[DAMPING, 0.0], [0.0, DAMPING]], [0.0; 2]);
         for (index, real) in real.iter().enumerate() {
             let residual = real.real_seconds.ln() - here[index];
-            let effect = [0, 1].map(|factor: usize| (effects[factor][index] - here[index]) / CHANGE);
+            let effect =
+                [0, 1].map(|factor: usize| (effects[factor][index] - here[index]) / CHANGE);
             for row in 0..2 {
                 wanted[row] += effect[row] * residual;
                 for column in 0..2 {
