@@ -46,9 +46,9 @@ impl Loads {
     }
 }
 
-/// Returns the loads, in hundredths, with which simulated programs take as long as real ones, by the
-/// least squares of the logarithms of their ratios (Gauss and Newton). `simulate` returns the seconds
-/// of all programs under loads.
+/// Returns the loads, in hundredths, with which simulated programs take as long as real ones, by
+/// the least squares of the logarithms of their ratios (Gauss and Newton). `simulate` returns the
+/// seconds of all programs under loads.
 ///
 /// # Errors
 /// Those of `simulate`.
