@@ -294,10 +294,9 @@ static int start_empty(transfer_t *transfer)
 }
 
 /* Starts a transfer of contiguous bytes of the file by this process alone. */
-static int start_contiguous(transfer_t *transfer)
+static int start_contiguous(transfer_t *transfer, uint64_t offset)
 {
     unisono_file_t *file = transfer->file->file;
-    uint64_t offset = transfer->displacement + transfer->first;
     void *memory = transfer->packed ? transfer->packed : transfer->access.buffer;
     int error = is_write(transfer)
                     ? unisono_start_pwrite(file, memory, transfer->bytes, offset, &transfer->op)
@@ -305,10 +304,23 @@ static int start_contiguous(transfer_t *transfer)
     return error ? failure(transfer) : MPI_SUCCESS;
 }
 
-static int is_contiguous(const transfer_t *transfer)
+/* 1 when memory and file are contiguous, as all of a dense view and a record of another one are;
+ * gives the offset in the file. */
+static int is_contiguous(const transfer_t *transfer, uint64_t *offset)
 {
-    return layout_facts(transfer->layout).is_dense
-           && (transfer->packed || layout_facts(transfer->memory).is_dense);
+    const layout_t *layout = transfer->layout;
+    layout_facts_t facts = layout_facts(layout);
+    uint64_t first = transfer->first, last = first + transfer->bytes - 1;
+    if (!transfer->packed && !layout_facts(transfer->memory).is_dense)
+        return 0;
+    if (!facts.is_dense) {
+        if (!facts.is_repeatable)
+            return 0;
+        first = layout_file_offset(layout, first);
+        last = layout_file_offset(layout, last);
+    }
+    *offset = transfer->displacement + first;
+    return last - first == transfer->bytes - 1;
 }
 
 /* Describes the memory of a call, packing it when its own description would be too long. */
@@ -332,8 +344,9 @@ static int launch(transfer_t *transfer)
     if (!is_collective(transfer)) {
         if (!transfer->bytes)
             return MPI_SUCCESS;
-        if (is_contiguous(transfer) && !transfer->file->options.sync)
-            return start_contiguous(transfer);
+        uint64_t offset;
+        if (!transfer->file->options.sync && is_contiguous(transfer, &offset))
+            return start_contiguous(transfer, offset);
     }
     part_memory_t memory = {0};
     int code = describe_all(transfer, &memory);
