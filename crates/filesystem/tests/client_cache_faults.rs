@@ -138,7 +138,7 @@ fn an_eviction_neither_loses_its_line_nor_hides_a_fault() {
     });
 }
 
-/// What a client writes after it gave up a flush is as visible as ever.
+/// Bytes that a client writes after it gave up a flush are as visible as ever.
 #[test]
 fn a_flush_that_is_given_up_ends_no_right_behind_the_back() {
     for_each_seed("client_cache_faults", "a_flush_that_is_given_up", 60, |seed| {
@@ -245,7 +245,7 @@ fn a_first_cached_read_waits_for_other_writes() {
     });
 }
 
-/// When a flush returns, the servers have every line, though lines were evicted meanwhile.
+/// The servers have every line when a flush returns, though lines were evicted meanwhile.
 #[test]
 fn no_eviction_is_left_behind_by_a_flush() {
     for_each_seed("client_cache_faults", "no_eviction_is_left_behind", 400, |seed| {

@@ -35,7 +35,7 @@ fn rate(scenario: &Scenario) -> f64 {
     scenario.file_bytes as f64 / trial.seconds
 }
 
-/// What takes data to its place without a processor: remote DMA.
+/// Remote DMA: data gets to its place without a processor.
 const REMOTE_DMA: [(&str, &str); 3] =
     [("receive-ps-per-byte", "0"), ("per-50-words-ns", "0"), ("message-ps-per-byte", "0")];
 

@@ -7,7 +7,7 @@ use mpi::Family;
 pub(crate) struct Case {
     /// Name.
     pub(crate) name: String,
-    /// What makes its trace.
+    /// Origin of its trace.
     pub(crate) source: Source,
     /// True if servers read and write past the page cache.
     pub(crate) is_direct: bool,
@@ -15,7 +15,7 @@ pub(crate) struct Case {
     pub(crate) others: [Setting; 2],
 }
 
-/// What makes a trace.
+/// Origin of a trace.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// `kernels.c` with these arguments after the name of the file.

@@ -107,7 +107,7 @@ static void ior(const char *name, int is_strided, int bytes, int segments)
     char *data = memory((size_t)bytes);
     open_file(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
     for (int writes = 1; writes >= 0; writes--) {
-        /* What is read was written by another rank. */
+        /* The data that is read was written by another rank. */
         int place = writes ? rank : (rank + 1) % size;
         for (int segment = 0; segment < segments; segment++) {
             MPI_Offset turn = is_strided ? (MPI_Offset)segment * size + place

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use units::SplitMix64;
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Options {
     /// Repeats of patterns, and of programs.
     repeats: [u32; 2],
@@ -71,7 +71,7 @@ struct Bench {
     scenarios: [PathBuf; 2],
 }
 
-/// What is compared in one setting.
+/// Figures that are compared in one setting.
 struct Measured {
     program: Vec<f64>,
     replay: Vec<f64>,

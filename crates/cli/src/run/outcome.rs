@@ -27,7 +27,7 @@ pub(super) struct Outcome<'a> {
     pub(super) error: Option<UserError>,
     /// Remarks, one line each.
     pub(super) notes: Vec<String>,
-    /// What other servers would do, if the program was recorded.
+    /// Prediction for other servers, if the program was recorded.
     pub(super) what_if: Option<WhatIf>,
 }
 

@@ -1,4 +1,4 @@
-//! What predictions are worth: the residuals of programs of the same kind, and what lies outside
+//! The worth of predictions: the residuals of programs of the same kind, and what lies outside
 //! them.
 
 use ::simulate::{Axis, Point, Program};
@@ -10,12 +10,12 @@ use trace::{Header, Recorded, TimingShare};
 /// Keys whose change makes another machine.
 const MACHINES: [&str; 3] = ["machine", "disk", "network"];
 
-/// What is known about the error of predictions.
+/// Knowledge about the error of predictions.
 pub(super) struct Worth {
     residuals: Residuals,
-    /// Why seconds are not to be believed, if they are not.
+    /// Reason not to believe seconds, if there is one.
     refusal: Option<&'static str>,
-    /// What was not checked, in words.
+    /// Settings that were not checked, in words.
     outside: Vec<String>,
     share: TimingShare,
     is_bound: bool,

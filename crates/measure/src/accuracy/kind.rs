@@ -17,7 +17,7 @@ pub enum Kind {
     Independent,
 }
 
-/// What decides about the kind of a program.
+/// Figures that decide about the kind of a program.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Profile {
     /// Mean seconds of a rank in computations.

@@ -1,5 +1,5 @@
-//! How far predictions were from what was measured: programs that were recorded, carried out again
-//! and simulated, by kind.
+//! Errors of predictions, as they were measured: programs that were recorded, carried out again and
+//! simulated, by kind.
 //!
 //! `make accuracy` measures the [`Residuals`] that are published with this crate, and writes the
 //! page docs/accuracy.md. A prediction states the [`Interval`] of its [`Kind`].
