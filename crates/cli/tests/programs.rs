@@ -115,6 +115,43 @@ fn a_what_if_crosses_its_lists() {
 }
 
 #[test]
+fn a_calibrated_machine_has_ranges_and_says_what_was_not_checked() {
+    let place = Place::new();
+    let trace = pattern(&place, "trace", "rc", 512, false);
+    place.file("disk.toml", include_bytes!("../../../docs/disks/page-cache.toml"));
+    let scenario = "machine = \"this-machine\"\ndisk = \"disk.toml\"\n\
+                    [parameters]\ncalibrated-at = 1\n";
+    place.file("measured.toml", scenario.as_bytes());
+    let file = place.path("measured.toml");
+    let words = format!("--scenario {} --servers 2,64 --json", file.display());
+    let said = json(&command(&place, "what-if", &trace, &words));
+    for point in said["points"].as_array().unwrap() {
+        let seconds = |place: usize| point["range"][place].as_f64().unwrap();
+        assert!(0.0 < seconds(0) && seconds(0) < seconds(1), "{point}");
+    }
+    let error = said["error"].as_str().unwrap();
+    for part in ["checked cases", "64 servers", "3 ranks", "files that no cache holds"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let warm = json(&command(&place, "what-if", &trace, &format!("{words} --warm-files")));
+    assert!(!warm["error"].as_str().unwrap().contains("no cache"), "{warm}");
+    let other = json(&command(&place, "what-if", &trace, &format!("{words} --disk nvme")));
+    assert!(other["error"].as_str().unwrap().starts_with("not calibrated"), "{other}");
+}
+
+#[test]
+fn a_scenario_that_is_no_calibration_is_not_checked() {
+    let place = Place::new();
+    place.file("plain.toml", b"machine = \"this-machine\"\n");
+    let (plain, none) = (place.path("plain.toml"), place.path("none.toml"));
+    for (file, said) in [(plain, "is no calibration"), (none, "cannot read the scenario file")] {
+        let ended = run(unisono(&["sim", "calibrate", "--check", file.to_str().unwrap()]));
+        assert_eq!(ended.exit_code(), Some(USAGE), "{}", ended.error);
+        assert!(ended.error.contains(said) && ended.error.contains("\nhelp:"), "{}", ended.error);
+    }
+}
+
+#[test]
 fn a_what_if_draws_and_records() {
     let place = Place::new();
     let trace = pattern(&place, "trace", "wc", 512, true);

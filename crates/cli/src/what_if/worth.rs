@@ -130,6 +130,9 @@ fn outside(residuals: &Residuals, points: &[Point], program: &Program) -> Vec<St
     if program.ranks() != residuals.ranks {
         outside.insert(format!("{} ranks (checked: {})", program.ranks(), residuals.ranks));
     }
+    if !program.has_warm_files() && !program.existing_files().is_empty() {
+        outside.insert("files that no cache holds (checked: --warm-files)".to_owned());
+    }
     for point in points {
         let servers = point.scenario.servers;
         if !(least..=most).contains(&servers) {
