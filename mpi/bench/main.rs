@@ -394,14 +394,6 @@ fn run(options: &Options) -> Result<(), String> {
 
 fn main() -> std::process::ExitCode {
     let outcome = Options::read().and_then(|options| run(&options));
-    match outcome {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(cause) => {
-            eprintln!(
-                "error: bench-mpi did not end\ncause: {cause}\nhelp:  options: --quick, --rounds N, \
-                 --ranks 4,16, --output DIR"
-            );
-            std::process::ExitCode::FAILURE
-        }
-    }
+    let help = "options: --quick, --rounds N, --ranks 4,16, --output DIR";
+    mpi::ended_by("bench-mpi did not end", outcome, help)
 }

@@ -432,6 +432,19 @@ async fn until_stage(start: &Start, stage: &Cell<u32>, at_least: u32) {
     }
 }
 
+/// Opens the file with a cache, ends the first stage, and waits for the second.
+async fn cached_until_second_stage(
+    start: &Start,
+    stage: &Cell<u32>,
+) -> (Client<World>, FileRecord) {
+    let client = start.connect().await.unwrap();
+    let file = client.open("f").await.unwrap();
+    client.enable_cache(&ClientCacheSpec::default(), LINE).await.unwrap();
+    stage.set(1);
+    until_stage(start, stage, 2).await;
+    (client, file)
+}
+
 /// An owner whose bytes the server could not take gets a fault at its next flush, also when a
 /// reader had made it write back.
 #[test]
@@ -439,11 +452,7 @@ fn an_owner_hears_that_its_bytes_are_lost() {
     let cluster = Cluster::new(Shape { clients: 2, servers: 1, ..Shape::default() });
     make_file(&cluster, 4 * LINE);
     let reader = |start: Start, stage: Rc<Cell<u32>>| async move {
-        let client = start.connect().await.unwrap();
-        let file = client.open("f").await.unwrap();
-        client.enable_cache(&ClientCacheSpec::default(), LINE).await.unwrap();
-        stage.set(1);
-        until_stage(&start, &stage, 2).await;
+        let (client, file) = cached_until_second_stage(&start, &stage).await;
         let got = read(&client, &file, line(0)).await;
         assert!(got.is_err(), "its bytes are lost: {got:?}");
         assert_eq!(client.flush_cached(&file, false).await, Ok(()), "it has the fault already");
@@ -487,11 +496,7 @@ fn a_stopped_client_does_not_block_its_lines_for_ever() {
     let cluster = Cluster::new(Shape { clients: 2, servers: 1, ..Shape::default() });
     make_file(&cluster, 4 * LINE);
     let writer = |start: Start, stage: Rc<Cell<u32>>| async move {
-        let client = start.connect().await.unwrap();
-        let file = client.open("f").await.unwrap();
-        client.enable_cache(&ClientCacheSpec::default(), LINE).await.unwrap();
-        stage.set(1);
-        until_stage(&start, &stage, 2).await;
+        let (client, file) = cached_until_second_stage(&start, &stage).await;
         write(&client, &file, line(0), 1).await.unwrap();
         assert_eq!(read(&client, &file, line(0)).await.unwrap(), [1; LINE as usize]);
         stage.set(3);
@@ -574,11 +579,7 @@ fn departures_do_not_multiply_requests() {
     let cluster = Cluster::new(Shape { clients: 2, servers: 1, ..Shape::default() });
     make_file(&cluster, 4 * LINE);
     let reader = |start: Start, stage: Rc<Cell<u32>>| async move {
-        let client = start.connect().await.unwrap();
-        let file = client.open("f").await.unwrap();
-        client.enable_cache(&ClientCacheSpec::default(), LINE).await.unwrap();
-        stage.set(1);
-        until_stage(&start, &stage, 2).await;
+        let (client, file) = cached_until_second_stage(&start, &stage).await;
         let requests = async || client.status().await.remove(0).unwrap().requests;
         let before = requests().await;
         let reading = async {

@@ -353,14 +353,7 @@ fn run(options: &Options) -> Result<(), String> {
 
 fn main() -> std::process::ExitCode {
     let outcome = Options::read().and_then(|options| run(&options));
-    match outcome {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(cause) => {
-            eprintln!(
-                "error: the accuracy was not measured\ncause: {cause}\nhelp:  options: --repeats N, \
-                 --pattern-repeats N, --only NAME, --scenario FILE, --output DIR, --again, --publish"
-            );
-            std::process::ExitCode::FAILURE
-        }
-    }
+    let help = "options: --repeats N, --pattern-repeats N, --only NAME, \
+                --scenario FILE, --output DIR, --again, --publish";
+    mpi::ended_by("the accuracy was not measured", outcome, help)
 }

@@ -162,6 +162,17 @@ impl Family {
     }
 }
 
+/// Ends a program that measures: prints the cause of a failure, and `help` about its options.
+pub fn ended_by(error: &str, outcome: Result<(), String>, help: &str) -> std::process::ExitCode {
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(cause) => {
+            eprintln!("error: {error}\ncause: {cause}\nhelp:  {help}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
 /// Servers of an instance in a directory of their own; they end with it.
 pub struct Servers {
     directory: tempfile::TempDir,

@@ -147,7 +147,7 @@ impl<P: Kind> SimulatedRank<P> {
         for range in ByteRange::at(0, bytes).windows(FILL_BYTES) {
             let (client, pool, known) = (self.client.clone(), self.pool.clone(), Rc::clone(&known));
             let part = OwnPart::contiguous(range.start, range.length());
-            move_alone(client, pool, known, Direction::Write, part).await?;
+            move_alone(client, pool, known, (Direction::Write, false), part).await?;
         }
         self.client.flush(&record, false).await?;
         self.client.close(&record).await
@@ -178,49 +178,39 @@ async fn reach<P: Kind>(
     Ok(record)
 }
 
-/// Moves the part of a rank by itself.
+/// Moves the part of a rank by itself; through its cache if `is_cached`.
 async fn move_alone<P: Kind>(
     client: Client<SimulatedWorld<P>>,
     pool: BufferPool<SimulatedWorld<P>>,
     known: Rc<RefCell<FileRecord>>,
-    direction: Direction,
+    (direction, is_cached): (Direction, bool),
     part: OwnPart,
 ) -> Result<(), Fault> {
     let Some(extent) = part.file_extent() else { return Ok(()) };
     let file = reach(&client, &known, direction, extent.end).await?;
     let is_contiguous = part.bytes() == extent.length();
-    if is_contiguous && extent.length() <= POOLED_BYTES_MAX {
+    if is_contiguous && !is_cached && extent.length() <= POOLED_BYTES_MAX {
         let buffer = pool.wait_for(extent.length()).await;
         return buffer.transfer(direction, &file, extent.start).await;
     }
     let memory = world::Payloads::memory(client.world(), part.memory_bytes());
-    let (access, order) = (Access::Parts(vec![part]), DiskOrder::Sorted);
+    let access = Access::Parts(vec![part]);
+    if is_cached {
+        for chunk in access.chunks(ClientId(0)) {
+            let (range, at) = (ByteRange::at(chunk.file_offset, chunk.length), chunk.memory_offset);
+            match direction {
+                Direction::Read => client.read_cached(&file, range, &memory, at).await?,
+                Direction::Write => client.write_cached(&file, range, &memory, at).await?,
+            }
+        }
+        return Ok(());
+    }
+    let order = DiskOrder::Sorted;
     let part = Part { direction, file, access, client: ClientId(0), order, sync: false };
     match direction {
         Direction::Write if is_contiguous => client.move_part(&part, &memory).await,
         _ => client.transfer_part(&part, &memory).await,
     }
-}
-
-/// Moves the part of a rank by itself, through its cache.
-async fn move_cached<P: Kind>(
-    client: Client<SimulatedWorld<P>>,
-    known: Rc<RefCell<FileRecord>>,
-    direction: Direction,
-    part: OwnPart,
-) -> Result<(), Fault> {
-    let Some(extent) = part.file_extent() else { return Ok(()) };
-    let file = reach(&client, &known, direction, extent.end).await?;
-    let memory = world::Payloads::memory(client.world(), part.memory_bytes());
-    let access = Access::Parts(vec![part]);
-    for chunk in access.chunks(ClientId(0)) {
-        let (range, at) = (ByteRange::at(chunk.file_offset, chunk.length), chunk.memory_offset);
-        match direction {
-            Direction::Read => client.read_cached(&file, range, &memory, at).await?,
-            Direction::Write => client.write_cached(&file, range, &memory, at).await?,
-        }
-    }
-    Ok(())
 }
 
 impl<P: Kind> Rank for SimulatedRank<P> {
@@ -299,10 +289,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
             let (pool, is_cached) = (self.pool.clone(), self.uses_caches());
             return async move {
                 client.world().compute(hand_over).await;
-                if is_cached {
-                    return move_cached(client, known, direction, part).await;
-                }
-                move_alone(client, pool, known, direction, part).await
+                move_alone(client, pool, known, (direction, is_cached), part).await
             }
             .boxed_local();
         }
