@@ -78,15 +78,17 @@ pub fn calibrate(
     let calibrated_at = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(1, |time| time.as_secs().max(1));
-    let save = |parameters: &Parameters| write::write(&scenario, &disk, parameters, calibrated_at);
+    let save = |parameters: &Parameters, loads: Loads| {
+        write::write(&scenario, &disk, (parameters, loads), calibrated_at)
+    };
     progress("programs to which two numbers are fitted: the loads");
     let fitted = carry_out(&FITTED, program, directory)?;
     let loads = load::fit(&fitted, |loads| {
-        save(&parameters.under(loads))?;
+        save(&parameters.under(loads), loads)?;
         FITTED.iter().map(|case| case.simulate(&scenario)).collect()
     })?;
     let parameters = parameters.under(loads);
-    save(&parameters)?;
+    save(&parameters, loads)?;
     progress("other programs, on real and on simulated servers");
     let checked = carry_out(&CHECKED, program, directory)?;
     let simulated = |cases: &[Case], residuals: Vec<Residual>| {

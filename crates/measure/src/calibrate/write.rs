@@ -1,5 +1,6 @@
 //! The files of a calibration: a scenario, and the disk that it names.
 
+use super::load::Loads;
 use super::parameters::{Measured, Parameters};
 use interface::{ExitCode, UserError, WholeFile};
 use std::fmt::Write as _;
@@ -30,13 +31,19 @@ pub(super) fn paths(output: &Path) -> Result<(PathBuf, PathBuf), UserError> {
 pub(super) fn write(
     scenario: &Path,
     disk: &Path,
-    parameters: &Parameters,
+    (parameters, loads): (&Parameters, Loads),
     calibrated_at: u64,
 ) -> Result<(), UserError> {
     let name = disk.file_name().unwrap_or_default().to_string_lossy();
     let mut text = String::from(
         "# This machine as `unisono sim calibrate` measured it: a scenario for `unisono sim` and \
          `unisono what-if`.\n",
+    );
+    let Loads { copies, rest } = loads;
+    let _ = writeln!(
+        text,
+        "# Costs are as measured, times a load that was fitted: {copies} for copies between \
+         processes\n# and the disks' threads, {rest} for other work of processors."
     );
     let _ = writeln!(text, "machine = \"this-machine\"");
     let _ = writeln!(text, "disk = {name:?}");
