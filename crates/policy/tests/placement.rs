@@ -219,29 +219,40 @@ fn prefetch_stays_on_the_disk() {
 }
 
 #[test]
-fn conforming_segments_cover_the_file() {
+fn conforming_segments_cover_a_range() {
     // Proves: segments follow one another, cover every byte, cut only between blocks, and are even.
     for stripe in stripes() {
-        for (clients, file_bytes) in (1..8).flat_map(|n| (0..40).map(move |bytes| (n, bytes))) {
+        let ranges = (0..40).flat_map(|end| (0..=end).map(move |start| ByteRange::new(start, end)));
+        for (clients, range) in (1..8).flat_map(|n| ranges.clone().map(move |range| (n, range))) {
             let segments = (0..clients).map(ClientId);
             let segments =
-                segments.map(|client| conforming_segment(client, clients, file_bytes, &stripe));
-            let (mut end, mut lengths) = (0, Vec::new());
+                segments.map(|client| conforming_segment(client, clients, range, &stripe));
+            let (mut end, mut lengths) = (range.start, Vec::new());
             for segment in segments {
                 assert_eq!(segment.start, end);
-                assert!(segment.end == file_bytes || segment.end % stripe.block_bytes == 0);
+                let is_last = segment.end == range.end;
+                // Empty segments before the first block end where the range begins.
+                let is_before = segment.end == range.start;
+                assert!(is_last || is_before || segment.end % stripe.block_bytes == 0);
                 end = segment.end;
-                lengths.push(segment.length().div_ceil(stripe.block_bytes));
+                lengths.push(match segment.is_empty() {
+                    true => 0,
+                    false => {
+                        let blocks = segment.end.div_ceil(stripe.block_bytes);
+                        blocks - segment.start / stripe.block_bytes
+                    }
+                });
             }
-            assert_eq!(end, file_bytes);
+            assert_eq!(end, range.end);
             let (least, most) = (lengths.iter().min(), lengths.iter().max());
             assert!(most.zip(least).is_some_and(|(most, least)| most - least <= 1));
         }
     }
     let stripe = Stripe::round_robin(1 << 30, 1, 1);
-    assert!(conforming_segment(ClientId(5), 5, 100, &stripe).is_empty());
-    assert!(conforming_segment(ClientId(0), 0, 100, &stripe).is_empty());
-    assert_eq!(conforming_segment(ClientId(0), 1, u64::MAX, &stripe), ByteRange::new(0, u64::MAX));
+    let (some, most) = (ByteRange::new(0, 100), ByteRange::new(0, u64::MAX));
+    assert!(conforming_segment(ClientId(5), 5, some, &stripe).is_empty());
+    assert!(conforming_segment(ClientId(0), 0, some, &stripe).is_empty());
+    assert_eq!(conforming_segment(ClientId(0), 1, most, &stripe), most);
 }
 
 /// A fixed scatter: a different address for every block below a million.

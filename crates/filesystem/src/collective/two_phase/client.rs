@@ -39,9 +39,10 @@ pub(crate) async fn transfer<W: World>(
 
 /// Returns the part of the file that a member reads or writes.
 pub(crate) fn segment_of<W: World>(group: &Group<W>, transfer: &Transfer) -> ByteRange {
-    // All members know the access, but one may know of a longer file than the others.
-    let end = transfer.access.file_extent().end;
-    conforming_segment(group.rank(), group.size(), end, &transfer.file.stripe)
+    // All members know the access, but one may know of a longer file than the others. Bytes before
+    // and behind the access stay untouched: a program may append to a large file.
+    let range = transfer.access.file_extent();
+    conforming_segment(group.rank(), group.size(), range, &transfer.file.stripe)
 }
 
 /// One client's segment and memory in a transfer.
