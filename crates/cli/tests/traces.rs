@@ -1,5 +1,6 @@
-//! Proves: `trace import` makes a trace of a log, `trace info` and `trace export` show it and a
-//! trace whose rank was killed; each refusal has three parts and leaves nothing behind.
+//! Proves: `trace import` makes a trace of a log and `trace btio` one of a benchmark, `trace info`
+//! and `trace export` show it and a trace whose rank was killed; each refusal has three parts and
+//! leaves nothing behind.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -181,6 +182,35 @@ fn a_picture_has_a_lane_for_each_rank() {
         assert!(slice["ts"].as_f64().unwrap() >= end - 1e-9, "{slice}");
         end = slice["ts"].as_f64().unwrap() + slice["dur"].as_f64().unwrap();
     }
+}
+
+#[test]
+fn a_trace_of_btio_is_made() {
+    let place = Place::new();
+    let make = |mode: &str, ranks: &str, trace: &Path| {
+        let words = ["trace", "btio", "--class", "S", "--dumps", "2", "--compute", "9", "--sync"];
+        let mut command = unisono(&words);
+        command.args(["--mode", mode, "--ranks", ranks, "-o"]).arg(trace);
+        command
+    };
+    for (mode, call, calls) in
+        [("full", "MPI_File_write_all", 2 * 9), ("simple", "MPI_File_write", 2 * 12 * 12 * 3)]
+    {
+        let trace = place.path(mode);
+        run(make(mode, "9", &trace)).done();
+        let summary = run(info(&trace, &["--json"])).done().json();
+        assert_eq!(
+            (&summary["refused"], &summary["written_bytes"]),
+            (&Value::Null, &138_240.into())
+        );
+        let operations = summary["operations"].as_array().unwrap();
+        let writes = operations.iter().find(|of| of["call"] == call).unwrap();
+        assert_eq!(writes["calls"], calls, "{mode}");
+    }
+    let wrong = place.path("wrong");
+    run(make("full", "8", &wrong)).refused(USAGE, &["8 ranks are no square", "1 to 4"]);
+    run(make("simple", "25", &wrong)).refused(USAGE, &["fewer than 3 of 12 points"]);
+    assert!(!wrong.exists());
 }
 
 #[test]

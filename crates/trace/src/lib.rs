@@ -8,6 +8,7 @@
 //! - No bytes make reading panic, and nothing is allocated for a length that was not checked.
 //! - A stream is readable up to the last whole event, also when its process was killed.
 
+mod btio;
 mod check;
 mod describe;
 mod directory;
@@ -16,9 +17,11 @@ mod format;
 mod header;
 mod import;
 mod limits;
+mod made;
 mod paths;
 mod pattern;
 
+pub use btio::{BtioClass, BtioMode, BtioProgram};
 pub use check::{Communicators, TimingShare, check, communicators, timing_share};
 pub use directory::{StreamStart, Trace, stream_starts};
 pub use event::{

@@ -1,15 +1,11 @@
 //! Programs that only move one access pattern: made, not recorded.
 
 use crate::event::{Collective, Communicator, Event, FileNumber, Operation, PartNumber, RankTrace};
-use crate::format::Writer;
-use crate::header::{Header, Recorded};
+use crate::made::{check_events, write_made};
 use interface::{UserError, access_of};
 use policy::{Direction, OwnPart, Pattern};
 use std::path::Path;
 use units::ClientId;
-
-/// Most events of all ranks, which are made in memory.
-const PATTERN_EVENTS_MAX: u64 = 1 << 24;
 
 /// A program whose ranks open one file together and move a pattern a number of times.
 #[derive(Clone, Debug)]
@@ -40,13 +36,7 @@ impl PatternProgram {
     pub fn rank_traces(&self) -> Result<Vec<RankTrace>, UserError> {
         let access = access_of(&self.pattern, self.ranks, self.record_bytes, self.file_bytes)?;
         let events = u64::from(self.ranks).saturating_mul(u64::from(self.repeat) * 3 + 4);
-        if events > PATTERN_EVENTS_MAX {
-            return Err(UserError::usage(
-                "cannot make the trace of a pattern",
-                format!("it would have {events} events, over the limit of {PATTERN_EVENTS_MAX}"),
-                "give fewer transfers or ranks",
-            ));
-        }
+        check_events("a pattern", events)?;
         let of_rank = |rank| self.rank_trace(access.own_part(ClientId(rank)));
         Ok((0..self.ranks).map(of_rank).collect())
     }
@@ -103,54 +93,9 @@ impl PatternProgram {
     /// Refuses a pattern that does not fit the file, and a directory that exists.
     pub fn write(&self, directory: &Path) -> Result<(), UserError> {
         let traces = self.rank_traces()?;
-        std::fs::create_dir(directory).map_err(|error| {
-            UserError::usage(
-                format!("cannot make the trace {}", directory.display()),
-                error.to_string(),
-                "name a directory that does not exist, in one that you may write to",
-            )
-        })?;
-        for (rank, trace) in (0..).zip(&traces) {
-            write_rank(directory, (rank, self.ranks), trace)?;
-        }
-        self.header().write(directory)
-    }
-
-    fn header(&self) -> Header {
         let Self { pattern, record_bytes, file_bytes, .. } = self;
-        Header {
-            schema: Header::SCHEMA.to_owned(),
-            command: vec![format!(
-                "pattern {pattern} of {record_bytes} byte records, {file_bytes} bytes"
-            )],
-            ranks: self.ranks,
-            hosts: vec!["pattern".to_owned(); self.ranks as usize],
-            mpi: "none".to_owned(),
-            started: String::new(),
-            recorded: Recorded::Pattern,
-            instance: None,
-            processor_pressure_percent: None,
-            steal_percent: None,
-            not_recorded: Vec::new(),
-        }
+        let command =
+            format!("pattern {pattern} of {record_bytes} byte records, {file_bytes} bytes");
+        write_made(directory, "pattern", command, &traces)
     }
-}
-
-/// Writes the stream of one rank, which has one part and one file.
-fn write_rank(directory: &Path, place: (u32, u32), trace: &RankTrace) -> Result<(), UserError> {
-    let mut writer = Writer::create(directory, place, "pattern", "none")?;
-    for name in &trace.files {
-        writer.file(name)?;
-    }
-    let part = trace.parts.first().map(|part| writer.part(part)).transpose()?.flatten();
-    for event in &trace.events {
-        let mut event = event.clone();
-        if let (Operation::Transfer { part: own, shift, .. }, Some(placed)) =
-            (&mut event.operation, part)
-        {
-            (*own, *shift) = (Some(placed.part), placed.shift);
-        }
-        writer.write(&event)?;
-    }
-    writer.close()
 }

@@ -31,4 +31,7 @@ pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
 pub(crate) use sim::{Calibrate, Demerit, Sim, SimCommand};
-pub(crate) use traces::{ExportFormat, TraceExport, TraceImport, TraceInfo, TracePattern, Traces};
+pub(crate) use traces::{
+    ExportFormat, TraceBtio, TraceBtioClass, TraceBtioMode, TraceExport, TraceImport, TraceInfo,
+    TracePattern, Traces,
+};

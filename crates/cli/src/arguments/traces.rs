@@ -14,6 +14,8 @@ pub(crate) enum Traces {
     /// Make the trace of a program that only moves an access pattern, to try `replay` and `what-if`
     /// without a program.
     Pattern(TracePattern),
+    /// Make the trace of a program that writes as the NAS benchmark BTIO does, without messages.
+    Btio(TraceBtio),
     /// Make a trace of a log of Darshan DXT, as darshan-dxt-parser prints it. A log has no messages
     /// and no views, so a replay of the trace is a bound and not a prediction.
     Import(TraceImport),
@@ -79,6 +81,58 @@ pub(crate) struct TracePattern {
     /// Bring written data to stable storage after each transfer.
     #[arg(long)]
     pub(crate) sync: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceBtio {
+    /// Trace to make: a directory that does not exist, NAME.trace.
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: PathBuf,
+    /// Calls of a dump.
+    #[arg(long, value_enum)]
+    pub(crate) mode: TraceBtioMode,
+    /// Size of the cube.
+    #[arg(long, value_enum, ignore_case = true)]
+    pub(crate) class: TraceBtioClass,
+    /// Number of ranks, a square.
+    #[arg(long, default_value = "4", value_parser = count)]
+    pub(crate) ranks: u32,
+    /// Number of dumps (default: those of the class).
+    #[arg(long, value_parser = count)]
+    pub(crate) dumps: Option<u32>,
+    /// Computation of all ranks together before each dump, in milliseconds. Each rank has the share
+    /// of its points.
+    #[arg(long, default_value = "0", value_name = "MS")]
+    pub(crate) compute: u64,
+    /// Bring the data to stable storage before the file is closed.
+    #[arg(long)]
+    pub(crate) sync: bool,
+}
+
+/// Calls of a dump of BTIO.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum TraceBtioMode {
+    /// A collective write of all cells of a rank.
+    Full,
+    /// An independent write of each row of each cell.
+    Simple,
+}
+
+/// Class of BTIO.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum TraceBtioClass {
+    /// 12 points in each direction, 69,120 bytes in each of 12 dumps.
+    S,
+    /// 24 points, 552,960 bytes in each of 40 dumps.
+    W,
+    /// 64 points, 10 MiB in each of 40 dumps.
+    A,
+    /// 102 points, 42.4 MB in each of 40 dumps.
+    B,
+    /// 162 points, 170 MB in each of 40 dumps.
+    C,
+    /// 408 points, 2.7 GB in each of 50 dumps.
+    D,
 }
 
 #[derive(Args, Debug)]

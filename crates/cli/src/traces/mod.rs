@@ -5,19 +5,23 @@ mod parquet_file;
 mod perfetto;
 mod table;
 
-use crate::arguments::{ExportFormat, TraceExport, TraceImport, TracePattern, Traces};
+use crate::arguments::{
+    ExportFormat, TraceBtio, TraceBtioClass, TraceBtioMode, TraceExport, TraceImport, TracePattern,
+    Traces,
+};
 use crate::output_file::{OutputFile, cannot_write};
 use crate::present;
 use interface::{ErrorKind, UserError};
 use std::fs::File;
 use std::io::BufReader;
-use trace::{PatternProgram, Trace};
+use trace::{BtioClass, BtioMode, BtioProgram, PatternProgram, Trace};
 
 pub(crate) fn run(command: &Traces) -> Result<(), UserError> {
     match command {
         Traces::Info(arguments) => info::run(arguments),
         Traces::Export(arguments) => export(arguments),
         Traces::Pattern(arguments) => pattern(arguments),
+        Traces::Btio(arguments) => btio(arguments),
         Traces::Import(arguments) => import(arguments),
     }
 }
@@ -62,6 +66,32 @@ fn pattern(arguments: &TracePattern) -> Result<(), UserError> {
         repeat: arguments.repeat,
         computed_ns: arguments.compute.saturating_mul(1_000_000),
         is_independent: arguments.independent,
+        sync: arguments.sync,
+    };
+    program.write(&arguments.output)?;
+    present::note(&format!("wrote {}", arguments.output.display()));
+    Ok(())
+}
+
+fn btio(arguments: &TraceBtio) -> Result<(), UserError> {
+    let mode = match arguments.mode {
+        TraceBtioMode::Full => BtioMode::Full,
+        TraceBtioMode::Simple => BtioMode::Simple,
+    };
+    let class = match arguments.class {
+        TraceBtioClass::S => BtioClass::S,
+        TraceBtioClass::W => BtioClass::W,
+        TraceBtioClass::A => BtioClass::A,
+        TraceBtioClass::B => BtioClass::B,
+        TraceBtioClass::C => BtioClass::C,
+        TraceBtioClass::D => BtioClass::D,
+    };
+    let program = BtioProgram {
+        class,
+        mode,
+        ranks: arguments.ranks,
+        dumps: arguments.dumps.unwrap_or(class.dumps()),
+        computed_ns: arguments.compute.saturating_mul(1_000_000),
         sync: arguments.sync,
     };
     program.write(&arguments.output)?;

@@ -1,0 +1,86 @@
+//! Writes traces of programs that were made, not recorded.
+
+use crate::event::{Operation, RankTrace};
+use crate::format::Writer;
+use crate::header::{Header, Recorded};
+use interface::UserError;
+use std::path::Path;
+
+/// Most events of all ranks, which are made in memory.
+const MADE_EVENTS_MAX: u64 = 1 << 24;
+
+/// Refuses a program with too many events.
+pub(crate) fn check_events(what: &str, events: u64) -> Result<(), UserError> {
+    if events > MADE_EVENTS_MAX {
+        return Err(UserError::usage(
+            format!("cannot make the trace of {what}"),
+            format!("it would have {events} events, over the limit of {MADE_EVENTS_MAX}"),
+            "give fewer transfers or ranks",
+        ));
+    }
+    Ok(())
+}
+
+/// Writes the trace of a program as a new directory. `kind` stands for the host, `command` for the
+/// command that would have been recorded.
+pub(crate) fn write_made(
+    directory: &Path,
+    kind: &str,
+    command: String,
+    traces: &[RankTrace],
+) -> Result<(), UserError> {
+    std::fs::create_dir(directory).map_err(|error| {
+        UserError::usage(
+            format!("cannot make the trace {}", directory.display()),
+            error.to_string(),
+            "name a directory that does not exist, in one that you may write to",
+        )
+    })?;
+    let ranks = traces.len() as u32;
+    for (rank, trace) in (0..).zip(traces) {
+        write_rank(directory, (rank, ranks), kind, trace)?;
+    }
+    header(kind, command, ranks).write(directory)
+}
+
+fn header(kind: &str, command: String, ranks: u32) -> Header {
+    Header {
+        schema: Header::SCHEMA.to_owned(),
+        command: vec![command],
+        ranks,
+        hosts: vec![kind.to_owned(); ranks as usize],
+        mpi: "none".to_owned(),
+        started: String::new(),
+        recorded: Recorded::Pattern,
+        instance: None,
+        processor_pressure_percent: None,
+        steal_percent: None,
+        not_recorded: Vec::new(),
+    }
+}
+
+/// Writes the stream of one rank.
+fn write_rank(
+    directory: &Path,
+    place: (u32, u32),
+    kind: &str,
+    trace: &RankTrace,
+) -> Result<(), UserError> {
+    let mut writer = Writer::create(directory, place, kind, "none")?;
+    for name in &trace.files {
+        writer.file(name)?;
+    }
+    let placed = trace.parts.iter().map(|part| writer.part(part));
+    let placed = placed.collect::<Result<Vec<_>, _>>()?;
+    for event in &trace.events {
+        let mut event = event.clone();
+        if let Operation::Transfer { part, shift, .. } = &mut event.operation
+            && let Some(found) = part.and_then(|part| placed[part.0 as usize])
+        {
+            *part = Some(found.part);
+            *shift += found.shift;
+        }
+        writer.write(&event)?;
+    }
+    writer.close()
+}
