@@ -10,8 +10,8 @@ use program::Program;
 use simulate::{Machine, ProgramOutcome, Scenario, simulate_program};
 use std::sync::Arc;
 use trace::{
-    Collective, Communicator, Direction, Event, FileNumber, Message, Operation, PartNumber,
-    RankTrace, RequestNumber,
+    BtioClass, BtioMode, BtioProgram, Collective, Communicator, Direction, Event, FileNumber,
+    Message, Operation, PartNumber, RankTrace, RequestNumber,
 };
 use units::Duration;
 
@@ -270,6 +270,27 @@ fn programs_use_caches_at_their_ranks() {
             assert_eq!(directed(&with), directed(&without));
         }
     }
+}
+
+#[test]
+fn two_phase_transfers_leave_the_rest_of_a_file_alone() {
+    // Dumps are appended, so the file grows, and a dump costs no more for that.
+    let of = |dumps| {
+        let program = BtioProgram {
+            class: BtioClass::W,
+            mode: BtioMode::Full,
+            ranks: 4,
+            dumps,
+            computed_ns: 0,
+            sync: true,
+        };
+        let scenario = Scenario { strategy: Strategy::TwoPhase, ..scenario(2) };
+        run(&scenario, program.rank_traces().unwrap()).server_requests
+    };
+    let (one, two, six) = (of(1), of(2), of(6));
+    assert!(two > one, "requests are counted: {one} and {two}");
+    // A dump has 67.5 blocks, and may begin in one that it shares with the one before.
+    assert!(six - one <= 5 * (two - one + 2), "{one}, {two} and {six} requests");
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub struct ProgramOutcome {
     pub server_processor_seconds: f64,
     /// Processor time of the ranks together.
     pub rank_processor_seconds: f64,
+    /// Requests that the servers answered, those that connect ranks and make files included.
+    pub server_requests: u64,
     /// Events of the engine.
     pub events: u64,
     /// Digest of the whole simulation: equal on every host.
@@ -159,6 +161,7 @@ fn run_on(
         nodes.clone().map(|nodes| nodes.map(busy).sum::<f64>())
     };
     let before = used();
+    let asking = ranks.first().map(|rank| rank.client.clone());
     tasks.extend(ranks.into_iter().map(|rank| {
         let all = Rc::clone(&all);
         rank.world.clone().spawn(async move {
@@ -180,13 +183,25 @@ fn run_on(
     let ranks: Vec<RankReport> = ended.into_iter().map(|(_, report)| report).collect();
     let longest = ranks.iter().map(|report| report.elapsed).max().unwrap_or(Duration::ZERO);
     let after = used();
+    let (events, digest) = (engine.events(), engine.digest());
+    // After the digest, which is of the program alone.
+    let server_requests = match asking {
+        Some(client) => engine
+            .run(async move { client.status().await })
+            .map_err(|deadlock| never_ends(&deadlock.to_string()))?
+            .into_iter()
+            .try_fold(0, |sum, status| Ok(sum + status?.requests))
+            .map_err(failed)?,
+        None => 0,
+    };
     Ok(ProgramOutcome {
         seconds: longest.as_seconds(),
         ranks,
         server_processor_seconds: after[0] - before[0],
         rank_processor_seconds: after[1] - before[1],
-        events: engine.events(),
-        digest: engine.digest(),
+        server_requests,
+        events,
+        digest,
     })
 }
 
